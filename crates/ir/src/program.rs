@@ -1,0 +1,363 @@
+//! A whole program: its tables of entities.
+
+use crate::{
+    ActionId, Annotation, Arg, Const, ControlId, EnumDef, Expr, ParserId, StackDef, StateId, Stmt,
+    StructDef, StructId, TableId, Type, VarId,
+};
+use num_bigint::BigUint;
+
+/// A checked v1model program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// Structs, headers and unions.
+    pub structs: Vec<StructDef>,
+    /// Header stack types.
+    pub stacks: Vec<StackDef>,
+    /// Enums without underlying type.
+    pub enums: Vec<EnumDef>,
+    /// Names of errors; `NoError` is 0. The first seven are those of core.p4 in
+    /// its order.
+    pub errors: Vec<String>,
+    /// Variables.
+    pub vars: Vec<Var>,
+    /// Parsers.
+    pub parsers: Vec<Parser>,
+    /// Controls.
+    pub controls: Vec<Control>,
+    /// Actions.
+    pub actions: Vec<Action>,
+    /// Functions.
+    pub functions: Vec<Function>,
+    /// Match-action tables.
+    pub tables: Vec<Table>,
+    /// Register arrays.
+    pub registers: Vec<Register>,
+    /// Counters.
+    pub counters: Vec<Counter>,
+    /// Meters.
+    pub meters: Vec<Meter>,
+    /// Metadata preserved by clone, resubmit and recirculate.
+    pub field_lists: Vec<FieldList>,
+    /// The six blocks of `V1Switch`.
+    pub pipeline: Pipeline,
+}
+
+/// The blocks given to `V1Switch`, and the types they share. The parameters of
+/// each block are, without packets: parser (out headers, inout metadata, inout
+/// standard metadata); verify (inout headers, inout metadata); ingress and egress
+/// (inout headers, inout metadata, inout standard metadata); compute (inout
+/// headers, inout metadata); deparser (in headers).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pipeline {
+    /// Parser.
+    pub parser: ParserId,
+    /// VerifyChecksum.
+    pub verify_checksum: ControlId,
+    /// Ingress.
+    pub ingress: ControlId,
+    /// Egress.
+    pub egress: ControlId,
+    /// ComputeChecksum.
+    pub compute_checksum: ControlId,
+    /// Deparser.
+    pub deparser: ControlId,
+    /// Type of the headers.
+    pub headers: Type,
+    /// Type of the user metadata.
+    pub metadata: Type,
+    /// `standard_metadata_t`; fields are found by name.
+    pub standard_metadata: StructId,
+}
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Var {
+    /// Readable name with its block's: `ingress.nat.port`.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its variable.
+    pub var: VarId,
+    /// Its direction.
+    pub direction: Direction,
+}
+
+/// Direction of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// `in`, and directionless ones but action data.
+    In,
+    /// `out`.
+    Out,
+    /// `inout`.
+    InOut,
+    /// Action data: from the control plane, or an argument of a direct call.
+    Data,
+}
+
+/// A parser instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parser {
+    /// Full name.
+    pub name: String,
+    /// Parameters but packets.
+    pub params: Vec<Param>,
+    /// Variables reset on entry (not the parameters), temporaries included.
+    pub locals: Vec<VarId>,
+    /// Initialisers of locals, run on entry.
+    pub init: Vec<Stmt>,
+    /// States.
+    pub states: Vec<State>,
+    /// The state `start`.
+    pub start: StateId,
+}
+
+/// A parser state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// The source's name.
+    pub name: String,
+    /// Statements.
+    pub body: Vec<Stmt>,
+    /// Where it goes on.
+    pub transition: Transition,
+}
+
+/// How a state ends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transition {
+    /// To one target.
+    To(Target),
+    /// `select`: the first case that matches; none rejects with `NoMatch`.
+    Select {
+        /// Scalars.
+        keys: Vec<Expr>,
+        /// Key sets, one for each key, and the target.
+        cases: Vec<(Vec<KeySet>, Target)>,
+    },
+}
+
+/// Where a parser goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Another state.
+    State(StateId),
+    /// `accept`.
+    Accept,
+    /// `reject`.
+    Reject,
+}
+
+/// A set of values of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySet {
+    /// `_` and `default`.
+    Any,
+    /// One value.
+    Exact(BigUint),
+    /// `value &&& mask`.
+    Mask(BigUint, BigUint),
+    /// `lo .. hi`, both inclusive, unsigned.
+    Range(BigUint, BigUint),
+    /// `value` in the high `length` bits; from `lpm` entries only.
+    Prefix(BigUint, u32),
+}
+
+/// A control instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Control {
+    /// Full name.
+    pub name: String,
+    /// Parameters but packets.
+    pub params: Vec<Param>,
+    /// Variables reset on entry, temporaries included.
+    pub locals: Vec<VarId>,
+    /// Initialisers of locals and the `apply` block.
+    pub body: Vec<Stmt>,
+}
+
+/// An action of one control instance (or of the top level).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Action {
+    /// Full control-plane name, for example `ingress.router.forward`.
+    pub name: String,
+    /// Directed parameters first, then action data.
+    pub params: Vec<Param>,
+    /// Variables reset on entry.
+    pub locals: Vec<VarId>,
+    /// Statements.
+    pub body: Vec<Stmt>,
+    /// Annotations kept from the source.
+    pub annotations: Vec<Annotation>,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Name.
+    pub name: String,
+    /// Parameters.
+    pub params: Vec<Param>,
+    /// Variables reset on entry.
+    pub locals: Vec<VarId>,
+    /// Holds the value to return.
+    pub result: Option<VarId>,
+    /// Statements.
+    pub body: Vec<Stmt>,
+}
+
+/// A match-action table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Full control-plane name.
+    pub name: String,
+    /// Keys in order.
+    pub keys: Vec<Key>,
+    /// Actions that entries may name.
+    pub actions: Vec<TableAction>,
+    /// Default action; data arguments are constants.
+    pub default_action: ActionCall,
+    /// Whether the control plane may not change it.
+    pub const_default: bool,
+    /// Entries of the source; with `const_entries` they are the only ones.
+    pub entries: Vec<Entry>,
+    /// Whether the control plane may not add entries.
+    pub const_entries: bool,
+    /// Greatest number of entries; 1024 if the source gives none.
+    pub size: u64,
+    /// Counter attached as direct counter.
+    pub direct_counter: Option<crate::CounterId>,
+    /// Meter attached as direct meter.
+    pub direct_meter: Option<crate::MeterId>,
+    /// Whether entries age.
+    pub support_timeout: bool,
+    /// Annotations kept from the source.
+    pub annotations: Vec<Annotation>,
+}
+
+/// A key of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// Control-plane name (`@name`, or the expression as written).
+    pub name: String,
+    /// The value looked up.
+    pub expr: Expr,
+    /// How it is compared.
+    pub match_kind: MatchKind,
+}
+
+/// Match kinds of core.p4 and v1model.p4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchKind {
+    /// Equality.
+    Exact,
+    /// Longest prefix.
+    Lpm,
+    /// Value and mask, by priority.
+    Ternary,
+    /// Inclusive range, by priority.
+    Range,
+    /// A value or nothing, by priority.
+    Optional,
+    /// Input of an action selector's hash.
+    Selector,
+}
+
+/// An action that a table may run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableAction {
+    /// The action.
+    pub action: ActionId,
+    /// Arguments for its directed parameters, bound in the table.
+    pub bound: Vec<Arg>,
+    /// Whether entries may name it (not `@defaultonly`).
+    pub in_entries: bool,
+    /// Whether it may be the default action (not `@tableonly`).
+    pub as_default: bool,
+}
+
+/// One of a table's actions with constant action data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActionCall {
+    /// Position in [`Table::actions`].
+    pub action: u32,
+    /// Action data in order.
+    pub data: Vec<Const>,
+}
+
+/// An entry of the source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// One for each key.
+    pub keys: Vec<KeySet>,
+    /// Smaller wins here: entries in source order unless they say `priority`.
+    pub priority: u32,
+    /// What it runs.
+    pub call: ActionCall,
+    /// Whether the control plane may not change it.
+    pub is_const: bool,
+}
+
+/// A register array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Register {
+    /// Full control-plane name.
+    pub name: String,
+    /// Element type: a scalar or a struct.
+    pub element: Type,
+    /// Number of elements.
+    pub size: u64,
+    /// Annotations kept from the source.
+    pub annotations: Vec<Annotation>,
+}
+
+/// What a counter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterKind {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+    /// Both.
+    PacketsAndBytes,
+}
+
+/// An indirect counter array, or a table's direct counter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counter {
+    /// Full control-plane name.
+    pub name: String,
+    /// What it counts.
+    pub kind: CounterKind,
+    /// Number of elements; 0 for a direct counter.
+    pub size: u64,
+    /// The table of a direct counter.
+    pub table: Option<TableId>,
+}
+
+/// A meter array, or a table's direct meter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meter {
+    /// Full control-plane name.
+    pub name: String,
+    /// Whether it measures bytes rather than packets.
+    pub bytes: bool,
+    /// Number of elements; 0 for a direct meter.
+    pub size: u64,
+    /// The table of a direct meter.
+    pub table: Option<TableId>,
+}
+
+/// Fields of the user metadata annotated `@field_list(number)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldList {
+    /// The number.
+    pub number: u32,
+    /// Paths of member positions from the user metadata inwards.
+    pub fields: Vec<Vec<u32>>,
+}

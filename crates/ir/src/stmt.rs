@@ -1,0 +1,312 @@
+//! Statements.
+
+use crate::{
+    ActionId, ControlId, CounterId, Expr, FunctionId, MeterId, ParserId, Place, RegisterId, TableId,
+};
+use num_bigint::BigUint;
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// `place = value`; both have one type.
+    Assign(Place, Expr),
+    /// `if`.
+    If {
+        /// A `bool`.
+        condition: Expr,
+        /// Statements if true.
+        then: Vec<Stmt>,
+        /// Statements if false.
+        otherwise: Vec<Stmt>,
+    },
+    /// `switch` on a scalar; the first case whose labels hold the value runs,
+    /// else `default`.
+    Switch {
+        /// The value.
+        value: Expr,
+        /// Labels and statements; labels are distinct constants below 2^W.
+        cases: Vec<(Vec<BigUint>, Vec<Stmt>)>,
+        /// Statements if no label fits.
+        default: Vec<Stmt>,
+    },
+    /// `table.apply()`; `switch` on `action_run` follows as a `Switch` on the
+    /// place written here.
+    Apply {
+        /// The table.
+        table: TableId,
+        /// A `bool` place that gets `hit`.
+        hit: Option<Place>,
+        /// A `bit<32>` place that gets the position of the executed action in
+        /// [`Table::actions`](crate::Table::actions).
+        action_run: Option<Place>,
+    },
+    /// A call of an action, function, control or sub-parser.
+    Call {
+        /// What is called.
+        callee: Callee,
+        /// One argument for each parameter.
+        args: Vec<Arg>,
+        /// Where a function's value goes.
+        result: Option<Place>,
+    },
+    /// An operation of the architecture or of the core library.
+    Op(Op),
+    /// `header.setValid()`: fields keep their bits.
+    SetValid(Place),
+    /// `header.setInvalid()`.
+    SetInvalid(Place),
+    /// `stack.push_front(count)`.
+    PushFront(Place, u32),
+    /// `stack.pop_front(count)`.
+    PopFront(Place, u32),
+    /// Statements in order.
+    Block(Vec<Stmt>),
+    /// Like [`Stmt::Block`], from a block annotated `@atomic`: no other worker's
+    /// register operation comes between its own.
+    Atomic(Vec<Stmt>),
+    /// Leaves the callable; a function's value was assigned to its `result`.
+    Return,
+    /// Leaves all callables up to the architecture's block.
+    Exit,
+}
+
+/// What a call runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callee {
+    /// An action, called directly.
+    Action(ActionId),
+    /// A function.
+    Function(FunctionId),
+    /// A control instance.
+    Control(ControlId),
+    /// A sub-parser; its `reject` rejects the caller.
+    Parser(ParserId),
+}
+
+/// An argument.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// For `in` parameters and action data: copied in.
+    In(Expr),
+    /// For `out` parameters: the parameter starts at its default and is copied out.
+    Out(Place),
+    /// For `inout` parameters: copied in and out.
+    InOut(Place),
+}
+
+/// Operations of `core.p4` and `v1model.p4`. The packet itself is implicit: there
+/// is one at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// `packet.extract(header)`: sets it valid; too short a packet rejects with
+    /// `PacketTooShort`. Extracting to `stack.next` advances the stack.
+    Extract {
+        /// The header; its last step may be [`Projection::Next`](crate::Projection::Next).
+        header: Place,
+        /// Bits of the header's one `varbit` field, for the two-argument form.
+        varbit_size: Option<Expr>,
+    },
+    /// `packet.lookahead<T>()` into a scalar, struct or header place.
+    Lookahead {
+        /// Where the value goes.
+        result: Place,
+    },
+    /// `packet.advance(bits)`.
+    Advance {
+        /// `bit<32>`.
+        bits: Expr,
+    },
+    /// `packet.length()`, in bytes.
+    PacketLength {
+        /// `bit<32>`.
+        result: Place,
+    },
+    /// `packet.emit(value)`: headers that are valid, also inside structs, stacks
+    /// and unions, in order.
+    Emit {
+        /// Header, struct, stack or union.
+        value: Place,
+    },
+    /// `verify(condition, error)`.
+    Verify {
+        /// A `bool`; false rejects.
+        condition: Expr,
+        /// An `error`.
+        error: Expr,
+    },
+    /// `register.read(result, index)`; out of range reads 0.
+    RegisterRead {
+        /// The array.
+        register: RegisterId,
+        /// Element number.
+        index: Expr,
+        /// Of the element's type.
+        result: Place,
+    },
+    /// `register.write(index, value)`; out of range does nothing.
+    RegisterWrite {
+        /// The array.
+        register: RegisterId,
+        /// Element number.
+        index: Expr,
+        /// Of the element's type.
+        value: Expr,
+    },
+    /// `counter.count(index)`.
+    CounterCount {
+        /// The array.
+        counter: CounterId,
+        /// Element number.
+        index: Expr,
+    },
+    /// `direct_counter.count()`; v1model counts at the table's hit in any case.
+    DirectCounterCount {
+        /// The counter of a table.
+        counter: CounterId,
+    },
+    /// `meter.execute_meter(index, result)`: 0 green, 1 yellow, 2 red.
+    MeterExecute {
+        /// The array.
+        meter: MeterId,
+        /// Element number.
+        index: Expr,
+        /// A `bit` place.
+        result: Place,
+    },
+    /// `direct_meter.read(result)`.
+    DirectMeterRead {
+        /// The meter of a table.
+        meter: MeterId,
+        /// A `bit` place.
+        result: Place,
+    },
+    /// `hash(result, algorithm, base, data, max)`: base + (hash mod max); max 0
+    /// means hash alone.
+    Hash {
+        /// A `bit` place.
+        result: Place,
+        /// The algorithm.
+        algorithm: HashAlgorithm,
+        /// Offset.
+        base: Expr,
+        /// Scalars, in order, concatenated and padded on the right to whole bytes.
+        data: Vec<Expr>,
+        /// Modulus.
+        max: Expr,
+    },
+    /// `random(result, lo, hi)`, both bounds inclusive.
+    Random {
+        /// A `bit` place.
+        result: Place,
+        /// Least value.
+        lo: Expr,
+        /// Greatest value.
+        hi: Expr,
+    },
+    /// `verify_checksum…`: sets `standard_metadata.checksum_error` if unequal.
+    VerifyChecksum {
+        /// Whether anything is done.
+        condition: Expr,
+        /// Data, as in [`Op::Hash`].
+        data: Vec<Expr>,
+        /// The checksum that the packet carries.
+        checksum: Expr,
+        /// The algorithm.
+        algorithm: HashAlgorithm,
+        /// Whether the unparsed rest of the packet follows the data.
+        with_payload: bool,
+    },
+    /// `update_checksum…`.
+    UpdateChecksum {
+        /// Whether anything is done.
+        condition: Expr,
+        /// Data, as in [`Op::Hash`].
+        data: Vec<Expr>,
+        /// Where the checksum goes.
+        checksum: Place,
+        /// The algorithm.
+        algorithm: HashAlgorithm,
+        /// Whether the unparsed rest of the packet follows the data.
+        with_payload: bool,
+    },
+    /// `mark_to_drop(standard_metadata)`: `egress_spec = 511`, `mcast_grp = 0`.
+    MarkToDrop {
+        /// The standard metadata.
+        standard_metadata: Place,
+    },
+    /// `clone(type, session)` and `clone_preserving_field_list(type, session, index)`.
+    Clone {
+        /// Whether from ingress or from egress.
+        kind: CloneKind,
+        /// Mirror session number, `bit<32>`.
+        session: Expr,
+        /// Field list number; `None` preserves nothing.
+        field_list: Option<Expr>,
+    },
+    /// `resubmit_preserving_field_list(index)`.
+    Resubmit {
+        /// Field list number.
+        field_list: Expr,
+    },
+    /// `recirculate_preserving_field_list(index)`.
+    Recirculate {
+        /// Field list number.
+        field_list: Expr,
+    },
+    /// `truncate(length)`: at most so many bytes leave.
+    Truncate {
+        /// Bytes, `bit<32>`.
+        length: Expr,
+    },
+    /// `digest(receiver, data)`.
+    Digest {
+        /// Name of the digest for the control plane.
+        name: String,
+        /// A struct or scalar.
+        data: Expr,
+    },
+    /// `assert(check)` and `assume(check)`: a false one is counted and logged.
+    Assert {
+        /// A `bool`.
+        condition: Expr,
+        /// `file:line:column` of the call.
+        location: String,
+    },
+    /// `log_msg(format, {…})`.
+    LogMessage {
+        /// Text with `{}` for each value.
+        format: String,
+        /// Scalars.
+        values: Vec<Expr>,
+    },
+}
+
+/// Where a clone is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloneKind {
+    /// `CloneType.I2E`: the packet as it came, parsed anew.
+    IngressToEgress,
+    /// `CloneType.E2E`: the headers as they stand at the end of egress.
+    EgressToEgress,
+}
+
+/// `HashAlgorithm` of v1model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HashAlgorithm {
+    /// CRC-32 (IEEE 802.3, reflected).
+    Crc32,
+    /// CRC-32 with the caller's parameters; the default ones here.
+    Crc32Custom,
+    /// CRC-16 (ARC, reflected).
+    Crc16,
+    /// CRC-16 with the caller's parameters; the default ones here.
+    Crc16Custom,
+    /// A pseudo-random number, seeded by the switch.
+    Random,
+    /// The data itself.
+    Identity,
+    /// RFC 1071 checksum.
+    Csum16,
+    /// XOR of 16-bit words.
+    Xor16,
+}

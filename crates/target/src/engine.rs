@@ -1,0 +1,156 @@
+//! The interface between the switch and whatever executes the program.
+//!
+//! A switch owns ports, queues, mirror sessions and time; an engine owns the
+//! program, its tables and its registers. The engine sees one packet at a time:
+//! [`Engine::ingress`] parses a frame and runs ingress, [`Engine::egress`] runs
+//! egress on what ingress left and deparses. Between the two the packet is an
+//! opaque [`Engine::InFlight`], which the switch queues, holds and clones.
+
+use crate::TargetState;
+
+/// A v1model port number, below 512.
+pub type Port = u16;
+
+/// Ports from 0 to 510 carry packets; 511 is v1model's drop port.
+pub const DROP_PORT: Port = 511;
+
+/// `standard_metadata.instance_type`, with BMv2's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u32)]
+pub enum InstanceType {
+    /// From a port.
+    #[default]
+    Normal = 0,
+    /// An ingress clone, in egress.
+    IngressClone = 1,
+    /// An egress clone, in egress.
+    EgressClone = 2,
+    /// Recirculated.
+    Recirculated = 4,
+    /// A multicast copy.
+    Replication = 5,
+    /// Resubmitted.
+    Resubmitted = 6,
+}
+
+/// User metadata preserved across clone, resubmit and recirculate: the values of
+/// the fields of one field list, packed in the engine's own way.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Preserved {
+    /// Field list number; `None` where nothing is preserved.
+    pub field_list: Option<u32>,
+    /// The values, in the order of the list, each in whole bytes, big-endian.
+    pub bytes: Vec<u8>,
+}
+
+/// What ingress is given.
+#[derive(Clone, Debug)]
+pub struct IngressInput<'a> {
+    /// The frame from its first byte.
+    pub frame: &'a [u8],
+    /// The port by which it came (of a recirculated packet: its egress port).
+    pub port: Port,
+    /// Why it is here.
+    pub instance_type: InstanceType,
+    /// Metadata carried over by resubmit or recirculate.
+    pub preserved: &'a Preserved,
+    /// `ingress_global_timestamp` in µs, 48 bits.
+    pub now: u64,
+}
+
+/// What ingress decided.
+#[derive(Clone, Debug)]
+pub struct IngressOutcome<P> {
+    /// The packet.
+    pub packet: P,
+    /// `egress_spec`; [`DROP_PORT`] drops.
+    pub egress_spec: Port,
+    /// `mcast_grp`; 0 is no multicast.
+    pub mcast_grp: u16,
+    /// Ingress-to-egress clone, if asked for: session and preserved metadata.
+    pub clone: Option<CloneRequest>,
+    /// Resubmission of the frame as it came, if asked for.
+    pub resubmit: Option<Preserved>,
+}
+
+/// A clone to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloneRequest {
+    /// Mirror session number.
+    pub session: u32,
+    /// Metadata carried into the clone.
+    pub preserved: Preserved,
+}
+
+/// What egress is given besides the packet.
+#[derive(Clone, Copy, Debug)]
+pub struct EgressInput {
+    /// `egress_port`.
+    pub port: Port,
+    /// `egress_rid` of a multicast copy, else 0.
+    pub rid: u16,
+    /// Why it is here.
+    pub instance_type: InstanceType,
+    /// `enq_timestamp` in µs.
+    pub enqueued_at: u64,
+    /// `enq_qdepth` in packets.
+    pub enqueue_depth: u32,
+    /// `deq_qdepth` in packets.
+    pub dequeue_depth: u32,
+    /// `egress_global_timestamp` in µs, 48 bits.
+    pub now: u64,
+}
+
+/// What egress decided.
+#[derive(Clone, Debug)]
+pub struct EgressOutcome<P> {
+    /// Whether egress dropped the packet (`egress_spec` is 511 at its end).
+    pub dropped: bool,
+    /// Egress-to-egress clone, if asked for: the copy has the headers as they
+    /// stand at the end of egress, before ComputeChecksum.
+    pub clone: Option<(CloneRequest, P)>,
+    /// Recirculation of the deparsed frame, if asked for: its metadata.
+    pub recirculate: Option<Preserved>,
+}
+
+/// Executes one v1model program.
+pub trait Engine {
+    /// A packet between ingress and egress. A clone shares nothing that a later
+    /// run can change.
+    type InFlight: Clone;
+
+    /// Parses `input.frame`, verifies checksums and runs ingress.
+    ///
+    /// A parser error does not drop: it is in `standard_metadata.parser_error`
+    /// for the program to see, as in BMv2.
+    fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<Self::InFlight>;
+
+    /// Parses `input.frame` alone, with `preserved` in the metadata: the packet of
+    /// an ingress-to-egress clone.
+    fn parse(&mut self, input: &IngressInput<'_>) -> Self::InFlight;
+
+    /// Prepares an egress clone for its own run of egress: user metadata is reset
+    /// but for `preserved`; standard metadata is reset.
+    fn restore(&mut self, packet: &mut Self::InFlight, preserved: &Preserved);
+
+    /// Limits the frame that `packet` deparses to, to `bytes` (mirror sessions).
+    fn truncate(&mut self, packet: &mut Self::InFlight, bytes: u32);
+
+    /// Runs egress, computes checksums and deparses into `frame`, which is cleared
+    /// first. Nothing is deparsed if egress drops.
+    fn egress(
+        &mut self,
+        packet: Self::InFlight,
+        input: &EgressInput,
+        frame: &mut Vec<u8>,
+    ) -> EgressOutcome<Self::InFlight>;
+
+    /// Length in bytes of the frame that `packet` came from (queue accounting).
+    fn length(&self, packet: &Self::InFlight) -> usize;
+
+    /// Tables, registers and counters, for the control plane.
+    fn state(&self) -> &TargetState;
+
+    /// Tables, registers and counters, for the control plane.
+    fn state_mut(&mut self) -> &mut TargetState;
+}
