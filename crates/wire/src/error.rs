@@ -1,0 +1,151 @@
+//! Why bytes are not the header they were taken for.
+
+use core::fmt;
+
+/// The header that an [`Error`] speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Header {
+    /// Ethernet II ([`crate::ethernet`]).
+    Ethernet,
+    /// IPv4 ([`crate::ipv4`]).
+    Ipv4,
+    /// UDP ([`crate::udp`]).
+    Udp,
+    /// TCP ([`crate::tcp`]).
+    Tcp,
+    /// A message between switch and store ([`crate::replication`]).
+    Replication,
+    /// A message between replicas ([`crate::chain`]).
+    Chain,
+    /// The entry inside a chain message ([`crate::chain`]).
+    ChainEntry,
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Header::Ethernet => "Ethernet",
+            Header::Ipv4 => "IPv4",
+            Header::Udp => "UDP",
+            Header::Tcp => "TCP",
+            Header::Replication => "replication message",
+            Header::Chain => "chain message",
+            Header::ChainEntry => "chain entry",
+        })
+    }
+}
+
+/// Why bytes were refused, or why a meaning has no bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Fewer bytes than the header, or a length it states, asks for.
+    #[error("{header}: {found} bytes where at least {needed} are needed")]
+    Truncated {
+        /// The header in question.
+        header: Header,
+        /// Bytes asked for.
+        needed: usize,
+        /// Bytes there.
+        found: usize,
+    },
+    /// Bytes follow the last field although nothing announces them.
+    #[error("{header}: {extra} bytes follow the last field")]
+    TrailingBytes {
+        /// The header in question.
+        header: Header,
+        /// How many bytes there are too many.
+        extra: usize,
+    },
+    /// A version that this module does not speak.
+    #[error("{header}: version {found} is not spoken here")]
+    Version {
+        /// The header in question.
+        header: Header,
+        /// The version found.
+        found: u8,
+    },
+    /// A type, kind, flag or code that has no meaning.
+    #[error("{header}: {field} {found} has no meaning")]
+    Unknown {
+        /// The header in question.
+        header: Header,
+        /// Name of the field.
+        field: &'static str,
+        /// The value found.
+        found: u32,
+    },
+    /// A length field smaller than the header that contains it.
+    #[error("{header}: the header states a length of {stated} bytes, less than its own {least}")]
+    LengthField {
+        /// The header in question.
+        header: Header,
+        /// The length stated.
+        stated: usize,
+        /// The least length possible.
+        least: usize,
+    },
+    /// The checksum does not fit the bytes.
+    #[error("{header}: the checksum does not fit")]
+    Checksum {
+        /// The header in question.
+        header: Header,
+    },
+    /// A value that has no room in its field.
+    #[error("{header}: the value of {field} does not fit the field")]
+    Unrepresentable {
+        /// The header in question.
+        header: Header,
+        /// Name of the field.
+        field: &'static str,
+    },
+    /// `emit` was given a buffer whose length is not `buffer_len()`.
+    #[error("{header}: a buffer of {found} bytes where exactly {needed} are needed")]
+    Buffer {
+        /// The header in question.
+        header: Header,
+        /// Bytes needed.
+        needed: usize,
+        /// Bytes given.
+        found: usize,
+    },
+}
+
+impl Error {
+    /// A short stable code, for counters, logs and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Truncated { .. } => "W001",
+            Error::TrailingBytes { .. } => "W002",
+            Error::Version { .. } => "W003",
+            Error::Unknown { .. } => "W004",
+            Error::LengthField { .. } => "W005",
+            Error::Checksum { .. } => "W006",
+            Error::Unrepresentable { .. } => "W007",
+            Error::Buffer { .. } => "W008",
+        }
+    }
+}
+
+/// Refuses `bytes` shorter than `needed`.
+pub(crate) fn at_least(header: Header, bytes: &[u8], needed: usize) -> Result<(), Error> {
+    if bytes.len() < needed {
+        return Err(Error::Truncated {
+            header,
+            needed,
+            found: bytes.len(),
+        });
+    }
+    Ok(())
+}
+
+/// Refuses a buffer for `emit` that is not exactly `needed` long.
+pub(crate) fn exactly(header: Header, buffer: &[u8], needed: usize) -> Result<(), Error> {
+    if buffer.len() != needed {
+        return Err(Error::Buffer {
+            header,
+            needed,
+            found: buffer.len(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,328 @@
+//! TCP segments over IPv4 (RFC 9293).
+
+use core::net::Ipv4Addr;
+
+use crate::big_endian::{get_u16, get_u32, put};
+use crate::error::{at_least, exactly};
+use crate::{Error, Header, checksum, ipv4};
+
+/// Length in bytes of a header without options.
+pub const HEADER_LENGTH: usize = 20;
+
+/// Where each field begins, in bytes.
+pub mod field {
+    /// 2 bytes: source port.
+    pub const SOURCE_PORT: usize = 0;
+    /// 2 bytes: destination port.
+    pub const DESTINATION_PORT: usize = 2;
+    /// 4 bytes: sequence number.
+    pub const SEQUENCE: usize = 4;
+    /// 4 bytes: acknowledgement number.
+    pub const ACKNOWLEDGEMENT: usize = 8;
+    /// 1 byte: header length in 32-bit words, in the upper half.
+    pub const DATA_OFFSET: usize = 12;
+    /// 1 byte: control bits ([`super::control`]).
+    pub const CONTROL: usize = 13;
+    /// 2 bytes: window.
+    pub const WINDOW: usize = 14;
+    /// 2 bytes: checksum.
+    pub const CHECKSUM: usize = 16;
+    /// 2 bytes: urgent pointer.
+    pub const URGENT: usize = 18;
+    /// Options, up to the header's length; then the payload.
+    pub const OPTIONS: usize = 20;
+}
+
+/// Control bits.
+pub mod control {
+    /// No more data from the sender.
+    pub const FIN: u8 = 1 << 0;
+    /// Synchronise sequence numbers.
+    pub const SYN: u8 = 1 << 1;
+    /// Reset the connection.
+    pub const RST: u8 = 1 << 2;
+    /// Push.
+    pub const PSH: u8 = 1 << 3;
+    /// The acknowledgement number counts.
+    pub const ACK: u8 = 1 << 4;
+    /// The urgent pointer counts.
+    pub const URG: u8 = 1 << 5;
+    /// Echo of a congestion mark (RFC 3168).
+    pub const ECE: u8 = 1 << 6;
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: u8 = 1 << 7;
+}
+
+/// A view over one segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet<'a> {
+    bytes: &'a [u8],
+    header_length: usize,
+}
+
+impl<'a> Packet<'a> {
+    /// Checks the header's length, not the checksum.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Truncated`] or [`Error::LengthField`].
+    pub fn new_checked(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
+        let header = Header::Tcp;
+        at_least(header, bytes, HEADER_LENGTH)?;
+        let header_length = usize::from(bytes[field::DATA_OFFSET] >> 4) * 4;
+        if header_length < HEADER_LENGTH {
+            return Err(Error::LengthField {
+                header,
+                stated: header_length,
+                least: HEADER_LENGTH,
+            });
+        }
+        at_least(header, bytes, header_length)?;
+        Ok(Packet {
+            bytes,
+            header_length,
+        })
+    }
+
+    /// Source port.
+    pub fn source_port(&self) -> u16 {
+        get_u16(self.bytes, field::SOURCE_PORT)
+    }
+
+    /// Destination port.
+    pub fn destination_port(&self) -> u16 {
+        get_u16(self.bytes, field::DESTINATION_PORT)
+    }
+
+    /// Sequence number.
+    pub fn sequence(&self) -> u32 {
+        get_u32(self.bytes, field::SEQUENCE)
+    }
+
+    /// Acknowledgement number.
+    pub fn acknowledgement(&self) -> u32 {
+        get_u32(self.bytes, field::ACKNOWLEDGEMENT)
+    }
+
+    /// Control bits; see [`control`].
+    pub fn control(&self) -> u8 {
+        self.bytes[field::CONTROL]
+    }
+
+    /// Window.
+    pub fn window(&self) -> u16 {
+        get_u16(self.bytes, field::WINDOW)
+    }
+
+    /// Urgent pointer.
+    pub fn urgent(&self) -> u16 {
+        get_u16(self.bytes, field::URGENT)
+    }
+
+    /// Options, with their padding.
+    pub fn options(&self) -> &'a [u8] {
+        &self.bytes[field::OPTIONS..self.header_length]
+    }
+
+    /// What the segment carries.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[self.header_length..]
+    }
+
+    /// Whether the checksum is right.
+    pub fn verify_checksum(&self, source: Ipv4Addr, destination: Ipv4Addr) -> bool {
+        let Ok(length) = u16::try_from(self.bytes.len()) else {
+            return false;
+        };
+        checksum::Sum::new()
+            .over_pseudo_header(source, destination, ipv4::PROTOCOL_TCP, length)
+            .over(self.bytes)
+            .finish()
+            == 0
+    }
+}
+
+/// What a segment means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repr<'a> {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub acknowledgement: u32,
+    /// Control bits; see [`control`].
+    pub control: u8,
+    /// Window.
+    pub window: u16,
+    /// Urgent pointer.
+    pub urgent: u16,
+    /// Options, a multiple of 4 and at most 40 bytes.
+    pub options: &'a [u8],
+    /// What the segment carries.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Repr<'a> {
+    /// Reads every field of a checked segment between the two addresses. The
+    /// four reserved bits are dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Checksum`] if the checksum is wrong.
+    pub fn parse(
+        packet: &Packet<'a>,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+    ) -> Result<Repr<'a>, Error> {
+        if !packet.verify_checksum(source, destination) {
+            return Err(Error::Checksum {
+                header: Header::Tcp,
+            });
+        }
+        Ok(Repr {
+            source_port: packet.source_port(),
+            destination_port: packet.destination_port(),
+            sequence: packet.sequence(),
+            acknowledgement: packet.acknowledgement(),
+            control: packet.control(),
+            window: packet.window(),
+            urgent: packet.urgent(),
+            options: packet.options(),
+            payload: packet.payload(),
+        })
+    }
+
+    /// Bytes of the segment.
+    pub fn buffer_len(&self) -> usize {
+        HEADER_LENGTH + self.options.len() + self.payload.len()
+    }
+
+    /// Writes the segment into `buffer`, with its checksum.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Buffer`] unless `buffer` is [`Repr::buffer_len`] long;
+    /// [`Error::Unrepresentable`] for more than 65535 bytes or options of a
+    /// wrong length.
+    pub fn emit(
+        &self,
+        buffer: &mut [u8],
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+    ) -> Result<(), Error> {
+        let header = Header::Tcp;
+        exactly(header, buffer, self.buffer_len())?;
+        let unrepresentable = |field| Error::Unrepresentable { header, field };
+        let length = u16::try_from(buffer.len()).map_err(|_| unrepresentable("length"))?;
+        if self.options.len() % 4 != 0 || self.options.len() > 40 {
+            return Err(unrepresentable("data offset"));
+        }
+        let header_length = HEADER_LENGTH + self.options.len();
+        put(buffer, field::SOURCE_PORT, &self.source_port.to_be_bytes());
+        put(
+            buffer,
+            field::DESTINATION_PORT,
+            &self.destination_port.to_be_bytes(),
+        );
+        put(buffer, field::SEQUENCE, &self.sequence.to_be_bytes());
+        put(
+            buffer,
+            field::ACKNOWLEDGEMENT,
+            &self.acknowledgement.to_be_bytes(),
+        );
+        buffer[field::DATA_OFFSET] = ((header_length / 4) << 4) as u8;
+        buffer[field::CONTROL] = self.control;
+        put(buffer, field::WINDOW, &self.window.to_be_bytes());
+        put(buffer, field::CHECKSUM, &[0, 0]);
+        put(buffer, field::URGENT, &self.urgent.to_be_bytes());
+        put(buffer, field::OPTIONS, self.options);
+        put(buffer, header_length, self.payload);
+        let sum = checksum::Sum::new()
+            .over_pseudo_header(source, destination, ipv4::PROTOCOL_TCP, length)
+            .over(buffer)
+            .finish();
+        put(buffer, field::CHECKSUM, &sum.to_be_bytes());
+        Ok(())
+    }
+
+    /// The segment as bytes of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repr::emit`].
+    pub fn to_vec(&self, source: Ipv4Addr, destination: Ipv4Addr) -> Result<Vec<u8>, Error> {
+        let mut bytes = vec![0; self.buffer_len()];
+        self.emit(&mut bytes, source, destination)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    #[test]
+    fn a_changed_bit_is_seen() {
+        let repr = Repr {
+            source_port: 40_000,
+            destination_port: 80,
+            sequence: 1,
+            acknowledgement: 2,
+            control: control::SYN | control::ACK,
+            window: 65_535,
+            urgent: 0,
+            options: &[2, 4, 5, 0xb4],
+            payload: b"odd",
+        };
+        let bytes = repr.to_vec(A, B).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let refused = match Packet::new_checked(&changed) {
+                Ok(packet) => Repr::parse(&packet, A, B).is_err(),
+                Err(_) => true,
+            };
+            assert!(refused, "bit {bit}");
+        }
+        for length in 0..24 {
+            assert_eq!(
+                Packet::new_checked(&bytes[..length]).unwrap_err().code(),
+                "W001"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parse_of_emit_is_the_same(
+            source_port: u16, destination_port: u16, sequence: u32, acknowledgement: u32,
+            control: u8, window: u16, urgent: u16, from: u32, to: u32, words in 0..=10usize,
+            payload in proptest::collection::vec(any::<u8>(), 0..64),
+        ) {
+            let options = vec![1; words * 4];
+            let repr = Repr {
+                source_port, destination_port, sequence, acknowledgement, control, window, urgent,
+                options: &options, payload: &payload,
+            };
+            let bytes = repr.to_vec(from.into(), to.into()).unwrap();
+            let packet = Packet::new_checked(&bytes).unwrap();
+            prop_assert_eq!(Repr::parse(&packet, from.into(), to.into()), Ok(repr));
+        }
+
+        #[test]
+        fn any_bytes_give_a_view_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(packet) = Packet::new_checked(&bytes) {
+                let _ = Repr::parse(&packet, A, B);
+                let _ = (packet.options(), packet.payload());
+            }
+        }
+    }
+}
