@@ -1,0 +1,138 @@
+// A NAT whose connections outlive their switch. Mappings are made by the store
+// with the first lease of a flow, which takes a port from the shard's range, and
+// are held under shared leases: any number of switches may translate packets of
+// one mapping at the same time.
+
+#include <core.p4>
+#include <v1model.p4>
+
+// Address and port.
+#define REPLICATION_STATE_BITS 48
+#include "replication.p4"
+#include "router.p4"
+#include "nat_packet.p4"
+
+// Number of shards as a power of two: a public port's shard is its top bits
+// (rule 22), so the store must be configured with 2 to this number.
+#ifndef NAT_SHARD_BITS
+#define NAT_SHARD_BITS 2
+#endif
+
+struct headers_t {
+    replication_headers_t replication;
+    nat_headers_t         nat;
+}
+
+struct metadata_t {
+    replication_metadata_t replication;
+    endpoint_t             endpoint;
+}
+
+parser TopParser(packet_in packet,
+                 out headers_t hdr,
+                 inout metadata_t meta,
+                 inout standard_metadata_t standard_metadata) {
+    ReplicationParser() replication;
+    NatParser() program;
+
+    state start {
+        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
+        transition select(meta.replication.parse_program) {
+            true: own_headers;
+            default: accept;
+        }
+    }
+
+    state own_headers {
+        program.apply(packet, hdr.nat);
+        transition accept;
+    }
+}
+
+control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+    ReplicationVerifyChecksum() replication;
+
+    apply {
+        replication.apply(hdr.replication);
+    }
+}
+
+control NatIngress(inout headers_t hdr,
+                   inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
+    NatClassify() classify;
+    ReplicationIngressBefore() replication_before;
+    NatTranslate() translate;
+    ReplicationIngressAfter() replication_after;
+    Router() router;
+    bool known;
+    bit<128> mapping;
+    bit<16> public_port;
+
+    apply {
+        if (meta.replication.arriving) {
+            classify.apply(hdr.nat, standard_metadata.ingress_port, known, mapping,
+                           public_port);
+            meta.replication.flow = known;
+            meta.replication.key = mapping;
+            meta.replication.shared = true;
+            if (mapping[127:120] == CLASS_NAT_INBOUND) {
+                meta.replication.shard = (bit<16>)public_port[15:16-NAT_SHARD_BITS];
+            } else {
+                hash(meta.replication.shard, HashAlgorithm.crc16, (bit<16>)0,
+                     { mapping }, (bit<16>)(1 << NAT_SHARD_BITS));
+            }
+        }
+        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
+        if (meta.replication.process) {
+            if (meta.replication.found) {
+                meta.endpoint.address = meta.replication.value[47:16];
+                meta.endpoint.port = meta.replication.value[15:0];
+                translate.apply(hdr.nat, meta.replication.key[127:120], meta.endpoint);
+            } else {
+                mark_to_drop(standard_metadata);
+            }
+        }
+        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
+        if (meta.replication.forward) {
+            router.apply(hdr.nat.ethernet, hdr.nat.ipv4, standard_metadata);
+        }
+    }
+}
+
+control NatEgress(inout headers_t hdr,
+                  inout metadata_t meta,
+                  inout standard_metadata_t standard_metadata) {
+    ReplicationEgress() replication;
+
+    apply {
+        replication.apply(hdr.replication, meta.replication, standard_metadata);
+    }
+}
+
+control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+    ReplicationComputeChecksum() replication;
+    NatComputeChecksum() nat;
+
+    apply {
+        replication.apply(hdr.replication);
+        nat.apply(hdr.nat);
+    }
+}
+
+control TopDeparser(packet_out packet, in headers_t hdr) {
+    ReplicationDeparser() replication;
+    NatDeparser() nat;
+
+    apply {
+        replication.apply(packet, hdr.replication);
+        nat.apply(packet, hdr.nat);
+    }
+}
+
+V1Switch(TopParser(),
+         TopVerifyChecksum(),
+         NatIngress(),
+         NatEgress(),
+         TopComputeChecksum(),
+         TopDeparser()) main;
