@@ -1,0 +1,63 @@
+# Everything a newcomer needs: `make demo` and `make test`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+CARGO ?= cargo
+STATEPLANE := target/release/stateplane
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+
+.PHONY: help demo test soak bench build setup rust tools lint clean
+
+help:
+	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
+	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
+	@echo 'make soak    the demo ten times, and many simulation seeds'
+	@echo 'make bench   committed benchmarks, results in target/bench'
+	@echo 'make build   the release binary, $(STATEPLANE)'
+	@echo 'make setup   install what the demo and the tests need (Debian packages)'
+
+# The demo makes network namespaces, which needs root.
+demo: build tools
+	$(SUDO) $(STATEPLANE) lab demo
+
+test: rust tools lint
+	$(CARGO) build --release --package stateplane-cli
+	$(CARGO) test --workspace --quiet
+
+lint: rust
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
+
+soak: build tools
+	for run in 1 2 3 4 5 6 7 8 9 10; do \
+	  echo "demo $$run of 10"; $(SUDO) $(STATEPLANE) lab demo; \
+	done
+	$(STATEPLANE) sim --program counter --first-seed 100000 --seeds 5000
+	$(STATEPLANE) sim --program nat --first-seed 100000 --seeds 5000
+
+bench: build
+	$(CARGO) bench --workspace --quiet
+
+build: rust
+	$(CARGO) build --release --package stateplane-cli
+
+setup: rust tools
+
+rust:
+	@command -v $(CARGO) >/dev/null || { \
+	  echo 'stateplane: no Rust toolchain. Install rustup (Debian: apt-get install rustup && rustup default stable;'; \
+	  echo 'elsewhere: https://rustup.rs), then run make again.'; exit 1; }
+
+tools:
+	@missing=''; \
+	command -v ip >/dev/null || missing="$$missing iproute2"; \
+	command -v ethtool >/dev/null || missing="$$missing ethtool"; \
+	command -v iperf3 >/dev/null || missing="$$missing iperf3"; \
+	[ -z "$$missing" ] && exit 0; \
+	command -v apt-get >/dev/null || { echo "stateplane: install$$missing with your package manager"; exit 1; }; \
+	echo "installing$$missing"; \
+	$(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null \
+	  || { echo "stateplane: could not install$$missing; install by hand and run make again"; exit 1; }
+
+clean:
+	$(CARGO) clean
