@@ -1,0 +1,486 @@
+//! What a replica is told when it starts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use core::net::Ipv4Addr;
+
+use crate::pool::shard_ports;
+
+/// Bytes of state of both records of a NAT mapping: an address and a port.
+pub const NAT_STATE_LENGTH: u16 = 6;
+
+/// The configuration of one replica. All replicas of a chain have the same one,
+/// apart from `position`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// How many replicas the chain has, from 1.
+    pub chain_length: u8,
+    /// This replica's position, 0 is the head.
+    pub position: u8,
+    /// Configuration number of the chain (rule 21).
+    pub chain_epoch: u32,
+    /// How many parts the key space has; a power of two up to 32768.
+    pub shards: u16,
+    /// The shards that this chain keeps.
+    pub served: BTreeSet<u16>,
+    /// What the flow classes mean.
+    pub classes: Vec<ClassConfig>,
+    /// The public ports, for classes whose first lease makes a mapping.
+    pub nat: Option<NatPool>,
+    /// µs for which a lease is granted, from 1.
+    pub lease_period: u32,
+    /// Sequence number of a record's first state. 1, unless a test wants to see
+    /// the numbers wrap.
+    pub first_sequence: u32,
+    /// Bounds of everything that grows.
+    pub limits: Limits,
+    /// Rules turned off, for tests.
+    pub faults: Faults,
+}
+
+/// What one flow class means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassConfig {
+    /// First byte of the keys of this class.
+    pub class: u8,
+    /// Bytes of state of each record.
+    pub state_length: u16,
+    /// What happens on a first lease request.
+    pub first_lease: FirstLease,
+    /// Whether only shared leases exist (rule 18).
+    pub shared_only: bool,
+    /// How long an idle record lives.
+    pub idle: IdleTimeouts,
+}
+
+/// What happens when a lease is asked for a flow without a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstLease {
+    /// A record of zero state is made.
+    Zero,
+    /// A public port is taken, and this record and the inbound one are made.
+    NatOutbound {
+        /// Class of the inbound record's key.
+        inbound_class: u8,
+    },
+    /// The request is refused with NO_RECORD.
+    None,
+}
+
+/// How long a record lives without a grant, renewal or write, in µs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleTimeouts {
+    /// Where `by_protocol` says nothing; `None`: for ever.
+    pub default: Option<u64>,
+    /// By IP protocol, byte 1 of a NAT key.
+    pub by_protocol: BTreeMap<u8, u64>,
+}
+
+impl IdleTimeouts {
+    /// TCP 2 h 4 min (RFC 5382 REQ-5), everything else 5 min (RFC 4787 REQ-5).
+    pub fn nat() -> IdleTimeouts {
+        IdleTimeouts {
+            default: Some(300_000_000),
+            by_protocol: BTreeMap::from([(6, 7_440_000_000)]),
+        }
+    }
+
+    /// Never.
+    pub fn never() -> IdleTimeouts {
+        IdleTimeouts {
+            default: None,
+            by_protocol: BTreeMap::new(),
+        }
+    }
+
+    /// The timeout of `protocol` in µs; `None`: never.
+    pub fn of(&self, protocol: u8) -> Option<u64> {
+        self.by_protocol.get(&protocol).copied().or(self.default)
+    }
+}
+
+/// The public endpoints from which mappings are made (rule 22).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NatPool {
+    /// Public addresses.
+    pub addresses: Vec<Ipv4Addr>,
+    /// First port of each address and protocol, from 1.
+    pub first_port: u16,
+    /// Last port of each address and protocol.
+    pub last_port: u16,
+}
+
+/// Bounds of everything that grows. None may be 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Records, over all shards.
+    pub records: usize,
+    /// Holders of one shared lease.
+    pub holders: u16,
+    /// Requests that wait for one flow (rule 23).
+    pub parked_per_flow: usize,
+    /// Bytes of all requests that wait (rule 23).
+    pub parked_bytes: usize,
+    /// Entries sent to the successor and not acknowledged, and entries kept that
+    /// came before their turn.
+    pub link_window: usize,
+    /// µs until unacknowledged entries are resent for the first time.
+    pub resend_first: u64,
+    /// µs beyond which that time does not double.
+    pub resend_bound: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            records: 1 << 20,
+            holders: 16,
+            parked_per_flow: 16,
+            parked_bytes: 16 << 20,
+            link_window: 1024,
+            resend_first: 10_000,
+            resend_bound: 320_000,
+        }
+    }
+}
+
+/// Rules turned off, so that a test can show that a checker misses them. All are
+/// `false` in service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Faults {
+    /// Every write replaces the state, older ones too (against rule 10).
+    pub ignore_sequence: bool,
+    /// Writes and renewals count whoever holds the lease (against rule 12).
+    pub ignore_epoch: bool,
+    /// The head answers before the chain has the update (against rule 11).
+    pub answer_at_head: bool,
+    /// An exclusive lease is granted although another one is valid.
+    pub ignore_lease_expiry: bool,
+}
+
+impl Config {
+    /// A configuration of one shard without classes, with default limits.
+    pub fn new(chain_length: u8, position: u8) -> Config {
+        Config {
+            chain_length,
+            position,
+            chain_epoch: 1,
+            shards: 1,
+            served: BTreeSet::from([0]),
+            classes: Vec::new(),
+            nat: None,
+            lease_period: 1_000_000,
+            first_sequence: 1,
+            limits: Limits::default(),
+            faults: Faults::default(),
+        }
+    }
+
+    /// Divides the key space into `shards` parts and serves them all.
+    #[must_use]
+    pub fn with_shards(mut self, shards: u16) -> Config {
+        self.shards = shards;
+        self.served = (0..shards).collect();
+        self
+    }
+
+    /// Adds a class.
+    #[must_use]
+    pub fn with_class(mut self, class: ClassConfig) -> Config {
+        self.classes.push(class);
+        self
+    }
+
+    /// Adds a NAT: a pool, the class of its outbound keys and that of its inbound
+    /// keys, with the timeouts of [`IdleTimeouts::nat`].
+    #[must_use]
+    pub fn with_nat(mut self, pool: NatPool, outbound_class: u8, inbound_class: u8) -> Config {
+        for (class, first_lease) in [
+            (outbound_class, FirstLease::NatOutbound { inbound_class }),
+            (inbound_class, FirstLease::None),
+        ] {
+            self.classes.push(ClassConfig {
+                class,
+                state_length: NAT_STATE_LENGTH,
+                first_lease,
+                shared_only: true,
+                idle: IdleTimeouts::nat(),
+            });
+        }
+        self.nat = Some(pool);
+        self
+    }
+
+    /// Checks that a replica can run with this configuration.
+    ///
+    /// # Errors
+    ///
+    /// The first contradiction found, as a [`ConfigError`].
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.check_chain()?;
+        self.check_classes()?;
+        if let Some(pool) = &self.nat {
+            self.check_pool(pool)?;
+        }
+        if self.lease_period == 0 {
+            return Err(ConfigError::Zero {
+                name: "lease period",
+            });
+        }
+        let limits = &self.limits;
+        for (name, value) in [
+            ("limit of records", limits.records as u64),
+            ("limit of holders", limits.holders.into()),
+            (
+                "limit of parked requests per flow",
+                limits.parked_per_flow as u64,
+            ),
+            ("limit of parked bytes", limits.parked_bytes as u64),
+            ("link window", limits.link_window as u64),
+            ("first resend time", limits.resend_first),
+            ("bound of the resend time", limits.resend_bound),
+        ] {
+            if value == 0 {
+                return Err(ConfigError::Zero { name });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_chain(&self) -> Result<(), ConfigError> {
+        if self.chain_length == 0 {
+            return Err(ConfigError::EmptyChain);
+        }
+        if self.position >= self.chain_length {
+            return Err(ConfigError::Position {
+                position: self.position,
+                length: self.chain_length,
+            });
+        }
+        if !self.shards.is_power_of_two() {
+            return Err(ConfigError::ShardCount {
+                shards: self.shards,
+            });
+        }
+        match self.served.last() {
+            None => Err(ConfigError::NothingServed),
+            Some(&shard) if shard >= self.shards => Err(ConfigError::ServedShard {
+                shard,
+                shards: self.shards,
+            }),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn check_classes(&self) -> Result<(), ConfigError> {
+        let mut by_number = BTreeMap::new();
+        for class in &self.classes {
+            if by_number.insert(class.class, class).is_some() {
+                return Err(ConfigError::DuplicateClass { class: class.class });
+            }
+        }
+        let endpoint = |class: &ClassConfig| {
+            if class.state_length != NAT_STATE_LENGTH {
+                return Err(ConfigError::NatStateLength {
+                    class: class.class,
+                    length: class.state_length,
+                });
+            }
+            if !class.shared_only {
+                return Err(ConfigError::NatWritable { class: class.class });
+            }
+            Ok(())
+        };
+        for class in &self.classes {
+            let FirstLease::NatOutbound { inbound_class } = class.first_lease else {
+                continue;
+            };
+            endpoint(class)?;
+            match by_number.get(&inbound_class) {
+                Some(inbound) if inbound.first_lease == FirstLease::None => endpoint(inbound)?,
+                _ => {
+                    return Err(ConfigError::InboundClass {
+                        class: class.class,
+                        inbound_class,
+                    });
+                }
+            }
+            if self.nat.is_none() {
+                return Err(ConfigError::NoPool { class: class.class });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_pool(&self, pool: &NatPool) -> Result<(), ConfigError> {
+        if pool.addresses.is_empty() || pool.first_port > pool.last_port || pool.last_port == 0 {
+            return Err(ConfigError::EmptyPool {
+                addresses: pool.addresses.len(),
+                first: pool.first_port,
+                last: pool.last_port,
+            });
+        }
+        if pool.first_port == 0 {
+            return Err(ConfigError::PortZero);
+        }
+        let mut seen = BTreeSet::new();
+        for &address in &pool.addresses {
+            if !seen.insert(address) {
+                return Err(ConfigError::DuplicateAddress { address });
+            }
+        }
+        for &shard in &self.served {
+            if shard_ports(shard, self.shards, pool).is_none() {
+                let width = 65_536 / u32::from(self.shards);
+                return Err(ConfigError::EmptyShardPool {
+                    shard,
+                    owned_first: u32::from(shard) * width,
+                    owned_last: (u32::from(shard) + 1) * width - 1,
+                    first: pool.first_port,
+                    last: pool.last_port,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a configuration cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// A chain without replicas.
+    #[error("the chain is empty: name at least one replica")]
+    EmptyChain,
+    /// A position beyond the chain's end.
+    #[error(
+        "position {position} does not exist in a chain of {length}: positions count from 0 at the head"
+    )]
+    Position {
+        /// The position given.
+        position: u8,
+        /// Length of the chain.
+        length: u8,
+    },
+    /// A number of shards that is not a power of two.
+    #[error("{shards} shards: the number must be a power of two, from 1 to 32768")]
+    ShardCount {
+        /// The number given.
+        shards: u16,
+    },
+    /// No shard is served.
+    #[error("no shard is served: name at least one, or leave the list out to serve all")]
+    NothingServed,
+    /// A shard that does not exist.
+    #[error("shard {shard} cannot be served: there are {shards}, numbered from 0")]
+    ServedShard {
+        /// The shard named.
+        shard: u16,
+        /// How many there are.
+        shards: u16,
+    },
+    /// Two meanings for one class.
+    #[error("class {class} is declared twice: give each class its own number")]
+    DuplicateClass {
+        /// The class.
+        class: u8,
+    },
+    /// A class of mappings whose state is not an endpoint.
+    #[error("class {class} has {length} bytes of state: a NAT class has 6, an address and a port")]
+    NatStateLength {
+        /// The class.
+        class: u8,
+        /// The length given.
+        length: u16,
+    },
+    /// A class of mappings that programs could write.
+    #[error("class {class} belongs to a NAT and must be shared only: programs only read mappings")]
+    NatWritable {
+        /// The class.
+        class: u8,
+    },
+    /// An outbound class whose inbound class is missing or makes records itself.
+    #[error(
+        "class {class} maps to inbound class {inbound_class}, which must be declared with first_lease none"
+    )]
+    InboundClass {
+        /// The outbound class.
+        class: u8,
+        /// The inbound class that it names.
+        inbound_class: u8,
+    },
+    /// A class of mappings without a pool.
+    #[error("class {class} takes public ports, but no pool is configured: add public addresses")]
+    NoPool {
+        /// The class.
+        class: u8,
+    },
+    /// A pool of size 0.
+    #[error(
+        "the port pool has size 0: {addresses} public addresses with ports {first} to {last}; name an address and a first port not above the last"
+    )]
+    EmptyPool {
+        /// How many public addresses.
+        addresses: usize,
+        /// First port.
+        first: u16,
+        /// Last port.
+        last: u16,
+    },
+    /// Port 0 in the pool.
+    #[error("the port pool begins at port 0, which no packet may carry: begin at 1 or above")]
+    PortZero,
+    /// A public address named twice.
+    #[error("public address {address} is named twice in the pool")]
+    DuplicateAddress {
+        /// The address.
+        address: Ipv4Addr,
+    },
+    /// A shard that owns no port of the pool.
+    #[error(
+        "shard {shard} owns ports {owned_first} to {owned_last}, none of which lies in the pool's {first} to {last}: widen the pool, lower the number of shards, or do not serve that shard"
+    )]
+    EmptyShardPool {
+        /// The shard.
+        shard: u16,
+        /// First port of its range.
+        owned_first: u32,
+        /// Last port of its range.
+        owned_last: u32,
+        /// First port of the pool.
+        first: u16,
+        /// Last port of the pool.
+        last: u16,
+    },
+    /// A 0 where nothing would ever happen.
+    #[error("the {name} is 0: give it a value of at least 1")]
+    Zero {
+        /// Name of the setting.
+        name: &'static str,
+    },
+}
+
+impl ConfigError {
+    /// A short stable code, for messages and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ConfigError::EmptyChain => "S001",
+            ConfigError::Position { .. } => "S002",
+            ConfigError::ShardCount { .. } => "S003",
+            ConfigError::NothingServed => "S004",
+            ConfigError::ServedShard { .. } => "S005",
+            ConfigError::DuplicateClass { .. } => "S006",
+            ConfigError::NatStateLength { .. } => "S007",
+            ConfigError::NatWritable { .. } => "S008",
+            ConfigError::InboundClass { .. } => "S009",
+            ConfigError::NoPool { .. } => "S010",
+            ConfigError::EmptyPool { .. } => "S011",
+            ConfigError::PortZero => "S012",
+            ConfigError::DuplicateAddress { .. } => "S013",
+            ConfigError::EmptyShardPool { .. } => "S014",
+            ConfigError::Zero { .. } => "S015",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

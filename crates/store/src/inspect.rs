@@ -1,0 +1,198 @@
+//! What tests, checkers and operators may look at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use core::hash::{Hash, Hasher};
+use core::net::Ipv4Addr;
+
+use rustc_hash::FxHasher;
+use stateplane_wire::replication::Key;
+
+use crate::config::FirstLease;
+use crate::pool::Pools;
+use crate::record::{Lease, Record};
+use crate::replica::Replica;
+use crate::shard::NatKey;
+
+/// Why a replica's pool is not exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AuditError {
+    /// One record of a mapping without the other, or with a state that does not
+    /// lead to it.
+    #[error("shard {shard}: record {key} lacks the other half of its mapping")]
+    HalfMapping {
+        /// The shard.
+        shard: u16,
+        /// The record.
+        key: Key,
+    },
+    /// A port that is free and taken, or owned by another shard.
+    #[error("shard {shard}: port {port} of {address} is taken and free, or not the shard's")]
+    Twice {
+        /// The shard.
+        shard: u16,
+        /// The public address.
+        address: Ipv4Addr,
+        /// The public port.
+        port: u16,
+    },
+    /// Free and taken ports are not all ports.
+    #[error(
+        "shard {shard}: protocol {protocol} of {address} has {free} free and {taken} taken ports of {size}"
+    )]
+    Leak {
+        /// The shard.
+        shard: u16,
+        /// The IP protocol.
+        protocol: u8,
+        /// The public address.
+        address: Ipv4Addr,
+        /// Free ports.
+        free: usize,
+        /// Taken ports.
+        taken: usize,
+        /// All ports.
+        size: usize,
+    },
+}
+
+impl Replica {
+    /// The record of `key` in `shard`.
+    pub fn record(&self, shard: u16, key: &Key) -> Option<&Record> {
+        self.shards.get(&shard)?.records.get(key)
+    }
+
+    /// All records, by shard and key.
+    pub fn records(&self) -> impl Iterator<Item = (u16, &Key, &Record)> {
+        self.shards.iter().flat_map(|(number, shard)| {
+            shard
+                .records
+                .iter()
+                .map(|(key, record)| (*number, key, record))
+        })
+    }
+
+    /// Epoch of the shard's newest grant; 0 before the first.
+    pub fn shard_epoch(&self, shard: u16) -> Option<u32> {
+        self.shards.get(&shard).map(|shard| shard.epoch)
+    }
+
+    /// The ports that `shard` owns.
+    pub fn pools(&self, shard: u16) -> Option<&Pools> {
+        self.shards.get(&shard)?.pools.as_ref()
+    }
+
+    /// Requests that wait, and their bytes.
+    pub fn parked(&self) -> (usize, usize) {
+        self.parking.load()
+    }
+
+    /// Entries sent to the successor and not acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        self.successor.unacknowledged()
+    }
+
+    /// The highest number received from the predecessor and applied.
+    pub fn link_applied(&self) -> u64 {
+        self.predecessor.applied()
+    }
+
+    /// A number that two replicas share if they hold the same records, grants,
+    /// epochs and ports, whatever their clocks say; and otherwise most likely
+    /// not.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        for (number, shard) in &self.shards {
+            (number, shard.epoch).hash(&mut hasher);
+            for (key, record) in &shard.records {
+                let shared = matches!(record.lease, Lease::Shared(_));
+                (key.0, &record.state, record.sequence, record.epoch, shared).hash(&mut hasher);
+                for holder in record.lease.holders() {
+                    (holder.owner, holder.epoch).hash(&mut hasher);
+                }
+            }
+            if let Some(pools) = &shard.pools {
+                for (protocol, address) in pools.used() {
+                    (protocol, address, pools.free(protocol, address)).hash(&mut hasher);
+                    for port in pools.freed(protocol, address) {
+                        port.hash(&mut hasher);
+                    }
+                }
+            }
+        }
+        hasher.finish()
+    }
+
+    /// Checks that every mapping has both its records, and that every port is
+    /// either free or taken by one mapping (rule 22).
+    ///
+    /// # Errors
+    ///
+    /// The first contradiction, by shard and key.
+    pub fn audit(&self) -> Result<(), AuditError> {
+        for (&number, shard) in &self.shards {
+            let mut taken: BTreeMap<(u8, Ipv4Addr), usize> = BTreeMap::new();
+            let freed: BTreeSet<(u8, Ipv4Addr, u16)> = shard
+                .pools
+                .iter()
+                .flat_map(|pools| {
+                    pools.used().flat_map(|(protocol, address)| {
+                        let ports = pools.freed(protocol, address);
+                        ports.map(move |port| (protocol, address, port))
+                    })
+                })
+                .collect();
+            for (key, record) in &shard.records {
+                let Some(other) = &record.mapped_to else {
+                    continue;
+                };
+                let mapped = shard.records.get(other);
+                if mapped.is_none_or(|m| m.mapped_to != Some(*key))
+                    || *record.state != NatKey::of(other).state()
+                {
+                    return Err(AuditError::HalfMapping {
+                        shard: number,
+                        key: *key,
+                    });
+                }
+                let outbound = |class| {
+                    let class = self.classes.get(&class);
+                    class.is_some_and(|c| matches!(c.first_lease, FirstLease::NatOutbound { .. }))
+                };
+                let Some(pools) = shard.pools.as_ref().filter(|_| outbound(key.class())) else {
+                    continue;
+                };
+                let public = NatKey::of(other);
+                let (first, last) = pools.range();
+                if !(first..=last).contains(&public.port)
+                    || freed.contains(&(public.protocol, public.address, public.port))
+                {
+                    return Err(AuditError::Twice {
+                        shard: number,
+                        address: public.address,
+                        port: public.port,
+                    });
+                }
+                *taken.entry((public.protocol, public.address)).or_default() += 1;
+            }
+            let Some(pools) = &shard.pools else {
+                continue;
+            };
+            for (protocol, address) in pools.used() {
+                let taken = taken.get(&(protocol, address)).copied().unwrap_or(0);
+                let free = pools.free(protocol, address);
+                if taken + free != pools.size() {
+                    return Err(AuditError::Leak {
+                        shard: number,
+                        protocol,
+                        address,
+                        free,
+                        taken,
+                        size: pools.size(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}

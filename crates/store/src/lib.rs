@@ -1,0 +1,39 @@
+//! The state store: one replica of a chain, as a state machine without IO.
+//!
+//! A [`Replica`] is driven from outside: datagrams and the time go in through
+//! `handle_*`, datagrams and the time of the next wake-up come out of `poll_*`.
+//! Equal configuration and inputs give equal outputs. Times are microseconds of
+//! a monotonic clock of the replica's own.
+//!
+//! `docs/replication-protocol.md` is the contract; where the code follows one of
+//! its rules it names the rule's number. The head of the chain decides (grants,
+//! parks, refuses, takes ports, forgets idle records) and sends every decision
+//! down the chain as an entry; every replica applies the entries in order; the
+//! tail alone answers (rules 11 and 20).
+//!
+//! A replica keeps its state in memory. One that restarts is empty and is not
+//! taken back into its chain: its neighbours see another incarnation, or numbers
+//! that do not begin at 1, and refuse. A chain of one replica has no such
+//! neighbour, so its state ends with its process.
+
+mod config;
+mod counters;
+mod inspect;
+mod link;
+mod parking;
+mod pool;
+mod record;
+mod replica;
+mod serial;
+mod shard;
+
+pub use config::{
+    ClassConfig, Config, ConfigError, Faults, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH,
+    NatPool,
+};
+pub use counters::Counters;
+pub use inspect::AuditError;
+pub use pool::{Pools, shard_of_port, shard_ports};
+pub use record::{Holder, Lease, Owner, Record};
+pub use replica::{Destination, Replica, Transmit};
+pub use serial::newer;

@@ -1,0 +1,204 @@
+//! Requests that wait for a lease to run out, bounded per flow and in bytes
+//! (rule 23).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use core::net::SocketAddrV4;
+
+use stateplane_wire::replication::Key;
+
+use crate::record::Owner;
+
+/// A flow: shard and key.
+pub(crate) type Flow = (u16, Key);
+
+/// One request that waits.
+#[derive(Debug, Clone)]
+pub(crate) struct ParkedRequest {
+    pub(crate) owner: Owner,
+    pub(crate) request: u32,
+    pub(crate) shared: bool,
+    pub(crate) has_packet: bool,
+    pub(crate) arrived: u64,
+    pub(crate) from: SocketAddrV4,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What became of a request that was to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parked {
+    /// It waits.
+    Waiting,
+    /// The same request waits already.
+    Duplicate,
+    /// There is no room.
+    Full,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue {
+    due: u64,
+    pub(crate) requests: VecDeque<ParkedRequest>,
+}
+
+/// All requests that wait, each flow's in the order of arrival.
+#[derive(Debug, Clone)]
+pub(crate) struct Parking {
+    per_flow: usize,
+    most_bytes: usize,
+    bytes: usize,
+    count: usize,
+    queues: BTreeMap<Flow, Queue>,
+    due: BTreeSet<(u64, Flow)>,
+}
+
+impl Parking {
+    pub(crate) fn new(per_flow: usize, most_bytes: usize) -> Parking {
+        Parking {
+            per_flow,
+            most_bytes,
+            bytes: 0,
+            count: 0,
+            queues: BTreeMap::new(),
+            due: BTreeSet::new(),
+        }
+    }
+
+    /// Requests that wait, and their bytes.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        (self.count, self.bytes)
+    }
+
+    /// The requests that wait for `flow`.
+    pub(crate) fn requests(&self, flow: &Flow) -> impl Iterator<Item = &ParkedRequest> {
+        self.queues.get(flow).into_iter().flat_map(|q| &q.requests)
+    }
+
+    /// Lets `parked` wait; a new queue is looked at again at `due`.
+    ///
+    /// A retransmission of a waiting request is a duplicate; it takes the waiting
+    /// one's place only if it alone has the packet on board.
+    pub(crate) fn park(&mut self, flow: Flow, parked: ParkedRequest, due: u64) -> Parked {
+        let same = |q: &ParkedRequest| {
+            q.owner == parked.owner && q.request == parked.request && q.shared == parked.shared
+        };
+        let length = self.queues.get(&flow).map_or(0, |q| q.requests.len());
+        if let Some(queue) = self.queues.get_mut(&flow)
+            && let Some(waiting) = queue.requests.iter_mut().find(|q| same(q))
+        {
+            let bytes = self.bytes - waiting.bytes.len() + parked.bytes.len();
+            if parked.has_packet && !waiting.has_packet && bytes <= self.most_bytes {
+                *waiting = parked;
+                self.bytes = bytes;
+            }
+            return Parked::Duplicate;
+        }
+        if length >= self.per_flow || self.bytes + parked.bytes.len() > self.most_bytes {
+            return Parked::Full;
+        }
+        self.bytes += parked.bytes.len();
+        self.count += 1;
+        let queue = self.queues.entry(flow).or_default();
+        if queue.requests.is_empty() {
+            queue.due = due;
+            self.due.insert((due, flow));
+        }
+        queue.requests.push_back(parked);
+        Parked::Waiting
+    }
+
+    /// When a queue is to be looked at next.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// Takes out the queue of the flow that is due first, if it is due at `now`.
+    pub(crate) fn take_due(&mut self, now: u64) -> Option<(Flow, Queue)> {
+        let (_, flow) = *self.due.first().filter(|(due, _)| *due <= now)?;
+        self.due.pop_first();
+        let queue = self.queues.remove(&flow)?;
+        self.count -= queue.requests.len();
+        self.bytes -= queue.requests.iter().map(|q| q.bytes.len()).sum::<usize>();
+        Some((flow, queue))
+    }
+
+    /// Puts back what is left of a queue, to be looked at again at `due`.
+    pub(crate) fn put_back(&mut self, flow: Flow, mut queue: Queue, due: u64) {
+        if queue.requests.is_empty() {
+            return;
+        }
+        self.count += queue.requests.len();
+        self.bytes += queue.requests.iter().map(|q| q.bytes.len()).sum::<usize>();
+        queue.due = due;
+        self.due.insert((due, flow));
+        self.queues.insert(flow, queue);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use super::*;
+
+    const FLOW: Flow = (0, Key([1; 16]));
+
+    fn request(switch: u32, request: u32, length: usize) -> ParkedRequest {
+        ParkedRequest {
+            owner: Owner {
+                switch,
+                incarnation: 1,
+                claim: 1,
+            },
+            request,
+            shared: false,
+            has_packet: length > 72,
+            arrived: 0,
+            from: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1),
+            bytes: vec![0; length],
+        }
+    }
+
+    #[test]
+    fn flows_and_bytes_are_bounded() {
+        let mut parking = Parking::new(2, 300);
+        assert_eq!(parking.park(FLOW, request(1, 1, 72), 9), Parked::Waiting);
+        assert_eq!(parking.park(FLOW, request(1, 2, 72), 9), Parked::Waiting);
+        assert_eq!(parking.park(FLOW, request(1, 3, 72), 9), Parked::Full);
+        let other = (1, FLOW.1);
+        assert_eq!(parking.park(other, request(1, 1, 157), 5), Parked::Full);
+        assert_eq!(parking.park(other, request(1, 1, 156), 5), Parked::Waiting);
+        assert_eq!(parking.load(), (3, 300));
+        assert_eq!(parking.next_due(), Some(5));
+    }
+
+    #[test]
+    fn a_retransmission_keeps_the_packet_on_board() {
+        let mut parking = Parking::new(4, 1000);
+        parking.park(FLOW, request(1, 1, 100), 9);
+        assert_eq!(parking.park(FLOW, request(1, 1, 72), 9), Parked::Duplicate);
+        parking.park(FLOW, request(1, 2, 72), 9);
+        assert_eq!(parking.park(FLOW, request(1, 2, 90), 9), Parked::Duplicate);
+        let packets = parking.requests(&FLOW).map(|q| q.bytes.len());
+        assert_eq!(packets.collect::<Vec<_>>(), [100, 90]);
+        assert_eq!(parking.load(), (2, 190));
+    }
+
+    #[test]
+    fn what_is_taken_out_and_put_back_is_counted_once() {
+        let mut parking = Parking::new(4, 1000);
+        parking.park(FLOW, request(1, 1, 100), 9);
+        parking.park(FLOW, request(2, 1, 80), 9);
+        assert!(parking.take_due(8).is_none());
+        let (flow, mut queue) = parking.take_due(9).unwrap();
+        assert_eq!(parking.load(), (0, 0));
+        queue.requests.pop_front();
+        parking.put_back(flow, queue, 20);
+        assert_eq!(parking.load(), (1, 80));
+        assert_eq!(parking.next_due(), Some(20));
+        let (flow, mut queue) = parking.take_due(20).unwrap();
+        queue.requests.clear();
+        parking.put_back(flow, queue, 30);
+        assert_eq!(parking.next_due(), None);
+    }
+}

@@ -1,0 +1,281 @@
+//! Every replica's part: to carry out what the head decided; and the tail's: to
+//! answer.
+
+use core::net::Ipv4Addr;
+
+use stateplane_wire::chain::{Creation, Decision, Entry};
+use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
+
+use super::{Replica, echo};
+use crate::config::{FirstLease, NAT_STATE_LENGTH};
+use crate::record::{Holder, Lease, Owner, Record};
+use crate::serial::newer;
+use crate::shard::NatKey;
+
+/// The entry contradicts the state, which means that a replica is faulty.
+struct Inconsistent;
+
+impl Replica {
+    /// Carries out `entry`, whose request is `packet`.
+    pub(super) fn apply(&mut self, now: u64, entry: &Entry<'_>, packet: Option<&Packet<'_>>) {
+        self.counters.applied += 1;
+        let outcome = match (entry.decision, packet) {
+            (Decision::Expire { shard, key }, _) => self.apply_expiry(shard, &key),
+            (Decision::Probe | Decision::Refuse { .. }, _) => Ok(()),
+            (_, None) => Err(Inconsistent),
+            (Decision::Grant { .. }, Some(packet)) => {
+                self.apply_grant(now, &entry.decision, packet)
+            }
+            (Decision::Write { install, period }, Some(packet)) => {
+                self.apply_use(now, packet, period, install)
+            }
+            (Decision::Renew { period }, Some(packet)) => {
+                self.apply_use(now, packet, period, false)
+            }
+        };
+        if outcome.is_err() {
+            self.counters.chain_inconsistent += 1;
+        }
+    }
+
+    fn apply_grant(
+        &mut self,
+        now: u64,
+        decision: &Decision,
+        packet: &Packet<'_>,
+    ) -> Result<(), Inconsistent> {
+        let Decision::Grant {
+            lease_epoch,
+            period,
+            holder: place,
+            creation,
+            ..
+        } = *decision
+        else {
+            return Err(Inconsistent);
+        };
+        let (number, key) = (packet.shard(), packet.key());
+        match creation {
+            None => {}
+            Some(Creation::Zero) => {
+                let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
+                let state = vec![0; class.state_length.into()];
+                self.make_record(now, number, key, state, lease_epoch, None)?;
+            }
+            Some(Creation::Mapping { address, port }) => {
+                self.make_mapping(now, number, key, address, port, lease_epoch)?;
+            }
+        }
+        let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
+        if newer(lease_epoch, shard.epoch) {
+            shard.epoch = lease_epoch;
+        }
+        let record = shard.records.get_mut(&key).ok_or(Inconsistent)?;
+        let owner = Owner::of(packet);
+        let before = record.grant_mut(&owner, lease_epoch).map(|h| h.until);
+        let holder = Holder {
+            owner,
+            epoch: lease_epoch,
+            until: match before {
+                Some(until) if period == 0 => until,
+                _ => now.saturating_add(period.into()),
+            },
+        };
+        if newer(lease_epoch, record.epoch) {
+            record.epoch = lease_epoch;
+        }
+        record.last_active = now;
+        match (&mut record.lease, place.map(usize::from)) {
+            (lease, None) => *lease = Lease::Exclusive(holder),
+            (Lease::Shared(holders), Some(place)) if place < holders.len() => {
+                holders[place] = holder;
+            }
+            (Lease::Shared(holders), Some(place)) if place == holders.len() => {
+                holders.push(holder);
+            }
+            (lease @ (Lease::None | Lease::Exclusive(_)), Some(0)) => {
+                *lease = Lease::Shared(vec![holder]);
+            }
+            (_, Some(_)) => return Err(Inconsistent),
+        }
+        Ok(())
+    }
+
+    /// Makes both records of a mapping (rule 22).
+    fn make_mapping(
+        &mut self,
+        now: u64,
+        number: u16,
+        key: Key,
+        address: Ipv4Addr,
+        port: u16,
+        epoch: u32,
+    ) -> Result<(), Inconsistent> {
+        let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
+        let FirstLease::NatOutbound { inbound_class } = class.first_lease else {
+            return Err(Inconsistent);
+        };
+        let inside = NatKey::of(&key);
+        let public = NatKey {
+            class: inbound_class,
+            address,
+            port,
+            ..inside
+        };
+        let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
+        let pools = shard.pools.as_mut().ok_or(Inconsistent)?;
+        if !pools.take(inside.protocol, address, port) {
+            return Err(Inconsistent);
+        }
+        let inbound = public.key();
+        let state = public.state().to_vec();
+        self.make_record(now, number, key, state, epoch, Some(inbound))?;
+        let state = inside.state().to_vec();
+        self.make_record(now, number, inbound, state, epoch, Some(key))
+    }
+
+    fn make_record(
+        &mut self,
+        now: u64,
+        number: u16,
+        key: Key,
+        state: Vec<u8>,
+        epoch: u32,
+        mapped_to: Option<Key>,
+    ) -> Result<(), Inconsistent> {
+        let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
+        let record = Record {
+            state: state.into(),
+            sequence: self.config.first_sequence,
+            epoch,
+            lease: Lease::None,
+            mapped_to,
+            last_active: now,
+        };
+        match shard.records.insert(key, record) {
+            Some(_) => Err(Inconsistent),
+            None => {
+                self.record_count += 1;
+                self.counters.records_made += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// A write or renewal: the state if it is to be installed, and the lease.
+    fn apply_use(
+        &mut self,
+        now: u64,
+        packet: &Packet<'_>,
+        period: u32,
+        install: bool,
+    ) -> Result<(), Inconsistent> {
+        let shard = self.shards.get_mut(&packet.shard()).ok_or(Inconsistent)?;
+        let record = shard.records.get_mut(&packet.key()).ok_or(Inconsistent)?;
+        if install {
+            if record.state.len() != packet.state().len() {
+                return Err(Inconsistent);
+            }
+            record.state.copy_from_slice(packet.state());
+            record.sequence = packet.sequence();
+        }
+        record.last_active = now;
+        match record.grant_mut(&Owner::of(packet), packet.lease_epoch()) {
+            Some(holder) if period > 0 => holder.until = now.saturating_add(period.into()),
+            Some(_) => {}
+            None if self.config.faults.ignore_epoch => {}
+            None => return Err(Inconsistent),
+        }
+        Ok(())
+    }
+
+    /// Forgets a record and the one mapped to it, and returns the port. The
+    /// epoch moves on, so that who comes late finds itself fenced.
+    fn apply_expiry(&mut self, number: u16, key: &Key) -> Result<(), Inconsistent> {
+        let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
+        let record = shard.records.remove(key).ok_or(Inconsistent)?;
+        let mut gone = 1;
+        shard.epoch = shard.next_epoch();
+        if let Some(inbound) = record.mapped_to {
+            if record.state.len() == usize::from(NAT_STATE_LENGTH) {
+                let public = NatKey::of(&inbound);
+                if let Some(pools) = &mut shard.pools {
+                    pools.give(public.protocol, public.address, public.port);
+                }
+            }
+            gone += usize::from(shard.records.remove(&inbound).is_some());
+        }
+        self.record_count -= gone;
+        self.counters.records_expired += gone as u64;
+        Ok(())
+    }
+
+    /// Answers the switch from what this replica holds (rule 11).
+    pub(super) fn answer(&mut self, entry: &Entry<'_>, packet: Option<&Packet<'_>>) {
+        let Some(packet) = packet else {
+            return;
+        };
+        let record = || {
+            let shard = self.shards.get(&packet.shard())?;
+            shard.records.get(&packet.key())
+        };
+        let reply = echo(packet, self.config.chain_epoch);
+        let reply = match entry.decision {
+            Decision::Grant {
+                lease_epoch,
+                parked,
+                period,
+                holder,
+                ..
+            } => record().map(|record| Repr {
+                message_type: MessageType::LeaseReply,
+                shared: holder.is_some(),
+                lease_epoch,
+                sequence: record.sequence,
+                parked,
+                period,
+                state: &record.state,
+                packet: packet.packet(),
+                ..reply
+            }),
+            Decision::Write { period, .. } => record().map(|record| Repr {
+                message_type: MessageType::WriteReply,
+                lease_epoch: packet.lease_epoch(),
+                sequence: record.sequence,
+                period,
+                packet: packet.packet(),
+                ..reply
+            }),
+            Decision::Renew { period } => record().map(|record| Repr {
+                message_type: MessageType::RenewReply,
+                lease_epoch: packet.lease_epoch(),
+                sequence: record.sequence,
+                period,
+                packet: packet.packet(),
+                ..reply
+            }),
+            Decision::Probe => Some(Repr {
+                message_type: MessageType::ProbeReply,
+                packet: packet.packet(),
+                ..reply
+            }),
+            Decision::Refuse { code, lease_epoch } => Some(Repr {
+                message_type: MessageType::Refusal,
+                code,
+                lease_epoch,
+                sequence: if code == RefusalCode::Fenced as u16 {
+                    packet.lease_epoch()
+                } else {
+                    0
+                },
+                ..reply
+            }),
+            Decision::Expire { .. } => None,
+        };
+        let bytes = reply.map(|reply| reply.to_vec());
+        if let Some(Ok(bytes)) = bytes {
+            self.counters.replies += 1;
+            self.transmit(super::Destination::Switch(entry.switch), bytes.into());
+        }
+    }
+}

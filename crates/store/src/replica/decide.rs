@@ -1,0 +1,499 @@
+//! The head's part: to judge requests, let them wait, and forget idle records.
+
+use core::net::SocketAddrV4;
+
+use stateplane_wire::chain::{Creation, Decision, ENTRY_HEADER_LENGTH, Entry, HEADER_LENGTH};
+use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
+use stateplane_wire::{Error, ipv4, udp};
+
+use super::{Replica, echo};
+use crate::config::FirstLease;
+use crate::parking::{Parked, ParkedRequest};
+use crate::record::{Holder, Lease, Owner, Record};
+use crate::serial::newer;
+use crate::shard::NatKey;
+
+/// Most bytes of a UDP datagram's payload.
+const MOST_PAYLOAD: usize = 65_535 - ipv4::HEADER_LENGTH - udp::HEADER_LENGTH;
+
+/// Nobody: the "switch" of an expiry.
+const NO_SWITCH: SocketAddrV4 = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
+
+/// What the head makes of a lease request.
+enum Verdict {
+    Decide(Decision),
+    /// Another's lease is in the way until this time, or others wait ahead.
+    Wait(u64),
+}
+
+/// A lease request, as far as the verdict depends on it.
+struct Asked {
+    shard: u16,
+    key: Key,
+    owner: Owner,
+    shared: bool,
+    /// When it arrived.
+    arrived: u64,
+    /// Whether others came before it and still wait.
+    behind: bool,
+    /// Whether a request of another owner waits (rule 5).
+    contested: bool,
+}
+
+impl Replica {
+    /// Takes a datagram that came from `from` to the request port at `now`.
+    pub fn handle_request(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        self.run_due(now);
+        self.counters.requests += 1;
+        let packet = match Packet::new_checked(bytes) {
+            Ok(packet) => packet,
+            Err(error) => {
+                *match error {
+                    Error::Version { .. } => &mut self.counters.wrong_version,
+                    Error::Unknown { .. } => &mut self.counters.foreign_type,
+                    _ => &mut self.counters.malformed,
+                } += 1;
+                return;
+            }
+        };
+        if !packet.message_type().is_request() {
+            self.counters.foreign_type += 1;
+            return;
+        }
+        if packet.incarnation() == 0 {
+            self.counters.zero_incarnation += 1;
+            return;
+        }
+        if let Err(code) = self.admit(&packet) {
+            self.refuse_here(from, &packet, code);
+            return;
+        }
+        let class = self.classes.get(&packet.key().class());
+        let state_length = class.map_or(0, |class| usize::from(class.state_length));
+        if HEADER_LENGTH + ENTRY_HEADER_LENGTH + bytes.len() + state_length > MOST_PAYLOAD {
+            self.counters.too_long += 1;
+            return;
+        }
+        if self.window_is_full() {
+            self.counters.window_full += 1;
+            return;
+        }
+        let decision = match packet.message_type() {
+            MessageType::LeaseRequest => match self.judge_lease_request(now, from, &packet) {
+                Some(decision) => decision,
+                None => return,
+            },
+            MessageType::WriteRequest => self.judge_write(now, &packet),
+            MessageType::RenewRequest => self.judge_renewal(now, &packet),
+            _ => Decision::Probe,
+        };
+        self.decided(now, decision, from, Some(&packet));
+    }
+
+    /// Refusals that the addressed server itself answers.
+    fn admit(&self, packet: &Packet<'_>) -> Result<(), RefusalCode> {
+        if !self.is_head() || !self.shards.contains_key(&packet.shard()) {
+            return Err(RefusalCode::WrongServer);
+        }
+        if packet.chain_epoch() != self.config.chain_epoch {
+            return Err(RefusalCode::WrongChainEpoch);
+        }
+        let expected = match packet.message_type() {
+            MessageType::ProbeRequest => 0,
+            message_type => {
+                let class = self.classes.get(&packet.key().class());
+                let class = class.ok_or(RefusalCode::BadState)?;
+                match message_type {
+                    MessageType::WriteRequest => class.state_length.into(),
+                    _ => 0,
+                }
+            }
+        };
+        if packet.state().len() != expected {
+            return Err(RefusalCode::BadState);
+        }
+        Ok(())
+    }
+
+    fn refuse_here(&mut self, from: SocketAddrV4, packet: &Packet<'_>, code: RefusalCode) {
+        self.count_refusal(code);
+        let reply = Repr {
+            message_type: MessageType::Refusal,
+            code: code as u16,
+            ..echo(packet, self.config.chain_epoch)
+        };
+        self.reply(from, &reply);
+    }
+
+    fn count_refusal(&mut self, code: RefusalCode) {
+        let counters = &mut self.counters;
+        *match code {
+            RefusalCode::Fenced => &mut counters.fenced,
+            RefusalCode::NoRecord => &mut counters.no_record,
+            RefusalCode::ParkingFull => &mut counters.parking_full,
+            RefusalCode::PoolExhausted => &mut counters.pool_exhausted,
+            RefusalCode::WrongServer => &mut counters.wrong_server,
+            RefusalCode::WrongChainEpoch => &mut counters.wrong_chain_epoch,
+            RefusalCode::BadState => &mut counters.bad_state,
+            RefusalCode::StoreFull => &mut counters.store_full,
+            RefusalCode::NotWritable => &mut counters.not_writable,
+        } += 1;
+    }
+
+    fn refusal(&self, shard: u16, key: &Key, code: RefusalCode) -> Decision {
+        let shard = self.shards.get(&shard);
+        Decision::Refuse {
+            code: code as u16,
+            lease_epoch: shard.map_or(0, |shard| shard.present_epoch(key)),
+        }
+    }
+
+    /// Judges a lease request; `None` if it waits.
+    fn judge_lease_request(
+        &mut self,
+        now: u64,
+        from: SocketAddrV4,
+        packet: &Packet<'_>,
+    ) -> Option<Decision> {
+        let flow = (packet.shard(), packet.key());
+        let owner = Owner::of(packet);
+        let asked = Asked {
+            shard: flow.0,
+            key: flow.1,
+            owner,
+            shared: packet.shared(),
+            arrived: now,
+            behind: self.parking.requests(&flow).next().is_some(),
+            contested: self.parking.requests(&flow).any(|q| q.owner != owner),
+        };
+        let due = match self.judge_lease(now, &asked) {
+            Verdict::Decide(decision) => return Some(decision),
+            Verdict::Wait(until) => until,
+        };
+        let parked = ParkedRequest {
+            owner,
+            request: packet.request(),
+            shared: asked.shared,
+            has_packet: packet.packet().is_some(),
+            arrived: now,
+            from,
+            bytes: packet.as_bytes().to_vec(),
+        };
+        match self.parking.park(flow, parked, due) {
+            Parked::Waiting => self.counters.parked += 1,
+            Parked::Duplicate => self.counters.parked_duplicate += 1,
+            Parked::Full => {
+                return Some(self.refusal(flow.0, &flow.1, RefusalCode::ParkingFull));
+            }
+        }
+        None
+    }
+
+    fn judge_lease(&self, now: u64, asked: &Asked) -> Verdict {
+        let refuse = |code| Verdict::Decide(self.refusal(asked.shard, &asked.key, code));
+        let (Some(shard), Some(class)) = (
+            self.shards.get(&asked.shard),
+            self.classes.get(&asked.key.class()),
+        ) else {
+            return refuse(RefusalCode::WrongServer);
+        };
+        if class.shared_only && !asked.shared {
+            return refuse(RefusalCode::NotWritable);
+        }
+        let parked = u32::try_from(now - asked.arrived).unwrap_or(u32::MAX);
+        let grant = |holder: Option<u16>, creation| {
+            Verdict::Decide(Decision::Grant {
+                lease_epoch: shard.next_epoch(),
+                parked,
+                period: self.config.lease_period,
+                holder,
+                creation,
+            })
+        };
+        let Some(record) = shard.records.get(&asked.key) else {
+            let (records, creation) = match class.first_lease {
+                FirstLease::None => return refuse(RefusalCode::NoRecord),
+                FirstLease::Zero => (1, Creation::Zero),
+                FirstLease::NatOutbound { .. } => {
+                    let inside = NatKey::of(&asked.key);
+                    let pools = shard.pools.as_ref();
+                    match pools.and_then(|p| p.next(inside.protocol, inside.address)) {
+                        Some((address, port)) => (2, Creation::Mapping { address, port }),
+                        None => return refuse(RefusalCode::PoolExhausted),
+                    }
+                }
+            };
+            if self.record_count + records > self.config.limits.records {
+                return refuse(RefusalCode::StoreFull);
+            }
+            return grant(asked.shared.then_some(0), Some(creation));
+        };
+        if let Some((holder, place)) = repeatable(record, asked) {
+            return Verdict::Decide(Decision::Grant {
+                lease_epoch: holder.epoch,
+                parked,
+                period: self.period_for(now, holder, asked.contested),
+                holder: place,
+                creation: None,
+            });
+        }
+        let until = match self.config.faults.ignore_lease_expiry && !asked.shared {
+            true => 0,
+            false => record.blocked_until(&asked.owner, asked.shared),
+        };
+        if asked.behind || until > now {
+            return Verdict::Wait(until);
+        }
+        if !asked.shared {
+            return grant(None, None);
+        }
+        match record.free_place(now, self.config.limits.holders) {
+            Some(place) => grant(Some(place), None),
+            None => refuse(RefusalCode::StoreFull),
+        }
+    }
+
+    /// The period that an answer to `holder` carries: 0 if it would extend the
+    /// lease while another waits (rule 5).
+    fn period_for(&self, now: u64, holder: &Holder, contested: bool) -> u32 {
+        let period = self.config.lease_period;
+        if contested && now.saturating_add(period.into()) > holder.until {
+            0
+        } else {
+            period
+        }
+    }
+
+    /// The grant under which `packet` was sent, with the period to answer.
+    fn present_grant(&self, now: u64, packet: &Packet<'_>) -> Option<(u32, bool)> {
+        let owner = Owner::of(packet);
+        let record = self
+            .shards
+            .get(&packet.shard())?
+            .records
+            .get(&packet.key())?;
+        let exclusive = !matches!(record.lease, Lease::Shared(_));
+        if self.config.faults.ignore_epoch {
+            return Some((self.config.lease_period, exclusive));
+        }
+        let holder = &record.lease.holders()[record.place_of(&owner)?];
+        if holder.epoch != packet.lease_epoch() {
+            return None;
+        }
+        let flow = (packet.shard(), packet.key());
+        let contested = self.parking.requests(&flow).any(|q| q.owner != owner);
+        Some((self.period_for(now, holder, contested), exclusive))
+    }
+
+    fn judge_write(&self, now: u64, packet: &Packet<'_>) -> Decision {
+        let (shard, key) = (packet.shard(), packet.key());
+        if self
+            .classes
+            .get(&key.class())
+            .is_some_and(|c| c.shared_only)
+        {
+            return self.refusal(shard, &key, RefusalCode::NotWritable);
+        }
+        match self.present_grant(now, packet) {
+            None => self.refusal(shard, &key, RefusalCode::Fenced),
+            Some((_, false)) => self.refusal(shard, &key, RefusalCode::NotWritable),
+            Some((period, true)) => {
+                let held = self.shards[&shard].records[&key].sequence;
+                let install = newer(packet.sequence(), held) || self.config.faults.ignore_sequence;
+                Decision::Write { install, period }
+            }
+        }
+    }
+
+    fn judge_renewal(&self, now: u64, packet: &Packet<'_>) -> Decision {
+        match self.present_grant(now, packet) {
+            Some((period, _)) => Decision::Renew { period },
+            None => self.refusal(packet.shard(), &packet.key(), RefusalCode::Fenced),
+        }
+    }
+
+    /// Grants to requests that waited long enough, then forgets idle records.
+    /// Stops while the successor's window is full; its next acknowledgement
+    /// calls again.
+    pub(super) fn run_due(&mut self, now: u64) {
+        if !self.is_head() {
+            return;
+        }
+        while !self.window_is_full() && self.grant_parked(now) {}
+        while !self.window_is_full()
+            && let Some(&(due, flow)) = self.expiry_due.first()
+            && due <= now
+        {
+            self.expiry_due.pop_first();
+            self.consider_expiry(now, flow.0, flow.1);
+        }
+    }
+
+    /// Looks through the queue that is due first: the request at its front, and
+    /// all further ones of whoever holds the lease then.
+    fn grant_parked(&mut self, now: u64) -> bool {
+        let Some((flow, mut queue)) = self.parking.take_due(now) else {
+            return false;
+        };
+        let mut due = now.saturating_add(1);
+        let mut at = 0;
+        while let Some(request) = queue.requests.get(at) {
+            if self.window_is_full() {
+                due = now;
+                break;
+            }
+            let asked = Asked {
+                shard: flow.0,
+                key: flow.1,
+                owner: request.owner,
+                shared: request.shared,
+                arrived: request.arrived,
+                behind: at > 0,
+                contested: queue.requests.iter().any(|q| q.owner != request.owner),
+            };
+            match self.judge_lease(now, &asked) {
+                Verdict::Wait(until) => {
+                    if at == 0 {
+                        due = due.max(until);
+                    }
+                    at += 1;
+                }
+                Verdict::Decide(decision) => {
+                    let Some(request) = queue.requests.remove(at) else {
+                        break;
+                    };
+                    if let Ok(packet) = Packet::new_checked(&request.bytes) {
+                        self.decided(now, decision, request.from, Some(&packet));
+                    }
+                }
+            }
+        }
+        self.parking.put_back(flow, queue, due);
+        true
+    }
+
+    /// Forgets a record, and the one mapped to it, if both are idle and nobody
+    /// can still hold a lease (rule 22); otherwise looks again later.
+    fn consider_expiry(&mut self, now: u64, shard: u16, key: Key) {
+        let Some(due) = self.idle_at(now, shard, &key) else {
+            return;
+        };
+        if due > now {
+            self.expiry_due.insert((due, (shard, key)));
+        } else {
+            self.decided(now, Decision::Expire { shard, key }, NO_SWITCH, None);
+        }
+    }
+
+    /// When the record, and the one mapped to it, will be idle; `None` if there
+    /// is no such record or it lives for ever.
+    fn idle_at(&self, now: u64, shard: u16, key: &Key) -> Option<u64> {
+        let records = &self.shards.get(&shard)?.records;
+        let record = records.get(key)?;
+        let mut due = self.idle_alone_at(now, shard, key, record)?;
+        if let Some(other) = &record.mapped_to
+            && let Some(mapped) = records.get(other)
+        {
+            due = due.max(self.idle_alone_at(now, shard, other, mapped)?);
+        }
+        Some(due)
+    }
+
+    fn idle_alone_at(&self, now: u64, shard: u16, key: &Key, record: &Record) -> Option<u64> {
+        let timeout = self.classes.get(&key.class())?.idle.of(key.0[1])?;
+        let mut due = record.last_active.saturating_add(timeout);
+        if self.parking.requests(&(shard, *key)).next().is_some() {
+            due = due.max(now.saturating_add(self.config.lease_period.into()));
+        }
+        Some(due.max(record.lease.until()))
+    }
+
+    /// Applies a decision, sends it down the chain, and counts it.
+    fn decided(
+        &mut self,
+        now: u64,
+        decision: Decision,
+        switch: SocketAddrV4,
+        packet: Option<&Packet<'_>>,
+    ) {
+        self.count(&decision, packet);
+        let entry = Entry {
+            decision,
+            switch,
+            request: packet.map_or(&[], |p| p.as_bytes()),
+        };
+        self.apply(now, &entry, packet);
+        self.send_on(now, |buffer| {
+            let body = buffer.len();
+            buffer.resize(body + entry.buffer_len(), 0);
+            entry.emit(&mut buffer[body..])
+        });
+        if self.config.faults.answer_at_head || self.is_tail() {
+            self.answer(&entry, packet);
+        }
+        if let (
+            Decision::Grant {
+                creation: Some(_), ..
+            },
+            Some(packet),
+        ) = (decision, packet)
+            && let Some(due) = self.idle_at(now, packet.shard(), &packet.key())
+        {
+            self.expiry_due
+                .insert((due, (packet.shard(), packet.key())));
+        }
+    }
+
+    fn count(&mut self, decision: &Decision, packet: Option<&Packet<'_>>) {
+        let present = packet.and_then(|packet| {
+            let shard = self.shards.get(&packet.shard())?;
+            Some((shard.epoch, shard.records.get(&packet.key())?.sequence))
+        });
+        let (epoch, held) = present.unwrap_or_default();
+        let counters = &mut self.counters;
+        match *decision {
+            Decision::Grant {
+                lease_epoch,
+                creation,
+                ..
+            } => {
+                if creation.is_some() || newer(lease_epoch, epoch) {
+                    counters.granted += 1;
+                } else {
+                    counters.grant_repeated += 1;
+                }
+            }
+            Decision::Write { install: true, .. } => counters.written += 1,
+            Decision::Write { .. } => match packet {
+                Some(packet) if packet.sequence() == held => counters.duplicate += 1,
+                _ => counters.stale_sequence += 1,
+            },
+            Decision::Renew { .. } => counters.renewed += 1,
+            Decision::Probe => counters.probed += 1,
+            Decision::Refuse { code, .. } => {
+                if let Some(code) = RefusalCode::from_u16(code) {
+                    self.count_refusal(code);
+                }
+            }
+            Decision::Expire { .. } => {}
+        }
+        if let Decision::Grant { period: 0, .. }
+        | Decision::Write { period: 0, .. }
+        | Decision::Renew { period: 0 } = *decision
+        {
+            self.counters.not_renewed += 1;
+        }
+    }
+}
+
+/// The grant that `asked` has already (rule 2), and its place if it is shared. A
+/// shared one does not do for who asks for an exclusive one.
+fn repeatable<'a>(record: &'a Record, asked: &Asked) -> Option<(&'a Holder, Option<u16>)> {
+    let place = record.place_of(&asked.owner)?;
+    let shared = matches!(record.lease, Lease::Shared(_));
+    if shared && !asked.shared {
+        return None;
+    }
+    let holder = &record.lease.holders()[place];
+    Some((holder, shared.then_some(place as u16)))
+}

@@ -1,0 +1,98 @@
+//! One part of the key space: its records, ports and epochs.
+
+use std::collections::BTreeMap;
+
+use core::net::Ipv4Addr;
+
+use stateplane_wire::replication::{KEY_LENGTH, Key};
+
+use crate::pool::Pools;
+use crate::record::Record;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Shard {
+    /// Epoch of the newest grant; it outlives records (rule 2).
+    pub(crate) epoch: u32,
+    pub(crate) records: BTreeMap<Key, Record>,
+    pub(crate) pools: Option<Pools>,
+}
+
+impl Shard {
+    /// The epoch of the next grant, never 0, which means "none" in requests.
+    pub(crate) fn next_epoch(&self) -> u32 {
+        self.epoch.wrapping_add(1).max(1)
+    }
+
+    /// The epoch that a refused request about `key` is told.
+    pub(crate) fn present_epoch(&self, key: &Key) -> u32 {
+        self.records.get(key).map_or(self.epoch, |r| r.epoch)
+    }
+}
+
+/// The parts of a NAT key, which names an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NatKey {
+    pub(crate) class: u8,
+    pub(crate) protocol: u8,
+    pub(crate) address: Ipv4Addr,
+    pub(crate) port: u16,
+}
+
+impl NatKey {
+    pub(crate) fn of(key: &Key) -> NatKey {
+        let [class, protocol, a, b, c, d, high, low, ..] = key.0;
+        NatKey {
+            class,
+            protocol,
+            address: Ipv4Addr::new(a, b, c, d),
+            port: u16::from_be_bytes([high, low]),
+        }
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        let mut key = [0; KEY_LENGTH];
+        key[0] = self.class;
+        key[1] = self.protocol;
+        key[2..8].copy_from_slice(&self.state());
+        Key(key)
+    }
+
+    /// The endpoint as the state of the other record.
+    pub(crate) fn state(&self) -> [u8; 6] {
+        let [a, b, c, d] = self.address.octets();
+        let [high, low] = self.port.to_be_bytes();
+        [a, b, c, d, high, low]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nat_keys_are_laid_out_as_the_protocol_page_says() {
+        let nat = NatKey {
+            class: 1,
+            protocol: 6,
+            address: Ipv4Addr::new(10, 0, 0, 7),
+            port: 0x1234,
+        };
+        let key = nat.key();
+        assert_eq!(
+            key.0,
+            [1, 6, 10, 0, 0, 7, 0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0]
+        );
+        assert_eq!(NatKey::of(&key), nat);
+        assert_eq!(nat.state(), [10, 0, 0, 7, 0x12, 0x34]);
+    }
+
+    #[test]
+    fn epochs_skip_zero_when_they_wrap() {
+        let shard = Shard {
+            epoch: u32::MAX,
+            records: BTreeMap::new(),
+            pools: None,
+        };
+        assert_eq!(shard.next_epoch(), 1);
+    }
+}
