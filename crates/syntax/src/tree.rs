@@ -1,0 +1,176 @@
+//! The syntax tree of a P4-16 program (language specification 1.2.5, appendix G).
+//!
+//! The tree says what was written, not what it means: names are not resolved, types not
+//! checked, constants not folded. Every node has a [`Span`]. Where text could not be read
+//! there is a `Malformed` node, about which the parser has reported an error; whoever walks
+//! the tree passes over such nodes without another complaint.
+//!
+//! Whether a name stands for a type is known here, as the grammar needs it: the parser
+//! tracks the type names in scope, so that `E.a` has a [`ExprKind::Type`] as its base where
+//! `E` names a type, and a [`ExprKind::Name`] otherwise.
+
+mod declaration;
+mod expression;
+mod statement;
+mod types;
+
+use std::fmt;
+use std::sync::Arc;
+
+use stateplane_diagnostics::Span;
+
+pub use declaration::*;
+pub use expression::*;
+pub use statement::*;
+pub use types::*;
+
+/// A whole program, its included files in place of the directives that include them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    /// The declarations of the outermost scope, in order.
+    pub declarations: Vec<Declaration>,
+}
+
+/// A name as written at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ident {
+    /// The name itself.
+    pub name: Arc<str>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+impl Ident {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for Ident {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// A name to be looked up: `x` from the innermost scope outwards, `.x` in the outermost only
+/// (specification section 6.8).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Path {
+    /// Whether it is written with a leading dot.
+    pub absolute: bool,
+    /// The name.
+    pub name: Ident,
+    /// The name with its dot.
+    pub span: Span,
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.absolute { "." } else { "" }, self.name)
+    }
+}
+
+/// `@name`, `@name(…)`, `@name[…]` or `@pragma name …` (specification section 20).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Annotation {
+    /// The name after the `@`.
+    pub name: Ident,
+    /// What follows the name.
+    pub body: AnnotationBody,
+    /// From the `@` to the end of the body.
+    pub span: Span,
+}
+
+/// What follows the name of an annotation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnnotationBody {
+    /// Nothing: `@name`.
+    Empty,
+    /// Any balanced tokens: `@name(…)`, or the rest of the line of `@pragma name …`.
+    Unstructured(Vec<AnnotationToken>),
+    /// Expressions: `@name[1, x + 2]`.
+    Expressions(Vec<Expr>),
+    /// Named expressions: `@name[a = 1, b = "x"]`.
+    KeyValues(Vec<NamedExpr>),
+}
+
+impl Annotation {
+    /// The string of a body that is one string literal, as in `@name("foo")` or
+    /// `@name["foo"]`.
+    #[must_use]
+    pub fn string(&self) -> Option<&Arc<str>> {
+        match &self.body {
+            AnnotationBody::Unstructured(tokens) => match tokens.as_slice() {
+                [
+                    AnnotationToken {
+                        kind: AnnotationTokenKind::String(s),
+                        ..
+                    },
+                ] => Some(s),
+                _ => None,
+            },
+            AnnotationBody::Expressions(exprs) => match exprs.as_slice() {
+                [
+                    Expr {
+                        kind: ExprKind::String(s),
+                        ..
+                    },
+                ] => Some(s),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The numbers of a body that is one or more number literals separated by commas, as in
+    /// `@field_list(1, 2)`.
+    #[must_use]
+    pub fn numbers(&self) -> Option<Vec<&NumberLiteral>> {
+        match &self.body {
+            AnnotationBody::Unstructured(tokens) => tokens
+                .iter()
+                .enumerate()
+                .filter_map(|(i, t)| match &t.kind {
+                    AnnotationTokenKind::Number(n) if i % 2 == 0 => Some(Some(n)),
+                    AnnotationTokenKind::Symbol if i % 2 == 1 && &*t.text == "," => None,
+                    _ => Some(None),
+                })
+                .collect::<Option<Vec<_>>>(),
+            AnnotationBody::Expressions(exprs) => exprs
+                .iter()
+                .map(|e| match &e.kind {
+                    ExprKind::Number(n) => Some(n),
+                    _ => None,
+                })
+                .collect(),
+            _ => None,
+        }
+        .filter(|numbers| !numbers.is_empty())
+    }
+}
+
+/// One token of an unstructured annotation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnnotationToken {
+    /// What it is.
+    pub kind: AnnotationTokenKind,
+    /// The token as written.
+    pub text: Arc<str>,
+    /// Where.
+    pub span: Span,
+}
+
+/// What a token of an unstructured annotation is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnnotationTokenKind {
+    /// A name or a keyword.
+    Word,
+    /// A number literal.
+    Number(NumberLiteral),
+    /// A string literal, its escapes resolved.
+    String(Arc<str>),
+    /// Any other token.
+    Symbol,
+}
