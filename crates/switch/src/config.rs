@@ -1,0 +1,135 @@
+//! What a switch is built from.
+
+use stateplane_target::Port;
+use std::collections::BTreeMap;
+
+/// Shortest frame that is given to the program: an Ethernet header.
+pub const MIN_FRAME: usize = 14;
+
+/// Longest frame that is received or transmitted, in bytes.
+pub const MAX_FRAME: usize = 65_535;
+
+/// Longest hold of a mirror session and longest period of a generator: one day.
+pub const MAX_HOLD_US: u64 = 24 * 3600 * 1_000_000;
+
+/// Configuration of a [`Switch`](crate::Switch).
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct SwitchConfig {
+    /// Ports that carry frames, each from 0 to 510. A program may also send to
+    /// other numbers up to 510: such packets pass egress, where they can be
+    /// recirculated, and are dropped as [`UnknownPort`](crate::DropReason::UnknownPort)
+    /// if they come to be transmitted.
+    pub ports: Vec<Port>,
+    /// Bounds.
+    pub limits: Limits,
+    /// Mirror sessions by number.
+    pub mirror_sessions: BTreeMap<u32, MirrorSession>,
+    /// Multicast groups by number, from 1.
+    pub multicast_groups: BTreeMap<u16, Vec<Replica>>,
+    /// Packet generators.
+    pub generators: Vec<Generator>,
+    /// Register watches.
+    pub watches: Vec<Watch>,
+}
+
+/// Bounds of queues and of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets in the egress queue of one port, at least 1; more are dropped at the
+    /// tail.
+    pub queue: u32,
+    /// Frames of one port that wait for [`poll_transmit`](crate::Switch::poll_transmit).
+    pub transmit: u32,
+    /// Copies held by mirror sessions.
+    pub held: u32,
+    /// Bytes held by mirror sessions, by the length of the frames copied.
+    pub held_bytes: u64,
+    /// Frames that wait for recirculation.
+    pub recirculation: u32,
+    /// Frames that wait for resubmission.
+    pub resubmission: u32,
+    /// Resubmissions of one frame; a program that asks for more loses the frame.
+    pub resubmits_per_frame: u32,
+    /// Passes of ingress, egress or parser in one call, besides that of the frame
+    /// given to [`handle_frame`](crate::Switch::handle_frame).
+    pub work: u32,
+    /// Mirror sessions.
+    pub mirror_sessions: u32,
+    /// Multicast groups.
+    pub multicast_groups: u32,
+    /// Replicas of one multicast group.
+    pub replicas: u32,
+    /// Packet generators.
+    pub generators: u32,
+    /// Register watches.
+    pub watches: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            queue: 1024,
+            transmit: 4096,
+            held: 65_536,
+            held_bytes: 256 << 20,
+            recirculation: 1024,
+            resubmission: 1024,
+            resubmits_per_frame: 16,
+            work: 4096,
+            mirror_sessions: 4096,
+            multicast_groups: 4096,
+            replicas: 4096,
+            generators: 64,
+            watches: 1024,
+        }
+    }
+}
+
+/// Where clones of a session go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MirrorSession {
+    /// Port at whose egress the copy arrives, 0 to 510.
+    pub egress_port: Port,
+    /// Length in bytes to which the copy's frame is cut, if it is longer; at
+    /// least [`MIN_FRAME`].
+    pub truncate: Option<u32>,
+    /// Microseconds for which the copy waits before egress, at most
+    /// [`MAX_HOLD_US`].
+    pub hold_us: u64,
+}
+
+/// One copy made by a multicast group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replica {
+    /// Egress port, 0 to 510.
+    pub port: Port,
+    /// `egress_rid` of the copy.
+    pub rid: u16,
+}
+
+/// Injects a frame at ingress, first when the switch first sees the time and then
+/// once a period. Periods that were missed are skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generator {
+    /// `ingress_port` of the frame, 0 to 510; it need not carry frames otherwise.
+    pub port: Port,
+    /// Microseconds between frames, from 1 to [`MAX_HOLD_US`].
+    pub period_us: u64,
+    /// The frame, [`MIN_FRAME`] to [`MAX_FRAME`] bytes.
+    pub frame: Vec<u8>,
+}
+
+/// Ties ports to the freshness of a register: the program stores the time at which
+/// it last saw a sign of life, and while that is too old the ports are down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// Name of the register array, whole or an unambiguous suffix.
+    pub register: String,
+    /// Element: a time in µs as `ingress_global_timestamp` gives it (48 bits), or 0
+    /// for never, which is too old.
+    pub index: u64,
+    /// Age in µs beyond which the ports are down, from 1 to [`MAX_HOLD_US`].
+    pub max_age_us: u64,
+    /// The ports; each must be one of the switch.
+    pub ports: Vec<Port>,
+}

@@ -1,0 +1,155 @@
+//! What happened to packets.
+
+use std::fmt;
+
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Why a packet ended without being transmitted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum DropReason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl DropReason {
+            /// All reasons, in the order in which they are shown.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Name as counters show it, in snake case.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// Shorter than an Ethernet header on arrival.
+    Runt = "runt",
+    /// Longer than [`MAX_FRAME`](crate::MAX_FRAME) on arrival.
+    Oversize = "oversize",
+    /// From or to a port that the switch does not have.
+    UnknownPort = "unknown_port",
+    /// From or to a port that is down.
+    PortDown = "port_down",
+    /// By the program in ingress (`mark_to_drop`, `egress_spec` 511).
+    Ingress = "ingress",
+    /// By the program in egress.
+    Egress = "egress",
+    /// The egress queue of the port is full.
+    QueueFull = "queue_full",
+    /// Too many copies held by mirror sessions, or too many bytes.
+    HeldFull = "held_full",
+    /// Clone to a mirror session that is not configured.
+    UnknownMirrorSession = "unknown_mirror_session",
+    /// Multicast to a group that is not configured.
+    UnknownMulticastGroup = "unknown_multicast_group",
+    /// Too many frames wait for recirculation.
+    RecirculationFull = "recirculation_full",
+    /// Too many frames wait for resubmission.
+    ResubmissionFull = "resubmission_full",
+    /// One frame was resubmitted too often.
+    ResubmitLimit = "resubmit_limit",
+    /// The frame that left egress is shorter than an Ethernet header.
+    EgressRunt = "egress_runt",
+    /// The frame that left egress is longer than [`MAX_FRAME`](crate::MAX_FRAME).
+    EgressOversize = "egress_oversize",
+    /// Frames for the port are not fetched for transmission as fast as they come.
+    TransmitFull = "transmit_full",
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Counts since the switch was made.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Frames given to [`handle_frame`](crate::Switch::handle_frame), also bad ones.
+    pub received: u64,
+    /// Frames injected by packet generators.
+    pub generated: u64,
+    /// Clones asked for by ingress.
+    pub ingress_clones: u64,
+    /// Clones asked for by egress.
+    pub egress_clones: u64,
+    /// Copies made by multicast groups.
+    pub replicas: u64,
+    /// Packets that ended as the original of multicast copies.
+    pub replicated: u64,
+    /// Frames fetched by [`poll_transmit`](crate::Switch::poll_transmit).
+    pub transmitted: u64,
+    /// Times that a frame was taken up for recirculation.
+    pub recirculated: u64,
+    /// Times that a frame was taken up for resubmission.
+    pub resubmitted: u64,
+    /// Periods that packet generators skipped because the switch was called late.
+    pub generator_skipped: u64,
+    drops: [u64; DropReason::ALL.len()],
+}
+
+impl Counters {
+    /// Packets dropped for `reason`.
+    pub fn dropped(&self, reason: DropReason) -> u64 {
+        self.drops[reason as usize]
+    }
+
+    /// Every reason with its count, zeros included.
+    pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
+        DropReason::ALL
+            .iter()
+            .map(|&reason| (reason, self.dropped(reason)))
+    }
+
+    /// Packets that ever came to be.
+    pub fn born(&self) -> u64 {
+        self.received + self.generated + self.ingress_clones + self.egress_clones + self.replicas
+    }
+
+    /// Packets that ended: transmitted, dropped or replicated.
+    pub fn ended(&self) -> u64 {
+        self.transmitted + self.replicated + self.drops.iter().sum::<u64>()
+    }
+
+    pub(crate) fn drop(&mut self, reason: DropReason) {
+        self.drops[reason as usize] += 1;
+    }
+}
+
+/// Packets that are in the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Occupancy {
+    /// In egress queues.
+    pub queued: u64,
+    /// Held by mirror sessions.
+    pub held: u64,
+    /// Waiting for recirculation.
+    pub recirculating: u64,
+    /// Waiting for resubmission.
+    pub resubmitting: u64,
+    /// Waiting for [`poll_transmit`](crate::Switch::poll_transmit).
+    pub transmit: u64,
+}
+
+impl Occupancy {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.queued + self.held + self.recirculating + self.resubmitting + self.transmit
+    }
+}
+
+/// Counts of one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PortCounters {
+    /// Frames received and given to the program.
+    pub rx_packets: u64,
+    /// Their bytes.
+    pub rx_bytes: u64,
+    /// Frames fetched for transmission.
+    pub tx_packets: u64,
+    /// Their bytes.
+    pub tx_bytes: u64,
+}
