@@ -1,0 +1,6 @@
+//! Sockets, ports and clocks: what drives the cores on Linux.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod clock;
+pub mod store;

@@ -1,0 +1,134 @@
+//! Why a store server does not start, or stops.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+
+use stateplane_store::ConfigError;
+
+/// Why a store server does not start, or stops.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {cause}; name an existing file with --config", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The file is not TOML, or has other fields than a store's.
+    #[error("{}: {cause}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Line, column and what is wrong there.
+        cause: Box<toml::de::Error>,
+    },
+    /// The server cannot find its place in the chain.
+    #[error(
+        "listen address {listen} is not in the chain {chain:?}: add it, or set `position`, counted from 0 at the head"
+    )]
+    NotInChain {
+        /// The listen address.
+        listen: Ipv4Addr,
+        /// The chain, head first.
+        chain: Vec<Ipv4Addr>,
+    },
+    /// The position belongs to another server.
+    #[error(
+        "position {position} of the chain is {there}, but this server listens on {listen}: set one of them right"
+    )]
+    WrongPlace {
+        /// The position set.
+        position: u8,
+        /// The address at that position.
+        there: Ipv4Addr,
+        /// The listen address.
+        listen: Ipv4Addr,
+    },
+    /// More replicas than a position can number.
+    #[error("the chain has {length} replicas: 255 are the most")]
+    LongChain {
+        /// How many there are.
+        length: usize,
+    },
+    /// One address at two places of the chain.
+    #[error("{address} stands twice in the chain: a server has one place")]
+    TwiceInChain {
+        /// The address.
+        address: Ipv4Addr,
+    },
+    /// A class of mappings that does not name its inbound class.
+    #[error("class {class} has first_lease \"nat-outbound\": set `inbound_class` too")]
+    NoInboundClass {
+        /// The class.
+        class: u8,
+    },
+    /// A time that does not fit.
+    #[error("{name} = {value} is too long: at most {most}")]
+    TooLong {
+        /// The setting.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+        /// The largest value.
+        most: u64,
+    },
+    /// The parts contradict each other.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// Another socket has the address.
+    #[error(
+        "{address} (UDP) is in use: end the other process, or set `request_port` and `chain_port`"
+    )]
+    AddressInUse {
+        /// The address.
+        address: SocketAddrV4,
+    },
+    /// No interface has the address.
+    #[error(
+        "{address} (UDP) is not an address of this machine: set `listen` to one that `ip address` shows"
+    )]
+    AddressNotAvailable {
+        /// The address.
+        address: SocketAddrV4,
+    },
+    /// A socket cannot be opened or bound for another reason.
+    #[error("{address} (UDP) cannot be opened: {cause}")]
+    Bind {
+        /// The address.
+        address: SocketAddrV4,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The system refuses to wait for, or receive from, a socket.
+    #[error("cannot receive: {0}")]
+    Receive(io::Error),
+    /// The system gives no randomness for the incarnation.
+    #[error("cannot draw an incarnation: {0}")]
+    Random(io::Error),
+}
+
+impl StoreError {
+    /// A short stable code, for messages and tests; that of the inner error if
+    /// there is one.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StoreError::Read { .. } => "H101",
+            StoreError::Parse { .. } => "H102",
+            StoreError::NotInChain { .. } => "H103",
+            StoreError::WrongPlace { .. } => "H104",
+            StoreError::LongChain { .. } => "H105",
+            StoreError::TwiceInChain { .. } => "H106",
+            StoreError::NoInboundClass { .. } => "H107",
+            StoreError::TooLong { .. } => "H108",
+            StoreError::Config(error) => error.code(),
+            StoreError::AddressInUse { .. } => "H109",
+            StoreError::AddressNotAvailable { .. } => "H110",
+            StoreError::Bind { .. } => "H111",
+            StoreError::Receive(_) => "H112",
+            StoreError::Random(_) => "H113",
+        }
+    }
+}

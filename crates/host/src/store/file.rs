@@ -1,0 +1,356 @@
+//! The configuration file of a store server.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use serde::Deserialize;
+use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NatPool};
+use stateplane_wire::{chain, ipv4, replication};
+
+use super::StoreError;
+
+/// A store server's configuration, as its TOML file says it.
+///
+/// ```
+/// let file = r#"
+///     listen = "10.0.0.11"                # this server's address
+///     chain = ["10.0.0.11", "10.0.0.12", "10.0.0.13"]   # head first
+///     chain_epoch = 1                     # configuration number of the chain
+///     shards = 4                          # parts of the key space, a power of two
+///     lease_period_ms = 1000
+///
+///     [[class]]
+///     id = 1                              # byte 0 of the flow key
+///     state_length = 6
+///     first_lease = "nat-outbound"        # or "zero", "none"
+///     inbound_class = 2
+///     shared_only = true
+///     idle_timeout_s = { default = 300, tcp = 7440, udp = 300 }
+///
+///     [[class]]
+///     id = 2
+///     state_length = 6
+///     first_lease = "none"
+///     shared_only = true
+///
+///     [nat]
+///     addresses = ["203.0.113.1"]
+///     first_port = 1024
+///     last_port = 65535
+/// "#;
+/// let file = stateplane_host::store::StoreFile::parse("store.toml".as_ref(), file)?;
+/// assert_eq!(file.config()?.position, 0);
+/// # Ok::<(), stateplane_host::store::StoreError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreFile {
+    /// Address of both sockets; of its subnets the switches and neighbours are
+    /// reached.
+    pub listen: Ipv4Addr,
+    /// UDP port for switches; 4793 unless set.
+    #[serde(default = "request_port")]
+    pub request_port: u16,
+    /// UDP port for neighbours, the same on all replicas; 4794 unless set.
+    #[serde(default = "chain_port")]
+    pub chain_port: u16,
+    /// Addresses of the replicas, head first.
+    pub chain: Vec<Ipv4Addr>,
+    /// This server's place in the chain, from 0; found by `listen` unless set.
+    pub position: Option<u8>,
+    /// Configuration number of the chain; 1 unless set.
+    #[serde(default = "one")]
+    pub chain_epoch: u32,
+    /// Parts of the key space, a power of two; 1 unless set.
+    #[serde(default = "one_shard")]
+    pub shards: u16,
+    /// The shards that the chain keeps; all unless set.
+    pub serve: Option<Vec<u16>>,
+    /// Length of a lease in ms; 1000 unless set.
+    #[serde(default = "second")]
+    pub lease_period_ms: u32,
+    /// What the flow classes mean.
+    #[serde(default)]
+    pub class: Vec<ClassFile>,
+    /// Public endpoints for classes with `first_lease = "nat-outbound"`.
+    pub nat: Option<NatFile>,
+    /// Bounds of everything that grows.
+    #[serde(default)]
+    pub limits: LimitsFile,
+}
+
+/// One flow class.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassFile {
+    /// Byte 0 of the class's keys.
+    pub id: u8,
+    /// Bytes of state.
+    pub state_length: u16,
+    /// What happens on a first lease request.
+    pub first_lease: FirstLeaseFile,
+    /// With `nat-outbound`: the class of the inbound keys.
+    pub inbound_class: Option<u8>,
+    /// Whether only shared leases exist; `false` unless set.
+    #[serde(default)]
+    pub shared_only: bool,
+    /// How long an idle record lives. Unless set: for ever with
+    /// `first_lease = "zero"`, otherwise TCP 7440 s and everything else 300 s.
+    pub idle_timeout_s: Option<IdleFile>,
+}
+
+/// What happens on a first lease request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstLeaseFile {
+    /// A record of zero state is made.
+    Zero,
+    /// A public port is taken, and both records of the mapping are made.
+    NatOutbound,
+    /// The request is refused.
+    None,
+}
+
+/// Idle timeouts in seconds, by IP protocol (byte 1 of the key).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdleFile {
+    /// Of protocols not named; for ever unless set.
+    pub default: Option<u64>,
+    /// Of TCP.
+    pub tcp: Option<u64>,
+    /// Of UDP.
+    pub udp: Option<u64>,
+    /// Of ICMP.
+    pub icmp: Option<u64>,
+}
+
+/// Public endpoints.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NatFile {
+    /// Public addresses.
+    pub addresses: Vec<Ipv4Addr>,
+    /// First port of each; 1024 unless set.
+    #[serde(default = "first_port")]
+    pub first_port: u16,
+    /// Last port of each; 65535 unless set.
+    #[serde(default = "last_port")]
+    pub last_port: u16,
+}
+
+/// Bounds; what is not set has the default of [`Limits`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsFile {
+    /// Records, over all shards.
+    pub records: Option<usize>,
+    /// Holders of one shared lease.
+    pub holders: Option<u16>,
+    /// Requests that wait for one flow.
+    pub parked_per_flow: Option<usize>,
+    /// Bytes of all requests that wait.
+    pub parked_bytes: Option<usize>,
+    /// Entries on their way to the successor.
+    pub link_window: Option<usize>,
+    /// ms until unacknowledged entries are resent for the first time.
+    pub resend_first_ms: Option<u32>,
+    /// ms beyond which that time does not double.
+    pub resend_bound_ms: Option<u32>,
+}
+
+fn request_port() -> u16 {
+    replication::PORT
+}
+
+fn chain_port() -> u16 {
+    chain::PORT
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn one_shard() -> u16 {
+    1
+}
+
+fn second() -> u32 {
+    1000
+}
+
+fn first_port() -> u16 {
+    1024
+}
+
+fn last_port() -> u16 {
+    65_535
+}
+
+/// Seconds that still fit as µs, with room for the time since boot.
+const MOST_SECONDS: u64 = 1 << 40;
+
+impl StoreFile {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Read`] or [`StoreError::Parse`].
+    pub fn read(path: &Path) -> Result<StoreFile, StoreError> {
+        let text = std::fs::read_to_string(path).map_err(|cause| StoreError::Read {
+            path: path.into(),
+            cause,
+        })?;
+        StoreFile::parse(path, &text)
+    }
+
+    /// Reads `text`, the contents of the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Parse`].
+    pub fn parse(path: &Path, text: &str) -> Result<StoreFile, StoreError> {
+        toml::from_str(text).map_err(|cause| StoreError::Parse {
+            path: path.into(),
+            cause: Box::new(cause),
+        })
+    }
+
+    /// The replica's configuration, checked.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit together, as a [`StoreError`].
+    pub fn config(&self) -> Result<Config, StoreError> {
+        let length = u8::try_from(self.chain.len()).map_err(|_| StoreError::LongChain {
+            length: self.chain.len(),
+        })?;
+        let mut config = Config::new(length, self.place()?).with_shards(self.shards);
+        config.chain_epoch = self.chain_epoch;
+        config.lease_period =
+            self.lease_period_ms
+                .checked_mul(1000)
+                .ok_or(StoreError::TooLong {
+                    name: "lease_period_ms",
+                    value: self.lease_period_ms.into(),
+                    most: (u32::MAX / 1000).into(),
+                })?;
+        if let Some(serve) = &self.serve {
+            config.served = serve.iter().copied().collect();
+        }
+        for class in &self.class {
+            config.classes.push(class.config()?);
+        }
+        config.nat = self.nat.as_ref().map(|nat| NatPool {
+            addresses: nat.addresses.clone(),
+            first_port: nat.first_port,
+            last_port: nat.last_port,
+        });
+        config.limits = self.limits.limits();
+        config.check()?;
+        Ok(config)
+    }
+
+    fn place(&self) -> Result<u8, StoreError> {
+        for (at, &address) in self.chain.iter().enumerate() {
+            if self.chain[..at].contains(&address) {
+                return Err(StoreError::TwiceInChain { address });
+            }
+        }
+        let Some(position) = self.position else {
+            let found = self.chain.iter().position(|a| *a == self.listen);
+            return found.and_then(|at| u8::try_from(at).ok()).ok_or_else(|| {
+                StoreError::NotInChain {
+                    listen: self.listen,
+                    chain: self.chain.clone(),
+                }
+            });
+        };
+        match self.chain.get(usize::from(position)) {
+            Some(&there) if there != self.listen && !self.listen.is_unspecified() => {
+                Err(StoreError::WrongPlace {
+                    position,
+                    there,
+                    listen: self.listen,
+                })
+            }
+            _ => Ok(position),
+        }
+    }
+}
+
+impl ClassFile {
+    fn config(&self) -> Result<ClassConfig, StoreError> {
+        let first_lease = match (self.first_lease, self.inbound_class) {
+            (FirstLeaseFile::Zero, _) => FirstLease::Zero,
+            (FirstLeaseFile::None, _) => FirstLease::None,
+            (FirstLeaseFile::NatOutbound, Some(inbound_class)) => {
+                FirstLease::NatOutbound { inbound_class }
+            }
+            (FirstLeaseFile::NatOutbound, None) => {
+                return Err(StoreError::NoInboundClass { class: self.id });
+            }
+        };
+        let idle = match (&self.idle_timeout_s, first_lease) {
+            (Some(idle), _) => idle.timeouts()?,
+            (None, FirstLease::Zero) => IdleTimeouts::never(),
+            (None, _) => IdleTimeouts::nat(),
+        };
+        Ok(ClassConfig {
+            class: self.id,
+            state_length: self.state_length,
+            first_lease,
+            shared_only: self.shared_only,
+            idle,
+        })
+    }
+}
+
+impl IdleFile {
+    fn timeouts(&self) -> Result<IdleTimeouts, StoreError> {
+        let micros = |seconds: u64| {
+            if seconds > MOST_SECONDS {
+                return Err(StoreError::TooLong {
+                    name: "idle_timeout_s",
+                    value: seconds,
+                    most: MOST_SECONDS,
+                });
+            }
+            Ok(seconds * 1_000_000)
+        };
+        let mut by_protocol = BTreeMap::new();
+        for (protocol, seconds) in [
+            (ipv4::PROTOCOL_TCP, self.tcp),
+            (ipv4::PROTOCOL_UDP, self.udp),
+            (ipv4::PROTOCOL_ICMP, self.icmp),
+        ] {
+            if let Some(seconds) = seconds {
+                by_protocol.insert(protocol, micros(seconds)?);
+            }
+        }
+        Ok(IdleTimeouts {
+            default: self.default.map(micros).transpose()?,
+            by_protocol,
+        })
+    }
+}
+
+impl LimitsFile {
+    fn limits(&self) -> Limits {
+        let default = Limits::default();
+        let micros = |ms: Option<u32>, default| ms.map_or(default, |ms| u64::from(ms) * 1000);
+        Limits {
+            records: self.records.unwrap_or(default.records),
+            holders: self.holders.unwrap_or(default.holders),
+            parked_per_flow: self.parked_per_flow.unwrap_or(default.parked_per_flow),
+            parked_bytes: self.parked_bytes.unwrap_or(default.parked_bytes),
+            link_window: self.link_window.unwrap_or(default.link_window),
+            resend_first: micros(self.resend_first_ms, default.resend_first),
+            resend_bound: micros(self.resend_bound_ms, default.resend_bound),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
