@@ -1,0 +1,379 @@
+//! One chain in virtual time, and the commands that drive it:
+//!
+//! * `chain length=3 …` starts a chain; see [`World::start`] for its settings;
+//! * `lease s1 key=… [shared]`, `write s1 key=… epoch= seq= state=`,
+//!   `renew s1 key=… epoch=`, `probe s1`: a request of switch 1, with optional
+//!   `inc= claim= request= attempt= send= packet= shard= chain_epoch= to=`;
+//! * `raw to=0 hex=…`: any bytes to a request port;
+//! * `rawchain to=1 from=0 hex=…`: any bytes to a chain port;
+//! * `advance 300ms`: time passes, and what is due happens;
+//! * `drop 0->1`, `hold 0->1`, `heal 0->1 [reversed]`, `replay 0->1`: a link
+//!   loses, keeps back, delivers (what it kept too, the last first), repeats all
+//!   that it ever carried;
+//! * `restart 1`: a replica comes back empty;
+//! * `show counters …`, `show records`, `show replicas`.
+//!
+//! Datagrams take no time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use core::fmt::Write;
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use stateplane_store::{
+    ClassConfig, Config, Destination, FirstLease, IdleTimeouts, Lease, NatPool, Replica,
+};
+use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr};
+
+use crate::command::Command;
+
+type Link = (u8, u8);
+
+#[derive(Default)]
+pub struct World {
+    now: u64,
+    replicas: Vec<Replica>,
+    starts: u32,
+    dropping: BTreeSet<Link>,
+    holding: BTreeMap<Link, Vec<Arc<Vec<u8>>>>,
+    carried: BTreeMap<Link, Vec<Arc<Vec<u8>>>>,
+    output: Vec<String>,
+}
+
+impl World {
+    pub fn new() -> World {
+        World::default()
+    }
+
+    pub fn take_output(&mut self) -> Vec<String> {
+        core::mem::take(&mut self.output)
+    }
+
+    pub fn command(&mut self, line: &str) {
+        let command = Command::new(line);
+        match command.words()[0] {
+            "chain" => self.start(&command),
+            "lease" => self.request(&command, MessageType::LeaseRequest),
+            "write" => self.request(&command, MessageType::WriteRequest),
+            "renew" => self.request(&command, MessageType::RenewRequest),
+            "probe" => self.request(&command, MessageType::ProbeRequest),
+            "raw" => {
+                let to: usize = command.get("to").unwrap_or(0);
+                let bytes = command.hex("hex");
+                self.replicas[to].handle_request(self.now, switch(1), &bytes);
+            }
+            "rawchain" => {
+                let to: usize = command.get("to").unwrap();
+                let from = command.get("from").unwrap();
+                self.replicas[to].handle_chain(self.now, from, &command.hex("hex"));
+            }
+            "advance" => self.advance(command.micros(command.words()[1])),
+            "drop" => {
+                self.dropping.insert(command.link());
+            }
+            "hold" => {
+                self.holding.insert(command.link(), Vec::new());
+            }
+            "heal" => {
+                self.dropping.remove(&command.link());
+                let mut held = self.holding.remove(&command.link()).unwrap_or_default();
+                if command.has("reversed") {
+                    held.reverse();
+                }
+                self.carry(command.link(), held);
+            }
+            "replay" => {
+                let carried = self.carried.get(&command.link()).cloned();
+                self.carry(command.link(), carried.unwrap_or_default());
+            }
+            "restart" => {
+                let position: usize = command.parse(command.words()[1]);
+                let config = self.replicas[position].config().clone();
+                self.starts += 1;
+                self.replicas[position] = Replica::new(config, self.starts).unwrap();
+            }
+            "show" => self.show(&command),
+            verb => panic!("{verb} is not a command"),
+        }
+        self.settle();
+        for replica in &self.replicas {
+            assert_eq!(replica.audit(), Ok(()), "after {line}");
+        }
+    }
+
+    fn start(&mut self, command: &Command<'_>) {
+        let length = command.get("length").unwrap_or(3);
+        let micros = |name| command.text(name).map(|text| command.micros(text));
+        let idle = |timeout| IdleTimeouts {
+            default: timeout,
+            by_protocol: BTreeMap::new(),
+        };
+        let nat_idle = idle(Some(micros("idle").unwrap_or(60_000_000)));
+        for position in 0..length {
+            let (first, last) = command
+                .text("ports")
+                .and_then(|ports| ports.split_once('-'))
+                .unwrap_or(("1024", "1031"));
+            let mut config = Config::new(length, position)
+                .with_shards(command.get("shards").unwrap_or(1))
+                .with_nat(
+                    NatPool {
+                        addresses: vec![Ipv4Addr::new(203, 0, 113, 1)],
+                        first_port: command.parse(first),
+                        last_port: command.parse(last),
+                    },
+                    1,
+                    2,
+                );
+            for class in &mut config.classes {
+                class.idle = nat_idle.clone();
+            }
+            for (class, timeout) in [(3, None), (4, Some(2_000_000))] {
+                config.classes.push(ClassConfig {
+                    class,
+                    state_length: 4,
+                    first_lease: FirstLease::Zero,
+                    shared_only: false,
+                    idle: idle(timeout),
+                });
+            }
+            config.chain_epoch = command.get("chain_epoch").unwrap_or(1);
+            config.first_sequence = command.get("first_sequence").unwrap_or(1);
+            let limits = &mut config.limits;
+            limits.records = command.get("records").unwrap_or(limits.records);
+            limits.holders = command.get("holders").unwrap_or(limits.holders);
+            limits.link_window = command.get("window").unwrap_or(limits.link_window);
+            limits.parked_bytes = command.get("parked_bytes").unwrap_or(limits.parked_bytes);
+            limits.parked_per_flow = command
+                .get("parked_per_flow")
+                .unwrap_or(limits.parked_per_flow);
+            let faults = &mut config.faults;
+            for (name, fault) in [
+                ("ignore_sequence", &mut faults.ignore_sequence),
+                ("ignore_epoch", &mut faults.ignore_epoch),
+                ("answer_at_head", &mut faults.answer_at_head),
+                ("ignore_lease_expiry", &mut faults.ignore_lease_expiry),
+            ] {
+                *fault = command.text("fault") == Some(name);
+            }
+            self.starts += 1;
+            let replica = Replica::new(config, self.starts).unwrap();
+            if position == 0 {
+                *self = World {
+                    starts: self.starts,
+                    output: self.take_output(),
+                    ..World::new()
+                };
+            }
+            self.replicas.push(replica);
+        }
+    }
+
+    fn request(&mut self, command: &Command<'_>, message_type: MessageType) {
+        let number = command.numbered(1, 's');
+        let state = command.hex("state");
+        let request = Repr {
+            shared: command.has("shared"),
+            chain_epoch: command.get("chain_epoch").unwrap_or(1),
+            shard: command.get("shard").unwrap_or(0),
+            switch_id: number.into(),
+            incarnation: command.get("inc").unwrap_or(1),
+            claim: command.get("claim").unwrap_or(1),
+            request: command.get("request").unwrap_or(1),
+            send_time: command.get("send").unwrap_or(self.now),
+            attempt: command.get("attempt").unwrap_or(0),
+            lease_epoch: command.get("epoch").unwrap_or(0),
+            sequence: command.get("seq").unwrap_or(0),
+            state: &state,
+            packet: command.text("packet").map(str::as_bytes),
+            ..Repr::new(message_type, command.key())
+        };
+        let to: usize = command.get("to").unwrap_or(0);
+        self.replicas[to].handle_request(self.now, switch(number), &request.to_vec().unwrap());
+    }
+
+    fn advance(&mut self, time: u64) {
+        let end = self.now + time;
+        loop {
+            let due = self.replicas.iter().filter_map(Replica::poll_timeout).min();
+            match due {
+                Some(due) if due <= end => self.now = self.now.max(due),
+                _ => break,
+            }
+            for replica in &mut self.replicas {
+                replica.handle_timeout(self.now);
+            }
+            self.settle();
+        }
+        self.now = end;
+    }
+
+    /// Carries datagrams until none is on its way.
+    fn settle(&mut self) {
+        let mut moved = true;
+        while core::mem::take(&mut moved) {
+            for from in 0..self.replicas.len() {
+                while let Some(transmit) = self.replicas[from].poll_transmit() {
+                    moved = true;
+                    match transmit.to {
+                        Destination::Switch(to) => self.print_reply(from, to, &transmit.bytes),
+                        Destination::Replica(to) => {
+                            let link = (from as u8, to);
+                            let bytes = transmit.bytes;
+                            self.carried.entry(link).or_default().push(bytes.clone());
+                            if let Some(held) = self.holding.get_mut(&link) {
+                                held.push(bytes);
+                            } else if !self.dropping.contains(&link) {
+                                self.carry(link, vec![bytes]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn carry(&mut self, (from, to): Link, messages: Vec<Arc<Vec<u8>>>) {
+        for bytes in messages {
+            self.replicas[usize::from(to)].handle_chain(self.now, from, &bytes);
+        }
+    }
+
+    fn print_reply(&mut self, from: usize, to: SocketAddrV4, bytes: &[u8]) {
+        let reply = Repr::parse(&Packet::new_checked(bytes).unwrap());
+        let mut line = format!(
+            "{}ms r{from} -> s{}",
+            self.now as f64 / 1e3,
+            to.ip().octets()[3]
+        );
+        let name = match reply.message_type {
+            MessageType::LeaseReply => "LEASE",
+            MessageType::WriteReply => "WRITTEN",
+            MessageType::RenewReply => "RENEWED",
+            MessageType::ProbeReply => "ALIVE",
+            _ => "REFUSED",
+        };
+        write!(line, " {name}").unwrap();
+        if let Some(code) = RefusalCode::from_u16(reply.code) {
+            write!(line, " {code:?}").unwrap();
+        }
+        if reply.shared {
+            line.push_str(" shared");
+        }
+        write!(line, " claim={} request={}", reply.claim, reply.request).unwrap();
+        for (name, value) in [
+            ("attempt", reply.attempt.into()),
+            ("send", reply.send_time),
+            ("epoch", reply.lease_epoch.into()),
+            ("seq", reply.sequence.into()),
+            ("parked", reply.parked.into()),
+        ] {
+            if value != 0 {
+                write!(line, " {name}={value}").unwrap();
+            }
+        }
+        let leases = [
+            MessageType::LeaseReply,
+            MessageType::WriteReply,
+            MessageType::RenewReply,
+        ];
+        if leases.contains(&reply.message_type) {
+            write!(line, " period={}", reply.period).unwrap();
+        }
+        if !reply.state.is_empty() {
+            write!(line, " state={}", state(reply.state)).unwrap();
+        }
+        if let Some(packet) = reply.packet {
+            write!(line, " packet={}", String::from_utf8_lossy(packet)).unwrap();
+        }
+        self.output.push(line);
+    }
+
+    fn show(&mut self, command: &Command<'_>) {
+        match command.words()[1] {
+            "counters" => self.show_counters(&command.words()[2..]),
+            "records" => self.show_records(),
+            "replicas" => self.show_replicas(),
+            what => panic!("{what} cannot be shown"),
+        }
+    }
+
+    fn show_counters(&mut self, names: &[&str]) {
+        for (position, replica) in self.replicas.iter().enumerate() {
+            let counters = serde_json::to_value(replica.counters()).unwrap();
+            let mut line = format!("r{position}");
+            for name in names {
+                let value = counters[name].as_u64().unwrap();
+                if value != 0 {
+                    write!(line, " {name}={value}").unwrap();
+                }
+            }
+            self.output.push(line);
+        }
+    }
+
+    fn show_records(&mut self) {
+        for (shard, key, record) in self.replicas[0].records() {
+            let mut line = format!(
+                "shard {shard} {key} seq={} epoch={} state={}",
+                record.sequence(),
+                record.epoch(),
+                state(record.state())
+            );
+            let kind = match record.lease() {
+                Lease::None => "free",
+                Lease::Exclusive(_) => "exclusive",
+                Lease::Shared(_) => "shared",
+            };
+            write!(line, " {kind}").unwrap();
+            for holder in record.lease().holders() {
+                write!(
+                    line,
+                    " s{}/{}/{}@{}<{}ms",
+                    holder.owner.switch,
+                    holder.owner.incarnation,
+                    holder.owner.claim,
+                    holder.epoch,
+                    holder.until as f64 / 1e3
+                )
+                .unwrap();
+            }
+            self.output.push(line);
+        }
+    }
+
+    fn show_replicas(&mut self) {
+        let digest = self.replicas[0].digest();
+        for (position, replica) in self.replicas.iter().enumerate() {
+            let free = replica
+                .pools(0)
+                .map_or(0, |pools| pools.free(6, Ipv4Addr::new(203, 0, 113, 1)));
+            let line = format!(
+                "r{position} records={} epoch={} free={free} parked={} unacknowledged={} {}",
+                replica.records().count(),
+                replica.shard_epoch(0).unwrap_or(0),
+                replica.parked().0,
+                replica.unacknowledged(),
+                if replica.digest() == digest {
+                    "same"
+                } else {
+                    "differs"
+                }
+            );
+            self.output.push(line);
+        }
+    }
+}
+
+fn switch(number: u8) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, number), 4793)
+}
+
+/// An endpoint, or hexadecimal digits.
+fn state(bytes: &[u8]) -> String {
+    if let [a, b, c, d, high, low] = *bytes {
+        return format!("{a}.{b}.{c}.{d}:{}", u16::from_be_bytes([high, low]));
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
