@@ -210,19 +210,17 @@ parser ReplicationParser(packet_in packet,
         transition accept;
     }
 
-    // 34 bytes: Ethernet and IPv4 without options.
     state ipv4 {
-        bit<272> front = packet.lookahead<bit<272>>();
-        // version and ihl; fragment bits; protocol
-        transition select(front[159:152], front[109:96], front[87:80]) {
+        replication_front_t front = packet.lookahead<replication_front_t>();
+        transition select(front.version_and_ihl, front.fragment, front.protocol) {
             (0x45, 0, IP_PROTOCOL_UDP): udp;
             default: accept;
         }
     }
 
     state udp {
-        bit<336> front = packet.lookahead<bit<336>>();
-        transition select(front[63:48], front[47:32]) {
+        replication_udp_front_t front = packet.lookahead<replication_udp_front_t>();
+        transition select(front.source_port, front.destination_port) {
             (REPLICATION_UDP_PORT, REPLICATION_UDP_PORT): message;
             default: accept;
         }

@@ -70,6 +70,28 @@ header replication_probe_t {
     bit<16> shard;
 }
 
+// What tells a message from other frames, to look ahead at: Ethernet and IPv4
+// without options, and then UDP's ports.
+header replication_front_t {
+    bit<112> ethernet;
+    bit<8>   version_and_ihl;
+    bit<40>  length_and_identification;
+    bit<2>   no_fragment_flags;
+    bit<14>  fragment;
+    bit<8>   ttl;
+    bit<8>   protocol;
+    bit<80>  checksum_and_addresses;
+}
+
+header replication_udp_front_t {
+    bit<128> first_bytes;
+    bit<128> second_bytes;
+    bit<16>  third_bytes;
+    bit<16>  source_port;
+    bit<16>  destination_port;
+    bit<32>  length_and_checksum;
+}
+
 const bit<16> STATE_BYTES = REPLICATION_STATE_BITS / 8;
 const bit<16> MESSAGE_BYTES = 72;
 // Ethernet, IPv4 without options, UDP.
