@@ -1,0 +1,207 @@
+use super::*;
+use proptest::prelude::*;
+
+fn code(text: &str) -> String {
+    text.parse::<Document>().unwrap_err().to_string()
+}
+
+#[test]
+fn errors_have_lines_and_codes() {
+    let cases = [
+        ("later input switch=1", "line 1: HI001"),
+        ("\n5 inputs switch=1", "line 2: HI002"),
+        ("5", "line 1: HI002"),
+        ("5 died switch", "line 1: HI003"),
+        ("# x\n\n5 died", "line 3: HI004: the field `switch`"),
+        ("5 died switch=1 switch=2", "line 1: HI005"),
+        ("5 died switch=1 flow=a", "line 1: HI005: the field `flow`"),
+        ("5 died switch=-1", "line 1: HI006: `-1`"),
+        ("5 freed replica=0 public=1.2.3.4:5", "line 1: HI006"),
+        (
+            "5 output switch=1 flow=a packet=1 sequence=3",
+            "HI004: the field `held`",
+        ),
+        (
+            "5 output switch=1 flow=a packet=1 sequence=3 held=1,,2",
+            "HI006",
+        ),
+        ("5 died switch=1\n4 died switch=1", "line 2: HI007"),
+        ("expect success", "line 1: HI008"),
+        ("expect accepted\nexpect accepted", "line 2: HI008"),
+        (
+            "pool address=1.2.3.4 protocol=tcp first=9 last=8",
+            "line 1: HI009",
+        ),
+    ];
+    for (text, start) in cases {
+        let message = code(text);
+        assert!(message.contains(start), "{text:?} gives {message:?}");
+    }
+}
+
+fn flow() -> impl Strategy<Value = Flow> {
+    "[a-z0-9:>./-]{1,12}".prop_map(|name| Flow::new(&name))
+}
+
+fn endpoint() -> impl Strategy<Value = Endpoint> {
+    (any::<u32>(), any::<u16>(), any::<bool>()).prop_map(|(address, port, tcp)| Endpoint {
+        address: Ipv4Addr::from(address),
+        port,
+        protocol: if tcp { Protocol::Tcp } else { Protocol::Udp },
+    })
+}
+
+fn occupant() -> impl Strategy<Value = Occupant> {
+    (any::<u32>(), any::<u32>()).prop_map(|(switch, incarnation)| Occupant {
+        switch,
+        incarnation,
+    })
+}
+
+fn durability() -> impl Strategy<Value = Durability> {
+    let held = proptest::collection::vec(any::<Option<u32>>(), 1..4);
+    (any::<u32>(), held).prop_map(|(sequence, held)| Durability { sequence, held })
+}
+
+fn kind() -> impl Strategy<Value = EventKind> {
+    let output = (
+        any::<u32>(),
+        flow(),
+        any::<u64>(),
+        any::<Option<u64>>(),
+        proptest::option::of(durability()),
+    );
+    prop_oneof![
+        (any::<u32>(), flow(), any::<u64>()).prop_map(|(switch, flow, packet)| EventKind::Input {
+            switch,
+            flow,
+            packet
+        }),
+        output.prop_map(
+            |(switch, flow, packet, value, durability)| EventKind::Output {
+                switch,
+                flow,
+                packet,
+                value,
+                durability
+            }
+        ),
+        (occupant(), flow(), any::<u32>(), any::<bool>()).prop_map(|(to, flow, epoch, shared)| {
+            EventKind::Granted {
+                to,
+                flow,
+                epoch,
+                shared,
+            }
+        }),
+        (
+            occupant(),
+            flow(),
+            any::<u32>(),
+            any::<bool>(),
+            any::<u64>()
+        )
+            .prop_map(|(by, flow, epoch, shared, until)| EventKind::Accepted {
+                by,
+                flow,
+                epoch,
+                shared,
+                until
+            }),
+        (occupant(), flow(), any::<u32>()).prop_map(|(by, flow, epoch)| EventKind::Used {
+            by,
+            flow,
+            epoch
+        }),
+        (occupant(), flow()).prop_map(|(by, flow)| EventKind::Ended { by, flow }),
+        any::<u32>().prop_map(|switch| EventKind::Died { switch }),
+        (any::<u32>(), any::<bool>(), endpoint(), endpoint()).prop_map(
+            |(switch, out, inside, public)| EventKind::Translated {
+                switch,
+                direction: if out {
+                    Direction::Outbound
+                } else {
+                    Direction::Inbound
+                },
+                inside,
+                public
+            }
+        ),
+        (any::<u8>(), endpoint(), endpoint()).prop_map(|(replica, inside, public)| {
+            EventKind::Taken {
+                replica,
+                inside,
+                public,
+            }
+        }),
+        (any::<u8>(), endpoint())
+            .prop_map(|(replica, public)| EventKind::Freed { replica, public }),
+        (any::<u8>(), endpoint(), endpoint()).prop_map(|(replica, inside, public)| {
+            EventKind::Mapped {
+                replica,
+                inside,
+                public,
+            }
+        }),
+        (any::<u8>(), endpoint(), any::<u64>()).prop_map(|(replica, of, free)| {
+            EventKind::Remaining {
+                replica,
+                address: of.address,
+                protocol: of.protocol,
+                free,
+            }
+        }),
+        (any::<u32>(), flow(), any::<u32>(), any::<u32>()).prop_map(
+            |(switch, flow, sequence, acknowledged)| EventKind::Kept {
+                switch,
+                flow,
+                sequence,
+                acknowledged
+            }
+        ),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(
+        kinds in proptest::collection::vec(kind(), 0..20),
+        pool in proptest::option::of((endpoint(), any::<u16>())),
+        rejected in proptest::option::of(proptest::sample::select(Checker::ALL.to_vec())),
+    ) {
+        let events = kinds.into_iter().zip(3..).map(|(kind, at)| Event { at, kind });
+        let document = Document {
+            expectation: Some(match rejected {
+                None => Expectation::Accepted,
+                Some(by) => Expectation::Rejected { by, because: "so it is: yes".into() },
+            }),
+            history: History {
+                pools: pool.into_iter().map(|(of, last)| PoolRange {
+                    address: of.address,
+                    protocol: of.protocol,
+                    first: of.port.min(last),
+                    last: of.port.max(last),
+                }).collect(),
+                events: events.collect(),
+            },
+        };
+        prop_assert_eq!(document.to_string().parse(), Ok(document));
+    }
+
+    #[test]
+    fn any_text_is_survived_by_parser_and_checkers(text in "(([0-9]{1,2} )?[a-z]{0,9}( [a-z]{1,6}=[a-z0-9:,./-]{0,9}){0,4}\n){0,6}|.{0,80}") {
+        if let Ok(document) = text.parse::<Document>() {
+            crate::judge(&document.history);
+        }
+    }
+
+    #[test]
+    fn any_events_are_survived_by_the_checkers(kinds in proptest::collection::vec(kind(), 0..40)) {
+        let events = kinds.into_iter().zip(0..).map(|(kind, at)| Event { at, kind });
+        let history = History { pools: Vec::new(), events: events.collect() };
+        for violation in crate::judge(&history) {
+            prop_assert!(violation.event < history.events.len());
+            violation.relevant(&history, 5);
+        }
+    }
+}
