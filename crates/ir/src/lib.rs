@@ -20,9 +20,13 @@
 
 pub mod entities;
 pub mod expr;
+mod print;
 pub mod program;
 pub mod stmt;
 pub mod types;
+
+#[cfg(test)]
+mod sample;
 
 pub use entities::*;
 pub use expr::*;
