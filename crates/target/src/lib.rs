@@ -1,10 +1,29 @@
-//! What a compiled program runs on: tables, registers, counters, hashes and
+//! What a compiled program runs on: tables, registers, counters, meters, hashes and
 //! checksums, and the [`Engine`] interface that the interpreter and the code
 //! generator implement.
+//!
+//! The control plane sees numbers of any size ([`Value`], [`KeyMatch`]) and names;
+//! the data plane sees words ([`bits`]) and handles of the program.
 
+pub mod bits;
+pub mod counter;
 pub mod engine;
+pub mod error;
+pub mod hash;
+pub mod layout;
+pub mod meter;
+mod names;
+pub mod register;
+pub mod state;
+pub mod table;
+pub mod value;
 
+pub use counter::{Count, Counter};
 pub use engine::*;
-
-/// Tables, registers, counters and meters of a loaded program.
-pub struct TargetState {}
+pub use error::{Kind, StateError};
+pub use layout::Layout;
+pub use meter::{Color, Meter, MeterConfig};
+pub use register::Register;
+pub use state::{Digest, Events, Outbox, TargetState};
+pub use table::{ActionInfo, Entry, KeyInfo, KeyMatch, Listed, Table};
+pub use value::{Shape, Value, parse_value};

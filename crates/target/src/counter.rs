@@ -1,0 +1,112 @@
+//! Packet and byte counters.
+
+use crate::error::{Kind, StateError};
+use stateplane_ir::CounterKind;
+
+/// Elements that one counter or meter array may have.
+pub const MAX_ARRAY: u64 = 1 << 24;
+
+/// What was counted. Both numbers wrap at 2^64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of these packets, from the frame's first byte.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts a packet of `bytes` bytes.
+    pub fn add(&mut self, bytes: u64) {
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(bytes);
+    }
+}
+
+/// An indirect counter array.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    name: String,
+    kind: CounterKind,
+    counts: Vec<Count>,
+}
+
+pub(crate) fn checked_size(kind: Kind, name: &str, size: u64) -> Result<usize, StateError> {
+    if size > MAX_ARRAY {
+        return Err(StateError::TooLarge {
+            what: format!("{kind} `{name}`"),
+            size,
+            limit: MAX_ARRAY,
+        });
+    }
+    Ok(size as usize)
+}
+
+impl Counter {
+    pub(crate) fn new(def: &stateplane_ir::Counter) -> Result<Counter, StateError> {
+        let size = checked_size(Kind::Counter, &def.name, def.size)?;
+        Ok(Counter {
+            name: def.name.clone(),
+            kind: def.kind,
+            counts: vec![Count::default(); size],
+        })
+    }
+
+    /// Full control-plane name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it was declared to count; both are counted in any case.
+    pub fn kind(&self) -> CounterKind {
+        self.kind
+    }
+
+    /// All elements in order; none for a direct counter, whose counts are with the
+    /// entries of its table.
+    pub fn counts(&self) -> &[Count] {
+        &self.counts
+    }
+
+    /// Counts a packet of `bytes` bytes; nothing past the end.
+    pub fn count(&mut self, index: u64, bytes: u64) {
+        let element = usize::try_from(index)
+            .ok()
+            .and_then(|index| self.counts.get_mut(index));
+        if let Some(element) = element {
+            element.add(bytes);
+        }
+    }
+
+    fn position(&self, index: u64) -> Result<usize, StateError> {
+        usize::try_from(index)
+            .ok()
+            .filter(|&index| index < self.counts.len())
+            .ok_or_else(|| StateError::Index {
+                kind: Kind::Counter,
+                name: self.name.clone(),
+                index,
+                size: self.counts.len() as u64,
+            })
+    }
+
+    /// Reads an element.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Index`] past the end.
+    pub fn read(&self, index: u64) -> Result<Count, StateError> {
+        Ok(self.counts[self.position(index)?])
+    }
+
+    /// Sets an element.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Index`] past the end.
+    pub fn write(&mut self, index: u64, count: Count) -> Result<(), StateError> {
+        let position = self.position(index)?;
+        self.counts[position] = count;
+        Ok(())
+    }
+}

@@ -1,0 +1,309 @@
+//! Errors of the control plane and of loading.
+
+use std::fmt;
+use thiserror::Error;
+
+/// Kinds of named objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A match-action table.
+    Table,
+    /// A register array.
+    Register,
+    /// An indirect counter array.
+    Counter,
+    /// An indirect meter array.
+    Meter,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Table => "table",
+            Kind::Register => "register",
+            Kind::Counter => "counter",
+            Kind::Meter => "meter",
+        })
+    }
+}
+
+/// A refused request of the control plane, or a program that cannot be loaded. The
+/// state is as it was before the call.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum StateError {
+    /// No object has this name.
+    #[error("there is no {kind} `{name}`{}", hint(near))]
+    Unknown {
+        /// What was looked for.
+        kind: Kind,
+        /// The name as given.
+        name: String,
+        /// Names that are meant perhaps.
+        near: Vec<String>,
+    },
+    /// Several objects have names that end so.
+    #[error(
+        "`{name}` may be any of the {kind}s {}; write more of the name",
+        list(candidates)
+    )]
+    Ambiguous {
+        /// What was looked for.
+        kind: Kind,
+        /// The name as given.
+        name: String,
+        /// Full names that fit.
+        candidates: Vec<String>,
+    },
+    /// The table has no such action.
+    #[error("table `{table}` has no action `{action}`{}", hint(near))]
+    UnknownAction {
+        /// Full name of the table.
+        table: String,
+        /// The name as given.
+        action: String,
+        /// Names of the table's actions.
+        near: Vec<String>,
+    },
+    /// The action is `@defaultonly` or `@tableonly`.
+    #[error("action `{action}` of table `{table}` may not be used {place}; the program says so")]
+    ActionNotAllowed {
+        /// Full name of the table.
+        table: String,
+        /// Full name of the action.
+        action: String,
+        /// `in entries` or `as default action`.
+        place: &'static str,
+    },
+    /// Another number of keys than the table has.
+    #[error(
+        "table `{table}` has {expected} keys ({}), {given} are given",
+        list(names)
+    )]
+    KeyCount {
+        /// Full name of the table.
+        table: String,
+        /// Its keys.
+        names: Vec<String>,
+        /// How many it has.
+        expected: usize,
+        /// How many are given.
+        given: usize,
+    },
+    /// A key given in a way that its match kind does not have.
+    #[error("key `{key}` of table `{table}` is {expected}; give {wanted}, not {given}")]
+    KeyKind {
+        /// Full name of the table.
+        table: String,
+        /// Name of the key.
+        key: String,
+        /// Its match kind.
+        expected: &'static str,
+        /// What may be given.
+        wanted: &'static str,
+        /// What was given.
+        given: &'static str,
+    },
+    /// A value of more bits than its place.
+    #[error("{value} does not fit {place}, which has {width} bits")]
+    TooWide {
+        /// The value.
+        value: String,
+        /// Where it was to go.
+        place: String,
+        /// Width of the place.
+        width: u32,
+    },
+    /// A prefix longer than its key.
+    #[error("prefix length {length} of {place} is too great; the key has {width} bits")]
+    PrefixLength {
+        /// The length.
+        length: u32,
+        /// The key.
+        place: String,
+        /// Width of the key.
+        width: u32,
+    },
+    /// A value with bits outside its prefix or mask.
+    #[error("{place}: {value} has bits that its prefix or mask leaves out; clear them")]
+    OutsideMask {
+        /// The key.
+        place: String,
+        /// The value.
+        value: String,
+    },
+    /// A range that ends before it begins.
+    #[error("{place}: the range {low} to {high} is empty; exchange its ends")]
+    EmptyRange {
+        /// The key.
+        place: String,
+        /// First value.
+        low: String,
+        /// Last value.
+        high: String,
+    },
+    /// Another number of action data than the action has.
+    #[error(
+        "action `{action}` takes {expected} values ({}), {given} are given",
+        list(names)
+    )]
+    DataCount {
+        /// Full name of the action.
+        action: String,
+        /// Its parameters.
+        names: Vec<String>,
+        /// How many it has.
+        expected: usize,
+        /// How many are given.
+        given: usize,
+    },
+    /// A priority where none counts, or none where one is needed.
+    #[error("table `{table}` {why}")]
+    Priority {
+        /// Full name of the table.
+        table: String,
+        /// What is wrong and how to mend it.
+        why: &'static str,
+    },
+    /// The entry is there already.
+    #[error("table `{table}` has an entry {keys} already; modify or delete it")]
+    Duplicate {
+        /// Full name of the table.
+        table: String,
+        /// The keys.
+        keys: String,
+    },
+    /// The entry is not there.
+    #[error("table `{table}` has no entry {keys}")]
+    NoEntry {
+        /// Full name of the table.
+        table: String,
+        /// The keys.
+        keys: String,
+    },
+    /// No room for another entry.
+    #[error("table `{table}` is full with {size} entries; delete one or raise `size`")]
+    Full {
+        /// Full name of the table.
+        table: String,
+        /// Its size.
+        size: u64,
+    },
+    /// The program forbids the change.
+    #[error("{what} of table `{table}` is const in the program and cannot be changed")]
+    Constant {
+        /// Full name of the table.
+        table: String,
+        /// What cannot be changed.
+        what: &'static str,
+    },
+    /// An element that does not exist.
+    #[error("{kind} `{name}` has {size} elements, numbered from 0; there is no element {index}")]
+    Index {
+        /// Kind of the array.
+        kind: Kind,
+        /// Its full name.
+        name: String,
+        /// The element asked for.
+        index: u64,
+        /// How many there are.
+        size: u64,
+    },
+    /// A value of another shape than the register's elements.
+    #[error("{place} is {expected}; give it {wanted}")]
+    Shape {
+        /// The register, or a member of it.
+        place: String,
+        /// What it is.
+        expected: String,
+        /// What may be given.
+        wanted: &'static str,
+    },
+    /// Text that is not a value.
+    #[error("`{text}` is no value; write {expected}")]
+    Text {
+        /// The text.
+        text: String,
+        /// What may be written.
+        expected: &'static str,
+    },
+    /// Rates or bursts of a meter that contradict each other.
+    #[error("meter `{name}`: {why}")]
+    MeterConfig {
+        /// Full name of the meter.
+        name: String,
+        /// What is wrong and how to mend it.
+        why: &'static str,
+    },
+    /// An object that takes too much memory.
+    #[error("{what} takes {size} words of 16 bytes; the limit is {limit}; make it smaller")]
+    TooLarge {
+        /// What it is.
+        what: String,
+        /// Its size in words.
+        size: u64,
+        /// The limit in words.
+        limit: u64,
+    },
+    /// Types nested too deep.
+    #[error("types are nested deeper than {limit}, or one contains itself; flatten them")]
+    TooDeep {
+        /// The limit.
+        limit: u32,
+    },
+    /// Something of the program that this target does not have.
+    #[error("{what} in `{place}` is not supported by this target; {instead}")]
+    Unsupported {
+        /// What it is.
+        what: &'static str,
+        /// Where it is.
+        place: String,
+        /// What to do instead.
+        instead: &'static str,
+    },
+}
+
+impl StateError {
+    /// Stable code, `TG` and three digits.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "TG001",
+            Self::Ambiguous { .. } => "TG002",
+            Self::UnknownAction { .. } => "TG003",
+            Self::ActionNotAllowed { .. } => "TG004",
+            Self::KeyCount { .. } => "TG005",
+            Self::KeyKind { .. } => "TG006",
+            Self::TooWide { .. } => "TG007",
+            Self::PrefixLength { .. } => "TG008",
+            Self::OutsideMask { .. } => "TG009",
+            Self::EmptyRange { .. } => "TG010",
+            Self::DataCount { .. } => "TG011",
+            Self::Priority { .. } => "TG012",
+            Self::Duplicate { .. } => "TG013",
+            Self::NoEntry { .. } => "TG014",
+            Self::Full { .. } => "TG015",
+            Self::Constant { .. } => "TG016",
+            Self::Index { .. } => "TG017",
+            Self::Shape { .. } => "TG018",
+            Self::Text { .. } => "TG019",
+            Self::MeterConfig { .. } => "TG020",
+            Self::TooLarge { .. } => "TG021",
+            Self::TooDeep { .. } => "TG022",
+            Self::Unsupported { .. } => "TG023",
+        }
+    }
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+fn hint(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        near => format!("; did you mean {}?", list(near)),
+    }
+}

@@ -1,0 +1,185 @@
+//! Hash algorithms and checksums of v1model, as BMv2 computes them.
+
+use stateplane_ir::HashAlgorithm;
+
+const fn crc32_table() -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        let mut value = index as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            value = value >> 1 ^ if value & 1 == 1 { 0xedb8_8320 } else { 0 };
+            bit += 1;
+        }
+        table[index] = value;
+        index += 1;
+    }
+    table
+}
+
+const fn crc16_table() -> [u16; 256] {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        let mut value = index as u16;
+        let mut bit = 0;
+        while bit < 8 {
+            value = value >> 1 ^ if value & 1 == 1 { 0xa001 } else { 0 };
+            bit += 1;
+        }
+        table[index] = value;
+        index += 1;
+    }
+    table
+}
+
+static CRC32: [u32; 256] = crc32_table();
+static CRC16: [u16; 256] = crc16_table();
+
+/// CRC-32 of IEEE 802.3: reflected, polynomial 0x04c11db7, start and final XOR all
+/// ones.
+pub fn crc32(data: &[u8]) -> u32 {
+    !data.iter().fold(u32::MAX, |crc, &byte| {
+        crc >> 8 ^ CRC32[usize::from(crc as u8 ^ byte)]
+    })
+}
+
+/// CRC-16/ARC: reflected, polynomial 0x8005, start and final XOR zero.
+pub fn crc16(data: &[u8]) -> u16 {
+    data.iter().fold(0, |crc, &byte| {
+        crc >> 8 ^ CRC16[usize::from(crc as u8 ^ byte)]
+    })
+}
+
+fn big_endian_words(data: &[u8]) -> impl Iterator<Item = u16> {
+    data.chunks(2)
+        .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
+}
+
+/// The Internet checksum (RFC 1071) of `data`, padded by a zero byte to even length.
+pub fn internet_checksum(data: &[u8]) -> u16 {
+    let mut sum: u64 = big_endian_words(data).map(u64::from).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// XOR of the big-endian 16-bit words of `data`, padded by a zero byte.
+pub fn xor16(data: &[u8]) -> u16 {
+    big_endian_words(data).fold(0, |xor, word| xor ^ word)
+}
+
+/// The first eight bytes as a big-endian number; fewer bytes give a smaller number.
+pub fn identity(data: &[u8]) -> u64 {
+    data.iter()
+        .take(8)
+        .fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+/// A pseudo-random sequence that depends on its seed alone, on every machine and in
+/// every version (SplitMix64, Steele et al., OOPSLA 2014).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// A sequence.
+    pub fn new(seed: u64) -> Random {
+        Random { state: seed }
+    }
+
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Runs an algorithm over `data`. As in BMv2 a hash has at most 64 bits;
+/// [`HashAlgorithm::Random`] ignores the data and draws from `random`.
+pub fn hash(algorithm: HashAlgorithm, data: &[u8], random: &mut Random) -> u64 {
+    match algorithm {
+        HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => u64::from(crc32(data)),
+        HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom => u64::from(crc16(data)),
+        HashAlgorithm::Random => random.next_u64(),
+        HashAlgorithm::Identity => identity(data),
+        HashAlgorithm::Csum16 => u64::from(internet_checksum(data)),
+        HashAlgorithm::Xor16 => u64::from(xor16(data)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CHECK: &[u8] = b"123456789";
+
+    #[test]
+    fn known_answers() {
+        assert_eq!(crc32(CHECK), 0xcbf4_3926);
+        assert_eq!(crc32(b""), 0);
+        assert_eq!(crc16(CHECK), 0xbb3d);
+        assert_eq!(crc16(b""), 0);
+        assert_eq!(xor16(&[0x12, 0x34, 0xff]), 0xed34);
+        assert_eq!(xor16(&[0x12, 0x34, 0xff, 0x0f]), 0xed3b);
+        assert_eq!(identity(&[1, 2]), 0x0102);
+        assert_eq!(
+            identity(&[1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            0x0102_0304_0506_0708
+        );
+    }
+
+    #[test]
+    fn xor16_pads_on_the_right() {
+        assert_eq!(xor16(&[0xab]), 0xab00);
+    }
+
+    /// RFC 1071 §3: the sum of these words is ddf2.
+    #[test]
+    fn internet_checksum_of_rfc_1071() {
+        let data = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(internet_checksum(&data), !0xddf2);
+        assert_eq!(internet_checksum(&[]), 0xffff);
+        assert_eq!(internet_checksum(&[0x80]), !0x8000);
+    }
+
+    #[test]
+    fn the_random_sequence_is_fixed_by_its_seed() {
+        let mut random = Random::new(0);
+        assert_eq!(random.next_u64(), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(random.next_u64(), 0x6e78_9e6a_a1b9_65f4);
+        assert_ne!(Random::new(1).next_u64(), Random::new(2).next_u64());
+    }
+
+    proptest! {
+        #[test]
+        fn data_with_its_checksum_sums_to_zero(mut data in prop::collection::vec(any::<u8>(), 0..80)) {
+            if data.len() % 2 == 1 {
+                data.push(0);
+            }
+            let checksum = internet_checksum(&data);
+            data.extend_from_slice(&checksum.to_be_bytes());
+            let sum = internet_checksum(&data);
+            prop_assert!(sum == 0 || sum == 0xffff);
+        }
+
+        #[test]
+        fn crc32_bit_by_bit(data in prop::collection::vec(any::<u8>(), 0..40)) {
+            let mut crc = u32::MAX;
+            for byte in &data {
+                crc ^= u32::from(*byte);
+                for _ in 0..8 {
+                    crc = if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+                }
+            }
+            prop_assert_eq!(crc32(&data), !crc);
+        }
+    }
+}

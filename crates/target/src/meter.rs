@@ -1,0 +1,270 @@
+//! Meters: two rates, three colours (RFC 2698, colour-blind).
+
+use crate::counter::checked_size;
+use crate::error::{Kind, StateError};
+
+/// A colour as v1model numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Color {
+    /// Within the committed rate; also of a meter without configuration.
+    #[default]
+    Green = 0,
+    /// Above the committed rate.
+    Yellow = 1,
+    /// Above the peak rate.
+    Red = 2,
+}
+
+/// Rates and bursts, in bytes or in packets as the meter was declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeterConfig {
+    /// Committed rate per second.
+    pub committed_rate: u64,
+    /// Committed burst.
+    pub committed_burst: u64,
+    /// Peak rate per second, at least the committed rate.
+    pub peak_rate: u64,
+    /// Peak burst.
+    pub peak_burst: u64,
+}
+
+/// Tokens are kept in millionths, so that rates per second and times in
+/// microseconds meet without rounding.
+const MILLION: u128 = 1_000_000;
+
+/// One element of a meter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MeterCell {
+    config: Option<MeterConfig>,
+    /// Time of the last packet in µs.
+    last: u64,
+    committed: u128,
+    peak: u128,
+}
+
+impl MeterCell {
+    /// The present configuration.
+    pub fn config(&self) -> Option<MeterConfig> {
+        self.config
+    }
+
+    /// Configures the element and fills both buckets at `now`, in µs; `None` turns
+    /// it off.
+    pub(crate) fn configure(&mut self, config: Option<MeterConfig>, now: u64) {
+        *self = MeterCell {
+            config,
+            last: now,
+            committed: config.map_or(0, |config| u128::from(config.committed_burst) * MILLION),
+            peak: config.map_or(0, |config| u128::from(config.peak_burst) * MILLION),
+        };
+    }
+
+    /// Meters `amount` bytes or packets at `now`, in µs. A time before the last one
+    /// adds no tokens.
+    pub fn execute(&mut self, amount: u64, now: u64) -> Color {
+        let Some(config) = self.config else {
+            return Color::Green;
+        };
+        let elapsed = u128::from(now.saturating_sub(self.last));
+        self.last = self.last.max(now);
+        let fill = |tokens: u128, rate: u64, burst: u64| {
+            (tokens + u128::from(rate) * elapsed).min(u128::from(burst) * MILLION)
+        };
+        self.committed = fill(
+            self.committed,
+            config.committed_rate,
+            config.committed_burst,
+        );
+        self.peak = fill(self.peak, config.peak_rate, config.peak_burst);
+        let needed = u128::from(amount) * MILLION;
+        if self.peak < needed {
+            return Color::Red;
+        }
+        self.peak -= needed;
+        if self.committed < needed {
+            return Color::Yellow;
+        }
+        self.committed -= needed;
+        Color::Green
+    }
+}
+
+pub(crate) fn check_config(name: &str, config: &MeterConfig) -> Result<(), StateError> {
+    let why = if config.peak_rate < config.committed_rate {
+        "the peak rate is below the committed rate; raise it"
+    } else if config.peak_burst == 0 || config.committed_burst == 0 {
+        "a burst is 0, which lets nothing through; set it to one packet at least"
+    } else {
+        return Ok(());
+    };
+    Err(StateError::MeterConfig {
+        name: name.to_owned(),
+        why,
+    })
+}
+
+/// An indirect meter array.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    name: String,
+    bytes: bool,
+    cells: Vec<MeterCell>,
+}
+
+impl Meter {
+    pub(crate) fn new(def: &stateplane_ir::Meter) -> Result<Meter, StateError> {
+        let size = checked_size(Kind::Meter, &def.name, def.size)?;
+        Ok(Meter {
+            name: def.name.clone(),
+            bytes: def.bytes,
+            cells: vec![MeterCell::default(); size],
+        })
+    }
+
+    /// Full control-plane name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether rates and bursts are in bytes rather than in packets.
+    pub fn measures_bytes(&self) -> bool {
+        self.bytes
+    }
+
+    /// Number of elements; 0 of a direct meter.
+    pub fn size(&self) -> u64 {
+        self.cells.len() as u64
+    }
+
+    /// What a packet of `bytes` bytes counts.
+    pub fn amount(&self, bytes: u64) -> u64 {
+        if self.bytes { bytes } else { 1 }
+    }
+
+    /// Meters a packet of `bytes` bytes at `now`, in µs; green past the end.
+    pub fn execute(&mut self, index: u64, bytes: u64, now: u64) -> Color {
+        let amount = self.amount(bytes);
+        usize::try_from(index)
+            .ok()
+            .and_then(|index| self.cells.get_mut(index))
+            .map_or(Color::Green, |cell| cell.execute(amount, now))
+    }
+
+    fn position(&self, index: u64) -> Result<usize, StateError> {
+        if index < self.size() {
+            return Ok(index as usize);
+        }
+        Err(StateError::Index {
+            kind: Kind::Meter,
+            name: self.name.clone(),
+            index,
+            size: self.size(),
+        })
+    }
+
+    /// Configuration of an element.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Index`] past the end.
+    pub fn read(&self, index: u64) -> Result<Option<MeterConfig>, StateError> {
+        Ok(self.cells[self.position(index)?].config())
+    }
+
+    /// Configures an element, with full buckets at `now` in µs; `None` makes it
+    /// always green.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Index`] past the end, [`StateError::MeterConfig`] for a peak rate
+    /// below the committed one or a burst of 0.
+    pub fn write(
+        &mut self,
+        index: u64,
+        config: Option<MeterConfig>,
+        now: u64,
+    ) -> Result<(), StateError> {
+        if let Some(config) = &config {
+            check_config(&self.name, config)?;
+        }
+        let position = self.position(index)?;
+        self.cells[position].configure(config, now);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Color::{Green, Red, Yellow};
+
+    fn meter() -> Meter {
+        let mut meter = Meter::new(&stateplane_ir::Meter {
+            name: "m".to_owned(),
+            bytes: true,
+            size: 2,
+            table: None,
+        })
+        .unwrap();
+        let config = MeterConfig {
+            committed_rate: 1_000_000,
+            committed_burst: 1000,
+            peak_rate: 2_000_000,
+            peak_burst: 1500,
+        };
+        meter.write(0, Some(config), 50).unwrap();
+        meter
+    }
+
+    /// RFC 2698 §3: red leaves both buckets, yellow takes from the peak one alone.
+    #[test]
+    fn colours_of_rfc_2698() {
+        let mut meter = meter();
+        assert_eq!(meter.execute(0, 600, 50), Green);
+        // Committed 400 left, peak 900.
+        assert_eq!(meter.execute(0, 600, 50), Yellow);
+        // Peak 300 left.
+        assert_eq!(meter.execute(0, 400, 50), Red);
+        assert_eq!(meter.execute(0, 300, 50), Green);
+        assert_eq!(meter.execute(0, 1, 50), Red);
+        // One byte per µs committed, two peak.
+        assert_eq!(meter.execute(0, 150, 100), Green);
+        assert_eq!(meter.execute(0, 150, 150), Yellow);
+        assert_eq!(meter.execute(0, 1, 150), Red);
+    }
+
+    #[test]
+    fn buckets_do_not_overflow() {
+        let mut meter = meter();
+        assert_eq!(meter.execute(0, 1500, u64::MAX), Yellow);
+        assert_eq!(meter.execute(0, 1000, u64::MAX), Red);
+    }
+
+    #[test]
+    fn time_does_not_run_back() {
+        let mut meter = meter();
+        assert_eq!(meter.execute(0, 1000, 1000), Green);
+        assert_eq!(meter.execute(0, 500, 10), Yellow);
+        assert_eq!(meter.execute(0, 1, 1000), Red);
+    }
+
+    #[test]
+    fn without_configuration_all_is_green() {
+        let mut meter = meter();
+        assert_eq!(meter.execute(1, 1 << 40, 0), Green);
+        assert_eq!(meter.execute(7, 1, 0), Green);
+        assert_eq!(meter.read(7).unwrap_err().code(), "TG017");
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let mut meter = meter();
+        let config = MeterConfig {
+            committed_rate: 2,
+            committed_burst: 1,
+            peak_rate: 1,
+            peak_burst: 1,
+        };
+        assert_eq!(meter.write(0, Some(config), 0).unwrap_err().code(), "TG020");
+    }
+}

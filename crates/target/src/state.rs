@@ -1,0 +1,296 @@
+//! Everything of a loaded program that outlives a packet.
+
+use crate::counter::Counter;
+use crate::error::{Kind, StateError};
+use crate::hash::Random;
+use crate::meter::Meter;
+use crate::names;
+use crate::register::Register;
+use crate::table::Table;
+use crate::value::Value;
+use stateplane_ir::{CounterId, MeterId, Program, RegisterId, TableId};
+use std::collections::VecDeque;
+
+/// Messages or digests that wait for whoever reads them.
+pub const QUEUE_LIMIT: usize = 256;
+
+/// What a program did besides forwarding.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Events {
+    /// Calls of `assert` and `assume` that were false.
+    pub failed_assertions: u64,
+    /// Packets whose parser ended in each error, by its number. The first seven are
+    /// those of core.p4 in its order; `NoError` counts explicit `reject`s.
+    pub parser_errors: Vec<u64>,
+    /// Packets with a wrong checksum.
+    pub checksum_errors: u64,
+}
+
+/// A bounded queue of what the program tells the outside; the newest are dropped and
+/// counted while it is full.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outbox<T> {
+    queue: VecDeque<T>,
+    limit: usize,
+    dropped: u64,
+}
+
+impl<T> Default for Outbox<T> {
+    fn default() -> Self {
+        Outbox {
+            queue: VecDeque::new(),
+            limit: QUEUE_LIMIT,
+            dropped: 0,
+        }
+    }
+}
+
+impl<T> Outbox<T> {
+    /// Changes how many may wait; 0 drops all.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        while self.queue.len() > limit {
+            self.queue.pop_back();
+            self.dropped += 1;
+        }
+    }
+
+    /// Adds what `make` makes, unless the queue is full.
+    pub fn push_with(&mut self, make: impl FnOnce() -> T) {
+        if self.queue.len() < self.limit {
+            self.queue.push_back(make());
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// Takes the oldest.
+    pub fn poll(&mut self) -> Option<T> {
+        self.queue.pop_front()
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// How many were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+/// A digest for the control plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// Name of the digest.
+    pub name: String,
+    /// Its data.
+    pub data: Value,
+}
+
+/// Tables, registers, counters and meters of a loaded program.
+///
+/// Objects are found by full control-plane name, or by the end of it from a dot on
+/// where only one name ends so: `nat.port` for `MyIngress.nat.port`.
+#[derive(Clone, Debug)]
+pub struct TargetState {
+    tables: Vec<Table>,
+    registers: Vec<Register>,
+    counters: Vec<Counter>,
+    meters: Vec<Meter>,
+    /// What the program did besides forwarding.
+    pub events: Events,
+    /// Lines of `log_msg` and of failed assertions.
+    pub log: Outbox<String>,
+    /// Digests.
+    pub digests: Outbox<Digest>,
+    /// Source of `random()` and of the hash algorithm `random`.
+    pub random: Random,
+}
+
+impl Default for TargetState {
+    /// The state of a program that has none.
+    fn default() -> Self {
+        TargetState {
+            tables: Vec::new(),
+            registers: Vec::new(),
+            counters: Vec::new(),
+            meters: Vec::new(),
+            events: Events::default(),
+            log: Outbox::default(),
+            digests: Outbox::default(),
+            random: Random::new(0),
+        }
+    }
+}
+
+impl TargetState {
+    /// Makes the state of a program: tables with the entries of the source, and
+    /// registers, counters and meters at zero. `seed` determines all pseudo-random
+    /// numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::TooLarge`] and [`StateError::Unsupported`] for what this target
+    /// cannot hold; those of [`Table::insert`] for wrong entries of the source.
+    pub fn new(program: &Program, seed: u64) -> Result<TargetState, StateError> {
+        Ok(TargetState {
+            tables: program
+                .tables
+                .iter()
+                .map(|table| Table::new(program, table))
+                .collect::<Result<_, _>>()?,
+            registers: program
+                .registers
+                .iter()
+                .map(|register| Register::new(program, register))
+                .collect::<Result<_, _>>()?,
+            counters: program
+                .counters
+                .iter()
+                .map(Counter::new)
+                .collect::<Result<_, _>>()?,
+            meters: program
+                .meters
+                .iter()
+                .map(Meter::new)
+                .collect::<Result<_, _>>()?,
+            events: Events {
+                parser_errors: vec![0; program.errors.len()],
+                ..Events::default()
+            },
+            random: Random::new(seed),
+            ..TargetState::default()
+        })
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// All registers.
+    pub fn registers(&self) -> &[Register] {
+        &self.registers
+    }
+
+    /// All counters, the direct ones among them.
+    pub fn counters(&self) -> &[Counter] {
+        &self.counters
+    }
+
+    /// All meters, the direct ones among them.
+    pub fn meters(&self) -> &[Meter] {
+        &self.meters
+    }
+
+    /// The table `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Unknown`] or [`StateError::Ambiguous`].
+    pub fn table(&self, name: &str) -> Result<&Table, StateError> {
+        let names = self.tables.iter().map(Table::name);
+        Ok(&self.tables[names::find(Kind::Table, names, name)?])
+    }
+
+    /// The table `name`, to change it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TargetState::table`].
+    pub fn table_mut(&mut self, name: &str) -> Result<&mut Table, StateError> {
+        let names = self.tables.iter().map(Table::name);
+        let position = names::find(Kind::Table, names, name)?;
+        Ok(&mut self.tables[position])
+    }
+
+    /// The register `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Unknown`] or [`StateError::Ambiguous`].
+    pub fn register(&self, name: &str) -> Result<&Register, StateError> {
+        let names = self.registers.iter().map(Register::name);
+        Ok(&self.registers[names::find(Kind::Register, names, name)?])
+    }
+
+    /// The register `name`, to change it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TargetState::register`].
+    pub fn register_mut(&mut self, name: &str) -> Result<&mut Register, StateError> {
+        let names = self.registers.iter().map(Register::name);
+        let position = names::find(Kind::Register, names, name)?;
+        Ok(&mut self.registers[position])
+    }
+
+    /// The counter `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Unknown`] or [`StateError::Ambiguous`].
+    pub fn counter(&self, name: &str) -> Result<&Counter, StateError> {
+        let names = self.counters.iter().map(Counter::name);
+        Ok(&self.counters[names::find(Kind::Counter, names, name)?])
+    }
+
+    /// The counter `name`, to change it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TargetState::counter`].
+    pub fn counter_mut(&mut self, name: &str) -> Result<&mut Counter, StateError> {
+        let names = self.counters.iter().map(Counter::name);
+        let position = names::find(Kind::Counter, names, name)?;
+        Ok(&mut self.counters[position])
+    }
+
+    /// The meter `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Unknown`] or [`StateError::Ambiguous`].
+    pub fn meter(&self, name: &str) -> Result<&Meter, StateError> {
+        let names = self.meters.iter().map(Meter::name);
+        Ok(&self.meters[names::find(Kind::Meter, names, name)?])
+    }
+
+    /// The meter `name`, to change it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TargetState::meter`].
+    pub fn meter_mut(&mut self, name: &str) -> Result<&mut Meter, StateError> {
+        let names = self.meters.iter().map(Meter::name);
+        let position = names::find(Kind::Meter, names, name)?;
+        Ok(&mut self.meters[position])
+    }
+
+    /// The table of a handle of this state's program.
+    pub fn table_at(&mut self, id: TableId) -> &mut Table {
+        &mut self.tables[id.index()]
+    }
+
+    /// The register of a handle of this state's program.
+    pub fn register_at(&mut self, id: RegisterId) -> &mut Register {
+        &mut self.registers[id.index()]
+    }
+
+    /// The counter of a handle of this state's program.
+    pub fn counter_at(&mut self, id: CounterId) -> &mut Counter {
+        &mut self.counters[id.index()]
+    }
+
+    /// The meter of a handle of this state's program.
+    pub fn meter_at(&mut self, id: MeterId) -> &mut Meter {
+        &mut self.meters[id.index()]
+    }
+}

@@ -1,0 +1,768 @@
+//! Match-action tables.
+
+mod key;
+#[cfg(test)]
+mod tests;
+
+pub use key::{KeyInfo, KeyMatch};
+
+use crate::bits;
+use crate::counter::Count;
+use crate::error::StateError;
+use crate::layout::scalar_bits;
+use crate::meter::{Color, MeterCell, MeterConfig, check_config};
+use crate::names;
+use crate::value::push_checked;
+use num_bigint::BigUint;
+use rustc_hash::FxHashMap;
+use stateplane_ir::{Const, Direction, MatchKind, Program, Type};
+
+/// An entry as the control plane writes and reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// One for each key, in order.
+    pub keys: Vec<KeyMatch>,
+    /// Of entries that match the greatest wins. At least 1 in tables with ternary,
+    /// range or optional keys, 0 in all others.
+    pub priority: u32,
+    /// Name of the action, or the end of it from a dot on.
+    pub action: String,
+    /// Action data in order.
+    pub data: Vec<BigUint>,
+}
+
+/// An entry in a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The entry, its action by full name.
+    pub entry: Entry,
+    /// Hits, if the table has a direct counter.
+    pub count: Count,
+    /// Whether the program wrote it and the control plane may not change it.
+    pub is_const: bool,
+}
+
+/// An action that a table may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionInfo {
+    /// Full control-plane name.
+    pub name: String,
+    /// Names and widths of the action data.
+    pub data: Vec<(String, u32)>,
+    /// Whether entries may name it.
+    pub in_entries: bool,
+    /// Whether it may be the default action.
+    pub as_default: bool,
+}
+
+/// An action with its data in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Call {
+    action: u32,
+    data: Box<[u128]>,
+}
+
+#[derive(Clone, Debug)]
+struct Stored {
+    keys: Vec<KeyMatch>,
+    priority: u32,
+    /// Values and masks, or ends of ranges, in the words of all keys.
+    low: Box<[u128]>,
+    high: Box<[u128]>,
+    call: Call,
+    is_const: bool,
+    /// Place in the order of insertion.
+    serial: u64,
+    count: Count,
+    meter: MeterCell,
+}
+
+/// How entries are found.
+#[derive(Clone, Debug)]
+enum Index {
+    /// All keys are exact.
+    Exact(FxHashMap<Box<[u128]>, u32>),
+    /// One key is a prefix, the others are exact: for each length in use, longest
+    /// first, the entries by their masked keys.
+    Prefix {
+        key: usize,
+        lengths: Vec<(u32, FxHashMap<Box<[u128]>, u32>)>,
+    },
+    /// By priority: greatest first, among equals the earliest.
+    Ordered(Vec<u32>),
+}
+
+/// An entry that was hit, until the table changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryId(u32);
+
+/// A match-action table and its entries.
+#[derive(Clone, Debug)]
+pub struct Table {
+    name: String,
+    keys: Vec<KeyInfo>,
+    actions: Vec<ActionInfo>,
+    default: Call,
+    initial_default: Call,
+    const_default: bool,
+    const_entries: bool,
+    size: u64,
+    counted: bool,
+    metered_bytes: Option<bool>,
+    entries: Vec<Option<Stored>>,
+    free: Vec<u32>,
+    count: u64,
+    next_serial: u64,
+    index: Index,
+}
+
+fn number(value: &Const) -> BigUint {
+    match value {
+        Const::Bool(value) => BigUint::from(u32::from(*value)),
+        Const::Bits(value) => value.clone(),
+    }
+}
+
+impl Table {
+    pub(crate) fn new(program: &Program, def: &stateplane_ir::Table) -> Result<Table, StateError> {
+        let unsupported = |what, instead| StateError::Unsupported {
+            what,
+            place: def.name.clone(),
+            instead,
+        };
+        let mut keys = Vec::new();
+        let mut offset = 0;
+        for key in &def.keys {
+            if key.match_kind == MatchKind::Selector {
+                return Err(unsupported(
+                    "an action selector",
+                    "name the action in each entry instead",
+                ));
+            }
+            if matches!(
+                key.expr.ty,
+                Type::Struct(_)
+                    | Type::Header(_)
+                    | Type::Union(_)
+                    | Type::Stack(_)
+                    | Type::Varbit(_)
+            ) {
+                return Err(unsupported(
+                    "a key that is no scalar",
+                    "use its fields as keys",
+                ));
+            }
+            let info = KeyInfo {
+                name: key.name.clone(),
+                width: scalar_bits(key.expr.ty),
+                kind: key.match_kind,
+                offset,
+            };
+            offset = info.end();
+            keys.push(info);
+        }
+        let mut actions = Vec::new();
+        for listed in &def.actions {
+            let action = &program.actions[listed.action.index()];
+            let data = action
+                .params
+                .iter()
+                .filter(|param| param.direction == Direction::Data)
+                .map(|param| {
+                    let var = &program.vars[param.var.index()];
+                    let name = var.name.rsplit('.').next().unwrap_or(&var.name);
+                    (name.to_owned(), scalar_bits(var.ty))
+                })
+                .collect();
+            actions.push(ActionInfo {
+                name: action.name.clone(),
+                data,
+                in_entries: listed.in_entries,
+                as_default: listed.as_default,
+            });
+        }
+        let mut table = Table {
+            name: def.name.clone(),
+            index: index_for(&keys),
+            keys,
+            actions,
+            default: Call {
+                action: 0,
+                data: Box::default(),
+            },
+            initial_default: Call {
+                action: 0,
+                data: Box::default(),
+            },
+            const_default: def.const_default,
+            const_entries: def.const_entries,
+            size: def.size.max(def.entries.len() as u64),
+            counted: def.direct_counter.is_some(),
+            metered_bytes: def
+                .direct_meter
+                .map(|meter| program.meters[meter.index()].bytes),
+            entries: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+            next_serial: 0,
+        };
+        let data: Vec<BigUint> = def.default_action.data.iter().map(number).collect();
+        table.default = table.call(def.default_action.action, &data)?;
+        table.initial_default = table.default.clone();
+        table.load_entries(def)?;
+        Ok(table)
+    }
+
+    /// Enters the entries of the source. Of two with equal keys the first wins.
+    fn load_entries(&mut self, def: &stateplane_ir::Table) -> Result<(), StateError> {
+        let ordered = matches!(self.index, Index::Ordered(_));
+        let mut entries: Vec<_> = def.entries.iter().collect();
+        entries.sort_by_key(|entry| entry.priority);
+        for entry in entries {
+            let given: Vec<KeyMatch> = entry
+                .keys
+                .iter()
+                .zip(&self.keys)
+                .map(|(set, key)| KeyMatch::from_key_set(set, key.width))
+                .collect();
+            let priority = if ordered {
+                (i32::MAX as u32).saturating_sub(entry.priority).max(1)
+            } else {
+                0
+            };
+            let keys = self.normalise(&given)?;
+            let data: Vec<BigUint> = entry.call.data.iter().map(number).collect();
+            let call = self.call(entry.call.action, &data)?;
+            if self.find(&keys, priority)?.is_none() {
+                self.store(keys, priority, call, entry.is_const)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Full control-plane name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its keys in order.
+    pub fn keys(&self) -> &[KeyInfo] {
+        &self.keys
+    }
+
+    /// Its actions in the order of the program.
+    pub fn actions(&self) -> &[ActionInfo] {
+        &self.actions
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether it has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Greatest number of entries.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether entries have a priority: some key is ternary, range or optional.
+    pub fn has_priority(&self) -> bool {
+        matches!(self.index, Index::Ordered(_))
+    }
+
+    /// Finds the entry for the words of all keys, which it may change. Allocates
+    /// nothing.
+    pub fn lookup(&self, key: &mut [u128]) -> Option<EntryId> {
+        let found = match &self.index {
+            Index::Exact(entries) => entries.get(&*key).copied(),
+            Index::Prefix {
+                key: prefix,
+                lengths,
+            } => lengths.iter().find_map(|(length, entries)| {
+                self.keys[*prefix].keep_prefix(key, *length);
+                entries.get(&*key).copied()
+            }),
+            Index::Ordered(order) => order.iter().copied().find(|&entry| {
+                self.entries[entry as usize].as_ref().is_some_and(|entry| {
+                    self.keys
+                        .iter()
+                        .all(|info| info.matches(key, &entry.low, &entry.high))
+                })
+            }),
+        };
+        found.map(EntryId)
+    }
+
+    /// Position among [`Table::actions`] and data words of an entry's action, or
+    /// with `None` of the default action.
+    pub fn action(&self, entry: Option<EntryId>) -> (u32, &[u128]) {
+        let call = entry
+            .and_then(|entry| self.entries.get(entry.0 as usize)?.as_ref())
+            .map_or(&self.default, |entry| &entry.call);
+        (call.action, &call.data)
+    }
+
+    /// Notes a hit by a packet of `bytes` bytes at `now` in µs: counts it, and meters
+    /// it if the table has a direct meter.
+    pub fn hit(&mut self, entry: EntryId, bytes: u64, now: u64) -> Color {
+        let Some(Some(entry)) = self.entries.get_mut(entry.0 as usize) else {
+            return Color::Green;
+        };
+        if self.counted {
+            entry.count.add(bytes);
+        }
+        match self.metered_bytes {
+            Some(true) => entry.meter.execute(bytes, now),
+            Some(false) => entry.meter.execute(1, now),
+            None => Color::Green,
+        }
+    }
+
+    /// Entries in the order of their insertion.
+    pub fn entries(&self) -> Vec<Listed> {
+        let mut stored: Vec<&Stored> = self.entries.iter().flatten().collect();
+        stored.sort_unstable_by_key(|entry| entry.serial);
+        stored.into_iter().map(|entry| self.listed(entry)).collect()
+    }
+
+    /// The entry with these keys and this priority.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::NoEntry`], and those of [`Table::insert`] about keys.
+    pub fn get(&self, keys: &[KeyMatch], priority: u32) -> Result<Listed, StateError> {
+        let entry = self.existing(keys, priority)?;
+        self.entries[entry as usize]
+            .as_ref()
+            .map(|entry| self.listed(entry))
+            .ok_or_else(|| self.no_entry(keys))
+    }
+
+    /// The default action by full name, and its data.
+    pub fn default_action(&self) -> (String, Vec<BigUint>) {
+        self.described(&self.default)
+    }
+
+    fn listed(&self, stored: &Stored) -> Listed {
+        let (action, data) = self.described(&stored.call);
+        Listed {
+            entry: Entry {
+                keys: stored.keys.clone(),
+                priority: stored.priority,
+                action,
+                data,
+            },
+            count: stored.count,
+            is_const: stored.is_const,
+        }
+    }
+
+    fn described(&self, call: &Call) -> (String, Vec<BigUint>) {
+        let info = &self.actions[call.action as usize];
+        let mut rest = &call.data[..];
+        let data = info
+            .data
+            .iter()
+            .map(|(_, width)| {
+                let (value, behind) = rest.split_at(bits::word_count(*width));
+                rest = behind;
+                bits::to_biguint(value)
+            })
+            .collect();
+        (info.name.clone(), data)
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    ///
+    /// A [`StateError`] that says what is wrong with its keys, priority, action or
+    /// data; [`StateError::Duplicate`], [`StateError::Full`], or
+    /// [`StateError::Constant`] if only the program makes entries.
+    pub fn insert(&mut self, entry: &Entry) -> Result<(), StateError> {
+        self.check_entries_mutable()?;
+        let keys = self.normalise(&entry.keys)?;
+        self.check_priority(entry.priority)?;
+        let call = self.named_call(&entry.action, &entry.data, Use::Entry)?;
+        if self.find(&keys, entry.priority)?.is_some() {
+            return Err(StateError::Duplicate {
+                table: self.name.clone(),
+                keys: describe_keys(&keys),
+            });
+        }
+        if self.count >= self.size {
+            return Err(StateError::Full {
+                table: self.name.clone(),
+                size: self.size,
+            });
+        }
+        self.store(keys, entry.priority, call, false)
+    }
+
+    /// Gives an entry another action or other data. Its counter goes on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`], and [`StateError::NoEntry`].
+    pub fn modify(&mut self, entry: &Entry) -> Result<(), StateError> {
+        self.check_entries_mutable()?;
+        let call = self.named_call(&entry.action, &entry.data, Use::Entry)?;
+        let position = self.existing(&entry.keys, entry.priority)?;
+        self.check_not_const(position)?;
+        if let Some(Some(stored)) = self.entries.get_mut(position as usize) {
+            stored.call = call;
+        }
+        Ok(())
+    }
+
+    /// Deletes an entry.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::NoEntry`], [`StateError::Constant`], and those of
+    /// [`Table::insert`] about keys.
+    pub fn delete(&mut self, keys: &[KeyMatch], priority: u32) -> Result<(), StateError> {
+        self.check_entries_mutable()?;
+        let position = self.existing(keys, priority)?;
+        self.check_not_const(position)?;
+        self.remove(position);
+        Ok(())
+    }
+
+    /// Deletes all entries that the control plane may delete.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Constant`] if only the program makes entries.
+    pub fn clear(&mut self) -> Result<(), StateError> {
+        self.check_entries_mutable()?;
+        for position in 0..self.entries.len() {
+            if matches!(&self.entries[position], Some(entry) if !entry.is_const) {
+                self.remove(position as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the default action.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Constant`] if the program fixes it, and those of
+    /// [`Table::insert`] about actions.
+    pub fn set_default(&mut self, action: &str, data: &[BigUint]) -> Result<(), StateError> {
+        if self.const_default {
+            return Err(self.constant("the default action"));
+        }
+        self.default = self.named_call(action, data, Use::Default)?;
+        Ok(())
+    }
+
+    /// Sets the default action back to the program's.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Constant`] if the program fixes it.
+    pub fn reset_default(&mut self) -> Result<(), StateError> {
+        if self.const_default {
+            return Err(self.constant("the default action"));
+        }
+        self.default = self.initial_default.clone();
+        Ok(())
+    }
+
+    /// Configures the direct meter of an entry, with full buckets at `now` in µs.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::NoEntry`], [`StateError::MeterConfig`], or
+    /// [`StateError::Unsupported`] if the table has no direct meter.
+    pub fn set_meter(
+        &mut self,
+        keys: &[KeyMatch],
+        priority: u32,
+        config: Option<MeterConfig>,
+        now: u64,
+    ) -> Result<(), StateError> {
+        if self.metered_bytes.is_none() {
+            return Err(StateError::Unsupported {
+                what: "metering without a direct meter",
+                place: self.name.clone(),
+                instead: "declare a direct_meter in the program",
+            });
+        }
+        if let Some(config) = &config {
+            check_config(&self.name, config)?;
+        }
+        let position = self.existing(keys, priority)?;
+        if let Some(Some(stored)) = self.entries.get_mut(position as usize) {
+            stored.meter.configure(config, now);
+        }
+        Ok(())
+    }
+
+    fn check_entries_mutable(&self) -> Result<(), StateError> {
+        if self.const_entries {
+            return Err(self.constant("the set of entries"));
+        }
+        Ok(())
+    }
+
+    fn check_not_const(&self, position: u32) -> Result<(), StateError> {
+        match &self.entries[position as usize] {
+            Some(entry) if entry.is_const => Err(self.constant("this entry")),
+            _ => Ok(()),
+        }
+    }
+
+    fn constant(&self, what: &'static str) -> StateError {
+        StateError::Constant {
+            table: self.name.clone(),
+            what,
+        }
+    }
+
+    fn check_priority(&self, priority: u32) -> Result<(), StateError> {
+        let why = match (self.has_priority(), priority) {
+            (true, 0) => "has ternary, range or optional keys; give a priority of 1 or more",
+            (false, 1..) => "has no ternary, range or optional keys; leave the priority out",
+            _ => return Ok(()),
+        };
+        Err(StateError::Priority {
+            table: self.name.clone(),
+            why,
+        })
+    }
+
+    fn normalise(&self, given: &[KeyMatch]) -> Result<Vec<KeyMatch>, StateError> {
+        if given.len() != self.keys.len() || self.keys.is_empty() {
+            return Err(StateError::KeyCount {
+                table: self.name.clone(),
+                names: self.keys.iter().map(|key| key.name.clone()).collect(),
+                expected: self.keys.len(),
+                given: given.len(),
+            });
+        }
+        let keys = self.keys.iter().zip(given);
+        keys.map(|(key, given)| key.normalise(&self.name, given))
+            .collect()
+    }
+
+    fn named_call(&self, action: &str, data: &[BigUint], wanted: Use) -> Result<Call, StateError> {
+        let names = self.actions.iter().map(|action| action.name.as_str());
+        let position = match names::positions(names.clone(), action).as_slice() {
+            [position] => *position,
+            _ => {
+                let mut near = names::near(names.clone(), action);
+                if near.is_empty() {
+                    near = names.map(str::to_owned).collect();
+                }
+                return Err(StateError::UnknownAction {
+                    table: self.name.clone(),
+                    action: action.to_owned(),
+                    near,
+                });
+            }
+        };
+        let info = &self.actions[position];
+        let (allowed, place) = match wanted {
+            Use::Entry => (info.in_entries, "in entries"),
+            Use::Default => (info.as_default, "as default action"),
+        };
+        if !allowed {
+            return Err(StateError::ActionNotAllowed {
+                table: self.name.clone(),
+                action: info.name.clone(),
+                place,
+            });
+        }
+        self.call(position as u32, data)
+    }
+
+    /// The action at a position with checked data.
+    fn call(&self, action: u32, data: &[BigUint]) -> Result<Call, StateError> {
+        let Some(info) = self.actions.get(action as usize) else {
+            return Err(StateError::UnknownAction {
+                table: self.name.clone(),
+                action: format!("number {action}"),
+                near: Vec::new(),
+            });
+        };
+        if data.len() != info.data.len() {
+            return Err(StateError::DataCount {
+                action: info.name.clone(),
+                names: info.data.iter().map(|(name, _)| name.clone()).collect(),
+                expected: info.data.len(),
+                given: data.len(),
+            });
+        }
+        let mut words = Vec::new();
+        for (value, (name, width)) in data.iter().zip(&info.data) {
+            let place = || format!("`{name}` of action `{}`", info.name);
+            push_checked(value, *width, place, &mut words)?;
+        }
+        Ok(Call {
+            action,
+            data: words.into_boxed_slice(),
+        })
+    }
+
+    /// Bounds of normalised keys in the words of all keys.
+    fn bounds(&self, keys: &[KeyMatch]) -> Result<(Box<[u128]>, Box<[u128]>), StateError> {
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        for (info, key) in self.keys.iter().zip(keys) {
+            info.bounds(&self.name, key, &mut low, &mut high)?;
+        }
+        Ok((low.into_boxed_slice(), high.into_boxed_slice()))
+    }
+
+    /// Position of the entry with these normalised keys.
+    fn find(&self, keys: &[KeyMatch], priority: u32) -> Result<Option<u32>, StateError> {
+        let (low, _) = self.bounds(keys)?;
+        Ok(match &self.index {
+            Index::Exact(entries) => entries.get(&low).copied(),
+            Index::Prefix { key, lengths } => {
+                let wanted = prefix_length(&keys[*key]);
+                lengths
+                    .iter()
+                    .find(|(length, _)| *length == wanted)
+                    .and_then(|(_, entries)| entries.get(&low).copied())
+            }
+            Index::Ordered(order) => order.iter().copied().find(|&position| {
+                self.entries[position as usize]
+                    .as_ref()
+                    .is_some_and(|entry| entry.priority == priority && entry.keys == keys)
+            }),
+        })
+    }
+
+    fn existing(&self, keys: &[KeyMatch], priority: u32) -> Result<u32, StateError> {
+        let normal = self.normalise(keys)?;
+        self.check_priority(priority)?;
+        self.find(&normal, priority)?
+            .ok_or_else(|| self.no_entry(&normal))
+    }
+
+    fn no_entry(&self, keys: &[KeyMatch]) -> StateError {
+        StateError::NoEntry {
+            table: self.name.clone(),
+            keys: describe_keys(keys),
+        }
+    }
+
+    /// Enters normalised keys that are not there yet.
+    fn store(
+        &mut self,
+        keys: Vec<KeyMatch>,
+        priority: u32,
+        call: Call,
+        is_const: bool,
+    ) -> Result<(), StateError> {
+        let (low, high) = self.bounds(&keys)?;
+        let position = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            self.entries.len() as u32 - 1
+        });
+        match &mut self.index {
+            Index::Exact(entries) => {
+                entries.insert(low.clone(), position);
+            }
+            Index::Prefix { key, lengths } => {
+                let wanted = prefix_length(&keys[*key]);
+                let at = lengths.partition_point(|(length, _)| *length > wanted);
+                if lengths.get(at).is_none_or(|(length, _)| *length != wanted) {
+                    lengths.insert(at, (wanted, FxHashMap::default()));
+                }
+                lengths[at].1.insert(low.clone(), position);
+            }
+            Index::Ordered(order) => {
+                let entries = &self.entries;
+                let at = order.partition_point(|&other| {
+                    entries[other as usize]
+                        .as_ref()
+                        .is_some_and(|other| other.priority >= priority)
+                });
+                order.insert(at, position);
+            }
+        }
+        self.entries[position as usize] = Some(Stored {
+            keys,
+            priority,
+            low,
+            high,
+            call,
+            is_const,
+            serial: self.next_serial,
+            count: Count::default(),
+            meter: MeterCell::default(),
+        });
+        self.next_serial += 1;
+        self.count += 1;
+        Ok(())
+    }
+
+    fn remove(&mut self, position: u32) {
+        let Some(stored) = self.entries[position as usize].take() else {
+            return;
+        };
+        match &mut self.index {
+            Index::Exact(entries) => {
+                entries.remove(&stored.low);
+            }
+            Index::Prefix { key, lengths } => {
+                let wanted = prefix_length(&stored.keys[*key]);
+                if let Some(at) = lengths.iter().position(|(length, _)| *length == wanted) {
+                    lengths[at].1.remove(&stored.low);
+                    if lengths[at].1.is_empty() {
+                        lengths.remove(at);
+                    }
+                }
+            }
+            Index::Ordered(order) => order.retain(|&other| other != position),
+        }
+        self.free.push(position);
+        self.count -= 1;
+    }
+}
+
+/// What an action is wanted for.
+#[derive(Clone, Copy)]
+enum Use {
+    Entry,
+    Default,
+}
+
+fn index_for(keys: &[KeyInfo]) -> Index {
+    let mut prefixes = keys
+        .iter()
+        .enumerate()
+        .filter(|(_, key)| key.kind == MatchKind::Lpm);
+    let others = keys
+        .iter()
+        .all(|key| matches!(key.kind, MatchKind::Exact | MatchKind::Lpm));
+    match (others, prefixes.next(), prefixes.next()) {
+        (true, None, _) => Index::Exact(FxHashMap::default()),
+        (true, Some((key, _)), None) => Index::Prefix {
+            key,
+            lengths: Vec::new(),
+        },
+        _ => Index::Ordered(Vec::new()),
+    }
+}
+
+fn prefix_length(key: &KeyMatch) -> u32 {
+    match key {
+        KeyMatch::Prefix { length, .. } => *length,
+        _ => 0,
+    }
+}
+
+fn describe_keys(keys: &[KeyMatch]) -> String {
+    let keys: Vec<String> = keys.iter().map(KeyMatch::to_string).collect();
+    format!("({})", keys.join(", "))
+}
