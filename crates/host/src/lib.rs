@@ -3,4 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod clock;
+mod poll;
+pub mod ports;
 pub mod store;
+pub mod switch;

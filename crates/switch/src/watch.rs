@@ -4,7 +4,7 @@ use crate::config::Watch;
 use crate::error::SwitchError;
 use crate::ports::Ports;
 use crate::switch::TIMESTAMP_MASK;
-use stateplane_target::TargetState;
+use stateplane_target::{Register, Shape, TargetState};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Freshness {
@@ -17,8 +17,20 @@ enum Freshness {
 }
 
 struct ActiveWatch {
+    /// Position among the state's registers.
+    register: usize,
     watch: Watch,
     freshness: Freshness,
+}
+
+impl ActiveWatch {
+    fn value(&self, state: &TargetState) -> Option<u64> {
+        let words = state
+            .registers()
+            .get(self.register)?
+            .words(self.watch.index)?;
+        words.first().map(|word| *word as u64)
+    }
 }
 
 #[derive(Default)]
@@ -32,16 +44,24 @@ impl Watches {
     }
 
     pub(crate) fn add(&mut self, watch: Watch, state: &TargetState) -> Result<(), SwitchError> {
-        if let Err(reason) = read(&watch, state) {
-            return Err(SwitchError::Watch {
-                register: watch.register,
-                index: watch.index,
-                reason,
-            });
-        }
+        let register = match find(&watch, state) {
+            Ok(position) => position,
+            Err(reason) => {
+                let Watch {
+                    register, index, ..
+                } = watch;
+                return Err(SwitchError::Watch {
+                    register,
+                    index,
+                    reason,
+                });
+            }
+        };
+        let freshness = Freshness::Unknown;
         self.active.push(ActiveWatch {
+            register,
             watch,
-            freshness: Freshness::Unknown,
+            freshness,
         });
         Ok(())
     }
@@ -64,7 +84,7 @@ impl Watches {
             if matches!(active.freshness, Freshness::FreshUntil(time) if now <= time) {
                 continue;
             }
-            let value = read(&active.watch, state).unwrap_or(0);
+            let value = active.value(state).unwrap_or(0);
             let freshness = freshness(value, now, active.watch.max_age_us);
             let was_stale = active.freshness == Freshness::Stale;
             let is_stale = freshness == Freshness::Stale;
@@ -93,9 +113,29 @@ fn freshness(value: u64, now: u64, max_age: u64) -> Freshness {
     }
 }
 
-fn read(watch: &Watch, state: &TargetState) -> Result<u64, String> {
-    let _ = (watch, state);
-    Err("x".to_owned())
+/// Position of the watched register, if its elements can be times.
+fn find(watch: &Watch, state: &TargetState) -> Result<usize, String> {
+    let register = state
+        .register(&watch.register)
+        .map_err(|error| error.to_string())?;
+    match register.shape() {
+        Shape::Bits(48..=64) => {}
+        Shape::Bits(width) => {
+            return Err(format!(
+                "its elements have {width} bits; a time needs 48 to 64"
+            ));
+        }
+        Shape::Struct(_) => return Err("its elements are structs; watch one of bit<48>".to_owned()),
+    }
+    register
+        .read(watch.index)
+        .map_err(|error| error.to_string())?;
+    let same = |other: &Register| std::ptr::eq(other, register);
+    state
+        .registers()
+        .iter()
+        .position(same)
+        .ok_or_else(|| "it is not in the program".to_owned())
 }
 
 #[cfg(test)]

@@ -1,0 +1,86 @@
+//! Why a port does not open, or fails.
+
+use std::io;
+
+/// Why a port does not open, or fails.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// No interface has the name.
+    #[error("there is no interface `{name}`; there are: {}", existing.join(", "))]
+    NoSuchInterface {
+        /// The name.
+        name: String,
+        /// The interfaces of this network namespace.
+        existing: Vec<String>,
+    },
+    /// Two ports with one interface.
+    #[error("interface `{name}` is given to ports {first} and {second}: give each its own")]
+    DuplicateInterface {
+        /// The interface.
+        name: String,
+        /// The port that has it.
+        first: u16,
+        /// The port that was to have it too.
+        second: u16,
+    },
+    /// The process may not do it.
+    #[error(
+        "{action} interface `{name}` is not permitted: run as root, or with CAP_NET_RAW and CAP_NET_ADMIN"
+    )]
+    NotPermitted {
+        /// What was refused.
+        action: &'static str,
+        /// The interface.
+        name: String,
+    },
+    /// The interface carries something else than Ethernet frames.
+    #[error(
+        "interface `{name}` is not an Ethernet interface (its hardware type is {kind}): choose one that is, such as veth or a tap"
+    )]
+    NotEthernet {
+        /// The interface.
+        name: String,
+        /// `ARPHRD_*` of `if_arp.h`.
+        kind: u16,
+    },
+    /// The system refuses for another reason.
+    #[error("{action} interface `{name}`: {cause}")]
+    System {
+        /// What was refused.
+        action: &'static str,
+        /// The interface.
+        name: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+impl PortError {
+    /// A short stable code, for messages and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            PortError::NoSuchInterface { .. } => "H201",
+            PortError::DuplicateInterface { .. } => "H202",
+            PortError::NotPermitted { .. } => "H203",
+            PortError::NotEthernet { .. } => "H204",
+            PortError::System { .. } => "H205",
+        }
+    }
+
+    /// What `cause`, told by the system about `action` on `name`, means.
+    pub(crate) fn from_system(action: &'static str, name: &str, cause: io::Error) -> PortError {
+        let name = name.to_owned();
+        match cause.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => PortError::NotPermitted { action, name },
+            Some(libc::ENODEV | libc::ENXIO) => PortError::NoSuchInterface {
+                name,
+                existing: super::interface::names(),
+            },
+            _ => PortError::System {
+                action,
+                name,
+                cause,
+            },
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Drives a switch with frames and time.
+
+use super::SwitchServerError;
+use super::report::{PacketReport, PortReport, SwitchReport};
+use crate::clock::boot_time_us;
+use crate::poll::Readable;
+use crate::ports::{Burst, PacketPort, PortError};
+use stateplane_switch::{Port, Switch, SwitchConfig};
+use stateplane_target::Engine;
+use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Longest time in µs without a look at the stop flag and at the links.
+const LONGEST_WAIT: u64 = 100_000;
+
+/// Time in µs after which frames are sent although more of the same burst wait.
+const SEND_AFTER: u64 = 100;
+
+/// Asks for a report from time to time.
+pub struct Status<'a> {
+    /// How often.
+    pub period: Duration,
+    /// What to do with it.
+    pub show: &'a mut dyn FnMut(&SwitchReport),
+}
+
+struct ServedPort {
+    number: Port,
+    port: PacketPort,
+    outgoing: Vec<Vec<u8>>,
+}
+
+/// A switch between network interfaces.
+pub struct SwitchServer<E: Engine> {
+    switch: Switch<E>,
+    ports: Vec<ServedPort>,
+    readable: Readable,
+    burst: Burst,
+    /// When the oldest outgoing frame was put there, in µs.
+    outgoing_since: Option<u64>,
+    /// Wishes of watches that could not be fulfilled yet.
+    pending: BTreeMap<Port, bool>,
+    port_state_failed: u64,
+}
+
+impl<E: Engine> SwitchServer<E> {
+    /// Opens the interfaces and makes a switch whose ports they are (those that
+    /// `config` lists are replaced). Each interface is set up, unless a watch wants
+    /// its port down.
+    ///
+    /// # Errors
+    ///
+    /// [`SwitchServerError`]: an interface that is missing, given twice or not
+    /// permitted, or a configuration that the switch refuses.
+    pub fn open(
+        engine: E,
+        mut config: SwitchConfig,
+        interfaces: &[(Port, String)],
+    ) -> Result<Self, SwitchServerError> {
+        if interfaces.is_empty() {
+            return Err(SwitchServerError::NoPorts);
+        }
+        check_distinct(interfaces)?;
+        config.ports = interfaces.iter().map(|(number, _)| *number).collect();
+        let switch = Switch::new(engine, config)?;
+        let mut ports = Vec::new();
+        for (number, name) in interfaces {
+            let port = PacketPort::open(name)?;
+            ports.push(ServedPort {
+                number: *number,
+                port,
+                outgoing: Vec::new(),
+            });
+        }
+        ports.sort_by_key(|served| served.number);
+        let readable = Readable::new(ports.iter().map(|served| served.port.as_raw_fd()));
+        let mut server = SwitchServer {
+            switch,
+            ports,
+            readable,
+            burst: Burst::new(),
+            outgoing_since: None,
+            pending: BTreeMap::new(),
+            port_state_failed: 0,
+        };
+        server.start()?;
+        Ok(server)
+    }
+
+    /// The switch.
+    pub fn switch(&self) -> &Switch<E> {
+        &self.switch
+    }
+
+    /// The switch, for the control plane to change.
+    pub fn switch_mut(&mut self) -> &mut Switch<E> {
+        &mut self.switch
+    }
+
+    /// What happened so far.
+    pub fn report(&mut self) -> SwitchReport {
+        let ports = self.ports.iter_mut().map(|served| {
+            let counters = self.switch.port_counters(served.number).unwrap_or_default();
+            PortReport {
+                port: served.number,
+                interface: served.port.name().to_owned(),
+                up: self.switch.port_is_up(served.number),
+                rx_packets: counters.rx_packets,
+                rx_bytes: counters.rx_bytes,
+                tx_packets: counters.tx_packets,
+                tx_bytes: counters.tx_bytes,
+                host: served.port.counters(),
+            }
+        });
+        let ports = ports.collect();
+        let counters = self.switch.counters();
+        SwitchReport {
+            ports,
+            packets: PacketReport::new(counters, self.switch.occupancy()),
+            drops: counters
+                .drops()
+                .filter(|(_, count)| *count > 0)
+                .map(|(reason, count)| (reason.name(), count))
+                .collect(),
+            port_state_failed: self.port_state_failed,
+        }
+    }
+
+    /// Forwards frames until `stop` is set, which is seen within 100 ms. Interfaces
+    /// that were down before [`open`](Self::open) are down afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`SwitchServerError::Wait`] if the system refuses to wait.
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        mut status: Option<Status<'_>>,
+    ) -> Result<SwitchReport, SwitchServerError> {
+        let mut next_look = 0;
+        let mut next_status = status
+            .as_ref()
+            .map(|status| boot_time_us() + micros(status.period));
+        while !stop.load(Ordering::Relaxed) {
+            let now = boot_time_us();
+            if now >= next_look {
+                self.look_at_links();
+                next_look = now + LONGEST_WAIT;
+            }
+            if let (Some(status), Some(time)) = (&mut status, &mut next_status)
+                && now >= *time
+            {
+                (status.show)(&self.report());
+                *time = now + micros(status.period);
+            }
+            let due = self.switch.poll_timeout();
+            let wait = due.map_or(LONGEST_WAIT, |due| due.saturating_sub(now));
+            self.readable
+                .wait(wait.min(LONGEST_WAIT))
+                .map_err(SwitchServerError::Wait)?;
+            for at in 0..self.ports.len() {
+                if self.readable.is_ready(at) {
+                    self.forward_burst(at);
+                }
+            }
+            self.switch.handle_timeout(boot_time_us());
+            self.collect();
+            self.send();
+            self.follow_watches();
+        }
+        for served in &self.ports {
+            // The interface may be gone, and then nothing is left to restore.
+            let _ = served.port.restore();
+        }
+        Ok(self.report())
+    }
+
+    /// Lets watches speak before any interface is set up: a neighbour should not see
+    /// a link come up for an instant.
+    fn start(&mut self) -> Result<(), SwitchServerError> {
+        self.switch.handle_timeout(boot_time_us());
+        let wanted: BTreeMap<Port, bool> =
+            std::iter::from_fn(|| self.switch.poll_port_state()).collect();
+        for served in &self.ports {
+            served
+                .port
+                .set_up(*wanted.get(&served.number).unwrap_or(&true))?;
+        }
+        self.collect();
+        self.send();
+        Ok(())
+    }
+
+    fn forward_burst(&mut self, at: usize) {
+        let number = self.ports[at].number;
+        for next in 0..self.ports[at].port.receive(&mut self.burst) {
+            let received = self.burst.frame(next);
+            let Some(frame) = self.ports[at].port.frame(received) else {
+                continue;
+            };
+            // The clock is read when the frame has left the ring, and for each frame
+            // anew: a time that lies behind makes a lease look longer than it is.
+            let now = boot_time_us();
+            self.switch.handle_frame(now, number, frame);
+            self.collect();
+            if self
+                .outgoing_since
+                .is_some_and(|since| now.saturating_sub(since) >= SEND_AFTER)
+            {
+                self.send();
+            }
+        }
+        self.send();
+    }
+
+    fn collect(&mut self) {
+        while let Some(transmit) = self.switch.poll_transmit() {
+            if let Ok(at) = self
+                .ports
+                .binary_search_by_key(&transmit.port, |served| served.number)
+            {
+                self.ports[at].outgoing.push(transmit.frame);
+                self.outgoing_since.get_or_insert_with(boot_time_us);
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        if self.outgoing_since.take().is_none() {
+            return;
+        }
+        for served in &mut self.ports {
+            if !served.outgoing.is_empty() {
+                served.port.send(&served.outgoing);
+                for frame in served.outgoing.drain(..) {
+                    self.switch.recycle(frame);
+                }
+            }
+        }
+    }
+
+    fn follow_watches(&mut self) {
+        while let Some((number, up)) = self.switch.poll_port_state() {
+            self.pending.insert(number, up);
+            self.set_pending();
+        }
+    }
+
+    fn set_pending(&mut self) {
+        let ports = &self.ports;
+        let failed = &mut self.port_state_failed;
+        self.pending.retain(|number, up| {
+            let Ok(at) = ports.binary_search_by_key(number, |served| served.number) else {
+                return false;
+            };
+            let refused = ports[at].port.set_up(*up).is_err();
+            *failed += u64::from(refused);
+            refused
+        });
+    }
+
+    fn look_at_links(&mut self) {
+        if !self.pending.is_empty() {
+            self.set_pending();
+        }
+        for served in &mut self.ports {
+            let up = served.port.link_is_up();
+            // The port is one of the switch's, by construction.
+            let _ = self.switch.set_link_up(served.number, up);
+        }
+    }
+}
+
+fn micros(period: Duration) -> u64 {
+    u64::try_from(period.as_micros())
+        .unwrap_or(u64::MAX >> 1)
+        .min(u64::MAX >> 1)
+}
+
+fn check_distinct(interfaces: &[(Port, String)]) -> Result<(), PortError> {
+    for (at, (second, name)) in interfaces.iter().enumerate() {
+        if let Some((first, _)) = interfaces[..at].iter().find(|(_, other)| other == name) {
+            let (name, first, second) = (name.clone(), *first, *second);
+            return Err(PortError::DuplicateInterface {
+                name,
+                first,
+                second,
+            });
+        }
+    }
+    Ok(())
+}

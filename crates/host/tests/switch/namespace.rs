@@ -1,0 +1,155 @@
+//! A network namespace for one test.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Runs `test` on a thread in a new network namespace, which ends with it.
+pub fn try_in_namespace(test: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let outcome = scope
+            .spawn(|| {
+                if let Err(reason) = enter() {
+                    eprintln!("skipped: {reason}; run as root to test this");
+                    return;
+                }
+                ip("link set lo up");
+                test();
+            })
+            .join();
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+#[allow(unsafe_code)]
+fn enter() -> Result<(), String> {
+    if Command::new("ip").arg("-V").output().is_err() {
+        return Err("there is no `ip` command (iproute2)".to_owned());
+    }
+    // SAFETY: no pointers are passed; only this thread changes its namespace.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+        return Err(format!(
+            "no network namespace: {}",
+            io::Error::last_os_error()
+        ));
+    }
+    Ok(())
+}
+
+/// Runs `ip` with `arguments` and gives what it prints.
+pub fn ip(arguments: &str) -> String {
+    let output = Command::new("ip")
+        .args(arguments.split(' '))
+        .output()
+        .expect("ip runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {arguments}: {error}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The far end of a link: sends and receives frames.
+pub struct Host {
+    socket: OwnedFd,
+}
+
+impl Host {
+    /// Opens an interface when its link works: Linux takes a moment after both ends
+    /// are up, and loses frames before.
+    #[allow(unsafe_code)]
+    pub fn open(interface: &str) -> Host {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !ip(&format!("-o link show {interface}")).contains("state UP") {
+            assert!(
+                Instant::now() < deadline,
+                "the link of {interface} does not come up"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let name = std::ffi::CString::new(interface).unwrap();
+        // SAFETY: the name is a string that lives through the call; the address is
+        // made of integers, for which zero is valid, and is as long as stated; the
+        // descriptor belongs to nobody else.
+        unsafe {
+            let index = libc::if_nametoindex(name.as_ptr());
+            assert!(index > 0, "there is no {interface}");
+            let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+            assert!(fd >= 0, "{}", io::Error::last_os_error());
+            let socket = OwnedFd::from_raw_fd(fd);
+            let one: libc::c_int = 1;
+            libc::setsockopt(
+                fd,
+                libc::SOL_PACKET,
+                libc::PACKET_IGNORE_OUTGOING,
+                (&raw const one).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            );
+            let mut address: libc::sockaddr_ll = std::mem::zeroed();
+            address.sll_family = libc::AF_PACKET as u16;
+            address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+            address.sll_ifindex = index as i32;
+            let outcome = libc::bind(
+                fd,
+                (&raw const address).cast(),
+                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+            );
+            assert!(outcome == 0, "{}", io::Error::last_os_error());
+            Host { socket }
+        }
+    }
+
+    #[allow(unsafe_code)]
+    pub fn send(&self, frame: &[u8]) {
+        // SAFETY: the frame lives through the call and is as long as stated.
+        let sent = unsafe {
+            libc::send(
+                self.socket.as_raw_fd(),
+                frame.as_ptr().cast(),
+                frame.len(),
+                0,
+            )
+        };
+        assert_eq!(sent, frame.len() as isize, "{}", io::Error::last_os_error());
+    }
+
+    /// The next frame of the tests' or any given Ethernet type but those that Linux
+    /// sends by itself (IPv6 neighbour discovery).
+    pub fn expect(&self) -> Vec<u8> {
+        self.receive(Duration::from_secs(10))
+            .expect("a frame arrives within 10 s")
+    }
+
+    #[allow(unsafe_code)]
+    pub fn receive(&self, within: Duration) -> Option<Vec<u8>> {
+        let deadline = Instant::now() + within;
+        loop {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            let mut polled = libc::pollfd {
+                fd: self.socket.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            // SAFETY: one descriptor is passed, which lives through the call.
+            let ready = unsafe { libc::poll(&raw mut polled, 1, rest.as_millis() as i32) };
+            if ready <= 0 {
+                return None;
+            }
+            let mut buffer = vec![0; 70_000];
+            // SAFETY: the buffer is as long as stated.
+            let length = unsafe {
+                libc::recv(
+                    self.socket.as_raw_fd(),
+                    buffer.as_mut_ptr().cast(),
+                    buffer.len(),
+                    libc::MSG_DONTWAIT,
+                )
+            };
+            if length >= 14 && buffer[12..14] != [0x86, 0xdd] {
+                buffer.truncate(length as usize);
+                return Some(buffer);
+            }
+        }
+    }
+}

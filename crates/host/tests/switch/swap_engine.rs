@@ -1,0 +1,86 @@
+//! A program that sends what comes by port 0 to port 1 and the other way, and marks
+//! frames with an IEEE 802.1Q tag.
+
+use stateplane_target::{
+    DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome, Preserved,
+    TargetState,
+};
+
+pub struct SwapEngine {
+    state: TargetState,
+}
+
+impl Default for SwapEngine {
+    fn default() -> Self {
+        Self {
+            state: TargetState::default(),
+        }
+    }
+}
+
+/// Put into byte 44 of a tagged frame.
+pub const TAGGED: u8 = 0xaa;
+
+/// IPv6, which Linux speaks by itself on every interface that comes up.
+fn is_noise(frame: &[u8]) -> bool {
+    frame[12..14] == [0x86, 0xdd]
+}
+
+impl Engine for SwapEngine {
+    type InFlight = Vec<u8>;
+
+    fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<Vec<u8>> {
+        let mut packet = input.frame.to_vec();
+        if packet[12..14] == [0x81, 0] {
+            packet[44] = TAGGED;
+        }
+        IngressOutcome {
+            packet,
+            egress_spec: if is_noise(input.frame) {
+                DROP_PORT
+            } else {
+                1 - input.port
+            },
+            mcast_grp: 0,
+            clone: None,
+            resubmit: None,
+        }
+    }
+
+    fn parse(&mut self, input: &IngressInput<'_>) -> Vec<u8> {
+        input.frame.to_vec()
+    }
+
+    fn restore(&mut self, _: &mut Vec<u8>, _: &Preserved) {}
+
+    fn truncate(&mut self, packet: &mut Vec<u8>, bytes: u32) {
+        packet.truncate(bytes as usize);
+    }
+
+    fn egress(
+        &mut self,
+        packet: Vec<u8>,
+        _: &EgressInput,
+        frame: &mut Vec<u8>,
+    ) -> EgressOutcome<Vec<u8>> {
+        frame.clear();
+        frame.extend_from_slice(&packet);
+        EgressOutcome {
+            dropped: false,
+            clone: None,
+            recirculate: None,
+        }
+    }
+
+    fn length(&self, packet: &Vec<u8>) -> usize {
+        packet.len()
+    }
+
+    fn state(&self) -> &TargetState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut TargetState {
+        &mut self.state
+    }
+}
