@@ -1,15 +1,21 @@
 //! What a user is told about a source text: where (a [`Span`] in a [`SourceMap`]), what
 //! (a coded [`Diagnostic`] with labels, notes and a help line), and how it is shown
-//! (rendered text for people, JSON for tools).
+//! ([`render_all`] for people; with the feature `json`, `to_json_lines` for tools).
 //!
 //! The crate does no IO: texts are handed in, rendered text is handed out.
 
 mod code;
 mod diagnostic;
+#[cfg(feature = "json")]
+mod json;
 mod list;
+mod render;
 mod source;
 
 pub use code::{Code, duplicate_code};
 pub use diagnostic::{Diagnostic, Label, Severity};
+#[cfg(feature = "json")]
+pub use json::{to_json, to_json_lines};
 pub use list::Diagnostics;
+pub use render::{Color, render, render_all};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};

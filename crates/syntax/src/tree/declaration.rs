@@ -79,7 +79,7 @@ pub struct VariableDecl {
 pub struct Instantiation {
     /// Its annotations.
     pub annotations: Vec<Annotation>,
-    /// The type of the instance.
+    /// The type of the instance; a stack of it where the name has array dimensions.
     pub ty: Type,
     /// The constructor's arguments.
     pub args: Vec<Argument>,
