@@ -1,0 +1,85 @@
+//! The P4 files that come with Stateplane, as text: `core.p4` and `v1model.p4`, the
+//! replication library, and the applications. They are part of the binary, so that it
+//! works wherever it is copied.
+
+use stateplane_syntax::{FileLoader, LoadError, Options};
+use std::sync::Arc;
+
+/// Front of the paths of built-in files, which no file system has.
+const ROOT: &str = "<stateplane>";
+
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../p4/", $path)))),*]
+    };
+}
+
+/// Paths below `p4/`, and texts.
+const FILES: &[(&str, &str)] = files![
+    "include/core.p4",
+    "include/v1model.p4",
+    "lib/headers.p4",
+    "lib/replication.p4",
+    "lib/replication_message.p4",
+    "lib/replication_rules.p4",
+    "lib/router.p4",
+    "apps/counter/counter.p4",
+    "apps/nat/nat.p4",
+    "apps/nat/nat_packet.p4",
+    "apps/nat/unprotected.p4",
+];
+
+/// The path by which [`WithLibrary`] gives the built-in file `path`, written as below
+/// `p4/`: `apps/nat/nat.p4`.
+pub fn path_of(path: &str) -> String {
+    format!("{ROOT}/{path}")
+}
+
+/// Options that search the built-in folders after those of `options`.
+pub fn with_library(mut options: Options) -> Options {
+    options.include_dirs.push(path_of("include"));
+    options.include_dirs.push(path_of("lib"));
+    options
+}
+
+/// Gives built-in files, and all others from another loader.
+pub struct WithLibrary<L>(pub L);
+
+impl<L: FileLoader> FileLoader for WithLibrary<L> {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        match path.strip_prefix(ROOT) {
+            None => self.0.load(path),
+            Some(rest) => FILES
+                .iter()
+                .find(|(name, _)| rest.strip_prefix('/') == Some(name))
+                .map(|(_, text)| Arc::from(*text))
+                .ok_or(LoadError::NotFound),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stateplane_diagnostics::{Color, render_all};
+    use stateplane_syntax::{MemoryLoader, parse};
+
+    #[test]
+    fn every_built_in_program_can_be_read() {
+        let loader = WithLibrary(MemoryLoader::new());
+        for (name, _) in FILES.iter().filter(|(name, _)| name.starts_with("apps/")) {
+            let options = with_library(Options::default());
+            let parsed = parse(&loader, &path_of(name), &options);
+            let rendered = render_all(&parsed.diagnostics, &parsed.sources, Color::Never);
+            assert!(parsed.diagnostics.is_empty(), "{name}: {rendered}");
+        }
+    }
+
+    #[test]
+    fn other_paths_go_to_the_other_loader() {
+        let loader = WithLibrary(MemoryLoader::new().with("mine.p4", "header h {}"));
+        assert!(loader.load("mine.p4").is_ok());
+        assert!(loader.load("core.p4").is_err());
+        assert!(loader.load(&path_of("include/core.p4")).is_ok());
+    }
+}
