@@ -11,6 +11,10 @@
 #define V1MODEL_VERSION 20180101
 #endif
 
+#if V1MODEL_VERSION >= 20200408
+#error this is v1model as of version 20180101; do not define V1MODEL_VERSION
+#endif
+
 const bit<32> __v1model_version = V1MODEL_VERSION;
 
 match_kind {
@@ -147,7 +151,7 @@ enum HashAlgorithm {
     xor16
 }
 
-@deprecated("Please use mark_to_drop(standard_metadata) instead.")
+@deprecated("pass standard_metadata to mark_to_drop")
 extern void mark_to_drop();
 
 // Sets egress_spec to the port that stands for dropping and mcast_grp to 0. A later
@@ -177,7 +181,7 @@ enum CloneType {
     E2E
 }
 
-@deprecated("Please use verify_checksum/update_checksum instead.")
+@deprecated("call verify_checksum and update_checksum")
 extern Checksum16 {
     Checksum16();
     bit<16> get<D>(in D data);
@@ -231,11 +235,11 @@ extern void resubmit_preserving_field_list(bit<8> index);
 // fields annotated @field_list(index). Only in egress.
 extern void recirculate_preserving_field_list(bit<8> index);
 
-@deprecated("Please use 'resubmit_preserving_field_list' instead")
+@deprecated("call resubmit_preserving_field_list")
 extern void resubmit<T>(in T data);
-@deprecated("Please use 'recirculate_preserving_field_list' instead")
+@deprecated("call recirculate_preserving_field_list")
 extern void recirculate<T>(in T data);
-@deprecated("Please use 'clone_preserving_field_list' instead")
+@deprecated("call clone_preserving_field_list")
 extern void clone3<T>(in CloneType type, in bit<32> session, in T data);
 
 // Cuts the packet to at most `length` bytes when it leaves.

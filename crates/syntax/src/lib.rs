@@ -1,4 +1,4 @@
-//! P4-16 text to syntax tree: preprocessor, lexer, parser.
+//! P4-16 text to syntax tree: preprocessor, lexer, parser; and [`print`] back to text.
 //!
 //! [`parse`] never fails: it returns a tree of what could be read, and says in diagnostics
 //! what could not. The tree of a program without errors has no `Malformed` node and lacks
@@ -9,12 +9,14 @@ mod lexer;
 mod loader;
 mod parser;
 mod preprocess;
+mod print;
 pub mod token;
 pub mod tree;
 
 use stateplane_diagnostics::{Diagnostics, SourceMap};
 
 pub use loader::{FileLoader, LoadError, MemoryLoader};
+pub use print::print;
 use token::Token;
 use tree::Program;
 

@@ -188,7 +188,7 @@ fn number(text: &str) -> Option<i64> {
     let text = text.replace('_', "").to_ascii_lowercase();
     let digits = text.trim_end_matches(['u', 'l']);
     let (digits, base) = match digits.get(..2) {
-        Some("0x") => (&text[2..].trim_end_matches(['u', 'l'])[..], 16),
+        Some("0x") => (&digits[2..], 16),
         Some("0o") => (&digits[2..], 8),
         Some("0b") => (&digits[2..], 2),
         Some("0d") => (&digits[2..], 10),

@@ -50,6 +50,10 @@ impl Preprocessor<'_> {
             }
             "error" => {
                 let (text, text_span) = self.rest_of_line();
+                let text = text
+                    .strip_prefix('"')
+                    .and_then(|t| t.strip_suffix('"'))
+                    .unwrap_or(&text);
                 self.report(
                     Diagnostic::error(codes::ERROR_DIRECTIVE, span.to(text_span), text)
                         .with_label("asked for here"),
