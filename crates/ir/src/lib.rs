@@ -18,12 +18,15 @@
 //! * **Types are resolved**: typedefs, newtypes, serialisable enums and tuples are
 //!   gone (an enum with an underlying type is its bits, a tuple is a struct).
 
+pub mod builder;
 pub mod entities;
 pub mod expr;
+mod place;
 mod print;
 pub mod program;
 pub mod stmt;
 pub mod types;
+pub mod verify;
 
 #[cfg(test)]
 mod sample;
@@ -33,3 +36,4 @@ pub use expr::*;
 pub use program::*;
 pub use stmt::*;
 pub use types::*;
+pub use verify::{VerifyError, verify};

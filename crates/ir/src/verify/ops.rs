@@ -1,0 +1,223 @@
+//! Rule 10: operations of the architecture.
+
+use super::{Verifier, is_number};
+use crate::{Op, Place, Type};
+
+impl Verifier<'_> {
+    /// A place of some `bit` or `int` type.
+    fn number_place(&mut self, place: &Place) {
+        if let Some(ty) = self.place(place)
+            && !is_number(ty)
+        {
+            self.fail(10, format!("a result of type {ty:?}"));
+        }
+    }
+
+    fn in_parser(&mut self, what: &str) {
+        if !self.in_parser {
+            self.fail(10, format!("{what} outside of parsers"));
+        }
+    }
+
+    pub(super) fn op(&mut self, op: &Op) {
+        let program = self.program;
+        match op {
+            Op::Extract {
+                header,
+                varbit_size,
+            } => {
+                self.in_parser("extract");
+                if let Some(ty) = self.place(header)
+                    && !matches!(ty, Type::Header(_))
+                {
+                    self.fail(10, format!("extract of {ty:?}"));
+                }
+                if let Some(size) = varbit_size {
+                    self.number(10, "the size of a varbit", size);
+                }
+            }
+            Op::Lookahead { result } => {
+                self.in_parser("lookahead");
+                if let Some(ty) = self.place(result) {
+                    let plain = match ty {
+                        Type::Header(id) => program.structs[id.index()]
+                            .fields
+                            .iter()
+                            .all(|field| self.is_plain(field.ty)),
+                        _ => self.is_plain(ty),
+                    };
+                    if !plain {
+                        self.fail(10, format!("lookahead of {ty:?}"));
+                    }
+                }
+            }
+            Op::Advance { bits } => {
+                self.in_parser("advance");
+                self.expr_of(10, "the number of bits", Type::Bits(32), bits);
+            }
+            Op::PacketLength { result } => {
+                self.in_parser("length");
+                self.result(&Some(result.clone()), Type::Bits(32));
+            }
+            Op::Emit { value } => {
+                if !self.in_control {
+                    self.fail(10, "emit outside of controls");
+                }
+                if let Some(ty) = self.place(value)
+                    && matches!(ty, Type::Varbit(_))
+                {
+                    self.fail(10, format!("emit of {ty:?}"));
+                }
+            }
+            Op::Verify { condition, error } => {
+                self.in_parser("verify");
+                self.expr_of(10, "a condition", Type::Bool, condition);
+                self.expr_of(10, "an error", Type::Error, error);
+            }
+            Op::RegisterRead {
+                register,
+                index,
+                result,
+            } => {
+                self.number(10, "an index", index);
+                match program.registers.get(register.index()) {
+                    Some(def) => self.result(&Some(result.clone()), def.element),
+                    None => self.fail(1, format!("{register} does not exist")),
+                }
+            }
+            Op::RegisterWrite {
+                register,
+                index,
+                value,
+            } => {
+                self.number(10, "an index", index);
+                match program.registers.get(register.index()) {
+                    Some(def) => self.expr_of(10, "an element", def.element, value),
+                    None => self.fail(1, format!("{register} does not exist")),
+                }
+            }
+            Op::CounterCount { counter, index } => {
+                self.number(10, "an index", index);
+                let def = program.counters.get(counter.index());
+                self.attached(def.map(|def| def.table.is_some()), false);
+            }
+            Op::DirectCounterCount { counter } => {
+                let def = program.counters.get(counter.index());
+                self.attached(def.map(|def| def.table.is_some()), true);
+            }
+            Op::MeterExecute {
+                meter,
+                index,
+                result,
+            } => {
+                self.number(10, "an index", index);
+                self.number_place(result);
+                let def = program.meters.get(meter.index());
+                self.attached(def.map(|def| def.table.is_some()), false);
+            }
+            Op::DirectMeterRead { meter, result } => {
+                self.number_place(result);
+                let def = program.meters.get(meter.index());
+                self.attached(def.map(|def| def.table.is_some()), true);
+            }
+            Op::Hash {
+                result,
+                algorithm: _,
+                base,
+                data,
+                max,
+            } => {
+                self.number_place(result);
+                self.number(10, "a base", base);
+                self.number(10, "a maximum", max);
+                for value in data {
+                    self.scalar(10, "hashed data", value);
+                }
+            }
+            Op::Random { result, lo, hi } => {
+                self.number_place(result);
+                self.number(10, "a bound", lo);
+                self.number(10, "a bound", hi);
+            }
+            Op::VerifyChecksum {
+                condition,
+                data,
+                checksum,
+                ..
+            } => {
+                self.expr_of(10, "a condition", Type::Bool, condition);
+                self.number(10, "a checksum", checksum);
+                for value in data {
+                    self.checksum_data(value);
+                }
+            }
+            Op::UpdateChecksum {
+                condition,
+                data,
+                checksum,
+                ..
+            } => {
+                self.expr_of(10, "a condition", Type::Bool, condition);
+                self.number_place(checksum);
+                for value in data {
+                    self.checksum_data(value);
+                }
+            }
+            Op::MarkToDrop { standard_metadata } => {
+                let wanted = Type::Struct(program.pipeline.standard_metadata);
+                self.result(&Some(standard_metadata.clone()), wanted);
+            }
+            Op::Clone {
+                kind: _,
+                session,
+                field_list,
+            } => {
+                self.number(10, "a session", session);
+                if let Some(list) = field_list {
+                    self.number(10, "a field list", list);
+                }
+            }
+            Op::Resubmit { field_list } | Op::Recirculate { field_list } => {
+                self.number(10, "a field list", field_list);
+            }
+            Op::Truncate { length } => self.number(10, "a length", length),
+            Op::Digest { name: _, data } => {
+                self.expr(data);
+                if !self.is_plain(data.ty) {
+                    self.fail(10, format!("a digest of {:?}", data.ty));
+                }
+            }
+            Op::Assert { condition, .. } => {
+                self.expr_of(10, "a condition", Type::Bool, condition);
+            }
+            Op::LogMessage { format: _, values } => {
+                for value in values {
+                    self.scalar(10, "a logged value", value);
+                }
+            }
+        }
+    }
+
+    /// Scalars, or the varbit of a header's options.
+    fn checksum_data(&mut self, value: &crate::Expr) {
+        if matches!(value.ty, Type::Varbit(_)) {
+            self.expr(value);
+        } else {
+            self.scalar(10, "summed data", value);
+        }
+    }
+
+    /// Whether a counter or meter exists and is direct or indirect as wanted.
+    fn attached(&mut self, found: Option<bool>, wanted: bool) {
+        match found {
+            None => self.fail(1, "a counter or meter that does not exist"),
+            Some(found) if found != wanted => {
+                self.fail(
+                    10,
+                    "a direct counter or meter in place of an array, or reverse",
+                );
+            }
+            Some(_) => {}
+        }
+    }
+}
