@@ -1,0 +1,78 @@
+//! The lab's own TCP traffic: many long-lived connections, and new ones at a steady
+//! rate, over which both ends ask and answer and check every byte.
+//!
+//! A client and a server run in namespaces as processes of their own
+//! (`stateplane lab agent client|server`); they write JSON lines on standard output
+//! and come to an end when their standard input is closed.
+
+pub mod client;
+mod conversation;
+pub mod server;
+#[cfg(test)]
+mod tests;
+
+pub use client::client;
+pub use server::server;
+
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long either end waits for the next message before the connection counts as
+/// broken.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Stack of a connection's thread in bytes.
+const STACK: usize = 128 << 10;
+
+/// A connection that did not end in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken {
+    /// Number of the connection, 0 if the server never learned it.
+    pub connection: u64,
+    /// What happened, such as `reset`, `timeout`, `refused` or `ended early`.
+    pub reason: String,
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+}
+
+/// Milliseconds since the Unix epoch, comparable between the processes of one machine.
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| {
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        })
+}
+
+/// A flag that rises when standard input ends, at which a parent's death arrives too.
+fn stop_at_end_of_input() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&stop);
+    std::thread::Builder::new().spawn(move || {
+        let mut line = String::new();
+        while io::stdin()
+            .lock()
+            .read_line(&mut line)
+            .is_ok_and(|read| read > 0)
+        {
+            line.clear();
+        }
+        raised.store(true, Ordering::Relaxed);
+    })?;
+    Ok(stop)
+}
+
+/// The reason of a failure in the words of the report.
+fn reason(error: &io::Error) -> String {
+    use io::ErrorKind as E;
+    match error.kind() {
+        E::ConnectionRefused => "refused".to_owned(),
+        E::ConnectionReset | E::ConnectionAborted | E::BrokenPipe => "reset".to_owned(),
+        E::WouldBlock | E::TimedOut => "timeout".to_owned(),
+        E::UnexpectedEof => "ended early".to_owned(),
+        _ => error.to_string(),
+    }
+}

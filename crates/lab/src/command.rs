@@ -1,0 +1,147 @@
+//! `stateplane lab …`.
+
+use crate::agent::client::ClientArguments;
+use crate::agent::server::ServerArguments;
+use crate::demo::{self, Options};
+use crate::error::LabError;
+use crate::running::{Lab, Setting};
+use crate::topology::Topology;
+use crate::{agent, interrupt, runs, tool};
+use clap::Subcommand;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// What the lab can be told to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Build a topology, start its processes, and keep it until ^C or `lab down`.
+    Up {
+        /// Topology file.
+        file: PathBuf,
+        /// Variant of the topology.
+        #[arg(long, default_value = "")]
+        variant: String,
+        /// Directory for logs.
+        #[arg(long, default_value = "target/lab")]
+        logs: PathBuf,
+    },
+    /// Take every lab down, and remove what dead ones left.
+    Down,
+    /// Run a command in a node of the lab that was brought up last.
+    Exec {
+        /// The node.
+        node: String,
+        /// Program and arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
+    /// Cut a switch from under live TCP connections, and show what happens.
+    Demo(Options),
+    /// Traffic of the demonstration; started by it in the nodes.
+    #[command(subcommand, hide = true)]
+    Agent(Agent),
+}
+
+/// The agents.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Agent {
+    /// Opens connections, asks and checks.
+    Client(ClientArguments),
+    /// Accepts connections, answers and checks.
+    Server(ServerArguments),
+}
+
+impl Command {
+    /// Does it. The exit code is 1 where the demonstration did not come out as
+    /// expected, and the command's own for `exec`.
+    ///
+    /// # Errors
+    /// What the lab refuses; `LAB130` after ^C.
+    pub fn run(&self) -> Result<ExitCode, LabError> {
+        match self {
+            Self::Up {
+                file,
+                variant,
+                logs,
+            } => up(file, variant, logs),
+            Self::Down => {
+                let count = runs::down()?;
+                println!("{count} labs taken down");
+                Ok(ExitCode::SUCCESS)
+            }
+            Self::Exec { node, command } => exec(node, command),
+            Self::Demo(options) => {
+                let report = demo::run(options)?;
+                println!("{report}");
+                println!("plot     {}", options.output.join("result.html").display());
+                println!("figures  {}", options.output.join("result.json").display());
+                Ok(ExitCode::from(u8::from(!report.met())))
+            }
+            Self::Agent(Agent::Client(arguments)) => {
+                agent::client(arguments).map(|()| ExitCode::SUCCESS)
+            }
+            Self::Agent(Agent::Server(arguments)) => {
+                agent::server(arguments).map(|()| ExitCode::SUCCESS)
+            }
+        }
+    }
+}
+
+fn up(file: &PathBuf, variant: &str, logs: &std::path::Path) -> Result<ExitCode, LabError> {
+    interrupt::install();
+    let topology = Topology::load(file)?;
+    let program =
+        std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
+    let setting = Setting {
+        variant: variant.to_owned(),
+        directory: logs.join(&topology.name),
+        stateplane: program,
+    };
+    let mut lab = Lab::up(topology, &setting)?;
+    println!("{} is up; ^C takes it down", lab.topology().name);
+    println!("logs in {}", lab.directory().display());
+    println!("enter a node with `stateplane lab exec NODE COMMAND`; the nodes are:");
+    for node in &lab.topology().nodes {
+        println!("  {:12} {}", node.name, node.kind);
+    }
+    while interrupt::wait_until(Instant::now() + Duration::from_millis(500)).is_ok() {
+        lab.check_processes()?;
+    }
+    lab.down()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn exec(node: &str, command: &[String]) -> Result<ExitCode, LabError> {
+    tool::require_root()?;
+    tool::require(&tool::BUILDING)?;
+    let run = runs::list()
+        .into_iter()
+        .rfind(runs::Run::is_alive)
+        .ok_or(LabError::NoLab)?;
+    let namespace = run.namespace(node);
+    let there = run.namespaces();
+    if !there.contains(&namespace) {
+        let prefix = run.namespace("");
+        let known: Vec<_> = there
+            .iter()
+            .filter_map(|n| n.strip_prefix(&prefix))
+            .collect();
+        return Err(LabError::Unknown {
+            kind: "node",
+            name: node.to_owned(),
+            known: known.join(", "),
+        });
+    }
+    let status = std::process::Command::new("ip")
+        .args(["netns", "exec", &namespace])
+        .args(command)
+        .status()
+        .map_err(|reason| LabError::Tool {
+            command: command.join(" "),
+            status: "not started".to_owned(),
+            output: reason.to_string(),
+        })?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(1)))
+}

@@ -1,0 +1,206 @@
+//! What the demonstration found.
+
+use super::expect::{self, Expectation};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Which run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// With protection, nothing fails.
+    Baseline,
+    /// Without protection, the switch fails and returns.
+    Unprotected,
+    /// With protection, the switch fails and returns.
+    Protected,
+}
+
+impl Kind {
+    /// All runs in the order of the figure.
+    pub const ALL: [Self; 3] = [Self::Baseline, Self::Unprotected, Self::Protected];
+
+    /// Whether a switch fails.
+    pub const fn fails(self) -> bool {
+        !matches!(self, Self::Baseline)
+    }
+
+    /// The name, which is also that of the topology's variant.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Unprotected => "unprotected",
+            Self::Protected => "protected",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A point of a curve: seconds since the traffic began, and the value.
+pub type Point = (f64, f64);
+
+/// The figures of one run. Connections are the agents'; `iperf3` has its own fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// Which run.
+    pub name: Kind,
+    /// Connections begun.
+    pub opened: u64,
+    /// Of these, long-lived ones.
+    pub long_lived: u64,
+    /// Connections that broke: refused, reset, ended early, or 10 s without an answer.
+    pub broken: u64,
+    /// How many broke for which reason.
+    pub broken_reasons: BTreeMap<String, u64>,
+    /// Bytes that came wrong, at either end.
+    pub wrong_bytes: u64,
+    /// Exchanges (a question and an answer in both directions) completed.
+    pub exchanges: u64,
+    /// Exchanges per second of the slowest long-lived connection over its life.
+    pub slowest_rate: f64,
+    /// The longest gap between two completed steps of any connection, in milliseconds.
+    pub longest_stall_ms: u64,
+    /// The longest gap that began with the failure or before the restart.
+    pub stall_failover_ms: u64,
+    /// The longest gap from the restart on.
+    pub stall_failback_ms: u64,
+    /// Mean rate at which the `iperf3` server received before the failure, in Mb/s;
+    /// in a run without failure, in the same period.
+    pub throughput_before_mbps: f64,
+    /// The same between failure and restart.
+    pub throughput_during_mbps: f64,
+    /// The same from 3 s after the restart on.
+    pub throughput_after_mbps: f64,
+    /// Whether `iperf3` ended as planned, its connections whole.
+    pub iperf_completed: bool,
+    /// The longest time in which the `iperf3` server received nothing, in
+    /// milliseconds, to its interval of 200 ms.
+    pub iperf_stall_ms: u64,
+    /// The switch that carried the `iperf3` stream outwards at the time of the failure.
+    pub iperf_switch: String,
+    /// The switch that was killed.
+    pub killed_switch: Option<String>,
+    /// Which share of the long-lived connections goes out through each switch.
+    pub switch_shares: BTreeMap<String, f64>,
+    /// Seconds from the start of the traffic to the failure.
+    pub killed_at_s: Option<f64>,
+    /// Seconds from the start of the traffic to the restart.
+    pub restarted_at_s: Option<f64>,
+    /// Length of the run in seconds.
+    pub seconds: u64,
+    /// Rate at which the `iperf3` server received, in Mb/s.
+    pub throughput_mbps: Vec<Point>,
+    /// Exchanges per second of all connections together.
+    pub exchanges_per_second: Vec<Point>,
+}
+
+/// The figures of all runs, and whether they are as they should be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DemoReport {
+    /// The runs in the order in which they were made.
+    pub runs: Vec<RunReport>,
+    /// What must hold.
+    pub expectations: Vec<Expectation>,
+}
+
+impl DemoReport {
+    pub(super) fn new(runs: Vec<RunReport>) -> Self {
+        let expectations = runs.iter().flat_map(expect::of).collect();
+        Self { runs, expectations }
+    }
+
+    /// Whether everything that must hold does.
+    pub fn met(&self) -> bool {
+        self.expectations.iter().all(|expectation| expectation.met)
+    }
+
+    /// As JSON text.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// The table's head and rows.
+    pub(super) fn table(&self) -> Vec<Vec<String>> {
+        let head = [
+            "run",
+            "opened",
+            "broken",
+            "wrong bytes",
+            "longest stall",
+            "at failover",
+            "at failback",
+            "Mb/s before",
+            "during",
+            "after",
+            "iperf3",
+        ];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for run in &self.runs {
+            let failed = |ms: u64| {
+                if run.name.fails() {
+                    format!("{ms} ms")
+                } else {
+                    "–".to_owned()
+                }
+            };
+            rows.push(vec![
+                run.name.to_string(),
+                run.opened.to_string(),
+                run.broken.to_string(),
+                run.wrong_bytes.to_string(),
+                format!("{} ms", run.longest_stall_ms),
+                failed(run.stall_failover_ms),
+                failed(run.stall_failback_ms),
+                format!("{:.1}", run.throughput_before_mbps),
+                format!("{:.1}", run.throughput_during_mbps),
+                format!("{:.1}", run.throughput_after_mbps),
+                if run.iperf_completed {
+                    "completed"
+                } else {
+                    "broken"
+                }
+                .to_owned(),
+            ]);
+        }
+        rows
+    }
+}
+
+/// The table and the expectations, for a terminal.
+impl fmt::Display for DemoReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.table();
+        let columns = rows.first().map_or(0, Vec::len);
+        let width = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for (number, row) in rows.iter().enumerate() {
+            for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                if index == 0 {
+                    write!(f, "{cell:<width$}")?;
+                } else {
+                    write!(f, "  {cell:>width$}")?;
+                }
+            }
+            writeln!(f)?;
+            if number == 0 {
+                let total = widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
+                writeln!(f, "{}", "─".repeat(total))?;
+            }
+        }
+        writeln!(f)?;
+        for expectation in &self.expectations {
+            writeln!(f, "{expectation}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,538 @@
+//! One run: traffic, failure, restart.
+
+use super::iperf::{self, Interval};
+use super::report::{Kind, Point, RunReport};
+use super::show::Show;
+use super::tail::Tail;
+use super::{Options, plan};
+use crate::agent::client::{ClientReport, Line, Progress};
+use crate::agent::now_ms;
+use crate::agent::server::ServerReport;
+use crate::error::LabError;
+use crate::process::Process;
+use crate::running::{Lab, Setting};
+use crate::topology::{Topology, Traffic};
+use crate::{interrupt, tool};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// Seconds before the failure at which looking for `iperf3`'s switch begins and ends.
+const LOOK_FROM_S: f64 = 2.0;
+const LOOK_TO_S: f64 = 0.5;
+/// How long agents and `iperf3` may take to come to their end.
+const ENDING: Duration = Duration::from_secs(14);
+/// A stall that began at most this long before the restart belongs to it: a
+/// connection's last step lies before the moment at which the routes change.
+const JUST_BEFORE_MS: u64 = 500;
+/// Seconds after the restart from which throughput counts as after.
+const SETTLED_S: f64 = 3.0;
+
+struct Client {
+    process: Process,
+    tail: Tail,
+    latest: Progress,
+    progress: Vec<Progress>,
+    report: Option<ClientReport>,
+}
+
+impl Client {
+    fn read(&mut self) {
+        for line in self.tail.lines() {
+            match serde_json::from_str(&line) {
+                Ok(Line::Progress(progress)) => {
+                    self.latest = progress;
+                    self.progress.push(progress);
+                }
+                Ok(Line::Report(report)) => self.report = Some(report),
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// `iperf3`'s server as it prints.
+struct Receiver {
+    process: Process,
+    tail: Tail,
+    intervals: Vec<Interval>,
+    /// Seconds from the start of the traffic to the start of the stream: the least
+    /// that any line's arrival allows.
+    offset_s: f64,
+}
+
+impl Receiver {
+    fn read(&mut self, now_s: f64) {
+        for interval in self
+            .tail
+            .lines()
+            .iter()
+            .filter_map(|line| iperf::interval(line))
+        {
+            self.offset_s = self.offset_s.min(now_s - interval.to_s);
+            self.intervals.push(interval);
+        }
+    }
+
+    fn points(&self) -> Vec<Point> {
+        self.intervals
+            .iter()
+            .map(|i| ((i.from_s + i.to_s) / 2.0 + self.offset_s, i.mbps))
+            .collect()
+    }
+}
+
+struct Trial<'a> {
+    options: &'a Options,
+    kind: Kind,
+    lab: Lab,
+    traffic: Traffic,
+    begun: Instant,
+    begun_ms: u64,
+    clients: Vec<Client>,
+    servers: Vec<Process>,
+    receiver: Receiver,
+    sender: Process,
+    shares: BTreeMap<String, f64>,
+    state: String,
+}
+
+/// Brings the topology up in the run's variant, makes the run and takes it down.
+pub(super) fn run(
+    topology: &Topology,
+    options: &Options,
+    kind: Kind,
+    show: &mut Show,
+) -> Result<RunReport, LabError> {
+    let Some(traffic) = topology.traffic.clone() else {
+        return Err(LabError::NoTraffic(topology.path.clone()));
+    };
+    show.status(format!("{kind}: building {}", topology.name));
+    let program =
+        std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
+    let setting = Setting {
+        variant: kind.name().to_owned(),
+        directory: options.logs.join(format!("{}-{kind}", topology.name)),
+        stateplane: program,
+    };
+    let lab = Lab::up(topology.clone(), &setting)?;
+    lab.wait_for_routes(&traffic.chooser)?;
+    let mut trial = Trial::begin(lab, traffic, &setting, options, kind)?;
+    let report = trial.go(show)?;
+    let Trial {
+        lab,
+        clients,
+        servers,
+        receiver,
+        sender,
+        ..
+    } = trial;
+    drop((clients, servers, receiver, sender));
+    lab.down()?;
+    Ok(report)
+}
+
+impl<'a> Trial<'a> {
+    fn begin(
+        lab: Lab,
+        traffic: Traffic,
+        setting: &Setting,
+        options: &'a Options,
+        kind: Kind,
+    ) -> Result<Self, LabError> {
+        let agent = |words: &[&str]| -> Vec<String> {
+            let program = setting.stateplane.display().to_string();
+            let mut command = vec![program, "lab".to_owned(), "agent".to_owned()];
+            command.extend(words.iter().map(|word| (*word).to_owned()));
+            command
+        };
+        let plans = plan::make(&lab, &traffic, options)?;
+        let ports: Vec<String> = plan::PORTS.iter().map(u16::to_string).collect();
+        let ports = ports.join(",");
+        let mut servers = Vec::new();
+        for node in &traffic.servers {
+            let name = format!("server-{node}");
+            servers.push(lab.spawn(node, &name, &agent(&["server", "--ports", &ports]))?);
+        }
+        let receiver = lab.spawn(&traffic.iperf_server, "iperf3-server", &iperf::server())?;
+        for server in &mut servers {
+            server.wait_for_line("ready", Duration::from_secs(10))?;
+        }
+        let limit = (options.seconds + 10).to_string();
+        let begun = Instant::now();
+        let begun_ms = now_ms();
+        let mut clients = Vec::new();
+        for (node, plan) in &plans.clients {
+            let path = lab.directory().join(format!("plan-{node}.json"));
+            let text = serde_json::to_string(plan).map_err(std::io::Error::other);
+            text.and_then(|text| std::fs::write(&path, text))
+                .map_err(|reason| LabError::file(&path, reason))?;
+            let path = path.display().to_string();
+            let command = agent(&["client", "--plan", &path, "--seconds", &limit]);
+            let process = lab.spawn(node, &format!("client-{node}"), &command)?;
+            clients.push(Client {
+                tail: Tail::new(process.output()),
+                process,
+                latest: Progress::default(),
+                progress: Vec::new(),
+                report: None,
+            });
+        }
+        let address = plan::address(lab.topology(), &traffic.iperf_server);
+        let command = iperf::client(address, options.seconds - 1, options.rate_mbps);
+        let sender = lab.spawn(&traffic.iperf_client, "iperf3-client", &command)?;
+        Ok(Self {
+            options,
+            kind,
+            begun,
+            begun_ms,
+            clients,
+            servers,
+            receiver: Receiver {
+                tail: Tail::new(receiver.output()),
+                process: receiver,
+                intervals: Vec::new(),
+                offset_s: f64::INFINITY,
+            },
+            sender,
+            shares: plans.shares,
+            state: "both switches up".to_owned(),
+            traffic,
+            lab,
+        })
+    }
+
+    fn now_s(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn go(&mut self, show: &mut Show) -> Result<RunReport, LabError> {
+        let kill_at = self.options.kill_at as f64;
+        let restart_at = self.options.restart_at as f64;
+        self.watch_until(kill_at - LOOK_FROM_S, show)?;
+        let before = self.outbound()?;
+        self.watch_until(kill_at - LOOK_TO_S, show)?;
+        let carrier = busiest(&before, &self.outbound()?);
+        self.watch_until(kill_at, show)?;
+        let (mut killed_at_s, mut restarted_at_s) = (None, None);
+        if self.kind.fails() {
+            killed_at_s = Some(self.now_s());
+            self.lab.fail(&carrier)?;
+            self.happened(show, format!("{carrier} killed, its links down"));
+            self.watch_until(restart_at, show)?;
+            restarted_at_s = Some(self.now_s());
+            self.lab.recover(&carrier)?;
+            self.happened(show, format!("{carrier} back"));
+        }
+        self.watch_until(self.options.seconds as f64, show)?;
+        let iperf_completed = self.end(show)?;
+        self.report(carrier, iperf_completed, killed_at_s, restarted_at_s)
+    }
+
+    fn happened(&mut self, show: &mut Show, what: String) {
+        show.event(&format!(
+            "{:>12} {:5.1} s  {what}",
+            self.kind.name(),
+            self.now_s()
+        ));
+        self.state = what;
+    }
+
+    /// Bytes that each switch has received from the chooser.
+    fn outbound(&self) -> Result<BTreeMap<String, u64>, LabError> {
+        plan::next_hops(self.lab.topology(), &self.traffic)
+            .into_values()
+            .map(|(switch, interface)| {
+                let received = self.lab.received(&switch)?;
+                let bytes = received.get(&interface).map_or(0, |r| r.bytes);
+                Ok((switch, bytes))
+            })
+            .collect()
+    }
+
+    fn watch_until(&mut self, second: f64, show: &mut Show) -> Result<(), LabError> {
+        while self.now_s() < second {
+            interrupt::check()?;
+            self.lab.check_processes()?;
+            self.look(show);
+            for client in &mut self.clients {
+                if let Some(status) = client.process.ended() {
+                    return Err(client
+                        .process
+                        .failure(format!("ended by itself ({status})")));
+                }
+            }
+            std::thread::sleep(Duration::from_millis(40));
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, show: &mut Show) {
+        let now = self.now_s();
+        self.receiver.read(now);
+        for client in &mut self.clients {
+            client.read();
+        }
+        let total = |of: fn(&Progress) -> u64| -> u64 {
+            self.clients.iter().map(|client| of(&client.latest)).sum()
+        };
+        let rate = self.receiver.intervals.last().map_or(0.0, |last| last.mbps);
+        show.status(format!(
+            "{:>12} {now:5.1} s  iperf3 {rate:5.1} Mb/s  {} open of {} opened  {} broken  {} wrong bytes  [{}]",
+            self.kind.name(),
+            total(|p| p.open),
+            total(|p| p.opened),
+            total(|p| p.broken),
+            total(|p| p.wrong_bytes),
+            self.state,
+        ));
+    }
+
+    /// Lets all traffic come to its end; tells whether `iperf3` did so as planned.
+    fn end(&mut self, show: &mut Show) -> Result<bool, LabError> {
+        let deadline = Instant::now() + ENDING;
+        for client in &mut self.clients {
+            client.process.close_input();
+        }
+        for client in &mut self.clients {
+            client.process.wait_until(deadline)?;
+        }
+        self.look(show);
+        let sent = self
+            .sender
+            .wait_until(Instant::now() + Duration::from_secs(3))?;
+        let received = if sent.is_some() {
+            let soon = Instant::now() + Duration::from_secs(3);
+            self.receiver.process.wait_until(soon)?
+        } else {
+            None
+        };
+        for server in &mut self.servers {
+            server.close_input();
+        }
+        for server in &mut self.servers {
+            server.wait_until(Instant::now() + Duration::from_secs(3))?;
+        }
+        self.lab.check_processes()?;
+        let fine = |status: Option<std::process::ExitStatus>| status.is_some_and(|s| s.success());
+        Ok(fine(sent) && fine(received))
+    }
+
+    fn report(
+        &self,
+        iperf_switch: String,
+        iperf_completed: bool,
+        killed_at_s: Option<f64>,
+        restarted_at_s: Option<f64>,
+    ) -> Result<RunReport, LabError> {
+        let clients = self
+            .clients
+            .iter()
+            .map(|client| {
+                client
+                    .report
+                    .as_ref()
+                    .ok_or_else(|| no_report(&client.process))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let servers = self
+            .servers
+            .iter()
+            .map(server_report)
+            .collect::<Result<Vec<_>, _>>()?;
+        let points = self.receiver.points();
+        let kill_s = killed_at_s.unwrap_or(self.options.kill_at as f64);
+        let restart_s = restarted_at_s.unwrap_or(self.options.restart_at as f64);
+        let end_s = self.options.seconds as f64 - 1.5;
+        let (failover, failback) = match restarted_at_s {
+            Some(_) => self.stalls(&clients, kill_s, restart_s),
+            None => (0, 0),
+        };
+        let (broken, broken_reasons) = broken(&clients, &servers);
+        Ok(RunReport {
+            name: self.kind,
+            opened: clients.iter().map(|client| client.opened).sum(),
+            long_lived: clients.iter().map(|client| client.long_lived).sum(),
+            broken,
+            broken_reasons,
+            wrong_bytes: clients.iter().map(|c| c.wrong_bytes).sum::<u64>()
+                + servers.iter().map(|s| s.wrong_bytes).sum::<u64>(),
+            exchanges: clients.iter().map(|client| client.exchanges).sum(),
+            slowest_rate: clients
+                .iter()
+                .map(|client| client.slowest_rate)
+                .fold(f64::INFINITY, f64::min),
+            longest_stall_ms: clients
+                .iter()
+                .map(|client| client.longest_stall_ms)
+                .max()
+                .unwrap_or(0),
+            stall_failover_ms: failover,
+            stall_failback_ms: failback,
+            throughput_before_mbps: mean(&points, 2.0, kill_s),
+            throughput_during_mbps: mean(&points, kill_s, restart_s),
+            throughput_after_mbps: mean(&points, restart_s + SETTLED_S, end_s),
+            iperf_completed,
+            iperf_stall_ms: iperf::longest_stall_ms(&self.receiver.intervals),
+            killed_switch: self.kind.fails().then(|| iperf_switch.clone()),
+            iperf_switch,
+            switch_shares: self.shares.clone(),
+            killed_at_s,
+            restarted_at_s,
+            seconds: self.options.seconds,
+            throughput_mbps: points,
+            exchanges_per_second: self.exchange_rate(),
+        })
+    }
+
+    /// The longest stalls that belong to the failure and to the restart.
+    fn stalls(&self, clients: &[&ClientReport], kill_s: f64, restart_s: f64) -> (u64, u64) {
+        let at_ms = |second: f64| self.begun_ms + (second * 1000.0) as u64;
+        let (kill, restart) = (at_ms(kill_s), at_ms(restart_s));
+        let (mut failover, mut failback) = (0, 0);
+        for stall in clients.iter().flat_map(|client| &client.stalls) {
+            let ended = stall.from_ms + stall.length_ms;
+            if ended > restart && stall.from_ms + JUST_BEFORE_MS > restart {
+                failback = stall.length_ms.max(failback);
+            } else if ended > kill {
+                failover = stall.length_ms.max(failover);
+            }
+        }
+        (failover, failback)
+    }
+
+    /// Exchanges per second of all clients, over periods of half a second.
+    fn exchange_rate(&self) -> Vec<Point> {
+        const PERIOD_MS: u64 = 500;
+        let mut rates: BTreeMap<u64, f64> = BTreeMap::new();
+        for client in &self.clients {
+            for pair in client.progress.windows(2) {
+                let [a, b] = pair else { continue };
+                let period = b.at_ms.saturating_sub(self.begun_ms) / PERIOD_MS;
+                *rates.entry(period).or_default() += b.exchanges.saturating_sub(a.exchanges) as f64;
+            }
+        }
+        let last = self.options.seconds * 1000 / PERIOD_MS;
+        rates
+            .into_iter()
+            .filter(|(period, _)| *period < last)
+            .map(|(period, count)| {
+                let middle_ms = period * PERIOD_MS + PERIOD_MS / 2;
+                (middle_ms as f64 / 1000.0, count * 1000.0 / PERIOD_MS as f64)
+            })
+            .collect()
+    }
+}
+
+/// The switch whose counter grew most.
+fn busiest(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> String {
+    after
+        .iter()
+        .max_by_key(|(switch, bytes)| {
+            bytes.saturating_sub(before.get(*switch).copied().unwrap_or(0))
+        })
+        .map(|(switch, _)| switch.clone())
+        .unwrap_or_default()
+}
+
+/// Mean of the values from second `from` to second `to`; 0 without any.
+fn mean(points: &[Point], from: f64, to: f64) -> f64 {
+    // A stream that broke prints no more intervals, which count as nothing received.
+    let slots = ((to - from) / iperf::INTERVAL_S).max(1.0);
+    let within = points.iter().filter(|(at, _)| (from..to).contains(at));
+    let (sum, count) = within.fold((0.0, 0.0), |(sum, count), (_, value)| {
+        (sum + value, count + 1.0)
+    });
+    if count >= slots - 3.0 {
+        sum / f64::max(count, 1.0)
+    } else {
+        sum / slots
+    }
+}
+
+/// Connections that either end saw break, and what the client says of each, or else
+/// the server.
+fn broken(clients: &[&ClientReport], servers: &[ServerReport]) -> (u64, BTreeMap<String, u64>) {
+    let mut seen = BTreeSet::new();
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    let client_side = clients.iter().flat_map(|client| &client.broken);
+    let server_side = servers.iter().flat_map(|server| &server.broken);
+    let told = client_side.map(|broken| (broken, "")).chain(
+        // Before its hello arrived, a connection has no number here; the client tells.
+        server_side
+            .filter(|broken| broken.connection != 0)
+            .map(|broken| (broken, " (server)")),
+    );
+    for (broken, side) in told {
+        if seen.insert(broken.connection) {
+            *reasons
+                .entry(format!("{}{side}", broken.reason))
+                .or_default() += 1;
+        }
+    }
+    (seen.len() as u64, reasons)
+}
+
+fn server_report(process: &Process) -> Result<ServerReport, LabError> {
+    let output = std::fs::read_to_string(process.output()).unwrap_or_default();
+    output
+        .lines()
+        .rev()
+        .find_map(|line| serde_json::from_str(line).ok())
+        .ok_or_else(|| no_report(process))
+}
+
+fn no_report(process: &Process) -> LabError {
+    LabError::Agent {
+        name: process.name().to_owned(),
+        log: process.log().to_path_buf(),
+        tail: tool::tail(process.log(), 15),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Broken;
+
+    fn broken_one(connection: u64, reason: &str) -> Broken {
+        Broken {
+            connection,
+            reason: reason.to_owned(),
+            at_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_connection_broken_at_both_ends_counts_once() {
+        let client = ClientReport {
+            broken: vec![broken_one(1, "reset"), broken_one(2, "refused")],
+            ..ClientReport::default()
+        };
+        let server = ServerReport {
+            broken: vec![
+                broken_one(1, "timeout"),
+                broken_one(3, "timeout"),
+                broken_one(0, "reset"),
+            ],
+            ..ServerReport::default()
+        };
+        let (count, reasons) = broken(&[&client], &[server]);
+        assert_eq!(count, 3);
+        assert_eq!(reasons["reset"], 1);
+        assert_eq!(reasons["timeout (server)"], 1);
+    }
+
+    #[test]
+    fn a_stream_that_ends_lowers_the_mean() {
+        let points: Vec<Point> = (0..50).map(|i| (f64::from(i) * 0.2, 20.0)).collect();
+        assert!((mean(&points, 0.0, 10.0) - 20.0).abs() < 1e-9);
+        assert!((mean(&points, 0.0, 20.0) - 10.0).abs() < 1e-9);
+        assert!(mean(&points, 30.0, 40.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_switch_whose_counter_grew_most_is_the_busiest() {
+        let counters = |a, b| BTreeMap::from([("a".to_owned(), a), ("b".to_owned(), b)]);
+        assert_eq!(busiest(&counters(0, 900), &counters(500, 1000)), "a");
+    }
+}

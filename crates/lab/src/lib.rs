@@ -1,0 +1,29 @@
+//! Network namespaces, scenarios with real processes, and the failover demonstration.
+//!
+//! A [`Topology`] is read from a TOML file; [`Lab::up`] builds it on this machine, one
+//! network namespace a node, and takes it down when dropped; [`demo::run`] sends real
+//! TCP traffic through it while a switch fails. [`agent`] is that traffic.
+//!
+//! The lab calls `ip`, `ethtool`, `setpriv` and `iperf3`, and needs root.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod address;
+pub mod agent;
+mod command;
+pub mod demo;
+mod error;
+pub mod interrupt;
+mod process;
+mod running;
+pub mod runs;
+mod setup;
+mod template;
+mod tool;
+pub mod topology;
+
+pub use address::{Mac, Prefix};
+pub use command::Command;
+pub use error::LabError;
+pub use process::Process;
+pub use running::{Lab, Received, Setting};
+pub use topology::Topology;

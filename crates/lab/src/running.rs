@@ -1,0 +1,432 @@
+//! A topology brought up.
+
+use crate::error::LabError;
+use crate::process::Process;
+use crate::runs::{self, Run};
+use crate::topology::{Node, Topology};
+use crate::{interrupt, setup, template, tool};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const READY_LIMIT: Duration = Duration::from_secs(30);
+
+/// How a topology is brought up.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The variant, one of the topology's; empty for none.
+    pub variant: String,
+    /// Where logs, rendered configurations and reports go; made if missing.
+    pub directory: PathBuf,
+    /// The program that `${stateplane}` stands for.
+    pub stateplane: PathBuf,
+}
+
+/// Frames and bytes that an interface has received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Received {
+    /// Frames.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A topology that is up: namespaces, links and processes. Dropping it takes
+/// everything down.
+#[derive(Debug)]
+pub struct Lab {
+    topology: Topology,
+    run: Run,
+    directory: PathBuf,
+    values: BTreeMap<String, String>,
+    processes: BTreeMap<String, Process>,
+}
+
+impl Lab {
+    /// Builds the namespaces, starts the processes in the order of the file, each
+    /// after the one before is ready, and raises the interfaces that wait for them.
+    /// What dead labs left is removed first.
+    ///
+    /// # Errors
+    /// `LAB001`, `LAB002` without root or a tool; `LAB003` if the directory cannot be
+    /// written; `LAB005` for a value that a template lacks; `LAB006` to `LAB008` if a
+    /// step fails; `LAB009` for an unknown variant; `LAB130` when interrupted. Nothing
+    /// is left behind then.
+    pub fn up(topology: Topology, setting: &Setting) -> Result<Self, LabError> {
+        tool::require_root()?;
+        tool::require(&tool::BUILDING)?;
+        let mut values = match topology.variants.get(&setting.variant) {
+            Some(values) => values.clone(),
+            None if setting.variant.is_empty() => BTreeMap::new(),
+            None => {
+                return Err(unknown(
+                    "variant",
+                    &setting.variant,
+                    topology.variants.keys(),
+                ));
+            }
+        };
+        std::fs::create_dir_all(&setting.directory)
+            .map_err(|reason| LabError::file(&setting.directory, reason))?;
+        for (name, path) in [
+            ("lab", topology.directory()),
+            ("variant", PathBuf::from(&setting.variant)),
+            ("run", setting.directory.clone()),
+            ("stateplane", setting.stateplane.clone()),
+        ] {
+            values.insert(name.to_owned(), path.display().to_string());
+        }
+        // A variant's values may build on these.
+        for name in topology
+            .variants
+            .get(&setting.variant)
+            .into_iter()
+            .flat_map(BTreeMap::keys)
+        {
+            let filled = template::fill(&values[name], &values).map_err(|problem| {
+                refuse(&topology, format!("variant {}", setting.variant), problem)
+            })?;
+            values.insert(name.clone(), filled);
+        }
+        runs::sweep()?;
+        let run = Run::new(&topology.name);
+        run.write_record()?;
+        let mut lab = Self {
+            topology,
+            run,
+            directory: setting.directory.clone(),
+            values,
+            processes: BTreeMap::new(),
+        };
+        lab.build()?;
+        for index in 0..lab.topology.processes.len() {
+            let process = &lab.topology.processes[index];
+            if process.only.is_empty() || process.only.contains(&setting.variant) {
+                let name = process.name.clone();
+                lab.start(&name)?;
+            }
+        }
+        Ok(lab)
+    }
+
+    fn build(&self) -> Result<(), LabError> {
+        let batch = setup::create(&self.topology, |node| self.run.namespace(node));
+        tool::run(&["ip", "-batch", "-"], &batch)?;
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = self
+                .topology
+                .nodes
+                .iter()
+                .map(|node| scope.spawn(|| self.set_up(node)))
+                .collect();
+            workers.into_iter().try_for_each(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })
+    }
+
+    fn set_up(&self, node: &Node) -> Result<(), LabError> {
+        let lowered: Vec<&str> = self
+            .topology
+            .processes
+            .iter()
+            .filter(|process| process.node == node.name)
+            .flat_map(|process| process.raises.iter().map(String::as_str))
+            .collect();
+        let script = setup::script(&self.topology, node, &lowered);
+        let namespace = self.run.namespace(&node.name);
+        let printed = tool::run(&["ip", "netns", "exec", &namespace, "sh"], &script)?;
+        setup::check_offloads(&node.name, &printed)
+    }
+
+    /// The topology.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The run's record.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Where its logs are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn node(&self, name: &str) -> Result<&Node, LabError> {
+        self.topology
+            .node(name)
+            .ok_or_else(|| unknown("node", name, self.topology.nodes.iter().map(|n| &n.name)))
+    }
+
+    /// Runs `ip -batch` in a node's namespace and gives what it prints, as JSON where
+    /// the command has such output.
+    pub(crate) fn ip(&self, node: &str, batch: &str) -> Result<String, LabError> {
+        self.node(node)?;
+        let namespace = self.run.namespace(node);
+        tool::run(
+            &["ip", "-n", &namespace, "-json", "-stats", "-batch", "-"],
+            batch,
+        )
+    }
+
+    /// Starts a command in a node's namespace, beside the topology's processes.
+    pub(crate) fn spawn(
+        &self,
+        node: &str,
+        name: &str,
+        command: &[String],
+    ) -> Result<Process, LabError> {
+        self.node(node)?;
+        Process::start(&self.run.namespace(node), name, command, &self.directory)
+    }
+
+    /// Starts a process of the topology: renders its configuration, waits until it is
+    /// ready (at most 30 s), then raises the interfaces that wait for it.
+    ///
+    /// # Errors
+    /// `LAB003`, `LAB005`, `LAB008`, `LAB009`, `LAB130` as for [`up`](Self::up).
+    pub fn start(&mut self, name: &str) -> Result<(), LabError> {
+        let all = &self.topology.processes;
+        let declared = all
+            .iter()
+            .find(|process| process.name == name)
+            .ok_or_else(|| unknown("process", name, all.iter().map(|p| &p.name)))?;
+        let mut values = self.values.clone();
+        for (key, value) in &declared.set {
+            let filled = self.fill(name, value, &values)?;
+            values.insert(key.clone(), filled);
+        }
+        if let Some(config) = &declared.config {
+            let config = self.fill(name, config, &values)?;
+            let source = self.topology.directory().join(config);
+            let text = std::fs::read_to_string(&source)
+                .map_err(|reason| LabError::file(&source, reason))?;
+            let rendered = self.directory.join(format!("{name}.toml"));
+            std::fs::write(&rendered, self.fill(name, &text, &values)?)
+                .map_err(|reason| LabError::file(&rendered, reason))?;
+            values.insert("config".to_owned(), rendered.display().to_string());
+        }
+        let command = declared
+            .command
+            .iter()
+            .map(|word| self.fill(name, word, &values))
+            .collect::<Result<Vec<_>, _>>()?;
+        let node = declared.node.clone();
+        let raises = declared.raises.clone();
+        let ready = declared.ready.clone();
+        let mut process = self.spawn(&node, name, &command)?;
+        if let Some(line) = ready {
+            process.wait_for_line(&line, READY_LIMIT)?;
+        }
+        self.processes.insert(name.to_owned(), process);
+        if !raises.is_empty() {
+            self.raise(&node, &raises)?;
+        }
+        Ok(())
+    }
+
+    fn fill(
+        &self,
+        process: &str,
+        text: &str,
+        values: &BTreeMap<String, String>,
+    ) -> Result<String, LabError> {
+        template::fill(text, values)
+            .map_err(|problem| refuse(&self.topology, format!("process {process}"), problem))
+    }
+
+    /// A process of the topology that was started.
+    pub fn process(&mut self, name: &str) -> Option<&mut Process> {
+        self.processes.get_mut(name)
+    }
+
+    /// Refuses if a process of the topology has ended by itself.
+    ///
+    /// # Errors
+    /// `LAB008` with the end of its log.
+    pub fn check_processes(&mut self) -> Result<(), LabError> {
+        for process in self.processes.values_mut() {
+            if let Some(status) = process.ended() {
+                return Err(process.failure(format!("ended by itself ({status})")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a node fail: its processes get SIGKILL and all its links go down, so
+    /// that its neighbours lose carrier.
+    ///
+    /// # Errors
+    /// `LAB006` if a link cannot be taken down, `LAB009` for an unknown node.
+    pub fn fail(&mut self, node: &str) -> Result<(), LabError> {
+        self.node(node)?;
+        for declared in &self.topology.processes {
+            if declared.node == node
+                && let Some(mut process) = self.processes.remove(&declared.name)
+            {
+                process.kill();
+            }
+        }
+        let batch: String = self
+            .topology
+            .ends_of(node)
+            .map(|(_, end)| format!("link set {} down\n", end.interface))
+            .collect();
+        self.ip(node, &batch)?;
+        Ok(())
+    }
+
+    /// Brings a failed node back: first the links that no process raises, then its
+    /// processes, and the other links as these become ready.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), and `LAB006`.
+    pub fn recover(&mut self, node: &str) -> Result<(), LabError> {
+        self.node(node)?;
+        let declared: Vec<_> = self
+            .topology
+            .processes
+            .iter()
+            .filter(|process| process.node == node)
+            .cloned()
+            .collect();
+        let at_once: Vec<String> = self
+            .topology
+            .ends_of(node)
+            .map(|(_, end)| end.interface.clone())
+            .filter(|interface| !declared.iter().any(|p| p.raises.contains(interface)))
+            .collect();
+        self.raise(node, &at_once)?;
+        for process in &declared {
+            if process.only.is_empty() || process.only.iter().any(|v| *v == self.values["variant"])
+            {
+                self.start(&process.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn raise(&self, node: &str, interfaces: &[String]) -> Result<(), LabError> {
+        let mut batch: String = interfaces
+            .iter()
+            .map(|interface| format!("link set {interface} up\n"))
+            .collect();
+        batch.push_str(&setup::reachability(&self.topology, self.node(node)?));
+        self.ip(node, &batch)?;
+        Ok(())
+    }
+
+    /// What each interface of a node has received.
+    ///
+    /// # Errors
+    /// `LAB006`, `LAB009`.
+    pub fn received(&self, node: &str) -> Result<BTreeMap<String, Received>, LabError> {
+        let printed = self.ip(node, "link show\n")?;
+        let value: serde_json::Value = serde_json::from_str(&printed).unwrap_or_default();
+        let links = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        Ok(links
+            .iter()
+            .filter_map(|link| {
+                let counters = &link["stats64"]["rx"];
+                Some((
+                    link["ifname"].as_str()?.to_owned(),
+                    Received {
+                        packets: counters["packets"].as_u64()?,
+                        bytes: counters["bytes"].as_u64()?,
+                    },
+                ))
+            })
+            .collect())
+    }
+
+    /// Waits until every next hop of a router's multipath routes works.
+    ///
+    /// # Errors
+    /// `LAB010` after 5 s, `LAB006`, `LAB009`, `LAB130`.
+    pub fn wait_for_routes(&self, router: &str) -> Result<(), LabError> {
+        const LIMIT: Duration = Duration::from_secs(5);
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            interrupt::check()?;
+            let Some(gateway) = self.broken_next_hop(router)? else {
+                return Ok(());
+            };
+            if Instant::now() > deadline {
+                return Err(LabError::NoRoute {
+                    node: router.to_owned(),
+                    gateway: gateway.to_string(),
+                    seconds: LIMIT.as_secs(),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// A next hop of a multipath route whose link has no carrier.
+    pub(crate) fn broken_next_hop(&self, router: &str) -> Result<Option<Ipv4Addr>, LabError> {
+        let printed = self.ip(router, "route show\n")?;
+        let value: serde_json::Value = serde_json::from_str(&printed).unwrap_or_default();
+        let routes = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        Ok(routes
+            .iter()
+            .flat_map(|route| route["nexthops"].as_array().into_iter().flatten())
+            .find(|hop| {
+                let flags = hop["flags"]
+                    .as_array()
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                flags
+                    .iter()
+                    .any(|flag| flag == "linkdown" || flag == "dead")
+            })
+            .and_then(|hop| hop["gateway"].as_str()?.parse().ok()))
+    }
+
+    /// Takes everything down.
+    ///
+    /// # Errors
+    /// `LAB006` if a namespace cannot be removed.
+    pub fn down(mut self) -> Result<(), LabError> {
+        self.processes.clear();
+        self.run.remove()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.processes.clear();
+        // What cannot be removed here keeps its record, and the next sweep tries again.
+        let _ = self.run.remove();
+    }
+}
+
+fn unknown<'a>(
+    kind: &'static str,
+    name: &str,
+    known: impl Iterator<Item = &'a String>,
+) -> LabError {
+    let known: Vec<_> = known.map(String::as_str).collect();
+    LabError::Unknown {
+        kind,
+        name: name.to_owned(),
+        known: if known.is_empty() {
+            "none".to_owned()
+        } else {
+            known.join(", ")
+        },
+    }
+}
+
+fn refuse(topology: &Topology, place: String, problem: String) -> LabError {
+    LabError::Topology {
+        path: topology.path.clone(),
+        place,
+        problem,
+        help: "declare it under `set`, or in [variant.NAME]".to_owned(),
+    }
+}

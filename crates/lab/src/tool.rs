@@ -1,0 +1,95 @@
+//! The programs that the lab calls, and reading of what they say.
+
+use crate::error::LabError;
+use crate::interrupt;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What building a lab needs, with the Debian packages.
+pub(crate) const BUILDING: [(&str, &str); 3] = [
+    ("ip", "iproute2"),
+    ("ethtool", "ethtool"),
+    ("setpriv", "util-linux"),
+];
+/// What the demonstration needs besides.
+pub(crate) const MEASURING: [(&str, &str); 1] = [("iperf3", "iperf3")];
+
+/// Refuses if a program is not on the PATH.
+pub(crate) fn require(tools: &[(&'static str, &'static str)]) -> Result<(), LabError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for &(tool, package) in tools {
+        let found = std::env::split_paths(&path).any(|directory| directory.join(tool).is_file());
+        if !found {
+            return Err(LabError::ToolMissing { tool, package });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses unless the effective user is root.
+pub(crate) fn require_root() -> Result<(), LabError> {
+    let own = Path::new("/proc/self");
+    let uid = own
+        .metadata()
+        .map_err(|reason| LabError::file(own, reason))?
+        .uid();
+    if uid == 0 {
+        Ok(())
+    } else {
+        Err(LabError::NotRoot(uid))
+    }
+}
+
+/// Runs a program to its end with `input` on its standard input; gives its standard
+/// output. It runs in a process group of its own, so that a terminal's ^C does not
+/// stop it halfway.
+pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
+    let failed = |status: String, output: String| {
+        if interrupt::requested() {
+            return LabError::Interrupted;
+        }
+        let command = words.join(" ");
+        LabError::Tool {
+            command,
+            status,
+            output,
+        }
+    };
+    let (program, arguments) = words
+        .split_first()
+        .ok_or_else(|| failed("no program".to_owned(), String::new()))?;
+    let io_failed = |reason: std::io::Error| failed(reason.to_string(), String::new());
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(io_failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that fails early closes its input; its status tells more.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(io_failed)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(failed(output.status.to_string(), said.trim().to_owned()))
+}
+
+/// The last `lines` lines of a file, or why there are none.
+pub(crate) fn tail(path: &Path, lines: usize) -> String {
+    match std::fs::read(path) {
+        Err(reason) => format!("({reason})"),
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            let all: Vec<_> = text.lines().collect();
+            all[all.len().saturating_sub(lines)..].join("\n")
+        }
+    }
+}
