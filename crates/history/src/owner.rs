@@ -20,12 +20,26 @@ struct Tenure {
     holder: Occupant,
     epoch: u32,
     shared: bool,
-    /// Index of the event with which it began.
-    accepted: usize,
-    /// First µs at which it is over.
+    /// When it began.
+    from: u64,
+    /// First µs at which it is over. A grant that arrives after its deadline is
+    /// empty.
     until: u64,
-    /// It was given up or died with its holder.
+    /// It was given up, replaced, or died with its holder.
     over: bool,
+}
+
+impl Tenure {
+    fn end(&mut self, at: u64) {
+        self.over = true;
+        self.until = self.until.min(at);
+    }
+
+    fn conflicts(&self, other: &Tenure) -> bool {
+        let empty = self.from >= self.until || other.from >= other.until;
+        let apart = self.from >= other.until || other.from >= self.until;
+        self.holder != other.holder && !(self.shared && other.shared) && !empty && !apart
+    }
 }
 
 #[derive(Default)]
@@ -50,14 +64,8 @@ impl Leases {
         ))
     }
 
-    fn accepted(&mut self, index: usize, at: u64, new: Tenure, told: bool) -> Option<String> {
-        let Tenure {
-            holder,
-            epoch,
-            shared,
-            until,
-            ..
-        } = new;
+    fn accepted(&mut self, new: Tenure, told: bool) -> Option<String> {
+        let (holder, epoch) = (new.holder, new.epoch);
         if told && !self.grants.contains(&(epoch, holder)) {
             return Some(match self.grants.iter().find(|(e, _)| *e == epoch) {
                 Some((_, other)) => {
@@ -66,61 +74,54 @@ impl Leases {
                 None => format!("{holder} accepted epoch {epoch}, which was never granted"),
             });
         }
-        let mut held = self.tenures.iter_mut().rev();
-        let held = held.find(|t| t.holder == holder && !t.over);
-        match held.filter(|t| t.epoch == epoch) {
-            Some(tenure) => {
-                tenure.until = tenure.until.max(until);
-                tenure.shared = shared;
+        let place = match self.held(holder, epoch) {
+            Some(place) => {
+                let tenure = &mut self.tenures[place];
+                tenure.until = tenure.until.max(new.until);
+                tenure.shared = new.shared;
+                place
             }
             None => {
-                for tenure in &mut self.tenures {
-                    tenure.over |= tenure.holder == holder;
-                }
-                self.tenures.push(Tenure {
-                    accepted: index,
-                    ..new
-                });
+                self.end(new.from, |of| *of == holder);
+                self.tenures.push(new);
+                self.tenures.len() - 1
             }
-        }
-        self.tenures
-            .iter()
-            .find(|t| {
-                t.holder != holder && !t.over && t.until > at && !(t.shared && shared)
-            })
-            .map(|other| {
-                format!(
-                    "{holder} holds it under epoch {epoch} although {} has it until {} under epoch {}",
-                    other.holder, other.until, other.epoch
-                )
-            })
+        };
+        let other = self.rival_of(place)?;
+        Some(format!(
+            "{holder} holds it under epoch {epoch} although {} has it until {} under epoch {}",
+            other.holder, other.until, other.epoch
+        ))
     }
 
     fn used(&mut self, at: u64, holder: Occupant, epoch: u32) -> Option<String> {
-        let tenures = &mut self.tenures;
-        let place = tenures
-            .iter()
-            .position(|t| t.holder == holder && t.epoch == epoch && !t.over);
-        let Some(place) = place else {
+        let Some(place) = self.held(holder, epoch) else {
             return Some(format!("{holder} used epoch {epoch} without holding it"));
         };
-        tenures[place].until = tenures[place].until.max(at.saturating_add(1));
-        let own = &tenures[place];
-        // A holder that comes back late has held the lease all the time: whoever
-        // accepted it in between overlaps, even if that tenure has ended.
-        tenures
-            .iter()
-            .find(|t| {
-                t.holder != holder
-                    && !(t.shared && own.shared)
-                    && (t.accepted > own.accepted || (!t.over && t.until > at))
-            })
-            .map(|other| {
-                format!(
-                    "{holder} used epoch {epoch} although {} had got it under epoch {}",
-                    other.holder, other.epoch
-                )
-            })
+        // Whoever comes back late has held the lease all the time.
+        let tenure = &mut self.tenures[place];
+        tenure.until = tenure.until.max(at.saturating_add(1));
+        let other = self.rival_of(place)?;
+        Some(format!(
+            "{holder} used epoch {epoch} although {} has had it from {} to {} under epoch {}",
+            other.holder, other.from, other.until, other.epoch
+        ))
+    }
+
+    fn held(&self, holder: Occupant, epoch: u32) -> Option<usize> {
+        let mut tenures = self.tenures.iter();
+        tenures.position(|t| t.holder == holder && t.epoch == epoch && !t.over)
+    }
+
+    fn rival_of(&self, place: usize) -> Option<&Tenure> {
+        let own = &self.tenures[place];
+        self.tenures.iter().find(|other| own.conflicts(other))
+    }
+
+    fn end(&mut self, at: u64, whose: impl Fn(&Occupant) -> bool) {
+        let held = self.tenures.iter_mut();
+        held.filter(|t| !t.over && whose(&t.holder))
+            .for_each(|tenure| tenure.end(at));
     }
 }
 
@@ -151,12 +152,12 @@ pub(crate) fn check(history: &History) -> Vec<Violation> {
                     holder: *by,
                     epoch: *epoch,
                     shared: *shared,
-                    accepted: index,
+                    from: at,
                     until: *until,
                     over: false,
                 };
                 let leases = flows.entry(flow).or_default();
-                (flow, leases.accepted(index, at, tenure, told))
+                (flow, leases.accepted(tenure, told))
             }
             EventKind::Used { by, flow, epoch } => {
                 let leases = flows.entry(flow).or_default();
@@ -164,17 +165,13 @@ pub(crate) fn check(history: &History) -> Vec<Violation> {
             }
             EventKind::Ended { by, flow } => {
                 if let Some(leases) = flows.get_mut(flow) {
-                    for tenure in &mut leases.tenures {
-                        tenure.over |= tenure.holder == *by;
-                    }
+                    leases.end(at, |of| of == by);
                 }
                 continue;
             }
             EventKind::Died { switch } => {
                 for leases in flows.values_mut() {
-                    for tenure in &mut leases.tenures {
-                        tenure.over |= tenure.holder.switch == *switch;
-                    }
+                    leases.end(at, |of| of.switch == *switch);
                 }
                 continue;
             }

@@ -1,0 +1,61 @@
+//! Clocks that start anywhere and run a little too fast or too slow.
+
+/// Greatest deviation of a clock's rate, in parts per million: the bound that rule
+/// 1 of the protocol states.
+pub(crate) const MAX_DRIFT_PPM: i64 = 900;
+
+const MILLION: i64 = 1_000_000;
+
+/// A node's clock as a function of true time, both in µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Clock {
+    /// True time at which it began.
+    pub(crate) began: u64,
+    /// What it showed then.
+    pub(crate) offset: u64,
+    /// How much it gains in a million µs.
+    pub(crate) drift_ppm: i64,
+}
+
+impl Clock {
+    /// What it shows at `time`, which is not before it began.
+    pub(crate) fn local(&self, time: u64) -> u64 {
+        let passed = time.saturating_sub(self.began);
+        let rate = (MILLION + self.drift_ppm) as u64;
+        self.offset + passed * rate / MILLION as u64
+    }
+
+    /// The first true time at which it shows `local` or more.
+    pub(crate) fn time_of(&self, local: u64) -> u64 {
+        let Some(ahead) = local.checked_sub(self.offset) else {
+            return self.began;
+        };
+        let rate = (MILLION + self.drift_ppm) as u128;
+        // The least t with floor(t * rate / 10^6) >= ahead.
+        let passed = (u128::from(ahead) * MILLION as u128).div_ceil(rate);
+        self.began
+            .saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_time_of_a_reading_is_the_first(
+            began in 0u64..10_000_000,
+            offset in 0u64..1 << 44,
+            drift_ppm in -MAX_DRIFT_PPM..=MAX_DRIFT_PPM,
+            ahead in 0u64..10_000_000,
+        ) {
+            let clock = Clock { began, offset, drift_ppm };
+            let local = offset + ahead;
+            let time = clock.time_of(local);
+            prop_assert!(clock.local(time) >= local);
+            prop_assert!(time == began || clock.local(time - 1) < local);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What the world asks of a switch, be it a compiled program or a model.
+
+use stateplane_wire::replication::Key;
+
+/// What a switch believes about a flow's lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// A lease was granted for this claim; otherwise one was asked for.
+    pub(crate) granted: bool,
+    pub(crate) shared: bool,
+    pub(crate) epoch: u32,
+    /// By the switch's clock, in µs.
+    pub(crate) deadline: u64,
+    /// Number of the newest state.
+    pub(crate) sequence: u32,
+    /// Number of the newest state that the store acknowledged.
+    pub(crate) acknowledged: u32,
+}
+
+/// A switch without IO. Times are of its own clock, in µs.
+pub(crate) trait Device {
+    fn handle_frame(&mut self, now: u64, port: u16, frame: &[u8]);
+
+    fn handle_timeout(&mut self, now: u64);
+
+    fn poll_transmit(&mut self) -> Option<(u16, Vec<u8>)>;
+
+    fn poll_timeout(&self) -> Option<u64>;
+
+    /// The slot of `key`.
+    fn slot(&self, key: &Key) -> Option<Slot>;
+
+    /// All slots.
+    fn slots(&self) -> Vec<(Key, Slot)>;
+
+    /// How many packets found no slot.
+    fn table_full(&self) -> u64;
+}
+
+/// Who a switch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Its number, from 1.
+    pub(crate) switch: u32,
+    /// Which start of it; never 0.
+    pub(crate) incarnation: u32,
+}

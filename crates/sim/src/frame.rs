@@ -1,0 +1,228 @@
+//! Frames as hosts, switches and the store send them, and the addresses of all.
+
+use stateplane_wire::replication::{PORT, Packet};
+use stateplane_wire::{ethernet, ipv4, tcp, udp};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// Port of a switch that faces the hosts inside.
+pub(crate) const INSIDE_PORT: u16 = 0;
+/// Port of a switch that faces the hosts outside.
+pub(crate) const OUTSIDE_PORT: u16 = 1;
+/// Port of a switch that faces the store.
+pub(crate) const STORE_PORT: u16 = 2;
+/// MTU of the way to the store, in bytes.
+pub(crate) const STORE_MTU: u16 = 1700;
+
+pub(crate) const HEAD_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 255, 1, 1);
+pub(crate) const HEAD_MAC: [u8; 6] = [2, 0, 0, 0, 1, 1];
+pub(crate) const HOST_MAC: [u8; 6] = [2, 0, 0, 0, 2, 1];
+/// The NAT's public address.
+pub(crate) const PUBLIC_ADDRESS: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+
+/// Address of a switch in the protocol network.
+pub(crate) const fn switch_address(switch: u32) -> Ipv4Addr {
+    Ipv4Addr::new(10, 255, 0, switch as u8)
+}
+
+pub(crate) const fn switch_mac(switch: u32) -> [u8; 6] {
+    [2, 0, 0, 0, 0, switch as u8]
+}
+
+fn in_ethernet(destination: [u8; 6], source: [u8; 6], datagram: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(ethernet::HEADER_LENGTH + datagram.len());
+    frame.extend_from_slice(&destination);
+    frame.extend_from_slice(&source);
+    frame.extend_from_slice(&ethernet::TYPE_IPV4.to_be_bytes());
+    frame.extend_from_slice(datagram);
+    frame
+}
+
+fn in_ipv4(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, payload: &[u8]) -> Vec<u8> {
+    ipv4::Repr::new(from, to, protocol, payload)
+        .to_vec()
+        .unwrap_or_default()
+}
+
+/// A frame with a message from the store to a switch.
+pub(crate) fn message_to_switch(to: SocketAddrV4, message: &[u8]) -> Vec<u8> {
+    let datagram = udp::Repr {
+        source_port: PORT,
+        destination_port: to.port(),
+        payload: message,
+    };
+    let segment = datagram.to_vec(HEAD_ADDRESS, *to.ip()).unwrap_or_default();
+    let [.., switch] = to.ip().octets();
+    in_ethernet(
+        switch_mac(switch.into()),
+        HEAD_MAC,
+        &in_ipv4(HEAD_ADDRESS, *to.ip(), ipv4::PROTOCOL_UDP, &segment),
+    )
+}
+
+/// A frame with a message from a switch to the head of the chain.
+pub(crate) fn message_to_store(switch: u32, message: &[u8]) -> Vec<u8> {
+    let from = switch_address(switch);
+    let datagram = udp::Repr {
+        source_port: PORT,
+        destination_port: PORT,
+        payload: message,
+    };
+    let segment = datagram.to_vec(from, HEAD_ADDRESS).unwrap_or_default();
+    in_ethernet(
+        HEAD_MAC,
+        switch_mac(switch),
+        &in_ipv4(from, HEAD_ADDRESS, ipv4::PROTOCOL_UDP, &segment),
+    )
+}
+
+/// The sender and the bytes of the message in a frame between switch and store;
+/// `None` if a host would not take the frame for one.
+pub(crate) fn message_in(frame: &[u8]) -> Option<(SocketAddrV4, &[u8])> {
+    let ethernet = ethernet::Packet::new_checked(frame).ok()?;
+    if ethernet.ethertype() != ethernet::TYPE_IPV4 {
+        return None;
+    }
+    let datagram = ipv4::Packet::new_checked(ethernet.payload()).ok()?;
+    let (from, to) = (datagram.source(), datagram.destination());
+    if !datagram.verify_checksum() || datagram.protocol() != ipv4::PROTOCOL_UDP {
+        return None;
+    }
+    let segment = udp::Packet::new_checked(datagram.payload()).ok()?;
+    if segment.destination_port() != PORT || !segment.verify_checksum(from, to) {
+        return None;
+    }
+    Some((
+        SocketAddrV4::new(from, segment.source_port()),
+        segment.payload(),
+    ))
+}
+
+/// As [`message_in`], with the message read.
+pub(crate) fn checked_message_in(frame: &[u8]) -> Option<(SocketAddrV4, Packet<'_>)> {
+    let (from, message) = message_in(frame)?;
+    Some((from, Packet::new_checked(message).ok()?))
+}
+
+/// Bytes of payload of each packet between hosts.
+pub(crate) const PAYLOAD_LENGTH: usize = 24;
+
+/// What hosts say to each other: which packet it is, and room for a number that a
+/// sequencer writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HostPacket {
+    pub(crate) protocol: u8,
+    pub(crate) source: SocketAddrV4,
+    pub(crate) destination: SocketAddrV4,
+    /// First 8 bytes of the payload.
+    pub(crate) value: u64,
+    /// The packet's number, in the second and, inverted, in the last 8 bytes.
+    pub(crate) number: u64,
+}
+
+impl HostPacket {
+    pub(crate) fn to_frame(self, switch: u32) -> Vec<u8> {
+        let (from, to) = (*self.source.ip(), *self.destination.ip());
+        let mut payload = Vec::with_capacity(PAYLOAD_LENGTH);
+        for word in [self.value, self.number, !self.number] {
+            payload.extend_from_slice(&word.to_be_bytes());
+        }
+        let segment = if self.protocol == ipv4::PROTOCOL_TCP {
+            let segment = tcp::Repr {
+                source_port: self.source.port(),
+                destination_port: self.destination.port(),
+                sequence: self.number as u32,
+                acknowledgement: 0,
+                control: tcp::control::ACK | tcp::control::PSH,
+                window: 8192,
+                urgent: 0,
+                options: &[],
+                payload: &payload,
+            };
+            segment.to_vec(from, to)
+        } else {
+            let datagram = udp::Repr {
+                source_port: self.source.port(),
+                destination_port: self.destination.port(),
+                payload: &payload,
+            };
+            datagram.to_vec(from, to)
+        };
+        in_ethernet(
+            switch_mac(switch),
+            HOST_MAC,
+            &in_ipv4(from, to, self.protocol, &segment.unwrap_or_default()),
+        )
+    }
+
+    /// What a host reads in `frame`; `None` if it would drop it, wrong checksums
+    /// included.
+    pub(crate) fn read(frame: &[u8]) -> Option<Self> {
+        let ethernet = ethernet::Packet::new_checked(frame).ok()?;
+        let datagram = ipv4::Packet::new_checked(ethernet.payload()).ok()?;
+        let datagram = ipv4::Repr::parse(&datagram).ok()?;
+        let (from, to) = (datagram.source, datagram.destination);
+        let (source_port, destination_port, payload) = match datagram.protocol {
+            ipv4::PROTOCOL_TCP => {
+                let segment = tcp::Packet::new_checked(datagram.payload).ok()?;
+                let segment = tcp::Repr::parse(&segment, from, to).ok()?;
+                (
+                    segment.source_port,
+                    segment.destination_port,
+                    segment.payload,
+                )
+            }
+            ipv4::PROTOCOL_UDP => {
+                let segment = udp::Packet::new_checked(datagram.payload).ok()?;
+                let segment = udp::Repr::parse(&segment, from, to).ok()?;
+                (
+                    segment.source_port,
+                    segment.destination_port,
+                    segment.payload,
+                )
+            }
+            _ => return None,
+        };
+        let payload: &[u8; PAYLOAD_LENGTH] = payload.try_into().ok()?;
+        let word = |at: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&payload[at..at + 8]);
+            u64::from_be_bytes(bytes)
+        };
+        (word(16) == !word(8)).then(|| Self {
+            protocol: datagram.protocol,
+            source: SocketAddrV4::new(from, source_port),
+            destination: SocketAddrV4::new(to, destination_port),
+            value: word(0),
+            number: word(8),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_and_messages_are_read_back() {
+        for protocol in [ipv4::PROTOCOL_TCP, ipv4::PROTOCOL_UDP] {
+            let packet = HostPacket {
+                protocol,
+                source: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4000),
+                destination: SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 1), 5000),
+                value: 3,
+                number: 77,
+            };
+            let mut frame = packet.to_frame(1);
+            assert_eq!(HostPacket::read(&frame), Some(packet));
+            let last = frame.len() - 1;
+            frame[last] ^= 1;
+            assert_eq!(HostPacket::read(&frame), None);
+        }
+        let to = SocketAddrV4::new(switch_address(2), PORT);
+        let frame = message_to_switch(to, b"message");
+        let from = SocketAddrV4::new(HEAD_ADDRESS, PORT);
+        assert_eq!(message_in(&frame), Some((from, &b"message"[..])));
+        let frame = message_to_store(2, b"question");
+        assert_eq!(message_in(&frame), Some((to, &b"question"[..])));
+    }
+}

@@ -1,0 +1,366 @@
+//! A model of the counter's switch, in Rust: the protocol as a client of the store
+//! sees it, without a P4 program between. It tests the store alone, and says what a
+//! program should do where one does something else.
+
+use crate::device::{Device, Identity, Slot};
+use crate::frame::{
+    HostPacket, INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in, message_to_store,
+};
+use crate::key::counter_key;
+use stateplane_store::newer;
+use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Hold before the first retransmission, in µs; it doubles [`HOLD_DOUBLINGS`] times.
+pub(crate) const FIRST_HOLD: u64 = 5_000;
+/// How often the hold doubles.
+pub(crate) const HOLD_DOUBLINGS: u32 = 5;
+const LEASE_ATTEMPTS: u16 = 16;
+/// Requests behind the newest whose packets may still come back.
+const WINDOW: usize = 128;
+
+struct Flow {
+    slot: Slot,
+    claim: u32,
+    value: u64,
+    period: u32,
+    request: u32,
+    /// The lease request whose copy is held.
+    asked: Option<u32>,
+    returned: BTreeSet<u32>,
+}
+
+/// A request that waits for its answer, without its packet.
+struct Held {
+    message_type: MessageType,
+    key: Key,
+    claim: u32,
+    request: u32,
+    epoch: u32,
+    sequence: u32,
+    attempt: u16,
+    value: u64,
+}
+
+/// See the module.
+pub(crate) struct Model {
+    identity: Identity,
+    shards: u16,
+    capacity: usize,
+    flows: BTreeMap<Key, Flow>,
+    claims: u32,
+    held: BTreeMap<(u64, u64), Held>,
+    next_held: u64,
+    outbox: VecDeque<(u16, Vec<u8>)>,
+    table_full: u64,
+}
+
+impl Model {
+    /// A model with room for `capacity` flows in a world of `shards` shards.
+    pub(crate) fn new(identity: Identity, shards: u16, capacity: usize) -> Self {
+        Self {
+            identity,
+            shards,
+            capacity,
+            flows: BTreeMap::new(),
+            claims: 0,
+            held: BTreeMap::new(),
+            next_held: 0,
+            outbox: VecDeque::new(),
+            table_full: 0,
+        }
+    }
+
+    fn shard(&self, key: &Key) -> u16 {
+        let sum: u16 = key.0.iter().map(|&byte| u16::from(byte)).sum();
+        sum % self.shards
+    }
+
+    fn handle_packet(&mut self, now: u64, packet: &HostPacket) {
+        let key = counter_key(packet.protocol, packet.source, packet.destination);
+        let valid = self
+            .flows
+            .get(&key)
+            .is_some_and(|flow| flow.slot.granted && now < flow.slot.deadline);
+        if valid {
+            self.process(now, key, packet);
+        } else if self.flows.contains_key(&key) || self.claim(now, key) {
+            self.ask(now, key, packet);
+        } else {
+            self.table_full += 1;
+        }
+    }
+
+    /// Makes room for `key`, at the cost of a flow whose lease has run out and
+    /// whose writes are acknowledged.
+    fn claim(&mut self, now: u64, key: Key) -> bool {
+        if self.flows.len() >= self.capacity {
+            let idle = self.flows.iter().find(|(_, flow)| {
+                let slot = &flow.slot;
+                slot.granted && slot.deadline <= now && slot.sequence == slot.acknowledged
+            });
+            let Some(idle) = idle.map(|(idle, _)| *idle) else {
+                return false;
+            };
+            self.flows.remove(&idle);
+        }
+        self.claims += 1;
+        let flow = Flow {
+            slot: Slot {
+                granted: false,
+                shared: false,
+                epoch: 0,
+                deadline: 0,
+                sequence: 0,
+                acknowledged: 0,
+            },
+            claim: self.claims,
+            value: 0,
+            period: 0,
+            request: 0,
+            asked: None,
+            returned: BTreeSet::new(),
+        };
+        self.flows.insert(key, flow);
+        true
+    }
+
+    fn ask(&mut self, now: u64, key: Key, packet: &HostPacket) {
+        let Some(flow) = self.flows.get_mut(&key) else {
+            return;
+        };
+        flow.request += 1;
+        let hold = flow.asked.is_none();
+        if hold {
+            flow.asked = Some(flow.request);
+        }
+        let request = Held {
+            message_type: MessageType::LeaseRequest,
+            key,
+            claim: flow.claim,
+            request: flow.request,
+            epoch: 0,
+            sequence: 0,
+            attempt: 0,
+            value: 0,
+        };
+        let frame = packet.to_frame(self.identity.switch);
+        self.send(now, &request, Some(&frame));
+        if hold {
+            self.hold(now, request);
+        }
+    }
+
+    fn process(&mut self, now: u64, key: Key, packet: &HostPacket) {
+        let Some(flow) = self.flows.get_mut(&key) else {
+            return;
+        };
+        flow.value += 1;
+        flow.slot.sequence = flow.slot.sequence.wrapping_add(1);
+        flow.request += 1;
+        let request = Held {
+            message_type: MessageType::WriteRequest,
+            key,
+            claim: flow.claim,
+            request: flow.request,
+            epoch: flow.slot.epoch,
+            sequence: flow.slot.sequence,
+            attempt: 0,
+            value: flow.value,
+        };
+        let output = HostPacket {
+            value: flow.value,
+            ..*packet
+        };
+        let frame = output.to_frame(self.identity.switch);
+        self.send(now, &request, Some(&frame));
+        self.hold(now, request);
+    }
+
+    fn send(&mut self, now: u64, request: &Held, packet: Option<&[u8]>) {
+        let state = request.value.to_be_bytes();
+        let write = request.message_type == MessageType::WriteRequest;
+        let message = Repr {
+            chain_epoch: 1,
+            shard: self.shard(&request.key),
+            switch_id: self.identity.switch,
+            incarnation: self.identity.incarnation,
+            claim: request.claim,
+            request: request.request,
+            send_time: now,
+            ingress_port: INSIDE_PORT,
+            lease_epoch: request.epoch,
+            sequence: request.sequence,
+            attempt: request.attempt,
+            state: if write { &state } else { &[] },
+            packet,
+            ..Repr::new(request.message_type, request.key)
+        };
+        if let Ok(message) = message.to_vec() {
+            let frame = message_to_store(self.identity.switch, &message);
+            self.outbox.push_back((STORE_PORT, frame));
+        }
+    }
+
+    fn hold(&mut self, now: u64, request: Held) {
+        let doublings = u32::from(request.attempt).min(HOLD_DOUBLINGS);
+        let due = now + (FIRST_HOLD << doublings);
+        self.held.insert((due, self.next_held), request);
+        self.next_held += 1;
+    }
+
+    fn handle_held(&mut self, now: u64, mut request: Held) {
+        let Some(flow) = self.flows.get_mut(&request.key) else {
+            return;
+        };
+        let slot = &flow.slot;
+        let wanted = flow.claim == request.claim
+            && match request.message_type {
+                MessageType::WriteRequest => {
+                    slot.granted
+                        && request.epoch == slot.epoch
+                        && request.sequence == slot.sequence
+                        && newer(request.sequence, slot.acknowledged)
+                }
+                _ if flow.asked != Some(request.request) => false,
+                _ if request.attempt < LEASE_ATTEMPTS => true,
+                _ => {
+                    flow.asked = None;
+                    false
+                }
+            };
+        if wanted {
+            request.attempt += 1;
+            self.send(now, &request, None);
+            self.hold(now, request);
+        }
+    }
+
+    fn handle_message(&mut self, now: u64, message: &Packet<'_>) {
+        let ours = message.switch_id() == self.identity.switch
+            && message.incarnation() == self.identity.incarnation;
+        let key = message.key();
+        let Some(flow) = self.flows.get_mut(&key).filter(|_| ours) else {
+            return;
+        };
+        if flow.claim != message.claim() {
+            return;
+        }
+        let slot = &mut flow.slot;
+        let present = slot.granted && message.lease_epoch() == slot.epoch;
+        match message.message_type() {
+            MessageType::LeaseReply => {
+                let fresh = !slot.granted || newer(message.lease_epoch(), slot.epoch);
+                let Ok(state) = <[u8; 8]>::try_from(message.state()) else {
+                    return;
+                };
+                if !fresh && !present {
+                    return;
+                }
+                flow.asked = None;
+                if fresh {
+                    slot.granted = true;
+                    slot.epoch = message.lease_epoch();
+                    slot.sequence = message.sequence();
+                    slot.acknowledged = message.sequence();
+                    slot.deadline = 0;
+                    flow.value = u64::from_be_bytes(state);
+                }
+                flow.extend(message);
+                let packet = message.packet().and_then(HostPacket::read);
+                if now < flow.slot.deadline
+                    && let Some(packet) = packet
+                    && flow.returns(message.request())
+                {
+                    self.process(now, key, &packet);
+                }
+            }
+            MessageType::WriteReply | MessageType::RenewReply if present => {
+                if newer(message.sequence(), slot.acknowledged) {
+                    slot.acknowledged = message.sequence();
+                }
+                flow.extend(message);
+                if let Some(frame) = message.packet()
+                    && flow.returns(message.request())
+                {
+                    self.outbox.push_back((OUTSIDE_PORT, frame.to_vec()));
+                }
+            }
+            MessageType::Refusal => {
+                let code = RefusalCode::from_u16(message.code());
+                let ends = match code {
+                    Some(RefusalCode::Fenced) => slot.granted && message.sequence() == slot.epoch,
+                    Some(RefusalCode::StoreFull | RefusalCode::BadState) => true,
+                    _ => false,
+                };
+                if ends {
+                    self.flows.remove(&key);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Flow {
+    /// Rule 1: the holder's deadline, on the safe side of any clock's rate.
+    fn extend(&mut self, message: &Packet<'_>) {
+        let span = u64::from(message.parked()) + u64::from(message.period());
+        let deadline = message.send_time() + span - (span >> 9);
+        if message.period() != 0 {
+            self.slot.deadline = self.slot.deadline.max(deadline);
+            self.period = message.period();
+        }
+    }
+
+    /// Rule 4: whether the packet of this request comes back for the first time.
+    fn returns(&mut self, request: u32) -> bool {
+        let forgotten = (WINDOW as u32) < self.request && request <= self.request - WINDOW as u32;
+        let first = !forgotten && self.returned.insert(request);
+        while self.returned.len() > WINDOW {
+            self.returned.pop_first();
+        }
+        first
+    }
+}
+
+impl Device for Model {
+    fn handle_frame(&mut self, now: u64, port: u16, frame: &[u8]) {
+        self.handle_timeout(now);
+        if port == STORE_PORT {
+            if let Some((_, message)) = checked_message_in(frame) {
+                self.handle_message(now, &message);
+            }
+        } else if let Some(packet) = HostPacket::read(frame) {
+            self.handle_packet(now, &packet);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        while let Some(entry) = self.held.first_entry().filter(|e| e.key().0 <= now) {
+            let request = entry.remove();
+            self.handle_held(now, request);
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<(u16, Vec<u8>)> {
+        self.outbox.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.held.first_key_value().map(|((due, _), _)| *due)
+    }
+
+    fn slot(&self, key: &Key) -> Option<Slot> {
+        self.flows.get(key).map(|flow| flow.slot)
+    }
+
+    fn slots(&self) -> Vec<(Key, Slot)> {
+        let slots = self.flows.iter();
+        slots.map(|(key, flow)| (*key, flow.slot)).collect()
+    }
+
+    fn table_full(&self) -> u64 {
+        self.table_full
+    }
+}

@@ -1,0 +1,193 @@
+//! What is simulated, and what is turned off.
+
+use crate::scenario::Scenario;
+use std::fmt;
+
+/// What runs on the switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProgramKind {
+    /// A model of the counter in Rust, to test the store alone.
+    Model,
+    /// `p4/apps/counter`.
+    Counter,
+    /// `p4/apps/nat`.
+    Nat,
+}
+
+impl ProgramKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Model, Self::Counter, Self::Nat];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Counter => "counter",
+            Self::Nat => "nat",
+        }
+    }
+
+    /// The program of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether packets change the state of their flow.
+    pub(crate) const fn counts(self) -> bool {
+        matches!(self, Self::Model | Self::Counter)
+    }
+}
+
+impl fmt::Display for ProgramKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A rule of `docs/replication-protocol.md` that can be turned off, to show that a
+/// checker misses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// The store keeps the newer of two states (rule 10).
+    SequenceCheck,
+    /// The store refuses whoever is not the present owner (rule 12).
+    EpochCheck,
+    /// Only the tail answers (rule 11).
+    WholeChainAcknowledgement,
+    /// The store waits for the end of a lease before it grants another (rule 1).
+    LeaseExpiry,
+    /// The switch stops at its deadline (rule 1).
+    LeaseDeadline,
+    /// Only a grant with a newer epoch installs state (rule 3).
+    InstallOnce,
+    /// A packet that comes back is released or processed once (rule 4).
+    ReleaseOnce,
+    /// A switch drops replies to another incarnation (rule 6).
+    IncarnationCheck,
+    /// What is not acknowledged is sent again (paper §5.2).
+    Retransmission,
+    /// A slot belongs to the flow whose key it holds.
+    KeyComparison,
+}
+
+impl Rule {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::SequenceCheck,
+        Self::EpochCheck,
+        Self::WholeChainAcknowledgement,
+        Self::LeaseExpiry,
+        Self::LeaseDeadline,
+        Self::InstallOnce,
+        Self::ReleaseOnce,
+        Self::IncarnationCheck,
+        Self::Retransmission,
+        Self::KeyComparison,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SequenceCheck => "sequence-check",
+            Self::EpochCheck => "epoch-check",
+            Self::WholeChainAcknowledgement => "whole-chain-acknowledgement",
+            Self::LeaseExpiry => "lease-expiry",
+            Self::LeaseDeadline => "lease-deadline",
+            Self::InstallOnce => "install-once",
+            Self::ReleaseOnce => "release-once",
+            Self::IncarnationCheck => "incarnation-check",
+            Self::Retransmission => "retransmission",
+            Self::KeyComparison => "key-comparison",
+        }
+    }
+
+    /// The rule of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == name)
+    }
+
+    /// The macro that turns it off when a program is compiled; `None` if it is the
+    /// store's.
+    pub const fn macro_name(self) -> Option<&'static str> {
+        match self {
+            Self::SequenceCheck
+            | Self::EpochCheck
+            | Self::WholeChainAcknowledgement
+            | Self::LeaseExpiry => None,
+            Self::LeaseDeadline => Some("REPLICATION_FAULT_LEASE_DEADLINE"),
+            Self::InstallOnce => Some("REPLICATION_FAULT_INSTALL_ONCE"),
+            Self::ReleaseOnce => Some("REPLICATION_FAULT_RELEASE_ONCE"),
+            Self::IncarnationCheck => Some("REPLICATION_FAULT_INCARNATION"),
+            Self::Retransmission => Some("REPLICATION_FAULT_RETRANSMISSION"),
+            Self::KeyComparison => Some("REPLICATION_FAULT_KEY_COMPARISON"),
+        }
+    }
+
+    /// What the store is told when it is turned off.
+    pub(crate) fn store_faults(self) -> stateplane_store::Faults {
+        let mut faults = stateplane_store::Faults::default();
+        match self {
+            Self::SequenceCheck => faults.ignore_sequence = true,
+            Self::EpochCheck => faults.ignore_epoch = true,
+            Self::WholeChainAcknowledgement => faults.answer_at_head = true,
+            Self::LeaseExpiry => faults.ignore_lease_expiry = true,
+            _ => {}
+        }
+        faults
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a run depends on besides its seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What runs on the switches.
+    pub program: ProgramKind,
+    /// How the world behaves.
+    pub scenario: Scenario,
+    /// A rule that is turned off.
+    pub without: Option<Rule>,
+}
+
+impl Options {
+    /// `program` in the world of every misfortune, with all rules.
+    pub fn new(program: ProgramKind) -> Self {
+        Self {
+            program,
+            scenario: Scenario::mixed(),
+            without: None,
+        }
+    }
+
+    /// The same in another world.
+    #[must_use]
+    pub fn scenario(mut self, scenario: Scenario) -> Self {
+        self.scenario = scenario;
+        self
+    }
+
+    /// The same with one rule turned off.
+    #[must_use]
+    pub fn without(mut self, rule: Rule) -> Self {
+        self.without = Some(rule);
+        self
+    }
+
+    /// The command that repeats the run of `seed`, if the scenario is one of
+    /// [`Scenario::ALL`].
+    pub fn command(&self, seed: u64) -> String {
+        let mut command = format!(
+            "stateplane sim --program {} --scenario {} --seed {seed}",
+            self.program, self.scenario.name
+        );
+        if let Some(rule) = self.without {
+            command.push_str(&format!(" --without {rule}"));
+        }
+        command
+    }
+}

@@ -1,0 +1,110 @@
+//! What came of a run.
+
+use crate::options::Options;
+use stateplane_history::{Checker, History, Violation};
+use std::fmt;
+
+/// Events shown of each violation.
+const SHOWN_EVENTS: usize = 30;
+/// Violations shown of each run.
+const SHOWN_VIOLATIONS: usize = 3;
+
+/// What happened in a run, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// Packets that switches took.
+    pub inputs: u64,
+    /// Packets that switches released.
+    pub outputs: u64,
+    /// Leases granted to another switch than the flow's last one.
+    pub owner_changes: u64,
+    /// Flows whose sequence numbers wrapped.
+    pub sequence_wraps: u64,
+    /// Packets that found no slot in the flow table.
+    pub table_full: u64,
+    /// Deaths of switches.
+    pub deaths: u64,
+    /// Requests that switches sent again.
+    pub retransmissions: u64,
+    /// Refusals by the store.
+    pub refusals: u64,
+    /// Protocol frames lost, on links and at switches that were dead or cut off.
+    pub lost: u64,
+    /// Protocol frames that arrived twice.
+    pub duplicated: u64,
+    /// Public ports given back by the head.
+    pub ports_freed: u64,
+}
+
+/// The result of one run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// What was run.
+    pub options: Options,
+    /// What the checkers object to.
+    pub violations: Vec<Violation>,
+    /// What else is wrong: frames that no host would take, a store whose replicas
+    /// do not agree.
+    pub anomalies: Vec<String>,
+    /// Everything that happened.
+    pub history: History,
+    /// What happened, in numbers.
+    pub coverage: Coverage,
+    /// A number over everything that was sent and when: equal for equal runs.
+    pub trace: u64,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_good(&self) -> bool {
+        self.violations.is_empty() && self.anomalies.is_empty()
+    }
+
+    /// Whether `checker` objects.
+    pub fn objects(&self, checker: Checker) -> bool {
+        self.violations.iter().any(|v| v.checker == checker)
+    }
+}
+
+impl fmt::Display for Report {
+    /// One line if nothing is wrong; otherwise what is, the last events that led to
+    /// it, and how to run it again.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Coverage {
+            inputs,
+            outputs,
+            owner_changes,
+            sequence_wraps,
+            table_full,
+            deaths,
+            retransmissions,
+            refusals,
+            lost,
+            duplicated,
+            ports_freed,
+        } = self.coverage;
+        writeln!(
+            f,
+            "seed {} of {} in {}: {inputs} packets in, {outputs} out; {owner_changes} changes of owner, {sequence_wraps} sequence wraps, {table_full} packets without a slot, {deaths} deaths, {retransmissions} retransmissions, {refusals} refusals, {lost} protocol frames lost, {duplicated} duplicated, {ports_freed} ports given back; trace {:016x}",
+            self.seed, self.options.program, self.options.scenario.name, self.trace
+        )?;
+        if self.is_good() {
+            return Ok(());
+        }
+        for anomaly in &self.anomalies {
+            writeln!(f, "wrong: {anomaly}")?;
+        }
+        for violation in self.violations.iter().take(SHOWN_VIOLATIONS) {
+            writeln!(f, "violated: {violation}")?;
+            for index in violation.relevant(&self.history, SHOWN_EVENTS) {
+                writeln!(f, "    {index:6}: {}", self.history.events[index])?;
+            }
+        }
+        if let Some(more) = self.violations.len().checked_sub(SHOWN_VIOLATIONS + 1) {
+            writeln!(f, "and {} more violations", more + 1)?;
+        }
+        writeln!(f, "run it again: {}", self.options.command(self.seed))
+    }
+}

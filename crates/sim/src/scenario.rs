@@ -1,0 +1,195 @@
+//! How badly the world behaves.
+
+use crate::link::LinkQuality;
+
+/// The knobs of a world. Times are in µs, chances in thousandths; each run draws
+/// the details from its seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// For how long hosts send.
+    pub traffic: u64,
+    /// For how long whole links remain afterwards.
+    pub settle: u64,
+    /// Connections, or counted flows.
+    pub flows: u64,
+    /// Bursts of packets, each of one flow.
+    pub bursts: u64,
+    /// Most packets in a burst.
+    pub burst_length: u64,
+    /// Greatest gap between packets of a burst.
+    pub burst_gap: u64,
+    /// Links between switches and store.
+    pub protocol_link: LinkQuality,
+    /// Links between replicas.
+    pub chain_link: LinkQuality,
+    /// Links between switches and hosts.
+    pub host_link: LinkQuality,
+    /// Chance that a flow's packets alternate between the switches, one by one.
+    pub alternate: u32,
+    /// How often a switch dies; it comes back, and the others do not die meanwhile.
+    pub deaths: u64,
+    /// Least and greatest time for which it is dead.
+    pub outage: (u64, u64),
+    /// How often a switch is cut from the store.
+    pub cuts: u64,
+    /// Greatest time for which it is cut off.
+    pub cut: u64,
+    /// How often a switch or a replica stalls.
+    pub stalls: u64,
+    /// Greatest time for which it stalls.
+    pub stall: u64,
+    /// How often some flows change their way.
+    pub reroutes: u64,
+    /// Greatest time that a switch takes for one frame; drawn for each switch.
+    pub service: u64,
+    /// Lease period of the store.
+    pub lease_period: u32,
+    /// Idle timeout of NAT mappings.
+    pub idle: u64,
+    /// Buckets of the switches' flow tables, of four slots each.
+    pub buckets: u32,
+    /// At most so many writes before sequence numbers wrap.
+    pub before_wrap: u64,
+}
+
+const GOOD_LINK: LinkQuality = LinkQuality {
+    loss: 0,
+    duplicate: 0,
+    delay: 20,
+    jitter: 20,
+    straggle: 0,
+    straggle_delay: 0,
+};
+
+impl Scenario {
+    /// Every misfortune at once.
+    pub const fn mixed() -> Self {
+        Self {
+            name: "mixed",
+            traffic: 2_000_000,
+            settle: 1_000_000,
+            flows: 28,
+            bursts: 300,
+            burst_length: 4,
+            burst_gap: 600,
+            protocol_link: LinkQuality {
+                loss: 30,
+                duplicate: 40,
+                delay: 30,
+                jitter: 400,
+                straggle: 20,
+                straggle_delay: 300_000,
+            },
+            chain_link: LinkQuality {
+                loss: 20,
+                duplicate: 30,
+                delay: 20,
+                jitter: 200,
+                straggle: 5,
+                straggle_delay: 50_000,
+            },
+            host_link: LinkQuality {
+                loss: 10,
+                duplicate: 0,
+                delay: 10,
+                jitter: 100,
+                straggle: 5,
+                straggle_delay: 20_000,
+            },
+            alternate: 150,
+            deaths: 2,
+            outage: (100_000, 500_000),
+            cuts: 3,
+            cut: 150_000,
+            stalls: 4,
+            stall: 60_000,
+            reroutes: 12,
+            service: 40,
+            lease_period: 200_000,
+            idle: 400_000,
+            buckets: 4,
+            before_wrap: 4,
+        }
+    }
+
+    /// No misfortune but the death of a switch.
+    pub const fn calm() -> Self {
+        Self {
+            name: "calm",
+            protocol_link: GOOD_LINK,
+            chain_link: GOOD_LINK,
+            host_link: GOOD_LINK,
+            alternate: 0,
+            deaths: 1,
+            cuts: 0,
+            stalls: 0,
+            reroutes: 0,
+            service: 0,
+            ..Self::mixed()
+        }
+    }
+
+    /// Few flows with dense traffic over links that duplicate and exchange.
+    pub const fn echoes() -> Self {
+        Self {
+            name: "echoes",
+            flows: 8,
+            burst_length: 12,
+            burst_gap: 100,
+            protocol_link: LinkQuality {
+                loss: 20,
+                duplicate: 400,
+                delay: 30,
+                jitter: 3_000,
+                straggle: 200,
+                straggle_delay: 150_000,
+            },
+            ..Self::mixed()
+        }
+    }
+
+    /// Few flows that change their way often, and switches that stall.
+    pub const fn tug_of_war() -> Self {
+        Self {
+            name: "tug-of-war",
+            flows: 6,
+            alternate: 500,
+            stalls: 30,
+            stall: 400_000,
+            reroutes: 60,
+            ..Self::mixed()
+        }
+    }
+
+    /// Switches that die often and come back at once, with their flows.
+    pub const fn restarts() -> Self {
+        Self {
+            name: "restarts",
+            flows: 6,
+            bursts: 500,
+            deaths: 20,
+            outage: (1_000, 30_000),
+            protocol_link: LinkQuality {
+                straggle: 200,
+                ..Self::mixed().protocol_link
+            },
+            ..Self::mixed()
+        }
+    }
+
+    /// All scenarios that have a name.
+    pub const ALL: [Self; 5] = [
+        Self::mixed(),
+        Self::calm(),
+        Self::echoes(),
+        Self::tug_of_war(),
+        Self::restarts(),
+    ];
+
+    /// The scenario of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scenario| scenario.name == name)
+    }
+}

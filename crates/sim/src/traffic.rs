@@ -1,0 +1,186 @@
+//! Hosts, their connections, and the switch by which each packet goes.
+
+use crate::frame::{HostPacket, PUBLIC_ADDRESS};
+use crate::key::{CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, counter_key, flow_name, nat_key};
+use crate::options::ProgramKind;
+use crate::plan::SWITCHES;
+use crate::random::Random;
+use stateplane_history::{Direction, Flow};
+use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
+use stateplane_wire::replication::Key;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// The counter's `SEQUENCER_PORT`: such packets carry their number away.
+const SEQUENCER_PORT: u16 = 5000;
+
+/// By which switch packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route {
+    By(usize),
+    Alternate,
+}
+
+/// One connection.
+struct Connection {
+    protocol: u8,
+    inside: SocketAddrV4,
+    outside: SocketAddrV4,
+    /// Outwards and back.
+    routes: [Route; 2],
+    sent: usize,
+    /// Where the host outside saw it come from.
+    public: Option<SocketAddrV4>,
+}
+
+/// A packet that a host sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) connection: usize,
+    pub(crate) direction: Direction,
+    /// Its flow, as the program will see it.
+    pub(crate) flow: Flow,
+    pub(crate) key: Key,
+    pub(crate) packet: HostPacket,
+}
+
+/// All connections, and every packet sent, by number.
+pub(crate) struct Traffic {
+    program: ProgramKind,
+    connections: Vec<Connection>,
+    sent: Vec<Sent>,
+    random: Random,
+    alternate: u32,
+    dead: [bool; SWITCHES],
+}
+
+impl Traffic {
+    pub(crate) fn new(
+        program: ProgramKind,
+        count: u64,
+        alternate: u32,
+        mut random: Random,
+    ) -> Self {
+        let connections = (0..count).map(|number| {
+            let number = number as u16;
+            // Some inside endpoints have several connections.
+            let inside = if program.counts() || number % 5 != 4 {
+                number
+            } else {
+                number - 1
+            };
+            let tcp = !program.counts() && inside % 3 != 0;
+            let outside_port = if program.counts() { SEQUENCER_PORT } else { 80 };
+            Connection {
+                protocol: if tcp { PROTOCOL_TCP } else { PROTOCOL_UDP },
+                inside: SocketAddrV4::new(
+                    Ipv4Addr::new(10, 0, 0, (inside % 7) as u8 + 1),
+                    4000 + inside,
+                ),
+                outside: SocketAddrV4::new(
+                    Ipv4Addr::new(198, 51, 100, (number % 50) as u8 + 1),
+                    outside_port,
+                ),
+                routes: [Route::By(0); 2],
+                sent: 0,
+                public: None,
+            }
+        });
+        let mut traffic = Self {
+            program,
+            connections: connections.collect(),
+            sent: Vec::new(),
+            random: random.split(),
+            alternate,
+            dead: [false; SWITCHES],
+        };
+        traffic.reroute(1000);
+        traffic
+    }
+
+    /// How many connections there are.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// The packet of that number, if it was sent.
+    pub(crate) fn sent(&self, number: u64) -> Option<&Sent> {
+        self.sent.get(usize::try_from(number).ok()?)
+    }
+
+    /// Lets flows choose their way again, each direction with this chance.
+    pub(crate) fn reroute(&mut self, chance: u32) {
+        for connection in &mut self.connections {
+            for route in &mut connection.routes {
+                if self.random.permille(chance) {
+                    *route = if self.random.permille(self.alternate) {
+                        Route::Alternate
+                    } else {
+                        Route::By(self.random.place(SWITCHES))
+                    };
+                }
+            }
+        }
+    }
+
+    /// Routing knows whether a switch is dead, and goes around it.
+    pub(crate) fn know(&mut self, switch: usize, dead: bool) {
+        self.dead[switch] = dead;
+    }
+
+    /// The next packet of a connection, and the switch by which it goes; `None` if
+    /// its host does not know whereto.
+    pub(crate) fn send(
+        &mut self,
+        connection: usize,
+        direction: Direction,
+    ) -> Option<(usize, Sent)> {
+        let of = &mut self.connections[connection];
+        let (source, destination) = match direction {
+            Direction::Outbound => (of.inside, of.outside),
+            Direction::Inbound => (of.outside, of.public?),
+        };
+        of.sent += 1;
+        let route = of.routes[direction as usize];
+        let by = match route {
+            Route::By(switch) => switch,
+            Route::Alternate => of.sent % SWITCHES,
+        };
+        let by = if self.dead[by] {
+            (by + 1) % SWITCHES
+        } else {
+            by
+        };
+        let packet = HostPacket {
+            protocol: of.protocol,
+            source,
+            destination,
+            value: 0,
+            number: self.sent.len() as u64,
+        };
+        let key = match (self.program.counts(), direction) {
+            (true, _) => counter_key(of.protocol, source, destination),
+            (false, Direction::Outbound) => nat_key(CLASS_NAT_OUTBOUND, of.protocol, source),
+            (false, Direction::Inbound) => nat_key(CLASS_NAT_INBOUND, of.protocol, destination),
+        };
+        let sent = Sent {
+            connection,
+            direction,
+            flow: flow_name(&key),
+            key,
+            packet,
+        };
+        self.sent.push(sent.clone());
+        Some((by, sent))
+    }
+
+    /// A host outside got a packet of a connection: it answers to where it came
+    /// from. Whether it answers this one.
+    pub(crate) fn arrived_outside(&mut self, packet: &HostPacket) -> Option<usize> {
+        if self.program.counts() || *packet.source.ip() != PUBLIC_ADDRESS {
+            return None;
+        }
+        let connection = self.sent(packet.number)?.connection;
+        self.connections[connection].public = Some(packet.source);
+        self.random.permille(600).then_some(connection)
+    }
+}
