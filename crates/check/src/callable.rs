@@ -1,0 +1,245 @@
+//! Actions and functions: parameters, bodies, specialisation.
+
+use crate::annotation;
+use crate::checker::{ActionInfo, Callable, CallableKind, Checker};
+use crate::codes;
+use crate::scope::{Entity, Param, Signature};
+use crate::stmt::always_leaves;
+use crate::types::Ty;
+use crate::value::{Access, Instance, Value, ValueKind};
+use stateplane_diagnostics::Diagnostic;
+use stateplane_diagnostics::Span;
+use stateplane_ir as ir;
+use stateplane_syntax::tree::{self, Direction};
+use std::rc::Rc;
+
+impl<'a> Checker<'a> {
+    /// Declares parameters in the innermost scope and makes their variables. Packets
+    /// have none. `data` says what a parameter without direction is.
+    pub(crate) fn bind_params(
+        &mut self,
+        written: &'a [tree::Parameter],
+        params: &[Param<'a>],
+        owner: &str,
+        data: ir::Direction,
+    ) -> Vec<ir::Param> {
+        let mut bound = Vec::new();
+        for (ident, param) in written.iter().map(|param| &param.name).zip(params) {
+            let kind = match &param.ty {
+                Ty::Poison => ValueKind::Poison,
+                Ty::Extern(id, _) => self.object_param(*id, param.span),
+                Ty::Block(..) => {
+                    self.unsupported(
+                        param.span,
+                        "a parser or control as a parameter",
+                        "hand it over as an argument of the constructor",
+                    );
+                    ValueKind::Poison
+                }
+                ty => match self.ir_type(&ty.clone(), param.span) {
+                    Some(lowered) => {
+                        let var = self.out.var(format!("{owner}.{}", param.name), lowered);
+                        let (direction, access) = match param.direction {
+                            Direction::None => (data, Access::Directionless),
+                            Direction::In => (ir::Direction::In, Access::InParameter),
+                            Direction::Out => (ir::Direction::Out, Access::Writable),
+                            Direction::InOut => (ir::Direction::InOut, Access::Writable),
+                        };
+                        bound.push(ir::Param { var, direction });
+                        ValueKind::Place(ir::Place::var(var), access)
+                    }
+                    None => ValueKind::Poison,
+                },
+            };
+            let value = Value {
+                ty: param.ty.clone(),
+                kind,
+                span: param.span,
+            };
+            // A second parameter of the same name was reported with the signature.
+            let taken = self
+                .frames
+                .last()
+                .is_some_and(|frame| frame.contains_key(param.name));
+            if !taken {
+                self.declare(ident, Entity::Value(value));
+            }
+        }
+        bound
+    }
+
+    fn object_param(&mut self, id: u32, span: Span) -> ValueKind {
+        match self.types.extern_names[id as usize].as_str() {
+            "packet_in" | "packet_out" => ValueKind::Instance(Instance::Packet),
+            name => {
+                let what = format!("an object of type `{name}` as a parameter");
+                self.unsupported(
+                    span,
+                    &what,
+                    "hand it over as an argument of the constructor",
+                );
+                ValueKind::Poison
+            }
+        }
+    }
+
+    /// Declares an action and checks its body.
+    pub(crate) fn action(&mut self, decl: &'a tree::ActionDecl, is_global: bool) {
+        let params = self.resolve_params(&decl.params);
+        let misplaced = params
+            .iter()
+            .skip_while(|param| param.direction != Direction::None)
+            .find(|param| param.direction != Direction::None);
+        if let Some(param) = misplaced {
+            self.report(
+                Diagnostic::error(
+                    codes::INVALID_DIRECTION,
+                    param.span,
+                    format!(
+                        "the parameter `{}` has a direction, but follows one without",
+                        param.name
+                    ),
+                )
+                .with_help("parameters without direction, the control plane's, come last"),
+            );
+        }
+        let name = self.full_name(&decl.name, &decl.annotations);
+        if !is_global {
+            self.claim_name("action", &name, decl.name.span);
+        }
+        let callable = Callable::new(CallableKind::Action, name.clone());
+        let (bound, callable) = self.in_callable(callable, |checker| {
+            checker.scoped(|checker| {
+                let bound = checker.bind_params(&decl.params, &params, &name, ir::Direction::Data);
+                checker.block(&decl.body);
+                bound
+            })
+        });
+        self.out.actions.push(ir::Action {
+            name,
+            params: bound,
+            locals: callable.locals,
+            body: callable.block,
+            annotations: self.kept(&decl.annotations),
+        });
+        self.made.actions.push(Rc::new(ActionInfo {
+            signature: Signature {
+                name: decl.name.as_str(),
+                span: decl.name.span,
+                vars: Vec::new(),
+                params,
+                ret: Ty::Void,
+            },
+        }));
+        let id = self.out.actions.len() as u32 - 1;
+        self.declare(&decl.name, Entity::Action(id));
+    }
+
+    /// The function of a declaration with type arguments, made at its first use.
+    pub(crate) fn function_instance(
+        &mut self,
+        id: u32,
+        type_args: Vec<Ty>,
+    ) -> Option<ir::FunctionId> {
+        let key = (id, type_args);
+        if let Some(found) = self.made.functions.get(&key) {
+            return Some(*found);
+        }
+        let info = self.functions[id as usize].clone();
+        let decl = info.body?;
+        let shown: Vec<String> = key.1.iter().map(|ty| self.types.show(ty)).collect();
+        let name = if shown.is_empty() {
+            decl.prototype.name.to_string()
+        } else {
+            format!("{}<{}>", decl.prototype.name, shown.join(", "))
+        };
+        let function = self.deeper(decl.prototype.name.span, |checker| {
+            checker.at_top(info.order, |checker| {
+                checker.scoped(|checker| checker.function_body(decl, name, &key.1))
+            })
+        })?;
+        self.out.functions.push(function);
+        let made = ir::FunctionId(self.out.functions.len() as u32 - 1);
+        self.made.functions.insert(key, made);
+        Some(made)
+    }
+
+    fn function_body(
+        &mut self,
+        decl: &'a tree::FunctionDecl,
+        name: String,
+        type_args: &[Ty],
+    ) -> ir::Function {
+        for (param, ty) in decl.prototype.type_params.iter().zip(type_args) {
+            self.declare(param, Entity::Type(ty.clone()));
+        }
+        let params = self.resolve_params(&decl.prototype.params);
+        let ret = self.resolve(&decl.prototype.return_type);
+        let result = match &ret {
+            Ty::Void | Ty::Poison => None,
+            _ => self
+                .ir_type(&ret, decl.prototype.return_type.span)
+                .map(|lowered| self.out.var(format!("{name}.$result"), lowered)),
+        };
+        if !matches!(ret, Ty::Void | Ty::Poison) && !always_leaves(&decl.body.statements) {
+            let shown = self.quote(&ret);
+            self.report(
+                Diagnostic::error(
+                    codes::MISSING_RETURN,
+                    decl.prototype.name.span,
+                    format!("`{}` may end without a result", decl.prototype.name),
+                )
+                .with_help(format!(
+                    "end every way through it with `return` of a {shown}"
+                )),
+            );
+        }
+        let kind = CallableKind::Function(result, ret);
+        let callable = Callable::new(kind, name.clone());
+        let (params, callable) = self.in_callable(callable, |checker| {
+            let bound =
+                checker.bind_params(&decl.prototype.params, &params, &name, ir::Direction::In);
+            checker.block(&decl.body);
+            bound
+        });
+        ir::Function {
+            name,
+            params,
+            locals: callable.locals,
+            result,
+            body: callable.block,
+        }
+    }
+
+    /// The control-plane name of something declared in the present callable.
+    pub(crate) fn full_name(&self, name: &tree::Ident, annotations: &[tree::Annotation]) -> String {
+        annotation::full_name(&self.callable.name, name.as_str(), annotations)
+    }
+
+    /// The annotations as the IR keeps them.
+    pub(crate) fn kept(&self, annotations: &[tree::Annotation]) -> Vec<ir::Annotation> {
+        annotations
+            .iter()
+            .map(|written| annotation::kept(self.sources, written))
+            .collect()
+    }
+
+    /// Takes a control-plane name; reports if another of its kind has it.
+    pub(crate) fn claim_name(&mut self, kind: &'static str, name: &str, span: Span) {
+        let key = (kind, name.to_owned());
+        match self.made.names.get(&key).copied() {
+            Some(previous) => self.report(
+                Diagnostic::error(
+                    codes::DUPLICATE_CONTROL_PLANE_NAME,
+                    span,
+                    format!("two {kind}s have the control-plane name `{name}`"),
+                )
+                .with_secondary(previous, "the other one is declared here")
+                .with_help("give one another name with @name(\"…\")"),
+            ),
+            None => {
+                self.made.names.insert(key, span);
+            }
+        }
+    }
+}

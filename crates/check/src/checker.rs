@@ -1,0 +1,416 @@
+//! The state of a check, and what all its parts use: scopes, reports, and the list of
+//! statements under construction.
+
+use crate::build::Builder;
+use crate::codes;
+use crate::scope::{
+    BlockInfo, BodyInfo, Entity, ExternInfo, Frame, FunctionInfo, Signature, Symbol,
+};
+use crate::suggest::nearest;
+use crate::types::{Ty, Types};
+use crate::value::{Access, Value, ValueKind};
+use indexmap::IndexMap;
+use stateplane_diagnostics::Span;
+use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap};
+use stateplane_ir as ir;
+use stateplane_syntax::tree;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// A name may denote several functions, which differ in their parameters.
+pub(crate) type Globals = IndexMap<String, Vec<Symbol>>;
+
+/// The check of one program.
+pub(crate) struct Checker<'a> {
+    pub sources: &'a SourceMap,
+    pub diagnostics: Diagnostics,
+    pub types: Types,
+    pub out: Builder,
+    pub made: Made<'a>,
+    pub globals: Globals,
+    pub externs: Vec<ExternInfo<'a>>,
+    pub functions: Vec<FunctionInfo<'a>>,
+    pub blocks: Vec<BlockInfo<'a>>,
+    pub bodies: Vec<BodyInfo<'a>>,
+    pub packages: Vec<Rc<Signature<'a>>>,
+    /// Scopes of the block being checked, innermost last.
+    pub frames: Vec<Frame>,
+    /// Order of the top-level declaration being checked; only earlier ones are visible.
+    pub order: u32,
+    pub callable: Callable,
+    /// Parsers and controls that were instantiated and so checked.
+    pub checked: BTreeSet<u32>,
+    /// Instances made, to bound their number.
+    pub instances: u32,
+    /// Instances and functions within which the present one is being made.
+    pub depth: u32,
+}
+
+/// What belongs to the entities in [`Builder`]; both are undone together.
+#[derive(Clone, Default)]
+pub(crate) struct Made<'a> {
+    /// Parallel to `Builder::actions`.
+    pub actions: Vec<Rc<ActionInfo<'a>>>,
+    /// Parallel to `Builder::tables`.
+    pub tables: Vec<Span>,
+    /// Parallel to `Builder::parsers`: parameters of `apply`, packets included.
+    pub parsers: Vec<Rc<Signature<'a>>>,
+    /// Parallel to `Builder::controls`: parameters of `apply`, packets included.
+    pub controls: Vec<Rc<Signature<'a>>>,
+    /// Functions by their declaration and type arguments.
+    pub functions: BTreeMap<(u32, Vec<Ty>), ir::FunctionId>,
+    /// Control-plane names taken: what has it and where that was declared.
+    pub names: BTreeMap<(&'static str, String), Span>,
+}
+
+/// What is known of an action besides its IR.
+pub(crate) struct ActionInfo<'a> {
+    pub signature: Signature<'a>,
+}
+
+/// What statements are being made for.
+#[derive(Clone, Debug)]
+pub(crate) enum CallableKind {
+    /// A constant expression: statements are not possible.
+    Constant,
+    /// A parser's states or locals.
+    Parser,
+    /// A control's locals or `apply` block.
+    Control,
+    /// An action.
+    Action,
+    /// A function with the place and type of its result.
+    Function(Option<ir::VarId>, Ty),
+}
+
+/// The callable whose statements are being made.
+#[derive(Clone, Debug)]
+pub(crate) struct Callable {
+    pub kind: CallableKind,
+    /// Full name, for the names of variables.
+    pub name: String,
+    /// Variables reset on entry.
+    pub locals: Vec<ir::VarId>,
+    /// Statements of the innermost open block.
+    pub block: Vec<ir::Stmt>,
+    /// Instances made for direct applications of a type, by body.
+    pub direct: BTreeMap<u32, Value>,
+    /// Number of temporaries so far.
+    pub temporaries: u32,
+}
+
+impl Callable {
+    /// A callable without statements.
+    pub(crate) fn new(kind: CallableKind, name: String) -> Callable {
+        Callable {
+            kind,
+            name,
+            locals: Vec::new(),
+            block: Vec::new(),
+            direct: BTreeMap::new(),
+            temporaries: 0,
+        }
+    }
+}
+
+/// Greatest nesting of instances and generic functions, which bounds the stack.
+const MAX_DEPTH: u32 = 32;
+
+/// Order of uses that may see every top-level declaration.
+pub(crate) const END: u32 = u32::MAX;
+
+impl<'a> Checker<'a> {
+    /// A check that has seen nothing yet.
+    pub(crate) fn new(sources: &'a SourceMap) -> Self {
+        Checker {
+            sources,
+            diagnostics: Diagnostics::new(),
+            types: Types::default(),
+            out: Builder::default(),
+            made: Made::default(),
+            globals: Globals::default(),
+            externs: Vec::new(),
+            functions: Vec::new(),
+            blocks: Vec::new(),
+            bodies: Vec::new(),
+            packages: Vec::new(),
+            frames: Vec::new(),
+            order: 0,
+            callable: Callable::new(CallableKind::Constant, String::new()),
+            checked: BTreeSet::new(),
+            instances: 0,
+            depth: 0,
+        }
+    }
+
+    /// Reports.
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports that something of the language or architecture is not supported.
+    pub(crate) fn unsupported(&mut self, span: Span, what: &str, help: &str) {
+        self.report(
+            Diagnostic::error(
+                codes::NOT_SUPPORTED,
+                span,
+                format!("{what} is not supported"),
+            )
+            .with_help(help),
+        );
+    }
+
+    /// The type in quotes, for messages.
+    pub(crate) fn quote(&self, ty: &Ty) -> String {
+        format!("`{}`", self.types.show(ty))
+    }
+
+    /// Runs `f` in a new innermost scope.
+    pub(crate) fn scoped<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        self.frames.push(Frame::new());
+        let result = f(self);
+        self.frames.pop();
+        result
+    }
+
+    /// Runs `f` and returns the statements that it made.
+    pub(crate) fn nested<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> (R, Vec<ir::Stmt>) {
+        let outer = std::mem::take(&mut self.callable.block);
+        let result = f(self);
+        (result, std::mem::replace(&mut self.callable.block, outer))
+    }
+
+    /// Runs `f` for another callable and returns what became of it.
+    pub(crate) fn in_callable<R>(
+        &mut self,
+        callable: Callable,
+        f: impl FnOnce(&mut Self) -> R,
+    ) -> (R, Callable) {
+        let outer = std::mem::replace(&mut self.callable, callable);
+        let result = f(self);
+        (result, std::mem::replace(&mut self.callable, outer))
+    }
+
+    /// Runs `f` where only the top-level declarations before `order` are visible.
+    pub(crate) fn at_top<R>(&mut self, order: u32, f: impl FnOnce(&mut Self) -> R) -> R {
+        let frames = std::mem::take(&mut self.frames);
+        let outer = std::mem::replace(&mut self.order, order);
+        let result = f(self);
+        self.frames = frames;
+        self.order = outer;
+        result
+    }
+
+    /// Runs `f`, which makes an instance or function, unless these nest too deep.
+    pub(crate) fn deeper<R>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
+        if self.depth >= MAX_DEPTH {
+            self.report(
+                Diagnostic::error(
+                    codes::TOO_MANY_INSTANCES,
+                    span,
+                    format!("parsers, controls and generic functions nest deeper than {MAX_DEPTH}"),
+                )
+                .with_help("put some of them beside each other"),
+            );
+            return None;
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        Some(result)
+    }
+
+    /// Appends a statement.
+    pub(crate) fn emit(&mut self, stmt: ir::Stmt) {
+        self.callable.block.push(stmt);
+    }
+
+    /// A variable of the present callable, reset on entry.
+    pub(crate) fn local(&mut self, name: &str, ty: ir::Type) -> ir::VarId {
+        let name = format!("{}.{name}", self.callable.name);
+        let var = self.out.var(name, ty);
+        self.callable.locals.push(var);
+        var
+    }
+
+    /// A temporary of the present callable.
+    pub(crate) fn temporary(&mut self, ty: ir::Type) -> ir::VarId {
+        let number = self.callable.temporaries;
+        self.callable.temporaries += 1;
+        self.local(&format!("$t{number}"), ty)
+    }
+
+    /// A temporary of a source type as a value; unknown if the type has no values
+    /// while packets are processed.
+    pub(crate) fn temporary_value(&mut self, ty: &Ty, span: Span) -> (Option<ir::Place>, Value) {
+        match self.out.ty(&self.types, ty) {
+            Some(lowered) => {
+                let place = ir::Place::var(self.temporary(lowered));
+                let value = Value {
+                    ty: ty.clone(),
+                    kind: ValueKind::Place(place.clone(), Access::Temporary),
+                    span,
+                };
+                (Some(place), value)
+            }
+            None => (None, Value::unknown(ty.clone(), span)),
+        }
+    }
+
+    /// Declares a name in the innermost scope of a block.
+    pub(crate) fn declare(&mut self, name: &tree::Ident, entity: Entity) {
+        let symbol = Symbol {
+            entity,
+            span: name.span,
+            order: self.order,
+        };
+        let Some(frame) = self.frames.last_mut() else {
+            return self.declare_global(name, symbol.entity);
+        };
+        let previous = frame.get(name.as_str()).map(|symbol| symbol.span);
+        match previous {
+            Some(previous) => self.duplicate(name, previous),
+            None => {
+                frame.insert(name.as_str().to_owned(), symbol);
+            }
+        }
+    }
+
+    /// Declares a name at the top level.
+    pub(crate) fn declare_global(&mut self, name: &tree::Ident, entity: Entity) {
+        let symbol = Symbol {
+            entity,
+            span: name.span,
+            order: self.order,
+        };
+        let known = self.globals.entry(name.as_str().to_owned()).or_default();
+        let overload = matches!(symbol.entity, Entity::Function(_))
+            && known
+                .iter()
+                .all(|symbol| matches!(symbol.entity, Entity::Function(_)));
+        match known.first() {
+            Some(first) if !overload => {
+                let previous = first.span;
+                self.duplicate(name, previous);
+            }
+            _ => known.push(symbol),
+        }
+    }
+
+    pub(crate) fn duplicate(&mut self, name: &tree::Ident, previous: Span) {
+        self.report(
+            Diagnostic::error(
+                codes::DUPLICATE_NAME,
+                name.span,
+                format!("`{name}` is declared twice"),
+            )
+            .with_label("declared again here")
+            .with_secondary(previous, "first declared here")
+            .with_help("give one of them another name"),
+        );
+    }
+
+    /// What a name stands for, if anything that is visible. Of overloaded functions
+    /// this is the first.
+    pub(crate) fn find(&self, path: &tree::Path) -> Option<&Symbol> {
+        let name = path.name.as_str();
+        let frames = if path.absolute { &[] } else { &self.frames[..] };
+        frames
+            .iter()
+            .rev()
+            .find_map(|frame| frame.get(name))
+            .or_else(|| {
+                self.globals
+                    .get(name)?
+                    .iter()
+                    .find(|symbol| symbol.order < self.order)
+            })
+    }
+
+    /// Like [`Checker::find`]; reports if there is nothing.
+    pub(crate) fn lookup(&mut self, path: &tree::Path) -> Option<Symbol> {
+        if let Some(symbol) = self.find(path) {
+            return Some(symbol.clone());
+        }
+        let name = path.name.as_str();
+        let order = self.order;
+        let known = self.globals.get(name);
+        let diagnostic = match known.and_then(|known| known.first()) {
+            Some(symbol) if symbol.order == order => Diagnostic::error(
+                codes::RECURSION,
+                path.span,
+                format!("`{path}` is used in its own declaration"),
+            )
+            .with_label("P4 has no recursion")
+            .with_secondary(symbol.span, "declared here"),
+            Some(symbol) => Diagnostic::error(
+                codes::USED_BEFORE_DECLARATION,
+                path.span,
+                format!("`{path}` is used before it is declared"),
+            )
+            .with_secondary(symbol.span, "declared here")
+            .with_help("move the declaration above its first use"),
+            None => {
+                let diagnostic = Diagnostic::error(
+                    codes::UNKNOWN_NAME,
+                    path.span,
+                    format!("nothing called `{path}` is declared"),
+                )
+                .with_label("not found in this scope");
+                match self.nearest_name(name, path.absolute) {
+                    Some((near, span)) => diagnostic
+                        .with_secondary(span, "declared here")
+                        .with_help(format!("did you mean `{near}`?")),
+                    None => diagnostic,
+                }
+            }
+        };
+        self.report(diagnostic);
+        None
+    }
+
+    fn nearest_name(&self, name: &str, absolute: bool) -> Option<(String, Span)> {
+        let frames = if absolute { &[] } else { &self.frames[..] };
+        let locals = frames.iter().rev().flat_map(|frame| frame.keys());
+        let order = self.order;
+        let globals = self
+            .globals
+            .iter()
+            .filter(|(_, known)| known.iter().any(|symbol| symbol.order < order))
+            .map(|(name, _)| name);
+        let near = nearest(name, locals.chain(globals).map(String::as_str))?;
+        let span = frames
+            .iter()
+            .rev()
+            .find_map(|frame| frame.get(near))
+            .or_else(|| self.globals.get(near).and_then(|known| known.first()))
+            .map(|symbol| symbol.span)?;
+        Some((near.to_owned(), span))
+    }
+
+    /// The functions of a name that are visible, in order of declaration.
+    pub(crate) fn overloads(&self, name: &str) -> Vec<u32> {
+        let order = self.order;
+        self.globals
+            .get(name)
+            .into_iter()
+            .flatten()
+            .filter(|symbol| symbol.order < order)
+            .filter_map(|symbol| match symbol.entity {
+                Entity::Function(id) => Some(id),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// `file:line:column` of a place.
+    pub(crate) fn location(&self, span: Span) -> String {
+        match self.sources.get(span.file) {
+            Some(file) => {
+                let position = file.position(span.start);
+                format!("{}:{}:{}", file.name(), position.line, position.column)
+            }
+            None => String::new(),
+        }
+    }
+}

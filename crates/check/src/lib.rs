@@ -1,0 +1,127 @@
+//! Names, types and constants: from the syntax tree of a P4-16 program for v1model to
+//! typed IR.
+//!
+//! Each instance of a parser or control is checked and lowered in one pass with its
+//! constructor's arguments; parsers, controls and generic functions that `main` does not
+//! reach are checked too, and what they make is thrown away. Nothing panics on any
+//! program: what is wrong or not supported is a coded diagnostic ([`codes`]).
+//!
+//! Externs are bound by the names of their declarations in core.p4 and v1model.p4 to the
+//! operations of the IR.
+
+mod annotation;
+mod architecture;
+mod arguments;
+mod build;
+mod call;
+mod callable;
+mod checker;
+pub mod codes;
+mod constant;
+mod convert;
+mod declare;
+mod effects;
+mod entry;
+mod expr;
+mod instance;
+mod keyset;
+mod method;
+mod operator;
+mod package;
+mod parser;
+mod resolve;
+mod scope;
+mod stmt;
+mod suggest;
+mod table;
+mod types;
+mod value;
+
+use checker::Checker;
+use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
+use stateplane_ir as ir;
+use stateplane_syntax::{FileLoader, Options, Parsed};
+
+/// The outcome of a check.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The program; `None` if there are errors. It satisfies [`ir::verify`].
+    pub program: Option<ir::Program>,
+    /// Errors and warnings of the check; those of reading the text are not among them.
+    pub diagnostics: Diagnostics,
+}
+
+/// Checks a program that has been read.
+#[must_use]
+pub fn check(parsed: &Parsed) -> Checked {
+    let mut checker = Checker::new(&parsed.sources);
+    let packages = checker.declarations(&parsed.tree);
+    let main = checker.main_package(&packages);
+    checker.uninstantiated();
+    let span = packages
+        .last()
+        .map_or_else(Span::default, |(decl, _)| decl.name.span);
+    let errors = checker.types.errors.iter().map(|(name, _)| name.clone());
+    let errors: Vec<String> = errors.collect();
+    let out = checker.out;
+    let mut diagnostics = checker.diagnostics;
+    if diagnostics.has_errors() || parsed.diagnostics.has_errors() {
+        return Checked {
+            program: None,
+            diagnostics,
+        };
+    }
+    let program = main.map(|(pipeline, field_lists)| out.finish(errors, pipeline, field_lists));
+    let verified = program.as_ref().map(ir::verify);
+    if let Some(Err(broken)) = verified {
+        for error in broken {
+            diagnostics.push(
+                Diagnostic::error(codes::LIMIT, span, error.to_string())
+                    .with_help("make the program smaller or less deeply nested"),
+            );
+        }
+        return Checked {
+            program: None,
+            diagnostics,
+        };
+    }
+    Checked {
+        program,
+        diagnostics,
+    }
+}
+
+/// A program from its text.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The program; `None` if there are errors.
+    pub program: Option<ir::Program>,
+    /// All errors and warnings, of reading and of the check.
+    pub diagnostics: Diagnostics,
+    /// The texts read, to render diagnostics with.
+    pub sources: SourceMap,
+}
+
+/// Reads and checks the program whose main file is `main_file`.
+///
+/// A program with errors in its text is not checked.
+#[must_use]
+pub fn compile(loader: &dyn FileLoader, main_file: &str, options: &Options) -> Compiled {
+    let parsed = stateplane_syntax::parse(loader, main_file, options);
+    // What an unreadable text makes the checker say would mostly mislead.
+    if parsed.diagnostics.has_errors() {
+        return Compiled {
+            program: None,
+            diagnostics: parsed.diagnostics,
+            sources: parsed.sources,
+        };
+    }
+    let checked = check(&parsed);
+    let mut diagnostics = parsed.diagnostics;
+    diagnostics.append(checked.diagnostics);
+    Compiled {
+        program: checked.program,
+        diagnostics,
+        sources: parsed.sources,
+    }
+}

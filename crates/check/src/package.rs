@@ -1,0 +1,287 @@
+//! `main`: the V1Switch and its six blocks.
+
+use crate::checker::{Callable, CallableKind, Checker, END};
+use crate::codes;
+use crate::scope::{Entity, Signature};
+use crate::types::{Bindings, Ty};
+use crate::value::{Instance, Value, ValueKind};
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+use stateplane_diagnostics::Diagnostic;
+use stateplane_ir as ir;
+use stateplane_syntax::tree::{self, AnnotationBody, AnnotationTokenKind, ExprKind, TypeKind};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+impl<'a> Checker<'a> {
+    /// Makes the pipeline of the package called `main`.
+    pub(crate) fn main_package(
+        &mut self,
+        packages: &[(&'a tree::Instantiation, u32)],
+    ) -> Option<(ir::Pipeline, Vec<ir::FieldList>)> {
+        self.callable = Callable::new(CallableKind::Constant, String::new());
+        let mut main = None;
+        for (decl, order) in packages {
+            if decl.name.as_str() == "main" {
+                match main {
+                    None => main = Some((*decl, *order)),
+                    Some((first, _)) => self.duplicate(&decl.name, first.name.span),
+                }
+            } else {
+                self.unsupported(
+                    decl.span,
+                    "a package that is not called `main`",
+                    "call it `main`",
+                );
+            }
+        }
+        let Some((decl, order)) = main else {
+            if packages.is_empty() {
+                let span = self
+                    .sources
+                    .files()
+                    .next()
+                    .map(|(id, _)| stateplane_diagnostics::Span::new(id, 0, 0))
+                    .unwrap_or_default();
+                self.report(
+                    Diagnostic::error(codes::NO_MAIN, span, "the program has no `main`").with_help(
+                        "end it with `V1Switch(parser(), verify(), ingress(), egress(), compute(), deparser()) main;`",
+                    ),
+                );
+            }
+            return None;
+        };
+        self.order = order;
+        let (path, type_args) = match &decl.ty.kind {
+            TypeKind::Named(path) => (path, [].as_slice()),
+            TypeKind::Specialized { base, args } => (base, args.as_slice()),
+            _ => return None,
+        };
+        let Some(Entity::Package(id)) = self.lookup(path).map(|symbol| symbol.entity) else {
+            return None;
+        };
+        let package = self.packages[id as usize].clone();
+        if package.name != "V1Switch" || package.params.len() != 6 || package.vars.len() != 2 {
+            self.unsupported(
+                decl.ty.span,
+                &format!("the package `{}`", package.name),
+                "write the program for v1model's `V1Switch`",
+            );
+            return None;
+        }
+        let mut bindings = self.written_bindings(&package, type_args, decl.ty.span)?;
+        let pairs = self.pair_or_report(
+            package.name,
+            package.span,
+            &package.params,
+            &decl.args,
+            decl.span,
+        )?;
+        let mut blocks = Vec::new();
+        for (position, pair) in pairs.into_iter().enumerate() {
+            let expr = pair.and_then(|pair| decl.args[pair].value.as_ref());
+            blocks.push(
+                expr.and_then(|expr| {
+                    self.package_argument(expr, &package, position, &mut bindings)
+                }),
+            );
+        }
+        let blocks: Option<Vec<Instance>> = blocks.into_iter().collect();
+        self.pipeline(blocks?, &package, &bindings, decl)
+    }
+
+    fn package_argument(
+        &mut self,
+        expr: &'a tree::Expr,
+        package: &Rc<Signature<'a>>,
+        position: usize,
+        bindings: &mut Bindings,
+    ) -> Option<Instance> {
+        let ExprKind::Construct { ty, args } = &expr.kind else {
+            if !matches!(expr.kind, ExprKind::Malformed) {
+                self.report(
+                    Diagnostic::error(
+                        codes::BLOCK_PARAMETERS,
+                        expr.span,
+                        format!(
+                            "the argument `{}` of `{}` is not an instance",
+                            package.params[position].name, package.name
+                        ),
+                    )
+                    .with_help("make one: Name()"),
+                );
+            }
+            return None;
+        };
+        let value: Value = self.construct(ty, args, None, &[], expr.span);
+        let Ty::Block(block, block_args) = package.params[position].ty.clone() else {
+            return None;
+        };
+        let Ty::Body(body) = value.ty else {
+            if !value.is_poison() {
+                let shown = self.quote(&value.ty);
+                self.report(Diagnostic::error(
+                    codes::BLOCK_PARAMETERS,
+                    expr.span,
+                    format!(
+                        "{shown} is not a `{}`",
+                        self.blocks[block as usize].signature.name
+                    ),
+                ));
+            }
+            return None;
+        };
+        let vars = package.vars.clone();
+        let fits = self.fits_block(body, block, &block_args, &vars, bindings, expr.span);
+        match value.kind {
+            ValueKind::Instance(instance) if fits => Some(instance),
+            _ => None,
+        }
+    }
+
+    fn pipeline(
+        &mut self,
+        blocks: Vec<Instance>,
+        package: &Signature<'a>,
+        bindings: &Bindings,
+        decl: &'a tree::Instantiation,
+    ) -> Option<(ir::Pipeline, Vec<ir::FieldList>)> {
+        let [
+            Instance::Parser(parser),
+            Instance::Control(verify_checksum),
+            Instance::Control(ingress),
+            Instance::Control(egress),
+            Instance::Control(compute_checksum),
+            Instance::Control(deparser),
+        ] = blocks[..]
+        else {
+            return None;
+        };
+        let headers_ty = bindings.get(&package.vars[0])?.clone();
+        let metadata_ty = bindings.get(&package.vars[1])?.clone();
+        let headers = self.ir_type(&headers_ty, decl.span)?;
+        let metadata = self.ir_type(&metadata_ty, decl.span)?;
+        let standard = self.made.parsers[parser.index()].params.get(3)?.ty.clone();
+        let ir::Type::Struct(standard_metadata) = self.ir_type(&standard, decl.span)? else {
+            return None;
+        };
+        let mut lists = BTreeMap::new();
+        self.field_lists(&metadata_ty, &mut Vec::new(), &mut lists);
+        let field_lists = lists
+            .into_iter()
+            .map(|(number, fields)| ir::FieldList { number, fields })
+            .collect();
+        let pipeline = ir::Pipeline {
+            parser,
+            verify_checksum,
+            ingress,
+            egress,
+            compute_checksum,
+            deparser,
+            headers,
+            metadata,
+            standard_metadata,
+        };
+        Some((pipeline, field_lists))
+    }
+
+    /// Collects `@field_list` of the members of the user metadata, inwards.
+    fn field_lists(
+        &mut self,
+        ty: &Ty,
+        path: &mut Vec<u32>,
+        lists: &mut BTreeMap<u32, Vec<Vec<u32>>>,
+    ) {
+        let Ty::Struct(id) = ty else { return };
+        let fields = self.types.info(*id).fields.clone();
+        for (position, field) in (0u32..).zip(fields.iter()) {
+            path.push(position);
+            for number in &field.field_lists {
+                lists.entry(*number).or_default().push(path.clone());
+            }
+            self.field_lists(&field.ty, path, lists);
+            path.pop();
+        }
+    }
+
+    /// The numbers of a `@field_list`: literals, constants, or members of enums with
+    /// underlying type.
+    pub(crate) fn field_list_numbers(&mut self, annotations: &'a [tree::Annotation]) -> Vec<u32> {
+        let mut numbers = Vec::new();
+        for annotation in annotations {
+            if annotation.name.as_str() != "field_list" {
+                continue;
+            }
+            match &annotation.body {
+                AnnotationBody::Expressions(exprs) => {
+                    for expr in exprs {
+                        let number = self.constant_u32(expr, "the number of a field list", 0, 255);
+                        numbers.extend(number);
+                    }
+                }
+                AnnotationBody::Unstructured(tokens) => {
+                    for item in tokens.split(|token| &*token.text == ",") {
+                        match self.field_list_number(item) {
+                            Some(number) => numbers.push(number),
+                            None => self.field_list_error(annotation.span),
+                        }
+                    }
+                }
+                AnnotationBody::Empty | AnnotationBody::KeyValues(_) => {
+                    self.field_list_error(annotation.span);
+                }
+            }
+        }
+        numbers.dedup();
+        numbers
+    }
+
+    fn field_list_error(&mut self, span: stateplane_diagnostics::Span) {
+        self.report(
+            Diagnostic::error(
+                codes::FIELD_LIST,
+                span,
+                "`@field_list` does not give numbers from 0 to 255",
+            )
+            .with_help("write for example @field_list(1), or @field_list(1, 2)"),
+        );
+    }
+
+    fn field_list_number(&self, tokens: &[tree::AnnotationToken]) -> Option<u32> {
+        let number = match tokens {
+            [token] => match &token.kind {
+                AnnotationTokenKind::Number(literal) => literal.value.clone(),
+                AnnotationTokenKind::Word => match &self.global(&token.text)? {
+                    Entity::Value(value) => value.as_int()?.clone(),
+                    _ => return None,
+                },
+                _ => return None,
+            },
+            [base, dot, member] if &*dot.text == "." => match self.global(&base.text)? {
+                Entity::Type(Ty::Serial(id)) => self.types.serials[*id as usize]
+                    .members
+                    .iter()
+                    .find(|(name, _)| **name == *member.text)
+                    .map(|(_, value)| value.clone())?,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        number.to_u32().filter(|_| number <= BigInt::from(255))
+    }
+
+    fn global(&self, name: &str) -> Option<&Entity> {
+        self.globals.get(name)?.first().map(|symbol| &symbol.entity)
+    }
+
+    /// Checks what `main` does not reach.
+    pub(crate) fn uninstantiated(&mut self) {
+        self.order = END;
+        self.callable = Callable::new(CallableKind::Constant, String::new());
+        for body in 0..self.bodies.len() as u32 {
+            if !self.checked.contains(&body) {
+                self.check_uninstantiated(body);
+            }
+        }
+    }
+}

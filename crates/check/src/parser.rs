@@ -1,0 +1,178 @@
+//! Parsers: states and transitions.
+
+use crate::checker::Checker;
+use crate::codes;
+use crate::scope::Entity;
+use crate::suggest::nearest;
+use crate::types::Ty;
+use crate::value::ValueKind;
+use indexmap::IndexMap;
+use stateplane_diagnostics::Diagnostic;
+use stateplane_diagnostics::Span;
+use stateplane_ir as ir;
+use stateplane_syntax::tree::{self, ParserLocal, TransitionKind};
+
+/// States by name.
+type States<'a> = IndexMap<&'a str, (ir::StateId, Span)>;
+
+impl<'a> Checker<'a> {
+    /// Declares the locals of a parser; their initialisers are appended to the block.
+    pub(crate) fn parser_locals(&mut self, locals: &'a [ParserLocal]) {
+        for local in locals {
+            match local {
+                ParserLocal::Const(decl) => self.constant_decl(decl),
+                ParserLocal::Variable(decl) => self.variable(decl, false),
+                ParserLocal::Instantiation(decl) => self.local_instance(decl),
+                ParserLocal::ValueSet(decl) => {
+                    self.unsupported(
+                        decl.span,
+                        "a value set",
+                        "match the values with a table in ingress, or name them in `select`",
+                    );
+                    self.declare(&decl.name, Entity::Broken);
+                }
+            }
+        }
+    }
+
+    /// Checks the states of a parser.
+    pub(crate) fn states(&mut self, decl: &'a tree::ParserDecl) -> (Vec<ir::State>, ir::StateId) {
+        let mut states: States<'a> = States::new();
+        for (position, state) in decl.states.iter().enumerate() {
+            let name = state.name.as_str();
+            if matches!(name, "accept" | "reject") {
+                self.report(
+                    Diagnostic::error(
+                        codes::RESERVED_STATE,
+                        state.name.span,
+                        format!("the state `{name}` exists in every parser"),
+                    )
+                    .with_help("give the state another name"),
+                );
+            }
+            match states.get(name) {
+                Some((_, previous)) => {
+                    let previous = *previous;
+                    self.duplicate(&state.name, previous);
+                }
+                None => {
+                    states.insert(name, (ir::StateId(position as u32), state.name.span));
+                }
+            }
+        }
+        let start = match states.get("start") {
+            Some((start, _)) => *start,
+            None => {
+                self.report(
+                    Diagnostic::error(
+                        codes::NO_START_STATE,
+                        decl.signature.name.span,
+                        format!("the parser `{}` has no state `start`", decl.signature.name),
+                    )
+                    .with_help("add `state start { … }`"),
+                );
+                ir::StateId(0)
+            }
+        };
+        let lowered = decl
+            .states
+            .iter()
+            .map(|state| self.state(state, &states))
+            .collect();
+        (lowered, start)
+    }
+
+    fn state(&mut self, state: &'a tree::ParserState, states: &States<'a>) -> ir::State {
+        let (transition, body) = self.nested(|checker| {
+            checker.scoped(|checker| {
+                checker.statements(&state.statements);
+                match &state.transition {
+                    None => ir::Transition::To(ir::Target::Reject),
+                    Some(transition) => checker.transition(&transition.kind, states),
+                }
+            })
+        });
+        ir::State {
+            name: state.name.to_string(),
+            body,
+            transition,
+        }
+    }
+
+    fn transition(&mut self, kind: &'a TransitionKind, states: &States<'a>) -> ir::Transition {
+        match kind {
+            TransitionKind::Malformed => ir::Transition::To(ir::Target::Reject),
+            TransitionKind::Direct(name) => ir::Transition::To(self.target(name, states)),
+            TransitionKind::Select { subjects, cases } => self.select(subjects, cases, states),
+        }
+    }
+
+    fn select(
+        &mut self,
+        subjects: &'a [tree::Expr],
+        cases: &'a [tree::SelectCase],
+        states: &States<'a>,
+    ) -> ir::Transition {
+        let subjects: Vec<&'a tree::Expr> = subjects.iter().collect();
+        let mut values = self.sequence(&subjects);
+        // One tuple selects like its members.
+        if let [only] = values.as_mut_slice() {
+            if let ValueKind::List(members) = &mut only.kind {
+                let members = std::mem::take(members);
+                values = members;
+            }
+        }
+        let mut matchable = true;
+        let mut types: Vec<Ty> = Vec::new();
+        for value in &values {
+            if !self.matchable(&value.ty.clone(), value.span) {
+                matchable = false;
+            }
+            types.push(value.ty.clone());
+        }
+        let mut lowered = Vec::new();
+        for case in cases {
+            let target = self.target(&case.target, states);
+            if !matchable {
+                continue;
+            }
+            for sets in self.keyset(&case.keyset, &types).into_iter().flatten() {
+                lowered.push((sets, target));
+            }
+        }
+        if !matchable {
+            return ir::Transition::To(ir::Target::Reject);
+        }
+        let keys = values
+            .into_iter()
+            .map(|value| self.to_expr(value))
+            .collect();
+        ir::Transition::Select {
+            keys,
+            cases: lowered,
+        }
+    }
+
+    fn target(&mut self, name: &'a tree::Ident, states: &States<'a>) -> ir::Target {
+        match name.as_str() {
+            "accept" => ir::Target::Accept,
+            "reject" => ir::Target::Reject,
+            other => match states.get(other) {
+                Some((state, _)) => ir::Target::State(*state),
+                None => {
+                    let diagnostic = Diagnostic::error(
+                        codes::UNKNOWN_STATE,
+                        name.span,
+                        format!("the parser has no state `{name}`"),
+                    );
+                    let known = states.keys().copied().chain(["accept", "reject"]);
+                    self.report(match nearest(other, known) {
+                        Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+                        None => diagnostic,
+                    });
+                    ir::Target::Reject
+                }
+            },
+        }
+    }
+}

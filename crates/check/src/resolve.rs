@@ -1,0 +1,295 @@
+//! Types as written to types.
+
+use crate::checker::Checker;
+use crate::codes;
+use crate::scope::{Entity, Param};
+use crate::types::{StructKind, Ty, TypeVar};
+use num_traits::ToPrimitive;
+use stateplane_diagnostics::Diagnostic;
+use stateplane_diagnostics::Span;
+use stateplane_ir as ir;
+use stateplane_syntax::tree::{self, TypeKind};
+use std::rc::Rc;
+
+/// Greatest width of a `bit`, `int` or `varbit` type.
+const MAX_WIDTH: u32 = 2048;
+
+/// Greatest number of scalars in one type, which bounds what a small hostile program
+/// can make the compiler and the switch allocate.
+const MAX_SCALARS: u64 = 1 << 16;
+
+impl<'a> Checker<'a> {
+    /// The type that is written. Reports what is wrong with it.
+    pub(crate) fn resolve(&mut self, ty: &'a tree::Type) -> Ty {
+        match &ty.kind {
+            TypeKind::Malformed => Ty::Poison,
+            TypeKind::Bool => Ty::Bool,
+            TypeKind::Error => Ty::Error,
+            TypeKind::MatchKind => Ty::MatchKind,
+            TypeKind::String => Ty::Str,
+            TypeKind::Void => Ty::Void,
+            TypeKind::Integer => Ty::Integer,
+            TypeKind::DontCare => {
+                self.report(
+                    Diagnostic::error(
+                        codes::MISPLACED_DONT_CARE,
+                        ty.span,
+                        "`_` cannot stand for a type here",
+                    )
+                    .with_help("write the type"),
+                );
+                Ty::Poison
+            }
+            TypeKind::Bit(None) => Ty::Bits(1),
+            TypeKind::Bit(Some(width)) => match self.width(width, 0) {
+                Some(width) => Ty::Bits(width),
+                None => Ty::Poison,
+            },
+            TypeKind::Int(width) => match self.width(width, 1) {
+                Some(width) => Ty::Int(width),
+                None => Ty::Poison,
+            },
+            TypeKind::Varbit(width) => match self.width(width, 0) {
+                Some(width) => Ty::Varbit(width),
+                None => Ty::Poison,
+            },
+            TypeKind::Named(path) => match self.lookup(path) {
+                Some(symbol) => {
+                    let found = self.named(path, &symbol.entity, Vec::new(), ty.span, symbol.span);
+                    self.bounded(found, ty.span)
+                }
+                None => Ty::Poison,
+            },
+            TypeKind::Specialized { base, args } => {
+                let args: Vec<Ty> = args.iter().map(|arg| self.resolve(arg)).collect();
+                match self.lookup(base) {
+                    Some(symbol) => {
+                        let found = self.named(base, &symbol.entity, args, ty.span, symbol.span);
+                        self.bounded(found, ty.span)
+                    }
+                    None => Ty::Poison,
+                }
+            }
+            TypeKind::Stack { element, size } => {
+                let element_ty = self.resolve(element);
+                let size = self.constant_u32(size, "the size of a header stack", 1, 65_535);
+                match (&element_ty, self.types.struct_kind(&element_ty), size) {
+                    (Ty::Poison, _, _) | (_, _, None) => Ty::Poison,
+                    (_, Some(StructKind::Header | StructKind::Union), Some(size)) => {
+                        self.bounded(Ty::Stack(Rc::new(element_ty), size), ty.span)
+                    }
+                    _ => {
+                        let shown = self.quote(&element_ty);
+                        self.report(
+                            Diagnostic::error(
+                                codes::STACK_OF_NON_HEADERS,
+                                element.span,
+                                format!("a stack of {shown}"),
+                            )
+                            .with_label("not a header or header union")
+                            .with_help("only headers and header unions can be stacked"),
+                        );
+                        Ty::Poison
+                    }
+                }
+            }
+            TypeKind::Tuple(members) => {
+                let members: Vec<Ty> = members.iter().map(|member| self.resolve(member)).collect();
+                if members.contains(&Ty::Poison) {
+                    return Ty::Poison;
+                }
+                self.bounded(Ty::Tuple(members.into()), ty.span)
+            }
+            TypeKind::List(_) => {
+                self.unsupported(ty.span, "the type `list`", "use a tuple");
+                Ty::Poison
+            }
+        }
+    }
+
+    fn bounded(&mut self, ty: Ty, span: Span) -> Ty {
+        if self.types.scalars(&ty) > MAX_SCALARS {
+            self.report(
+                Diagnostic::error(
+                    codes::TYPE_TOO_LARGE,
+                    span,
+                    format!("the type has more than {MAX_SCALARS} fields"),
+                )
+                .with_help("keep large state in a register"),
+            );
+            return Ty::Poison;
+        }
+        ty
+    }
+
+    fn named(
+        &mut self,
+        path: &tree::Path,
+        entity: &Entity,
+        args: Vec<Ty>,
+        span: Span,
+        declared: Span,
+    ) -> Ty {
+        let wanted = match entity {
+            Entity::Template(id) => self.types.templates[*id as usize].vars.len(),
+            Entity::Extern(id) => self.externs[*id as usize].vars.len(),
+            Entity::Block(id) => self.blocks[*id as usize].signature.vars.len(),
+            _ => 0,
+        };
+        match entity {
+            Entity::Broken => return Ty::Poison,
+            Entity::Type(_) | Entity::Template(_) | Entity::Extern(_) | Entity::Block(_) => {}
+            other => {
+                let noun = other.noun();
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_A_TYPE,
+                        span,
+                        format!("`{path}` is a {noun}, not a type"),
+                    )
+                    .with_secondary(declared, "declared here"),
+                );
+                return Ty::Poison;
+            }
+        }
+        if args.len() != wanted {
+            let count = args.len();
+            self.report(
+                Diagnostic::error(
+                    codes::TYPE_ARGUMENT_COUNT,
+                    span,
+                    format!("`{path}` takes {wanted} type arguments, not {count}"),
+                )
+                .with_secondary(declared, "declared here"),
+            );
+            return Ty::Poison;
+        }
+        if args.contains(&Ty::Poison) {
+            return Ty::Poison;
+        }
+        match entity {
+            Entity::Type(ty) => ty.clone(),
+            Entity::Template(id) => Ty::Struct(self.types.instance(*id, args.into())),
+            Entity::Extern(id) => Ty::Extern(*id, args.into()),
+            Entity::Block(id) => Ty::Block(*id, args.into()),
+            _ => Ty::Poison,
+        }
+    }
+
+    fn width(&mut self, expr: &'a tree::Expr, least: u32) -> Option<u32> {
+        self.constant_u32(expr, "a width", least, MAX_WIDTH)
+    }
+
+    /// A compile-time number within bounds, both included.
+    pub(crate) fn constant_u32(
+        &mut self,
+        expr: &'a tree::Expr,
+        what: &str,
+        least: u32,
+        greatest: u32,
+    ) -> Option<u32> {
+        let value = self.constant_int(expr, what)?;
+        match value.to_u32() {
+            Some(value) if (least..=greatest).contains(&value) => Some(value),
+            _ => {
+                self.report(
+                    Diagnostic::error(
+                        codes::OUT_OF_RANGE,
+                        expr.span,
+                        format!("{what} of {value} is out of range"),
+                    )
+                    .with_help(format!("it lies between {least} and {greatest}")),
+                );
+                None
+            }
+        }
+    }
+
+    /// The parameters as written, resolved in the present scope.
+    pub(crate) fn resolve_params(&mut self, params: &'a [tree::Parameter]) -> Vec<Param<'a>> {
+        let mut resolved: Vec<Param<'a>> = Vec::new();
+        for param in params {
+            let ty = self.resolve(&param.ty);
+            if let Some(previous) = resolved
+                .iter()
+                .find(|other| other.name == param.name.as_str())
+            {
+                let previous = previous.span;
+                self.duplicate(&param.name, previous);
+            }
+            if ty == Ty::Void {
+                self.report(Diagnostic::error(
+                    codes::NOT_A_RUNTIME_TYPE,
+                    param.ty.span,
+                    format!("the parameter `{}` cannot be `void`", param.name),
+                ));
+            }
+            let directed = param.direction != tree::Direction::None;
+            if directed && matches!(ty, Ty::Extern(..) | Ty::Block(..)) {
+                let shown = self.quote(&ty);
+                self.report(
+                    Diagnostic::error(
+                        codes::INVALID_DIRECTION,
+                        param.span,
+                        format!("a parameter of type {shown} has no direction"),
+                    )
+                    .with_help("remove the direction: objects are neither copied in nor out"),
+                );
+            }
+            if let Some(default) = &param.default {
+                if matches!(
+                    param.direction,
+                    tree::Direction::Out | tree::Direction::InOut
+                ) {
+                    self.report(Diagnostic::error(
+                        codes::INVALID_DIRECTION,
+                        default.span,
+                        "an `out` or `inout` parameter has no default value",
+                    ));
+                }
+            }
+            resolved.push(Param {
+                name: param.name.as_str(),
+                span: param.name.span,
+                direction: param.direction,
+                ty,
+                default: param.default.as_ref(),
+                optional: param
+                    .annotations
+                    .iter()
+                    .any(|annotation| annotation.name.as_str() == "optional"),
+            });
+        }
+        resolved
+    }
+
+    /// Declares type parameters in the innermost scope.
+    pub(crate) fn declare_type_params(&mut self, names: &'a [tree::Ident]) -> Vec<TypeVar> {
+        names
+            .iter()
+            .map(|name| {
+                let var = self.types.fresh_var(name.as_str());
+                self.declare(name, Entity::Type(Ty::Var(var)));
+                var
+            })
+            .collect()
+    }
+
+    /// The IR type; reports if values of it do not exist while packets are processed.
+    pub(crate) fn ir_type(&mut self, ty: &Ty, span: Span) -> Option<ir::Type> {
+        let lowered = self.out.ty(&self.types, ty);
+        if lowered.is_none() && !self.types.is_open(ty) {
+            let shown = self.quote(ty);
+            let diagnostic = Diagnostic::error(
+                codes::NOT_A_RUNTIME_TYPE,
+                span,
+                format!("values of type {shown} do not exist while packets are processed"),
+            );
+            self.report(match ty {
+                Ty::Integer => diagnostic.with_help("give it a width, for example `bit<32>`"),
+                _ => diagnostic,
+            });
+        }
+        lowered
+    }
+}

@@ -1,0 +1,622 @@
+//! Tables.
+
+use crate::annotation;
+use crate::checker::Checker;
+use crate::codes;
+use crate::scope::{Entity, Signature};
+use crate::suggest::nearest;
+use crate::types::{Bindings, Ty};
+use crate::value::{Instance, ValueKind};
+use num_traits::ToPrimitive;
+use stateplane_diagnostics::Diagnostic;
+use stateplane_ir::{self as ir, MatchKind};
+use stateplane_syntax::tree::{self, Direction, ExprKind, TablePropertyValue};
+
+/// Entries of a table that does not say.
+const DEFAULT_SIZE: u64 = 1024;
+
+/// Match kinds by name.
+const MATCH_KINDS: [(&str, MatchKind); 6] = [
+    ("exact", MatchKind::Exact),
+    ("lpm", MatchKind::Lpm),
+    ("ternary", MatchKind::Ternary),
+    ("range", MatchKind::Range),
+    ("optional", MatchKind::Optional),
+    ("selector", MatchKind::Selector),
+];
+
+/// Properties of core P4 and v1model.
+const PROPERTIES: [&str; 10] = [
+    "key",
+    "actions",
+    "default_action",
+    "entries",
+    "size",
+    "counters",
+    "meters",
+    "implementation",
+    "support_timeout",
+    "largest_priority_wins",
+];
+
+impl<'a> Checker<'a> {
+    /// Declares a table.
+    pub(crate) fn table(&mut self, decl: &'a tree::TableDecl) {
+        self.check_properties(decl);
+        let name = self.full_name(&decl.name, &decl.annotations);
+        self.claim_name("table", &name, decl.name.span);
+        let id = ir::TableId(self.out.tables.len() as u32);
+        let keys = self.table_keys(decl);
+        let actions = self.table_actions(decl);
+        let mut table = ir::Table {
+            name,
+            keys,
+            actions,
+            default_action: ir::ActionCall {
+                action: 0,
+                data: Vec::new(),
+            },
+            const_default: false,
+            entries: Vec::new(),
+            const_entries: false,
+            size: DEFAULT_SIZE,
+            direct_counter: None,
+            direct_meter: None,
+            support_timeout: false,
+            annotations: self.kept(&decl.annotations),
+        };
+        self.default_action(decl, &mut table);
+        for property in &decl.properties {
+            if let TablePropertyValue::Expr(expr) = &property.value {
+                self.table_property(property.name.as_str(), expr, id, &mut table);
+            }
+        }
+        if let Some((property, entries)) = find_entries(decl) {
+            table.const_entries = property.is_const;
+            table.entries = self.table_entries(decl, entries, &table, property.is_const);
+            table.size = table.size.max(table.entries.len() as u64);
+        }
+        self.out.tables.push(table);
+        self.made.tables.push(decl.name.span);
+        self.declare(&decl.name, Entity::Table(id.0));
+    }
+
+    fn check_properties(&mut self, decl: &'a tree::TableDecl) {
+        for (position, property) in decl.properties.iter().enumerate() {
+            let name = property.name.as_str();
+            let earlier = decl.properties[..position]
+                .iter()
+                .find(|other| other.name.name == property.name.name);
+            if let Some(earlier) = earlier {
+                self.duplicate(&property.name, earlier.name.span);
+            }
+            let known = PROPERTIES.contains(&name) || name == "priority_delta";
+            if !known {
+                let diagnostic = Diagnostic::warning(
+                    codes::UNKNOWN_PROPERTY,
+                    property.name.span,
+                    format!("v1model knows no table property `{name}`; it has no effect"),
+                );
+                self.report(match nearest(name, PROPERTIES) {
+                    Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+                    None => diagnostic,
+                });
+            }
+        }
+    }
+
+    fn table_keys(&mut self, decl: &'a tree::TableDecl) -> Vec<ir::Key> {
+        let elements = decl
+            .properties
+            .iter()
+            .find_map(|property| match &property.value {
+                TablePropertyValue::Key(elements) => Some(elements.as_slice()),
+                _ => None,
+            })
+            .unwrap_or_default();
+        let mut keys: Vec<ir::Key> = Vec::new();
+        for element in elements {
+            let (value, statements) = self.nested(|checker| checker.expr(&element.expr));
+            if !statements.is_empty() {
+                self.unsupported(
+                    element.expr.span,
+                    "a key with side effects",
+                    "compute it into a variable before the table is applied",
+                );
+                continue;
+            }
+            let Some(match_kind) = self.match_kind(&element.match_kind) else {
+                continue;
+            };
+            if value.is_poison() || !self.matchable(&value.ty.clone(), element.expr.span) {
+                continue;
+            }
+            let numeric = self.underlying_width(&value.ty).is_some();
+            if matches!(match_kind, MatchKind::Lpm | MatchKind::Range) && !numeric {
+                let shown = self.quote(&value.ty);
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_MATCHABLE,
+                        element.span,
+                        format!("`{}` does not apply to {shown}", element.match_kind),
+                    )
+                    .with_help("use `exact`"),
+                );
+                continue;
+            }
+            let second_lpm = match_kind == MatchKind::Lpm
+                && keys.iter().any(|key| key.match_kind == MatchKind::Lpm);
+            if second_lpm {
+                self.report(
+                    Diagnostic::error(
+                        codes::SECOND_LPM_KEY,
+                        element.span,
+                        "a table has at most one `lpm` key",
+                    )
+                    .with_help("use `ternary` for the others"),
+                );
+            }
+            let name = annotation::find(&element.annotations, "name")
+                .and_then(tree::Annotation::string)
+                .map_or_else(|| self.key_name(&element.expr), ToString::to_string);
+            let expr = self.to_expr(value);
+            keys.push(ir::Key {
+                name,
+                expr,
+                match_kind,
+            });
+        }
+        keys
+    }
+
+    fn match_kind(&mut self, name: &tree::Ident) -> Option<MatchKind> {
+        let declared = self
+            .types
+            .match_kinds
+            .iter()
+            .any(|(known, _)| known == name.as_str());
+        let known = MATCH_KINDS
+            .iter()
+            .find(|(known, _)| *known == name.as_str())
+            .map(|(_, kind)| *kind);
+        match (declared, known) {
+            (true, Some(MatchKind::Selector)) => {
+                self.unsupported(name.span, "the match kind `selector`", "use `exact`");
+                None
+            }
+            (true, Some(kind)) => Some(kind),
+            (true, None) => {
+                self.unsupported(
+                    name.span,
+                    &format!("the match kind `{name}`"),
+                    "use one of v1model's: exact, lpm, ternary, range, optional",
+                );
+                None
+            }
+            (false, _) => {
+                let diagnostic = Diagnostic::error(
+                    codes::UNKNOWN_MATCH_KIND,
+                    name.span,
+                    format!("there is no match kind `{name}`"),
+                );
+                let kinds: Vec<String> = self
+                    .types
+                    .match_kinds
+                    .iter()
+                    .map(|(kind, _)| kind.clone())
+                    .collect();
+                let near = nearest(name.as_str(), kinds.iter().map(String::as_str));
+                self.report(match near {
+                    Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+                    None => diagnostic.with_help(format!("there are: {}", kinds.join(", "))),
+                });
+                None
+            }
+        }
+    }
+
+    /// The control-plane name of a key: the expression as written.
+    fn key_name(&self, expr: &tree::Expr) -> String {
+        match &expr.kind {
+            ExprKind::Name(path) => path.name.to_string(),
+            ExprKind::Member { base, member } => format!("{}.{member}", self.key_name(base)),
+            ExprKind::Slice { base, .. } | ExprKind::Index { base, .. } => {
+                let whole = self.sources.snippet(expr.span);
+                let suffix = self.sources.snippet(stateplane_diagnostics::Span::new(
+                    expr.span.file,
+                    base.span.end,
+                    expr.span.end,
+                ));
+                if base.span.file == expr.span.file && suffix.starts_with('[') {
+                    format!("{}{}", self.key_name(base), suffix.replace(' ', ""))
+                } else {
+                    whole.to_owned()
+                }
+            }
+            ExprKind::Call { callee, .. } => match &callee.kind {
+                ExprKind::Member { base, member } if member.as_str() == "isValid" => {
+                    format!("{}.isValid()", self.key_name(base))
+                }
+                _ => self.sources.snippet(expr.span).to_owned(),
+            },
+            _ => self.sources.snippet(expr.span).to_owned(),
+        }
+    }
+
+    fn table_actions(&mut self, decl: &'a tree::TableDecl) -> Vec<ir::TableAction> {
+        let refs = decl
+            .properties
+            .iter()
+            .find_map(|property| match &property.value {
+                TablePropertyValue::Actions(refs) => Some(refs.as_slice()),
+                _ => None,
+            });
+        let Some(refs) = refs else {
+            self.report(
+                Diagnostic::error(
+                    codes::MISSING_PROPERTY,
+                    decl.name.span,
+                    format!("the table `{}` has no `actions`", decl.name),
+                )
+                .with_help("add `actions = { … }`"),
+            );
+            return Vec::new();
+        };
+        let mut actions: Vec<ir::TableAction> = Vec::new();
+        for listed in refs {
+            let Some(action) = self.action_named(&listed.path) else {
+                continue;
+            };
+            if actions.iter().any(|other| other.action == action) {
+                self.report(Diagnostic::error(
+                    codes::DUPLICATE_NAME,
+                    listed.span,
+                    format!("the action `{}` is listed twice", listed.path),
+                ));
+                continue;
+            }
+            let info = self.made.actions[action.index()].clone();
+            let directed: Vec<_> = info
+                .signature
+                .params
+                .iter()
+                .filter(|param| param.direction != Direction::None)
+                .cloned()
+                .collect();
+            let signature = Signature {
+                params: directed,
+                ..info.signature.clone()
+            };
+            let args = listed.args.as_deref().unwrap_or_default();
+            let (bound, statements) = self.nested(|checker| {
+                let arguments =
+                    checker.arguments(&signature, Bindings::new(), args, listed.span)?;
+                Some(checker.ir_args(&signature.params, arguments.passed, listed.span))
+            });
+            if !statements.is_empty() {
+                self.unsupported(
+                    listed.span,
+                    "an action's argument with side effects",
+                    "compute it into a variable before the table is applied",
+                );
+            }
+            let has = |name| annotation::find(&listed.annotations, name).is_some();
+            actions.push(ir::TableAction {
+                action,
+                bound: bound.unwrap_or_default(),
+                in_entries: !has("defaultonly"),
+                as_default: !has("tableonly"),
+            });
+        }
+        actions
+    }
+
+    fn action_named(&mut self, path: &tree::Path) -> Option<ir::ActionId> {
+        let symbol = self.lookup(path)?;
+        match symbol.entity {
+            Entity::Action(action) => Some(ir::ActionId(action)),
+            Entity::Broken => None,
+            other => {
+                let noun = other.noun();
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_AN_ACTION,
+                        path.span,
+                        format!("`{path}` is a {noun}, not an action"),
+                    )
+                    .with_secondary(symbol.span, "declared here"),
+                );
+                None
+            }
+        }
+    }
+
+    fn default_action(&mut self, decl: &'a tree::TableDecl, table: &mut ir::Table) {
+        let written = decl
+            .properties
+            .iter()
+            .find_map(|property| match &property.value {
+                TablePropertyValue::Expr(expr) if property.name.as_str() == "default_action" => {
+                    Some((property.is_const, expr))
+                }
+                _ => None,
+            });
+        let Some((is_const, expr)) = written else {
+            self.implicit_default(decl, table);
+            return;
+        };
+        table.const_default = is_const;
+        let (path, args) = match &expr.kind {
+            ExprKind::Name(path) => (path, [].as_slice()),
+            ExprKind::Call { callee, args, .. } => match &callee.kind {
+                ExprKind::Name(path) => (path, args.as_slice()),
+                _ => return self.no_action(expr),
+            },
+            ExprKind::Malformed => return,
+            _ => return self.no_action(expr),
+        };
+        let Some(call) = self.action_call(path, args, expr.span, decl, table) else {
+            return;
+        };
+        if !table.actions[call.action as usize].as_default {
+            self.report(
+                Diagnostic::error(
+                    codes::ACTION_NOT_ALLOWED,
+                    path.span,
+                    format!("`{path}` is @tableonly and cannot be the default action"),
+                )
+                .with_secondary(decl.name.span, "in this table"),
+            );
+        }
+        table.default_action = call;
+    }
+
+    fn no_action(&mut self, expr: &tree::Expr) {
+        self.report(Diagnostic::error(
+            codes::NOT_AN_ACTION,
+            expr.span,
+            "the default action is an action with its arguments",
+        ));
+    }
+
+    fn implicit_default(&mut self, decl: &'a tree::TableDecl, table: &mut ir::Table) {
+        let no_action = self
+            .globals
+            .get("NoAction")
+            .and_then(|known| known.first())
+            .and_then(|symbol| match symbol.entity {
+                Entity::Action(action) => Some(ir::ActionId(action)),
+                _ => None,
+            });
+        let Some(no_action) = no_action else {
+            self.report(
+                Diagnostic::error(
+                    codes::MISSING_PROPERTY,
+                    decl.name.span,
+                    format!("the table `{}` has no default action", decl.name),
+                )
+                .with_help("add `default_action`, or include core.p4, which has `NoAction`"),
+            );
+            return;
+        };
+        let listed = table
+            .actions
+            .iter()
+            .position(|listed| listed.action == no_action);
+        table.default_action.action = match listed {
+            Some(position) => position as u32,
+            None => {
+                table.actions.push(ir::TableAction {
+                    action: no_action,
+                    bound: Vec::new(),
+                    in_entries: false,
+                    as_default: true,
+                });
+                table.actions.len() as u32 - 1
+            }
+        };
+    }
+
+    /// One of the table's actions with constant action data.
+    pub(crate) fn action_call(
+        &mut self,
+        path: &'a tree::Path,
+        args: &'a [tree::Argument],
+        span: stateplane_diagnostics::Span,
+        decl: &'a tree::TableDecl,
+        table: &ir::Table,
+    ) -> Option<ir::ActionCall> {
+        let action = self.action_named(path)?;
+        let listed = table
+            .actions
+            .iter()
+            .position(|listed| listed.action == action);
+        let Some(listed) = listed else {
+            self.report(
+                Diagnostic::error(
+                    codes::ACTION_NOT_ALLOWED,
+                    path.span,
+                    format!("`{path}` is not one of the table's actions"),
+                )
+                .with_secondary(decl.name.span, "the table is declared here")
+                .with_help("add it to `actions`"),
+            );
+            return None;
+        };
+        let info = self.made.actions[action.index()].clone();
+        let directed = info
+            .signature
+            .params
+            .iter()
+            .filter(|param| param.direction != Direction::None)
+            .count();
+        let signature = Signature {
+            params: info.signature.params[directed..].to_vec(),
+            ..info.signature.clone()
+        };
+        // Arguments of directed parameters were bound in `actions`; they may be
+        // repeated here.
+        let given = if args.len() == info.signature.params.len() {
+            &args[directed..]
+        } else {
+            args
+        };
+        let pairs = self.pair_or_report(
+            signature.name,
+            signature.span,
+            &signature.params,
+            given,
+            span,
+        )?;
+        let mut data = Vec::new();
+        for (param, pair) in signature.params.iter().zip(pairs) {
+            let expr = pair
+                .and_then(|position| given[position].value.as_ref())
+                .or(param.default);
+            let Some(expr) = expr else { continue };
+            let Some(value) = self.constant(expr, "action data of the program") else {
+                continue;
+            };
+            let value = self.coerce(value, &param.ty);
+            match &value.kind {
+                ValueKind::Const(known) => data.extend(self.ir_const(known, &value.ty)),
+                ValueKind::Poison => {}
+                _ => self.unsupported(
+                    expr.span,
+                    "action data that is not a scalar",
+                    "pass its members one by one",
+                ),
+            }
+        }
+        Some(ir::ActionCall {
+            action: listed as u32,
+            data,
+        })
+    }
+
+    fn table_property(
+        &mut self,
+        name: &str,
+        expr: &'a tree::Expr,
+        id: ir::TableId,
+        table: &mut ir::Table,
+    ) {
+        match name {
+            "size" => {
+                let size = self.property_int(expr, "the size of a table");
+                match size.to_u64() {
+                    Some(size) => table.size = size,
+                    None => self.report(
+                        Diagnostic::error(
+                            codes::OUT_OF_RANGE,
+                            expr.span,
+                            format!("a table cannot have {size} entries"),
+                        )
+                        .with_help("the size is a number from 0 to 2^64 - 1"),
+                    ),
+                }
+            }
+            "support_timeout" => {
+                table.support_timeout = self.constant_bool(expr, "`support_timeout`", false);
+            }
+            "counters" | "meters" => self.direct_object(name, expr, id, table),
+            "implementation" => {
+                let value = match &expr.kind {
+                    ExprKind::Construct { ty, args } => {
+                        let made = format!("{}.implementation", table.name);
+                        self.construct(ty, args, Some(made), &[], expr.span)
+                    }
+                    _ => self.expr(expr),
+                };
+                if !matches!(value.kind, ValueKind::Poison) {
+                    self.unsupported(
+                        expr.span,
+                        "a table's `implementation`",
+                        "give the table's entries their actions directly",
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn direct_object(
+        &mut self,
+        property: &str,
+        expr: &'a tree::Expr,
+        id: ir::TableId,
+        table: &mut ir::Table,
+    ) {
+        let value = match &expr.kind {
+            ExprKind::Construct { ty, args } => {
+                let made = format!("{}.{property}", table.name);
+                self.construct(ty, args, Some(made), &[], expr.span)
+            }
+            _ => self.expr(expr),
+        };
+        let attached = match (property, &value.kind) {
+            ("counters", ValueKind::Instance(Instance::DirectCounter(counter))) => {
+                table.direct_counter = Some(*counter);
+                self.out.counters[counter.index()].table.replace(id)
+            }
+            ("meters", ValueKind::Instance(Instance::DirectMeter(meter))) => {
+                table.direct_meter = Some(*meter);
+                self.out.meters[meter.index()].table.replace(id)
+            }
+            (_, ValueKind::Poison) => None,
+            _ => {
+                let wanted = if property == "counters" {
+                    "direct_counter"
+                } else {
+                    "direct_meter"
+                };
+                self.report(
+                    Diagnostic::error(
+                        codes::TYPE_MISMATCH,
+                        expr.span,
+                        format!("`{property}` is a `{wanted}`"),
+                    )
+                    .with_help(format!("declare one: {wanted}(…) name;")),
+                );
+                None
+            }
+        };
+        if let Some(other) = attached {
+            let declared = self.made.tables[other.index()];
+            self.report(
+                Diagnostic::error(
+                    codes::DIRECT_OBJECT_SHARED,
+                    expr.span,
+                    "a direct counter or meter belongs to one table",
+                )
+                .with_secondary(declared, "it belongs to this one")
+                .with_help("declare another for this table"),
+            );
+        }
+    }
+
+    /// Types of the keys, for entries.
+    pub(crate) fn key_types(&mut self, decl: &'a tree::TableDecl) -> Vec<Ty> {
+        decl.properties
+            .iter()
+            .filter_map(|property| match &property.value {
+                TablePropertyValue::Key(elements) => Some(elements),
+                _ => None,
+            })
+            .flatten()
+            .map(|element| {
+                let (value, _) = self.nested(|checker| checker.expr(&element.expr));
+                value.ty
+            })
+            .collect()
+    }
+}
+
+fn find_entries(decl: &tree::TableDecl) -> Option<(&tree::TableProperty, &[tree::TableEntry])> {
+    decl.properties
+        .iter()
+        .find_map(|property| match &property.value {
+            TablePropertyValue::Entries(entries) => Some((property, entries.as_slice())),
+            _ => None,
+        })
+}
