@@ -44,9 +44,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Builds the namespaces, starts the processes in the order of the file, each
-    /// after the one before is ready, and raises the interfaces that wait for them.
-    /// What dead labs left is removed first.
+    /// Builds the namespaces and starts the processes in the order of the file, each
+    /// after the one before is ready. What dead labs left is removed first.
     ///
     /// # Errors
     /// `LAB001`, `LAB002` without root or a tool; `LAB003` if the directory cannot be
@@ -185,8 +184,8 @@ impl Lab {
         Process::start(&self.run.namespace(node), name, command, &self.directory)
     }
 
-    /// Starts a process of the topology: renders its configuration, waits until it is
-    /// ready (at most 30 s), then raises the interfaces that wait for it.
+    /// Starts a process of the topology: renders its configuration and waits until it
+    /// is ready (at most 30 s).
     ///
     /// # Errors
     /// `LAB003`, `LAB005`, `LAB008`, `LAB009`, `LAB130` as for [`up`](Self::up).
@@ -217,16 +216,12 @@ impl Lab {
             .map(|word| self.fill(name, word, &values))
             .collect::<Result<Vec<_>, _>>()?;
         let node = declared.node.clone();
-        let raises = declared.raises.clone();
         let ready = declared.ready.clone();
         let mut process = self.spawn(&node, name, &command)?;
         if let Some(line) = ready {
             process.wait_for_line(&line, READY_LIMIT)?;
         }
         self.processes.insert(name.to_owned(), process);
-        if !raises.is_empty() {
-            self.raise(&node, &raises)?;
-        }
         Ok(())
     }
 
@@ -282,7 +277,7 @@ impl Lab {
     }
 
     /// Brings a failed node back: first the links that no process raises, then its
-    /// processes, and the other links as these become ready.
+    /// processes.
     ///
     /// # Errors
     /// As [`start`](Self::start), and `LAB006`.

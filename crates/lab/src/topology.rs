@@ -122,8 +122,8 @@ pub struct Process {
     /// ready at once.
     #[serde(default)]
     pub ready: Option<String>,
-    /// Interfaces of its node that are raised only when it is ready, so that no
-    /// neighbour routes to it before.
+    /// Interfaces of its node that the process sets up by itself, so that no
+    /// neighbour routes to it before it forwards. The lab leaves them down.
     #[serde(default)]
     pub raises: Vec<String>,
     /// Variants in which it runs; all if empty.

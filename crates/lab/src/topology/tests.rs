@@ -119,11 +119,6 @@ fn the_files_beside_the_crate_are_good() {
     for name in ["nat.toml", "forward.toml"] {
         let topology = Topology::load(directory.join(name)).unwrap();
         assert!(topology.traffic.is_some(), "{name}");
-        for process in &topology.processes {
-            if let Some(config) = &process.config {
-                assert!(directory.join(config).is_file(), "{config}");
-            }
-        }
     }
 }
 
