@@ -23,7 +23,9 @@ const RESET: &str = "\x1b[0m";
 
 /// The most characters of a source line that are shown.
 const MAX_WIDTH: usize = 160;
-/// How many columns a tab takes.
+/// The most including files that are shown.
+const MAX_CHAIN: usize = 4;
+/// How a tab is shown.
 const TAB: &str = "    ";
 
 impl Color {
@@ -98,15 +100,17 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, color: Color) -> Str
             let place = place(file, span.start);
             let _ = writeln!(out, "{blank}{} {place}", color.paint(BLUE, arrow));
         }
-        for from in sources.include_chain(id) {
+        let chain = sources.include_chain(id);
+        for from in chain.iter().take(MAX_CHAIN) {
             if let Some(including) = sources.get(from.file) {
                 let place = place(including, from.start);
-                let _ = writeln!(
-                    out,
-                    "{blank}{} included from {place}",
-                    color.paint(BLUE, ":::")
-                );
+                let arrow = color.paint(BLUE, ":::");
+                let _ = writeln!(out, "{blank}{arrow} included from {place}");
             }
+        }
+        if chain.len() > MAX_CHAIN {
+            let more = chain.len() - MAX_CHAIN;
+            let _ = writeln!(out, "{blank}{} and {more} more", color.paint(BLUE, ":::"));
         }
         render_lines(&mut out, diagnostic, file, id, gutter, style, color);
     }

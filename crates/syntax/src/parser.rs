@@ -288,7 +288,7 @@ impl Parser {
         let token = self.token();
         if token.kind == TokenKind::Unknown {
             let message = format!(
-                "`{}` is not part of any P4 token",
+                "character '{}' is not part of any P4 token",
                 token.text.escape_debug()
             );
             let diagnostic = Diagnostic::error(codes::UNKNOWN_CHARACTER, token.span, message);
@@ -388,17 +388,25 @@ impl Parser {
         }
     }
 
-    /// Skips a construct that could not be read: behind its `;` or its closing brace, or up
-    /// to the brace that closes what surrounds it.
-    fn recover(&mut self) {
+    /// Skips the rest of a construct that began at token `start` and could not be read:
+    /// behind its `;`, behind its closing brace and what follows that on the line, or up to
+    /// the brace that closes what surrounds it.
+    fn recover(&mut self, start: usize) {
         let mut braces = 0_u32;
+        for token in &self.tokens[start..self.at] {
+            match token.kind {
+                TokenKind::Symbol(Symbol::LeftBrace) => braces += 1,
+                TokenKind::Symbol(Symbol::RightBrace) => braces = braces.saturating_sub(1),
+                _ => {}
+            }
+        }
         while !self.at_end() {
             match self.token().kind {
                 TokenKind::Symbol(Symbol::LeftBrace) => braces += 1,
                 TokenKind::Symbol(Symbol::RightBrace) if braces == 0 => return,
                 TokenKind::Symbol(Symbol::RightBrace) => {
                     braces -= 1;
-                    if braces == 0 {
+                    if braces == 0 && self.ahead(1).line_start {
                         self.bump();
                         return;
                     }
@@ -423,7 +431,7 @@ impl Parser {
             self.depth = depth;
             self.height = 0;
             self.greater_closes = false;
-            self.recover();
+            self.recover(start);
         }
         if self.at == start && !self.is(Symbol::RightBrace) {
             self.bump();

@@ -69,6 +69,7 @@ impl Parser {
         &mut self,
         annotations: Vec<Annotation>,
     ) -> Result<Declaration> {
+        let before = self.reports.len();
         let signature = self.signature(annotations)?;
         if self.take(Symbol::Semicolon) {
             self.scopes.pop();
@@ -87,6 +88,7 @@ impl Parser {
         self.scopes.pop();
         if states.is_empty() {
             self.missing_part(
+                before,
                 &signature.name,
                 "parser",
                 "states",
@@ -104,9 +106,10 @@ impl Parser {
         Ok(Declaration::Parser(declaration))
     }
 
-    fn missing_part(&mut self, name: &Ident, kind: &str, part: &str, help: &str) {
-        if self.gave_up || self.reports.iter().any(Diagnostic::is_error) {
-            // What is missing may have been skipped for an error told before.
+    /// Reports that a declaration lacks a part, unless something has been reported since
+    /// there were `before` reports: the part may have been skipped.
+    fn missing_part(&mut self, before: usize, name: &Ident, kind: &str, part: &str, help: &str) {
+        if self.reports.len() > before {
             return;
         }
         self.reported_at = None;
@@ -277,6 +280,7 @@ impl Parser {
         &mut self,
         annotations: Vec<Annotation>,
     ) -> Result<Declaration> {
+        let before = self.reports.len();
         let signature = self.signature(annotations)?;
         if self.take(Symbol::Semicolon) {
             self.scopes.pop();
@@ -317,6 +321,7 @@ impl Parser {
         let span = self.span_from(signature.span);
         let body = body.unwrap_or_else(|| {
             self.missing_part(
+                before,
                 &signature.name,
                 "control",
                 "`apply` block",

@@ -1,6 +1,6 @@
 //! Statements.
 
-use stateplane_diagnostics::Span;
+use stateplane_diagnostics::{Diagnostic, Span};
 
 use super::{Attempt, Parser, Result};
 use crate::codes;
@@ -356,7 +356,10 @@ impl Parser {
                 op_span,
                 value: self.expression()?,
             },
-            None if matches!(target.kind, ExprKind::Call { .. }) => StmtKind::Call(target),
+            None if matches!(target.kind, ExprKind::Call { .. }) => {
+                self.refuse_call_of_call(&target)?;
+                StmtKind::Call(target)
+            }
             None if matches!(target.kind, ExprKind::Construct { .. }) && self.at_name() => {
                 self.refuse(
                     codes::MISPLACED,
@@ -375,6 +378,32 @@ impl Parser {
             kind,
             span: self.span_from(start),
         })
+    }
+
+    /// A call that is a statement cannot be made on what another call returns.
+    fn refuse_call_of_call(&mut self, call: &Expr) -> Result<()> {
+        let ExprKind::Call { callee, .. } = &call.kind else {
+            return Ok(());
+        };
+        let mut at = callee;
+        loop {
+            at = match &at.kind {
+                ExprKind::Member { base, .. }
+                | ExprKind::Index { base, .. }
+                | ExprKind::Slice { base, .. }
+                | ExprKind::PlusSlice { base, .. } => base,
+                ExprKind::Call { .. } | ExprKind::Construct { .. } => {
+                    let diagnostic = Diagnostic::error(
+                        codes::UNEXPECTED_TOKEN,
+                        at.span,
+                        "a statement cannot call what another call returns",
+                    )
+                    .with_help("make the first call by itself, or use it in an expression");
+                    return self.fail(diagnostic);
+                }
+                _ => return Ok(()),
+            };
+        }
     }
 
     /// The left side of an assignment, or a call. Whether it can be assigned to is for the

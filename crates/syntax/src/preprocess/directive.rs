@@ -179,6 +179,8 @@ impl Preprocessor<'_> {
                 ))
                 .with_help("guard the file with `#ifndef NAME`, `#define NAME`, … `#endif`"),
             );
+            // A file that includes itself twice would be read 2 to the 64th times.
+            self.exhausted = true;
             return;
         }
         if self.sources.files().count() >= MAX_FILES {

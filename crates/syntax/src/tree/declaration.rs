@@ -389,3 +389,26 @@ pub struct TableEntry {
     /// The whole entry.
     pub span: Span,
 }
+
+impl Declaration {
+    /// Where the declaration is, from its annotations to its end; of a type without a body,
+    /// without the final semicolon.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        match self {
+            Self::Const(d) => d.span,
+            Self::Extern(d) => d.span,
+            Self::ExternFunction(d) => d.span,
+            Self::Function(d) => d.span,
+            Self::Action(d) => d.span,
+            Self::Parser(d) => d.span,
+            Self::ParserType(d) | Self::ControlType(d) | Self::Package(d) => d.span,
+            Self::Control(d) => d.span,
+            Self::Struct(d) => d.span,
+            Self::Enum(d) => d.span,
+            Self::Typedef(d) => d.span,
+            Self::Error(d) | Self::MatchKind(d) => d.span,
+            Self::Instantiation(d) => d.span,
+        }
+    }
+}

@@ -1,0 +1,2 @@
+#include "missing.p4"
+#include "cycle.p4i"
