@@ -53,7 +53,7 @@ impl Taken<'_, '_> {
         } else {
             value
         };
-        Some(self.checker.to_expr(value))
+        Some(self.checker.lower(value))
     }
 
     fn place(&mut self) -> Option<ir::Place> {
@@ -361,15 +361,18 @@ impl<'a> Checker<'a> {
                 self.void(span)
             }
             ("packet_in", "lookahead", 0) => {
-                if !self.types.is_open(&ret) && self.has_varbit(&ret) {
-                    self.report(Diagnostic::error(
-                        codes::WRONG_HEADER,
-                        span,
-                        "`lookahead` needs a type of fixed width, without `varbit`",
-                    ));
-                    return Value::unknown(ret, span);
-                }
-                if self.ir_type(&ret, span).is_none() {
+                let fixed =
+                    self.is_plain(&ret) || (self.types.is_header(&ret) && !self.has_varbit(&ret));
+                if !fixed {
+                    let shown = self.quote(&ret);
+                    self.report(
+                        Diagnostic::error(
+                            codes::WRONG_HEADER,
+                            span,
+                            format!("`lookahead` does not work on {shown}"),
+                        )
+                        .with_help("use a number, or a header or struct of numbers"),
+                    );
                     return Value::unknown(ret, span);
                 }
                 let (place, value) = self.temporary_value(&ret, span);

@@ -255,10 +255,9 @@ impl<'a> Checker<'a> {
             );
             return Passed::Absent(ty.clone());
         }
-        let place = match self.ir_type(ty, span) {
-            Some(lowered) => Some(ir::Place::var(self.temporary(lowered))),
-            None => None,
-        };
+        let place = self
+            .ir_type(ty, span)
+            .map(|lowered| ir::Place::var(self.temporary(lowered)));
         Passed::Out(place)
     }
 
@@ -301,13 +300,13 @@ impl<'a> Checker<'a> {
                     self.packet_only(&value);
                     continue;
                 }
-                Passed::In(value) => Some(ir::Arg::In(self.to_expr(value))),
+                Passed::In(value) => Some(ir::Arg::In(self.lower(value))),
                 Passed::Out(place) => place.map(ir::Arg::Out),
                 Passed::InOut(place) => place.map(ir::Arg::InOut),
                 Passed::Absent(ty) => match (param.direction, self.ir_type(&ty, span)) {
                     (Direction::None | Direction::In, Some(_)) => {
                         let value = self.default_value(&ty, span);
-                        Some(ir::Arg::In(self.to_expr(value)))
+                        Some(ir::Arg::In(self.lower(value)))
                     }
                     (direction, Some(lowered)) => {
                         let place = ir::Place::var(self.temporary(lowered));

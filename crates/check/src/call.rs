@@ -550,9 +550,20 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Emits the application of a table, the side effects of its keys first.
+    fn emit_apply(&mut self, table: u32, hit: Option<ir::Place>, action_run: Option<ir::Place>) {
+        let prelude = self.made.tables[table as usize].prelude.clone();
+        self.callable.block.extend(prelude.iter().cloned());
+        self.emit(ir::Stmt::Apply {
+            table: ir::TableId(table),
+            hit,
+            action_run,
+        });
+    }
+
     fn may_apply_table(&mut self, table: u32, args: &'a [tree::Argument], span: Span) -> bool {
         if !matches!(self.callable.kind, CallableKind::Control) {
-            let declared = self.made.tables[table as usize];
+            let declared = self.made.tables[table as usize].span;
             self.report(
                 Diagnostic::error(
                     codes::MISPLACED_CALL,
@@ -577,11 +588,7 @@ impl<'a> Checker<'a> {
 
     fn apply_table(&mut self, table: u32, args: &'a [tree::Argument], span: Span) {
         if self.may_apply_table(table, args, span) {
-            self.emit(ir::Stmt::Apply {
-                table: ir::TableId(table),
-                hit: None,
-                action_run: None,
-            });
+            self.emit_apply(table, None, None);
         }
     }
 
@@ -624,11 +631,7 @@ impl<'a> Checker<'a> {
             return Value::unknown(Ty::Bool, span);
         }
         let place = ir::Place::var(self.temporary(ir::Type::Bool));
-        self.emit(ir::Stmt::Apply {
-            table: ir::TableId(table),
-            hit: Some(place.clone()),
-            action_run: None,
-        });
+        self.emit_apply(table, Some(place.clone()), None);
         let hit = Value {
             ty: Ty::Bool,
             kind: ValueKind::Place(place, Access::Temporary),
@@ -652,11 +655,7 @@ impl<'a> Checker<'a> {
             return None;
         }
         let place = ir::Place::var(self.temporary(ir::Type::Bits(32)));
-        self.emit(ir::Stmt::Apply {
-            table: ir::TableId(table),
-            hit: None,
-            action_run: Some(place.clone()),
-        });
+        self.emit_apply(table, None, Some(place.clone()));
         Some(place)
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Made<'a> {
     /// Parallel to `Builder::actions`.
     pub actions: Vec<Rc<ActionInfo<'a>>>,
     /// Parallel to `Builder::tables`.
-    pub tables: Vec<Span>,
+    pub tables: Vec<TableInfo>,
     /// Parallel to `Builder::parsers`: parameters of `apply`, packets included.
     pub parsers: Vec<Rc<Signature<'a>>>,
     /// Parallel to `Builder::controls`: parameters of `apply`, packets included.
@@ -61,6 +61,14 @@ pub(crate) struct Made<'a> {
     pub functions: BTreeMap<(u32, Vec<Ty>), ir::FunctionId>,
     /// Control-plane names taken: what has it and where that was declared.
     pub names: BTreeMap<(&'static str, String), Span>,
+}
+
+/// What is known of a table besides its IR.
+#[derive(Clone)]
+pub(crate) struct TableInfo {
+    pub span: Span,
+    /// Side effects of its keys, done before it is applied.
+    pub prelude: Rc<Vec<ir::Stmt>>,
 }
 
 /// What is known of an action besides its IR.

@@ -136,16 +136,9 @@ pub(crate) fn binary(
             };
             repr.clamp(exact)
         }
-        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
-            if repr == Repr::Integer {
-                return Err(Fault::NotApplicable);
-            }
-            match op {
-                BinaryOp::And => left & right,
-                BinaryOp::Or => left | right,
-                _ => left ^ right,
-            }
-        }
+        BinaryOp::And => left & right,
+        BinaryOp::Or => left | right,
+        BinaryOp::Xor => left ^ right,
         BinaryOp::Shl => {
             if right.sign() == Sign::Minus {
                 return Err(Fault::NegativeShift);

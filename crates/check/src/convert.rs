@@ -328,7 +328,7 @@ impl Checker<'_> {
             ValueKind::Poison => Value::unknown(target.clone(), span),
             _ => match self.ir_type(target, span) {
                 Some(lowered) => {
-                    let inner = self.to_expr(value);
+                    let inner = self.lower(value);
                     let expr = if inner.ty == lowered {
                         inner
                     } else {
@@ -419,7 +419,7 @@ impl Checker<'_> {
     /// The IR expression of a value. Reports a value of a type without values while
     /// packets are processed; what cannot be lowered becomes a default, and the
     /// program is refused.
-    pub(crate) fn to_expr(&mut self, value: Value) -> ir::Expr {
+    pub(crate) fn lower(&mut self, value: Value) -> ir::Expr {
         let span = value.span;
         let lowered = match value.ty {
             // Its absence of a type was reported where it came from.
@@ -442,7 +442,7 @@ impl Checker<'_> {
             ValueKind::List(elements) => {
                 let elements = elements
                     .into_iter()
-                    .map(|element| self.to_expr(element))
+                    .map(|element| self.lower(element))
                     .collect();
                 match ty {
                     ir::Type::Stack(_) => ir::ExprKind::Array(elements),
@@ -464,7 +464,7 @@ impl Checker<'_> {
         match &value.kind {
             ValueKind::Place(..) => {
                 let (ty, span) = (value.ty.clone(), value.span);
-                Value::expr(ty, self.to_expr(value), span)
+                Value::expr(ty, self.lower(value), span)
             }
             _ => value,
         }
@@ -477,7 +477,7 @@ impl Checker<'_> {
                 let (ty, span) = (value.ty.clone(), value.span);
                 let (place, settled) = self.temporary_value(&ty, span);
                 if let Some(place) = place {
-                    let expr = self.to_expr(value);
+                    let expr = self.lower(value);
                     self.emit(ir::Stmt::Assign(place, expr));
                 }
                 settled
@@ -536,7 +536,7 @@ impl Checker<'_> {
             _ => {
                 let (place, _) = self.temporary_value(&value.ty.clone(), value.span);
                 let place = place?;
-                let expr = self.to_expr(value);
+                let expr = self.lower(value);
                 self.emit(ir::Stmt::Assign(place.clone(), expr));
                 Some(place)
             }

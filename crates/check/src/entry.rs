@@ -3,6 +3,7 @@
 use crate::annotation;
 use crate::checker::Checker;
 use crate::codes;
+use crate::types::Ty;
 use num_bigint::{BigInt, BigUint};
 use num_traits::{One, ToPrimitive, Zero};
 use stateplane_diagnostics::{Diagnostic, Span};
@@ -16,9 +17,9 @@ impl<'a> Checker<'a> {
         decl: &'a tree::TableDecl,
         entries: &'a [tree::TableEntry],
         table: &ir::Table,
+        types: &[Ty],
         all_const: bool,
     ) -> Vec<ir::Entry> {
-        let types = self.key_types(decl);
         if types.len() != table.keys.len() {
             // A key has an error, so entries cannot be judged.
             return Vec::new();
@@ -40,7 +41,7 @@ impl<'a> Checker<'a> {
         let mut lowered = Vec::new();
         for (entry, priority) in entries.iter().zip(priorities) {
             let keys = self
-                .keyset(&entry.keyset, &types)
+                .keyset(&entry.keyset, types)
                 .and_then(|sets| self.entry_keys(sets, table, &entry.keyset));
             let args = entry.action.args.as_deref().unwrap_or_default();
             let call = self.action_call(&entry.action.path, args, entry.action.span, decl, table);

@@ -431,10 +431,10 @@ impl<'a> Checker<'a> {
 
     fn index(&mut self, base: &'a tree::Expr, index: &'a tree::Expr, span: Span) -> Value {
         let mut value = self.expr(base);
-        if has_effects(index) {
-            if let ValueKind::Place(place, access) = value.kind {
-                value.kind = ValueKind::Place(self.freeze(place), access);
-            }
+        if has_effects(index)
+            && let ValueKind::Place(place, access) = value.kind
+        {
+            value.kind = ValueKind::Place(self.freeze(place), access);
         }
         let position = self.expr(index);
         if value.is_poison() || position.is_poison() {
@@ -496,12 +496,12 @@ impl<'a> Checker<'a> {
         position: Value,
         span: Span,
     ) -> Value {
-        if let Some(number) = position.as_int() {
-            if number.to_u32().is_none_or(|number| number >= size) {
-                let number = number.clone();
-                self.out_of_bounds(position.span, &number, size as usize);
-                return Value::unknown(element, span);
-            }
+        if let Some(number) = position.as_int()
+            && number.to_u32().is_none_or(|number| number >= size)
+        {
+            let number = number.clone();
+            self.out_of_bounds(position.span, &number, size as usize);
+            return Value::unknown(element, span);
         }
         let position = match position.ty {
             Ty::Integer => self.coerce(position, &Ty::Bits(32)),
@@ -511,15 +511,23 @@ impl<'a> Checker<'a> {
             }
             _ => position,
         };
+        let position = match position.ty {
+            // A negative index becomes one that is out of bounds.
+            Ty::Int(width) => {
+                let span = position.span;
+                self.cast(position, &Ty::Bits(width), span)
+            }
+            _ => position,
+        };
         if !matches!(position.ty, Ty::Bits(_)) {
             let shown = self.quote(&position.ty);
             self.report(
                 Diagnostic::error(
                     codes::TYPE_MISMATCH,
                     position.span,
-                    format!("the index of a header stack is a `bit<W>`, not {shown}"),
+                    format!("the index of a header stack is a number, not {shown}"),
                 )
-                .with_help("cast it to an unsigned type"),
+                .with_help("use a `bit<W>` or `int<W>`"),
             );
             return Value::unknown(element, span);
         }
@@ -547,7 +555,7 @@ impl<'a> Checker<'a> {
                 span,
             };
         }
-        let position = self.to_expr(position);
+        let position = self.lower(position);
         place.path.push(ir::Projection::Index(Box::new(position)));
         Value {
             ty: element,

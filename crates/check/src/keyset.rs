@@ -2,6 +2,7 @@
 
 use crate::checker::Checker;
 use crate::codes;
+use crate::scope::Entity;
 use crate::types::Ty;
 use crate::value::{Known, Value, ValueKind};
 use num_bigint::{BigInt, BigUint};
@@ -27,6 +28,9 @@ impl<'a> Checker<'a> {
             if all {
                 return Some(vec![vec![KeySet::Any; keys.len()]]);
             }
+        }
+        if self.names_broken(keyset) {
+            return None;
         }
         if keyset.elements.len() != keys.len() {
             self.report(
@@ -63,6 +67,21 @@ impl<'a> Checker<'a> {
                 .collect();
         }
         valid.then_some(combinations)
+    }
+
+    /// Whether the set is a name whose declaration was reported, as of a value set.
+    fn names_broken(&self, keyset: &tree::Keyset) -> bool {
+        let [element] = keyset.elements.as_slice() else {
+            return false;
+        };
+        let KeysetElementKind::Value(expr) = &element.kind else {
+            return false;
+        };
+        let tree::ExprKind::Name(path) = &expr.kind else {
+            return false;
+        };
+        self.find(path)
+            .is_some_and(|symbol| matches!(symbol.entity, Entity::Broken))
     }
 
     fn keyset_element(&mut self, element: &'a tree::KeysetElement, ty: &Ty) -> Option<Vec<KeySet>> {
@@ -145,7 +164,11 @@ impl<'a> Checker<'a> {
         if *ty == Ty::Poison {
             return None;
         }
-        let value = self.coerce(value, ty);
+        let target = match (ty, &value.ty) {
+            (Ty::Serial(_), Ty::Integer | Ty::Bits(_) | Ty::Int(_)) => self.strip_serial(ty),
+            _ => ty.clone(),
+        };
+        let value = self.coerce(value, &target);
         match value.kind {
             ValueKind::Const(_) => Some(value),
             // A constructor parameter of a block that is not instantiated.

@@ -230,7 +230,7 @@ impl<'a> Checker<'a> {
                 return;
             }
             _ => {
-                let expr = self.to_expr(value);
+                let expr = self.lower(value);
                 into.push(expr);
                 return;
             }

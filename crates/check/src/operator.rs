@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
             return Value { span, ..value };
         }
         let ty = value.ty.clone();
-        let inner = self.to_expr(value);
+        let inner = self.lower(value);
         let lowered = inner.ty;
         Value::expr(
             ty,
@@ -260,8 +260,8 @@ impl<'a> Checker<'a> {
         let Some(lowered) = self.ir_type(&ty, span) else {
             return Value::unknown(ty, span);
         };
-        let left = self.to_expr(left);
-        let right = self.to_expr(right);
+        let left = self.lower(left);
+        let right = self.lower(right);
         Value::expr(
             ty,
             ir::Expr {
@@ -548,9 +548,9 @@ impl<'a> Checker<'a> {
             return self.binary_expr(lowered, left, right, Ty::Bool, span);
         }
         let result = ir::Place::var(self.temporary(ir::Type::Bool));
-        let left = self.to_expr(left);
+        let left = self.lower(left);
         self.emit(ir::Stmt::Assign(result.clone(), left));
-        let right = self.to_expr(right);
+        let right = self.lower(right);
         let mut evaluated = statements;
         evaluated.push(ir::Stmt::Assign(result.clone(), right));
         let read = ir::Expr {
@@ -623,10 +623,10 @@ impl<'a> Checker<'a> {
         if unknown {
             return Value::unknown(ty, span);
         }
-        let condition = self.to_expr(condition);
+        let condition = self.lower(condition);
         if then_statements.is_empty() && otherwise_statements.is_empty() {
-            let then = self.to_expr(then);
-            let otherwise = self.to_expr(otherwise);
+            let then = self.lower(then);
+            let otherwise = self.lower(otherwise);
             return Value::expr(
                 ty,
                 ir::Expr {
@@ -643,7 +643,7 @@ impl<'a> Checker<'a> {
         let result = ir::Place::var(self.temporary(lowered));
         let mut side = |statements: Vec<ir::Stmt>, value: Value| {
             let mut statements = statements;
-            let expr = self.to_expr(value);
+            let expr = self.lower(value);
             statements.push(ir::Stmt::Assign(result.clone(), expr));
             statements
         };

@@ -116,11 +116,11 @@ impl<'a> Checker<'a> {
         let subjects: Vec<&'a tree::Expr> = subjects.iter().collect();
         let mut values = self.sequence(&subjects);
         // One tuple selects like its members.
-        if let [only] = values.as_mut_slice() {
-            if let ValueKind::List(members) = &mut only.kind {
-                let members = std::mem::take(members);
-                values = members;
-            }
+        if let [only] = values.as_mut_slice()
+            && let ValueKind::List(members) = &mut only.kind
+        {
+            let members = std::mem::take(members);
+            values = members;
         }
         let mut matchable = true;
         let mut types: Vec<Ty> = Vec::new();
@@ -143,10 +143,7 @@ impl<'a> Checker<'a> {
         if !matchable {
             return ir::Transition::To(ir::Target::Reject);
         }
-        let keys = values
-            .into_iter()
-            .map(|value| self.to_expr(value))
-            .collect();
+        let keys = values.into_iter().map(|value| self.lower(value)).collect();
         ir::Transition::Select {
             keys,
             cases: lowered,

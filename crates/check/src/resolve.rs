@@ -236,17 +236,17 @@ impl<'a> Checker<'a> {
                     .with_help("remove the direction: objects are neither copied in nor out"),
                 );
             }
-            if let Some(default) = &param.default {
-                if matches!(
+            if let Some(default) = &param.default
+                && matches!(
                     param.direction,
                     tree::Direction::Out | tree::Direction::InOut
-                ) {
-                    self.report(Diagnostic::error(
-                        codes::INVALID_DIRECTION,
-                        default.span,
-                        "an `out` or `inout` parameter has no default value",
-                    ));
-                }
+                )
+            {
+                self.report(Diagnostic::error(
+                    codes::INVALID_DIRECTION,
+                    default.span,
+                    "an `out` or `inout` parameter has no default value",
+                ));
             }
             resolved.push(Param {
                 name: param.name.as_str(),

@@ -115,7 +115,7 @@ impl<'a> Checker<'a> {
         let place = ir::Place::var(var);
         match init {
             Some(value) => {
-                let expr = self.to_expr(value);
+                let expr = self.lower(value);
                 self.emit(ir::Stmt::Assign(place.clone(), expr));
             }
             None if reset => self.emit(ir::Stmt::Assign(
@@ -153,10 +153,10 @@ impl<'a> Checker<'a> {
         span: Span,
     ) {
         let mut left = self.expr(target);
-        if has_effects(value) {
-            if let ValueKind::Place(place, access) = left.kind {
-                left.kind = ValueKind::Place(self.freeze(place), access);
-            }
+        if has_effects(value)
+            && let ValueKind::Place(place, access) = left.kind
+        {
+            left.kind = ValueKind::Place(self.freeze(place), access);
         }
         let ty = left.ty.clone();
         let right = match op {
@@ -181,7 +181,7 @@ impl<'a> Checker<'a> {
         let Some(place) = self.writable(left) else {
             return;
         };
-        let expr = self.to_expr(right);
+        let expr = self.lower(right);
         self.emit(ir::Stmt::Assign(place, expr));
     }
 
@@ -202,7 +202,7 @@ impl<'a> Checker<'a> {
             Some(true) => self.callable.block.extend(then),
             Some(false) => self.callable.block.extend(otherwise),
             None => {
-                let condition = self.to_expr(condition);
+                let condition = self.lower(condition);
                 self.emit(ir::Stmt::If {
                     condition,
                     then,
@@ -220,7 +220,7 @@ impl<'a> Checker<'a> {
             (CallableKind::Function(result, ty), Some(expr)) if ty != Ty::Void => {
                 let value = self.expr_of(expr, &ty);
                 if let Some(result) = result {
-                    let expr = self.to_expr(value);
+                    let expr = self.lower(value);
                     self.emit(ir::Stmt::Assign(ir::Place::var(result), expr));
                 }
                 self.emit(ir::Stmt::Return);
@@ -248,13 +248,12 @@ impl<'a> Checker<'a> {
     }
 
     fn switch(&mut self, subject: &'a tree::Expr, cases: &'a [tree::SwitchCase], span: Span) {
-        if let ExprKind::Member { base, member } = &subject.kind {
-            if member.as_str() == "action_run" {
-                if let Some((table, call)) = self.table_application(base) {
-                    let place = self.apply_action_run(table, call);
-                    return self.switch_action(table, place, cases);
-                }
-            }
+        if let ExprKind::Member { base, member } = &subject.kind
+            && member.as_str() == "action_run"
+            && let Some((table, call)) = self.table_application(base)
+        {
+            let place = self.apply_action_run(table, call);
+            return self.switch_action(table, place, cases);
         }
         let value = self.expr(subject);
         let ty = self.strip_serial(&value.ty);
@@ -303,7 +302,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let value = Value { span, ..value };
-        let value = self.to_expr(value);
+        let value = self.lower(value);
         self.emit(ir::Stmt::Switch {
             value,
             cases,
@@ -336,7 +335,7 @@ impl<'a> Checker<'a> {
                 _ => None,
             };
             if position.is_none() {
-                let declared = checker.made.tables[table as usize];
+                let declared = checker.made.tables[table as usize].span;
                 checker.report(
                     Diagnostic::error(
                         codes::SWITCH_LABEL,

@@ -1,7 +1,7 @@
 //! Tables.
 
 use crate::annotation;
-use crate::checker::Checker;
+use crate::checker::{Checker, TableInfo};
 use crate::codes;
 use crate::scope::{Entity, Signature};
 use crate::suggest::nearest;
@@ -11,6 +11,7 @@ use num_traits::ToPrimitive;
 use stateplane_diagnostics::Diagnostic;
 use stateplane_ir::{self as ir, MatchKind};
 use stateplane_syntax::tree::{self, Direction, ExprKind, TablePropertyValue};
+use std::rc::Rc;
 
 /// Entries of a table that does not say.
 const DEFAULT_SIZE: u64 = 1024;
@@ -46,7 +47,7 @@ impl<'a> Checker<'a> {
         let name = self.full_name(&decl.name, &decl.annotations);
         self.claim_name("table", &name, decl.name.span);
         let id = ir::TableId(self.out.tables.len() as u32);
-        let keys = self.table_keys(decl);
+        let ((keys, key_types), prelude) = self.nested(|checker| checker.table_keys(decl));
         let actions = self.table_actions(decl);
         let mut table = ir::Table {
             name,
@@ -73,11 +74,15 @@ impl<'a> Checker<'a> {
         }
         if let Some((property, entries)) = find_entries(decl) {
             table.const_entries = property.is_const;
-            table.entries = self.table_entries(decl, entries, &table, property.is_const);
+            table.entries =
+                self.table_entries(decl, entries, &table, &key_types, property.is_const);
             table.size = table.size.max(table.entries.len() as u64);
         }
         self.out.tables.push(table);
-        self.made.tables.push(decl.name.span);
+        self.made.tables.push(TableInfo {
+            span: decl.name.span,
+            prelude: Rc::new(prelude),
+        });
         self.declare(&decl.name, Entity::Table(id.0));
     }
 
@@ -105,7 +110,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn table_keys(&mut self, decl: &'a tree::TableDecl) -> Vec<ir::Key> {
+    fn table_keys(&mut self, decl: &'a tree::TableDecl) -> (Vec<ir::Key>, Vec<Ty>) {
         let elements = decl
             .properties
             .iter()
@@ -114,17 +119,11 @@ impl<'a> Checker<'a> {
                 _ => None,
             })
             .unwrap_or_default();
+        let exprs: Vec<&'a tree::Expr> = elements.iter().map(|element| &element.expr).collect();
+        let values = self.sequence(&exprs);
+        let types = values.iter().map(|value| value.ty.clone()).collect();
         let mut keys: Vec<ir::Key> = Vec::new();
-        for element in elements {
-            let (value, statements) = self.nested(|checker| checker.expr(&element.expr));
-            if !statements.is_empty() {
-                self.unsupported(
-                    element.expr.span,
-                    "a key with side effects",
-                    "compute it into a variable before the table is applied",
-                );
-                continue;
-            }
+        for (element, value) in elements.iter().zip(values) {
             let Some(match_kind) = self.match_kind(&element.match_kind) else {
                 continue;
             };
@@ -159,14 +158,14 @@ impl<'a> Checker<'a> {
             let name = annotation::find(&element.annotations, "name")
                 .and_then(tree::Annotation::string)
                 .map_or_else(|| self.key_name(&element.expr), ToString::to_string);
-            let expr = self.to_expr(value);
+            let expr = self.lower(value);
             keys.push(ir::Key {
                 name,
                 expr,
                 match_kind,
             });
         }
-        keys
+        (keys, types)
     }
 
     fn match_kind(&mut self, name: &tree::Ident) -> Option<MatchKind> {
@@ -582,7 +581,7 @@ impl<'a> Checker<'a> {
             }
         };
         if let Some(other) = attached {
-            let declared = self.made.tables[other.index()];
+            let declared = self.made.tables[other.index()].span;
             self.report(
                 Diagnostic::error(
                     codes::DIRECT_OBJECT_SHARED,
@@ -593,22 +592,6 @@ impl<'a> Checker<'a> {
                 .with_help("declare another for this table"),
             );
         }
-    }
-
-    /// Types of the keys, for entries.
-    pub(crate) fn key_types(&mut self, decl: &'a tree::TableDecl) -> Vec<Ty> {
-        decl.properties
-            .iter()
-            .filter_map(|property| match &property.value {
-                TablePropertyValue::Key(elements) => Some(elements),
-                _ => None,
-            })
-            .flatten()
-            .map(|element| {
-                let (value, _) = self.nested(|checker| checker.expr(&element.expr));
-                value.ty
-            })
-            .collect()
     }
 }
 
