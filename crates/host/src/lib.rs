@@ -5,5 +5,6 @@
 pub mod clock;
 mod poll;
 pub mod ports;
+pub mod random;
 pub mod store;
 pub mod switch;

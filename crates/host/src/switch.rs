@@ -2,9 +2,15 @@
 //! interfaces.
 
 mod error;
+mod file;
 mod report;
 mod server;
 
 pub use error::SwitchServerError;
+pub use file::{
+    Arguments, DefaultFile, EntryFile, GeneratorFile, MirrorSessionFile, MulticastGroupFile,
+    NeighbourFile, NeighboursFile, RegisterFile, ReplicaFile, Setting, SwitchFile, SwitchFileCause,
+    SwitchFileError, WatchFile,
+};
 pub use report::{PacketReport, PortReport, SwitchReport};
-pub use server::{Status, SwitchServer};
+pub use server::{Status, SwitchServer, run_switch};

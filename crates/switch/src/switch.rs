@@ -172,6 +172,15 @@ impl<E: Engine> Switch<E> {
         self.ports.numbers()
     }
 
+    /// Checks that `port` is one of the switch's.
+    ///
+    /// # Errors
+    ///
+    /// [`SwitchError::PortOutOfRange`] or [`SwitchError::UnknownPort`].
+    pub fn require_port(&self, port: Port) -> Result<(), SwitchError> {
+        self.ports.require(port)
+    }
+
     /// Counts of one port; `None` if the switch has no such port.
     pub fn port_counters(&self, port: Port) -> Option<PortCounters> {
         self.ports.get(port).map(|entry| entry.counters)

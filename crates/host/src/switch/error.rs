@@ -1,7 +1,8 @@
 //! Why a switch does not start, or stops.
 
+use super::SwitchFileError;
 use crate::ports::PortError;
-use stateplane_switch::SwitchError;
+use stateplane_switch::{Port, SwitchError};
 use std::io;
 
 /// Why a switch does not start, or stops.
@@ -16,6 +17,15 @@ pub enum SwitchServerError {
     /// No ports are given.
     #[error("the switch has no ports: give at least one as NUMBER=INTERFACE")]
     NoPorts,
+    /// A port of the switch without an interface.
+    #[error("port {0} of the switch has no interface: add {0}=INTERFACE")]
+    PortWithoutInterface(Port),
+    /// The configuration file is refused.
+    #[error(transparent)]
+    File(#[from] SwitchFileError),
+    /// The system gives no randomness.
+    #[error("cannot draw random values: {0}")]
+    Random(io::Error),
     /// The system refuses to wait for frames.
     #[error("cannot wait for frames: {0}")]
     Wait(io::Error),
@@ -30,6 +40,9 @@ impl SwitchServerError {
             SwitchServerError::Switch(error) => error.code(),
             SwitchServerError::NoPorts => "H211",
             SwitchServerError::Wait(_) => "H212",
+            SwitchServerError::PortWithoutInterface(_) => "H213",
+            SwitchServerError::Random(_) => "H214",
+            SwitchServerError::File(error) => error.code(),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Drives a switch with frames and time.
 
-use super::SwitchServerError;
 use super::report::{PacketReport, PortReport, SwitchReport};
+use super::{SwitchFile, SwitchServerError};
+
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{Burst, PacketPort, PortError};
-use stateplane_switch::{Port, Switch, SwitchConfig};
+use crate::random::random_bits;
+use stateplane_switch::{Port, Switch, SwitchConfig, SwitchError};
 use stateplane_target::Engine;
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
@@ -46,27 +48,31 @@ pub struct SwitchServer<E: Engine> {
 }
 
 impl<E: Engine> SwitchServer<E> {
-    /// Opens the interfaces and makes a switch whose ports they are (those that
-    /// `config` lists are replaced). Each interface is set up, unless a watch wants
-    /// its port down.
+    /// Opens the interfaces, one for each port of `switch`. Each is set up, unless a
+    /// watch wants its port down.
     ///
     /// # Errors
     ///
-    /// [`SwitchServerError`]: an interface that is missing, given twice or not
-    /// permitted, or a configuration that the switch refuses.
+    /// [`SwitchServerError`]: a port without interface or the other way, or an
+    /// interface that is missing, given twice or not permitted.
     pub fn open(
-        engine: E,
-        mut config: SwitchConfig,
+        switch: Switch<E>,
         interfaces: &[(Port, String)],
     ) -> Result<Self, SwitchServerError> {
         if interfaces.is_empty() {
             return Err(SwitchServerError::NoPorts);
         }
         check_distinct(interfaces)?;
-        config.ports = interfaces.iter().map(|(number, _)| *number).collect();
-        let switch = Switch::new(engine, config)?;
-        let mut ports = Vec::new();
+        let has_interface = |port: &&Port| interfaces.iter().any(|(number, _)| number == *port);
+        if let Some(port) = switch.ports().iter().find(|port| !has_interface(port)) {
+            return Err(SwitchServerError::PortWithoutInterface(*port));
+        }
+        let mut ports: Vec<ServedPort> = Vec::new();
         for (number, name) in interfaces {
+            if ports.iter().any(|served| served.number == *number) {
+                return Err(SwitchError::DuplicatePort(*number).into());
+            }
+            switch.require_port(*number)?;
             let port = PacketPort::open(name)?;
             ports.push(ServedPort {
                 number: *number,
@@ -291,4 +297,41 @@ fn check_distinct(interfaces: &[(Port, String)]) -> Result<(), PortError> {
         }
     }
     Ok(())
+}
+
+/// Runs a switch around `engine` between `interfaces` until `stop` is set: applies
+/// `file`, opens the interfaces, calls `ready`, and forwards. Returns what it did.
+///
+/// # Errors
+///
+/// [`SwitchServerError`] if the file does not fit the program, an interface cannot be
+/// opened, or the system refuses to go on.
+pub fn run_switch<E: Engine>(
+    engine: E,
+    file: &SwitchFile,
+    interfaces: &[(Port, String)],
+    stop: &AtomicBool,
+    ready: &mut dyn FnMut(),
+    status: Option<Status<'_>>,
+) -> Result<SwitchReport, SwitchServerError> {
+    let ports = interfaces.iter().map(|(number, _)| *number).collect();
+    let config = SwitchConfig {
+        ports,
+        ..SwitchConfig::default()
+    };
+    let mut switch = Switch::new(engine, config)?;
+    let mut failure = None;
+    let mut draw = || {
+        random_bits().unwrap_or_else(|error| {
+            failure = Some(error);
+            0
+        })
+    };
+    file.apply(&mut switch, &mut draw)?;
+    if let Some(error) = failure {
+        return Err(SwitchServerError::Random(error));
+    }
+    let mut server = SwitchServer::open(switch, interfaces)?;
+    ready();
+    server.run(stop, status)
 }

@@ -7,8 +7,10 @@ mod namespace;
 mod swap_engine;
 
 use namespace::{Host, ip, try_in_namespace};
-use stateplane_host::switch::{Status, SwitchReport, SwitchServer, SwitchServerError};
-use stateplane_switch::{Generator, Port, SwitchConfig};
+use stateplane_host::switch::{
+    Status, SwitchFile, SwitchReport, SwitchServer, SwitchServerError, run_switch,
+};
+use stateplane_switch::{Generator, MirrorSession, Port, Replica, Switch, SwitchConfig};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swap_engine::SwapEngine;
@@ -27,8 +29,16 @@ fn interfaces() -> Vec<(Port, String)> {
     vec![(0, "sw0".to_owned()), (1, "sw1".to_owned())]
 }
 
+fn switch(config: SwitchConfig) -> Switch<SwapEngine> {
+    let config = SwitchConfig {
+        ports: vec![0, 1],
+        ..config
+    };
+    Switch::new(SwapEngine::default(), config).unwrap()
+}
+
 fn open(config: SwitchConfig) -> Result<SwitchServer<SwapEngine>, SwitchServerError> {
-    SwitchServer::open(SwapEngine::default(), config, &interfaces())
+    SwitchServer::open(switch(config), &interfaces())
 }
 
 /// Runs `scenario` while the switch runs, and gives the switch's report.
@@ -251,10 +261,9 @@ fn wrong_interfaces_are_named() {
                 .iter()
                 .map(|(port, name)| (*port, (*name).to_owned()))
                 .collect();
-            let error =
-                SwitchServer::open(SwapEngine::default(), SwitchConfig::default(), &interfaces)
-                    .err()
-                    .expect("the interfaces are refused");
+            let error = SwitchServer::open(switch(SwitchConfig::default()), &interfaces)
+                .err()
+                .expect("the interfaces are refused");
             (error.code(), error.to_string())
         };
         let (number, text) = code(&[(0, "sw0"), (1, "sw7")]);
@@ -264,10 +273,140 @@ fn wrong_interfaces_are_named() {
             "{text}"
         );
         assert_eq!(code(&[(0, "sw0"), (1, "sw0")]).0, "H202");
-        assert_eq!(code(&[(0, "sw0"), (0, "sw1")]).0, "SW002");
-        assert_eq!(code(&[(511, "sw0")]).0, "SW001");
+        assert_eq!(code(&[(0, "sw0"), (0, "sw1"), (1, "h0")]).0, "SW002");
+        assert_eq!(code(&[(0, "sw0"), (1, "sw1"), (2, "h0")]).0, "SW003");
+        assert_eq!(code(&[(1, "sw0")]).0, "H213");
         assert_eq!(code(&[]).0, "H211");
     });
+}
+
+#[test]
+fn a_watch_lowers_its_interface_and_raises_it_again() {
+    try_in_namespace(|| {
+        two_links();
+        ip("link set sw0 up");
+        let is_up = || ip("-o link show sw0").contains(",UP");
+        let watch = r#"
+            [[watches]]
+            register = "heard"
+            max_age_ms = 300
+            ports = [0]
+        "#;
+        let file = SwitchFile::parse("switch.toml".as_ref(), watch).unwrap();
+        let mut switch = switch(SwitchConfig::default());
+        file.apply(&mut switch, &mut || 0).unwrap();
+        let mut server = SwitchServer::open(switch, &interfaces()).unwrap();
+        assert!(!is_up(), "nothing was heard yet");
+        let report = while_running(&mut server, || {
+            let right = Host::open("h1");
+            let until = |wanted: bool, action: &dyn Fn()| {
+                let deadline = Instant::now() + Duration::from_secs(10);
+                while is_up() != wanted {
+                    assert!(Instant::now() < deadline, "the interface stays {}", !wanted);
+                    action();
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            };
+            until(true, &|| right.send(&frame(100, swap_engine::SIGN_OF_LIFE)));
+            until(false, &|| {});
+            until(true, &|| right.send(&frame(100, swap_engine::SIGN_OF_LIFE)));
+        });
+        assert_eq!(report.port_state_failed, 0);
+    });
+}
+
+#[test]
+fn one_call_runs_a_switch_from_its_file() {
+    try_in_namespace(|| {
+        two_links();
+        let generator = r#"
+            [[generators]]
+            port = 0
+            period_ms = 10
+            frame = "020000000001 020000000002 88b5 0000"
+        "#;
+        let file = SwitchFile::parse("switch.toml".as_ref(), generator).unwrap();
+        let stop = AtomicBool::new(false);
+        let mut ready = 0;
+        let mut show = |report: &SwitchReport| {
+            stop.store(report.ports[1].tx_packets >= 3, Ordering::Relaxed);
+        };
+        let status = Status {
+            period: Duration::from_millis(10),
+            show: &mut show,
+        };
+        let engine = SwapEngine::default();
+        let report = run_switch(
+            engine,
+            &file,
+            &interfaces(),
+            &stop,
+            &mut || ready += 1,
+            Some(status),
+        );
+        assert!(report.unwrap().packets.generated >= 3);
+        assert_eq!(ready, 1);
+    });
+}
+
+#[test]
+fn a_file_sets_sessions_groups_and_generators() {
+    let apply = |text: &str| {
+        let file = SwitchFile::parse("switch.toml".as_ref(), text).unwrap();
+        let mut switch = switch(SwitchConfig::default());
+        file.apply(&mut switch, &mut || 1).map(|()| switch)
+    };
+    let switch = apply(
+        "[[mirror_sessions]]
+        session = 16
+        port = 500
+        truncate = 114
+        hold_us = 2000
+        [[multicast_groups]]
+        group = 3
+        replicas = [{ port = 1 }, { port = 0, rid = 7 }]",
+    )
+    .unwrap();
+    let session = MirrorSession {
+        egress_port: 500,
+        truncate: Some(114),
+        hold_us: 2000,
+    };
+    assert_eq!(switch.mirror_session(16), Some(session));
+    let replicas = [Replica { port: 1, rid: 0 }, Replica { port: 0, rid: 7 }];
+    assert_eq!(switch.multicast_group(3), Some(&replicas[..]));
+
+    for (text, code) in [
+        ("[[mirror_sessions]]\nsession = 1\nport = 511", "SW001"),
+        (
+            "[[mirror_sessions]]\nsession = 1\nport = 1\ntruncate = 3",
+            "SW004",
+        ),
+        ("[[multicast_groups]]\ngroup = 0\nreplicas = []", "SW007"),
+        (
+            "[[generators]]\nport = 1\nperiod_ms = 0\nframe = \"00\"",
+            "SW005",
+        ),
+        (
+            "[[generators]]\nport = 1\nperiod_ms = 1\nframe = \"00\"",
+            "SW010",
+        ),
+        (
+            "[[generators]]\nport = 1\nperiod_ms = 1\nframe = \"0\"",
+            "H228",
+        ),
+        (
+            "[[watches]]\nregister = \"haerd\"\nmax_age_ms = 1\nports = [0]",
+            "SW011",
+        ),
+        (
+            "[[watches]]\nregister = \"heard\"\nmax_age_ms = 1\nports = [9]",
+            "SW003",
+        ),
+    ] {
+        let error = apply(&format!("\n\n{text}")).err().expect(text);
+        assert_eq!((error.code(), error.line()), (code, Some(3)), "{error}");
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! A program that sends what comes by port 0 to port 1 and the other way, and marks
-//! frames with an IEEE 802.1Q tag.
+//! frames with an IEEE 802.1Q tag. It notes the time of a sign of life in `heard`.
 
+use stateplane_ir::{Type, builder::Builder};
 use stateplane_target::{
     DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome, Preserved,
-    TargetState,
+    TargetState, Value,
 };
 
 pub struct SwapEngine {
@@ -12,14 +13,22 @@ pub struct SwapEngine {
 
 impl Default for SwapEngine {
     fn default() -> Self {
+        let mut builder = Builder::new();
+        let nothing = builder.structure("nothing", &[]);
+        builder.pipeline(nothing, nothing);
+        builder.register("ingress.heard", Type::Bits(48), 1);
+        let program = builder.finish().expect("the program is well formed");
         Self {
-            state: TargetState::default(),
+            state: TargetState::new(&program, 1).expect("and small"),
         }
     }
 }
 
 /// Put into byte 44 of a tagged frame.
 pub const TAGGED: u8 = 0xaa;
+
+/// Last byte of a frame that is a sign of life.
+pub const SIGN_OF_LIFE: u8 = 0x5a;
 
 /// IPv6, which Linux speaks by itself on every interface that comes up.
 fn is_noise(frame: &[u8]) -> bool {
@@ -33,6 +42,12 @@ impl Engine for SwapEngine {
         let mut packet = input.frame.to_vec();
         if packet[12..14] == [0x81, 0] {
             packet[44] = TAGGED;
+        }
+        if packet.last() == Some(&SIGN_OF_LIFE) {
+            let register = self.state.register_mut("heard").expect("it exists");
+            register
+                .write(0, &Value::from(input.now))
+                .expect("a time fits");
         }
         IngressOutcome {
             packet,

@@ -3,54 +3,18 @@
 use super::engine::at;
 use super::{assert_balanced, config, frame, switch_with, transmitted};
 use crate::{DropReason, Switch, SwitchConfig, Watch};
-use stateplane_ir::{Control, ControlId, ParserId, Pipeline, Program, Register, StructId, Type};
+use stateplane_ir::{Type, builder::Builder};
 use stateplane_target::{TargetState, Value};
 
 /// A state with the registers `ingress.heard` of four times and `ingress.narrow` of
 /// one byte.
 pub(crate) fn state() -> TargetState {
-    let register = |name: &str, bits, size| Register {
-        name: name.to_owned(),
-        element: Type::Bits(bits),
-        size,
-        annotations: vec![],
-    };
-    let nothing = Control {
-        name: String::new(),
-        params: vec![],
-        locals: vec![],
-        body: vec![],
-    };
-    let program = Program {
-        structs: vec![],
-        stacks: vec![],
-        enums: vec![],
-        errors: vec!["NoError".to_owned()],
-        vars: vec![],
-        parsers: vec![],
-        controls: vec![nothing],
-        actions: vec![],
-        functions: vec![],
-        tables: vec![],
-        registers: vec![
-            register("ingress.heard", 48, 4),
-            register("ingress.narrow", 8, 1),
-        ],
-        counters: vec![],
-        meters: vec![],
-        field_lists: vec![],
-        pipeline: Pipeline {
-            parser: ParserId(0),
-            verify_checksum: ControlId(0),
-            ingress: ControlId(0),
-            egress: ControlId(0),
-            compute_checksum: ControlId(0),
-            deparser: ControlId(0),
-            headers: Type::Bits(1),
-            metadata: Type::Bits(1),
-            standard_metadata: StructId(0),
-        },
-    };
+    let mut builder = Builder::new();
+    let nothing = builder.structure("nothing", &[]);
+    builder.pipeline(nothing, nothing);
+    builder.register("ingress.heard", Type::Bits(48), 4);
+    builder.register("ingress.narrow", Type::Bits(8), 1);
+    let program = builder.finish().expect("the program is well formed");
     TargetState::new(&program, 1).expect("the program has nothing but registers")
 }
 

@@ -1,0 +1,430 @@
+//! The configuration file of a switch: what a control plane sets, written down.
+
+mod error;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use error::{SwitchFileCause, SwitchFileError};
+pub use value::{Arguments, Setting};
+
+use serde::Deserialize;
+use stateplane_switch::{Generator, MirrorSession, Port, Replica, Switch, Watch};
+use stateplane_target::{Engine, Entry, Shape, TargetState, Value};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// A switch's configuration, as its TOML file says it.
+///
+/// Tables, actions, registers, keys and parameters are named in full or by the end of
+/// their names from a dot on. A value is a number, `true` or `false`, or a text:
+/// `"0x0a"`, `"0b1010"`, `"10.0.0.1"`, `"fe80::1"`, `"02:00:00:00:00:0a"`. A key may
+/// also be a prefix `"10.0.0.0/8"`, a value and mask `"0x10 &&& 0xf0"`, a range
+/// `"1..9"` (both ends belong to it) or `"_"` for any value. Keys and parameters are
+/// listed in order, or named.
+///
+/// ```
+/// let text = r#"
+///     [[entries]]
+///     table = "router.routes"
+///     keys = ["10.0.0.0/8"]                # or { destination = "10.0.0.0/8" }
+///     action = "via"
+///     params = { address = "192.168.0.1" } # or ["192.168.0.1"]
+///
+///     [[entries]]
+///     table = "acl"
+///     keys = { source = "10.0.0.0 &&& 255.0.0.0", port = "80..443" }
+///     action = "deny"
+///     priority = 10                        # greatest wins; with ternary, range and optional keys
+///
+///     [[defaults]]                         # default actions
+///     table = "acl"
+///     action = "permit"
+///
+///     [[registers]]
+///     name = "incarnation"
+///     index = 0                            # all elements unless set
+///     value = "random"                     # drawn at start, never 0
+///
+///     [[mirror_sessions]]
+///     session = 16
+///     port = 2                             # whose egress the copy passes
+///     truncate = 114                       # bytes; the whole frame unless set
+///     hold_us = 2000                       # wait before egress; 0 unless set
+///
+///     [[multicast_groups]]
+///     group = 1
+///     replicas = [{ port = 1 }, { port = 2, rid = 7 }]
+///
+///     [[generators]]
+///     port = 509                           # ingress port of the frames
+///     period_ms = 20
+///     frame = "020000000001 020000000002 88b5 0000"
+///
+///     [[watches]]                          # a register that holds a time in µs
+///     register = "heard"
+///     index = 0                            # 0 unless set
+///     max_age_ms = 500                     # when it is older, the ports go down
+///     ports = [0, 1]
+///
+///     [neighbours]                         # one entry for each neighbour
+///     table = "router.neighbours"          # of one exact key
+///     action = "forward"                   # of parameters port, mac, source_mac
+///     list = [
+///         { address = "10.0.0.2", port = 0, mac = "02:00:00:00:00:02", source_mac = "02:00:00:00:00:01" },
+///     ]
+/// "#;
+/// let file = stateplane_host::switch::SwitchFile::parse("switch.toml".as_ref(), text)?;
+/// assert_eq!(file.entries.len(), 2);
+/// # Ok::<(), stateplane_host::switch::SwitchFileError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchFile {
+    /// Table entries.
+    #[serde(default)]
+    pub entries: Vec<Spanned<EntryFile>>,
+    /// Default actions.
+    #[serde(default)]
+    pub defaults: Vec<Spanned<DefaultFile>>,
+    /// Values of registers.
+    #[serde(default)]
+    pub registers: Vec<Spanned<RegisterFile>>,
+    /// Mirror sessions.
+    #[serde(default)]
+    pub mirror_sessions: Vec<Spanned<MirrorSessionFile>>,
+    /// Multicast groups.
+    #[serde(default)]
+    pub multicast_groups: Vec<Spanned<MulticastGroupFile>>,
+    /// Packet generators.
+    #[serde(default)]
+    pub generators: Vec<Spanned<GeneratorFile>>,
+    /// Watches.
+    #[serde(default)]
+    pub watches: Vec<Spanned<WatchFile>>,
+    /// Neighbours.
+    pub neighbours: Option<NeighboursFile>,
+    #[serde(skip)]
+    path: PathBuf,
+    /// Where lines end, to number them.
+    #[serde(skip)]
+    line_ends: Vec<usize>,
+}
+
+/// An entry of a table.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntryFile {
+    /// Name of the table.
+    pub table: String,
+    /// What it matches. Keys that are not named match any value, but exact ones have
+    /// to be named.
+    pub keys: Arguments,
+    /// Name of the action.
+    pub action: String,
+    /// Its parameters; none unless set.
+    #[serde(default)]
+    pub params: Arguments,
+    /// Greatest wins; needed in tables with ternary, range or optional keys.
+    #[serde(default)]
+    pub priority: u32,
+}
+
+/// A default action.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultFile {
+    /// Name of the table.
+    pub table: String,
+    /// Name of the action.
+    pub action: String,
+    /// Its parameters; none unless set.
+    #[serde(default)]
+    pub params: Arguments,
+}
+
+/// The value of a register's element, or of all.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterFile {
+    /// Name of the register.
+    pub name: String,
+    /// The element; all unless set.
+    pub index: Option<u64>,
+    /// The value; `"random"` draws one that is not 0, anew for each line of the file.
+    /// Of a struct, the list of its members' values.
+    pub value: Setting,
+}
+
+/// A mirror session ([`MirrorSession`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MirrorSessionFile {
+    /// Its number.
+    pub session: u32,
+    /// Port whose egress the copy passes.
+    pub port: Port,
+    /// Bytes to which the copy is cut; the whole frame unless set.
+    pub truncate: Option<u32>,
+    /// µs for which the copy waits; 0 unless set.
+    #[serde(default)]
+    pub hold_us: u64,
+}
+
+/// A multicast group.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MulticastGroupFile {
+    /// Its number, from 1.
+    pub group: u16,
+    /// Its copies.
+    pub replicas: Vec<ReplicaFile>,
+}
+
+/// A copy of a multicast group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplicaFile {
+    /// Egress port.
+    pub port: Port,
+    /// `egress_rid` of the copy; 0 unless set.
+    #[serde(default)]
+    pub rid: u16,
+}
+
+/// A packet generator ([`Generator`]).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratorFile {
+    /// `ingress_port` of the frames.
+    pub port: Port,
+    /// ms between frames.
+    pub period_ms: u64,
+    /// The frame in hexadecimal digits; spaces and `:` may stand between bytes.
+    pub frame: String,
+}
+
+/// A watch ([`Watch`]).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchFile {
+    /// Name of the register.
+    pub register: String,
+    /// The element; 0 unless set.
+    #[serde(default)]
+    pub index: u64,
+    /// Age in ms beyond which the ports go down.
+    pub max_age_ms: u64,
+    /// The ports.
+    pub ports: Vec<Port>,
+}
+
+/// Neighbours, and the table and action that take them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NeighboursFile {
+    /// Name of the table, which has one exact key.
+    pub table: String,
+    /// Name of the action, with parameters `port`, `mac` and `source_mac`.
+    pub action: String,
+    /// The neighbours.
+    pub list: Vec<Spanned<NeighbourFile>>,
+}
+
+/// One neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NeighbourFile {
+    /// Its IPv4 address.
+    pub address: Ipv4Addr,
+    /// The port that it is at.
+    pub port: Port,
+    /// Its MAC address.
+    pub mac: String,
+    /// The switch's MAC address there.
+    pub source_mac: String,
+}
+
+impl SwitchFile {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`SwitchFileError`] if it cannot be read, or is not such a file.
+    pub fn read(path: &Path) -> Result<SwitchFile, SwitchFileError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| SwitchFileError::new(path, None, SwitchFileCause::Read(cause)))?;
+        SwitchFile::parse(path, &text)
+    }
+
+    /// Reads `text`, the contents of the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`SwitchFileError`] if it is not such a file.
+    pub fn parse(path: &Path, text: &str) -> Result<SwitchFile, SwitchFileError> {
+        let file: SwitchFile = toml::from_str(text).map_err(|cause| {
+            SwitchFileError::new(path, None, SwitchFileCause::Parse(Box::new(cause)))
+        })?;
+        let line_ends = text.match_indices('\n').map(|(at, _)| at).collect();
+        Ok(SwitchFile {
+            path: path.to_owned(),
+            line_ends,
+            ..file
+        })
+    }
+
+    /// Sets everything in `switch`: tables and registers of its program, sessions,
+    /// groups, generators and watches. `random` gives 64 random bits at a time, for
+    /// registers that ask for them.
+    ///
+    /// # Errors
+    ///
+    /// The first part that does not fit the program or the switch, with its line. The
+    /// parts before it are set.
+    pub fn apply<E: Engine>(
+        &self,
+        switch: &mut Switch<E>,
+        random: &mut dyn FnMut() -> u64,
+    ) -> Result<(), SwitchFileError> {
+        self.apply_to_state(switch.engine_mut().state_mut(), random)?;
+        self.each(&self.mirror_sessions, |file| {
+            let MirrorSessionFile {
+                session,
+                port,
+                truncate,
+                hold_us,
+            } = *file;
+            let config = MirrorSession {
+                egress_port: port,
+                truncate,
+                hold_us,
+            };
+            Ok(switch.set_mirror_session(session, config)?)
+        })?;
+        self.each(&self.multicast_groups, |file| {
+            let replicas = file
+                .replicas
+                .iter()
+                .map(|&ReplicaFile { port, rid }| Replica { port, rid });
+            Ok(switch.set_multicast_group(file.group, replicas.collect())?)
+        })?;
+        self.each(&self.generators, |file| {
+            let frame = value::hexadecimal(&file.frame)?;
+            let period_us = file.period_ms.saturating_mul(1000);
+            Ok(switch.add_generator(Generator {
+                port: file.port,
+                period_us,
+                frame,
+            })?)
+        })?;
+        self.each(&self.watches, |file| {
+            let WatchFile {
+                register,
+                index,
+                max_age_ms,
+                ports,
+            } = file.clone();
+            let max_age_us = max_age_ms.saturating_mul(1000);
+            Ok(switch.add_watch(Watch {
+                register,
+                index,
+                max_age_us,
+                ports,
+            })?)
+        })
+    }
+
+    /// Sets the tables and registers of a program.
+    fn apply_to_state(
+        &self,
+        state: &mut TargetState,
+        random: &mut dyn FnMut() -> u64,
+    ) -> Result<(), SwitchFileError> {
+        self.each(&self.defaults, |file| {
+            let table = state.table_mut(&file.table)?;
+            let data = file.params.data(table, &file.action)?;
+            Ok(table.set_default(&file.action, &data)?)
+        })?;
+        self.each(&self.entries, |file| insert(state, file))?;
+        if let Some(neighbours) = &self.neighbours {
+            self.each(&neighbours.list, |neighbour| {
+                insert(state, &neighbours.entry(neighbour))
+            })?;
+        }
+        self.each(&self.registers, |file| {
+            let register = state.register_mut(&file.name)?;
+            let value = match &file.value {
+                Setting::Text(text) if text == "random" => match register.shape() {
+                    Shape::Bits(width) => draw(*width, random),
+                    Shape::Struct(_) => {
+                        return Err(SwitchFileCause::RandomStruct(file.name.clone()));
+                    }
+                },
+                setting => setting.value()?,
+            };
+            match file.index {
+                Some(index) => register.write(index, &value)?,
+                None => register.fill(&value)?,
+            }
+            Ok(())
+        })
+    }
+
+    /// Does `action` for each part, and gives the first error with the part's line.
+    fn each<T>(
+        &self,
+        parts: &[Spanned<T>],
+        mut action: impl FnMut(&T) -> Result<(), SwitchFileCause>,
+    ) -> Result<(), SwitchFileError> {
+        for part in parts {
+            action(part.get_ref()).map_err(|cause| {
+                let line = 1 + self
+                    .line_ends
+                    .partition_point(|end| *end < part.span().start);
+                SwitchFileError::new(&self.path, Some(line), cause)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl NeighboursFile {
+    fn entry(&self, neighbour: &NeighbourFile) -> EntryFile {
+        let text = |text: &str| Setting::Text(text.to_owned());
+        EntryFile {
+            table: self.table.clone(),
+            keys: Arguments::Ordered(vec![text(&neighbour.address.to_string())]),
+            action: self.action.clone(),
+            params: Arguments::Named(vec![
+                ("port".to_owned(), Setting::Number(neighbour.port.into())),
+                ("mac".to_owned(), text(&neighbour.mac)),
+                ("source_mac".to_owned(), text(&neighbour.source_mac)),
+            ]),
+            priority: 0,
+        }
+    }
+}
+
+fn insert(state: &mut TargetState, file: &EntryFile) -> Result<(), SwitchFileCause> {
+    let table = state.table_mut(&file.table)?;
+    let entry = Entry {
+        keys: file.keys.keys(table)?,
+        priority: file.priority,
+        action: file.action.clone(),
+        data: file.params.data(table, &file.action)?,
+    };
+    Ok(table.insert(&entry)?)
+}
+
+/// A value of `width` bits that is not 0, if there is one. Only the low 64 bits are
+/// random.
+fn draw(width: u32, random: &mut dyn FnMut() -> u64) -> Value {
+    let mask = if width >= 64 {
+        u64::MAX
+    } else {
+        (1 << width) - 1
+    };
+    Value::from((random() & mask).max(1 & mask))
+}
