@@ -1,4 +1,4 @@
-//! P4-16 text to syntax tree: preprocessor, lexer, parser; and [`print`] back to text.
+//! P4-16 text to syntax tree: preprocessor, lexer, parser; and [`print()`] back to text.
 //!
 //! [`parse`] never fails: it returns a tree of what could be read, and says in diagnostics
 //! what could not. The tree of a program without errors has no `Malformed` node and lacks
