@@ -458,9 +458,10 @@ impl Parser {
     /// Productions `errorDeclaration` and `matchKindDeclaration` behind their annotations.
     fn members(&mut self, annotations: Vec<Annotation>) -> Result<MembersDecl> {
         let start = Self::start_of(&annotations, self.span());
-        self.bump();
+        // The grammar allows a trailing comma in a match_kind, and none in an error.
+        let trailing = self.bump().kind == TokenKind::Keyword(Keyword::MatchKind);
         let open = self.expect(Symbol::LeftBrace)?;
-        let members = self.comma_list(Symbol::RightBrace, true, Self::name)?;
+        let members = self.comma_list(Symbol::RightBrace, trailing, Self::name)?;
         self.expect_close(Symbol::RightBrace, open)?;
         Ok(MembersDecl {
             annotations,

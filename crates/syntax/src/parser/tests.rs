@@ -187,8 +187,9 @@ fn types() {
     same("struct G<T, U> {\n    T t;\n}");
     same("enum E {\n    a,\n    b,\n}");
     same("enum bit<8> E {\n    a = 1,\n    b = 2,\n}");
-    same("error {\n    A,\n}");
-    same("match_kind {\n    exact,\n}");
+    same("error {A, B}");
+    same("match_kind {exact, lpm}");
+    assert_eq!(good("match_kind { a, }"), "match_kind {a}\n");
 }
 
 #[test]
@@ -482,6 +483,7 @@ fn refusals_name_the_matter() {
         "E0102 string literal is never closed"
     );
     assert_eq!(first("/* open"), "E0103 comment is never closed");
+    assert_eq!(first("error { A, }"), "E0201 expected a name, found `}`");
     assert_eq!(first("}"), "E0201 `}` closes nothing");
     assert_eq!(
         first("control C() { table t { const key = {} } apply {} }"),

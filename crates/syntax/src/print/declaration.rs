@@ -214,14 +214,9 @@ impl Printer {
     fn members(&mut self, keyword: &str, declaration: &MembersDecl) {
         self.annotations_before(&declaration.annotations);
         self.put(keyword);
-        self.put(" ");
-        self.braces(|p| {
-            for member in &declaration.members {
-                p.start_line();
-                p.put_display(member);
-                p.end_line(",");
-            }
-        });
+        self.put(" {");
+        self.separated(&declaration.members, |p, member| p.put_display(member));
+        self.put("}");
     }
 
     fn parser(&mut self, declaration: &ParserDecl) {
