@@ -180,8 +180,8 @@ pub enum Op {
         /// A `bit` place.
         result: Place,
     },
-    /// `hash(result, algorithm, base, data, max)`: base + (hash mod max); max 0
-    /// means hash alone.
+    /// `hash(result, algorithm, base, data, max)`: base + (hash mod max), modulo the
+    /// result's width; max 0 gives base (v1model.p4).
     Hash {
         /// A `bit` place.
         result: Place,

@@ -142,6 +142,17 @@ impl<'a> BitWriter<'a> {
         BitWriter { out, free: 0 }
     }
 
+    /// Goes on where another writer to `out` stopped; `free` is what its
+    /// [`BitWriter::free`] said.
+    pub fn resume(out: &'a mut Vec<u8>, free: u32) -> BitWriter<'a> {
+        BitWriter { out, free }
+    }
+
+    /// Bits of the last byte that are not written yet, below 8.
+    pub fn free(&self) -> u32 {
+        self.free
+    }
+
     /// Appends the low `width` bits of `value`, `width` at most 128.
     pub fn put(&mut self, value: u128, width: u32) {
         if self.free == 0 && width.is_multiple_of(8) {

@@ -77,16 +77,22 @@ struct Stored {
     meter: MeterCell,
 }
 
+/// Values and masks, or ends of ranges, in the words of all keys.
+type Bounds = (Box<[u128]>, Box<[u128]>);
+
+/// Positions of entries by the words of all keys.
+type ByKey = FxHashMap<Box<[u128]>, u32>;
+
 /// How entries are found.
 #[derive(Clone, Debug)]
 enum Index {
     /// All keys are exact.
-    Exact(FxHashMap<Box<[u128]>, u32>),
+    Exact(ByKey),
     /// One key is a prefix, the others are exact: for each length in use, longest
     /// first, the entries by their masked keys.
     Prefix {
         key: usize,
-        lengths: Vec<(u32, FxHashMap<Box<[u128]>, u32>)>,
+        lengths: Vec<(u32, ByKey)>,
     },
     /// By priority: greatest first, among equals the earliest.
     Ordered(Vec<u32>),
@@ -613,7 +619,7 @@ impl Table {
     }
 
     /// Bounds of normalised keys in the words of all keys.
-    fn bounds(&self, keys: &[KeyMatch]) -> Result<(Box<[u128]>, Box<[u128]>), StateError> {
+    fn bounds(&self, keys: &[KeyMatch]) -> Result<Bounds, StateError> {
         let (mut low, mut high) = (Vec::new(), Vec::new());
         for (info, key) in self.keys.iter().zip(keys) {
             info.bounds(&self.name, key, &mut low, &mut high)?;
@@ -676,7 +682,7 @@ impl Table {
                 let wanted = prefix_length(&keys[*key]);
                 let at = lengths.partition_point(|(length, _)| *length > wanted);
                 if lengths.get(at).is_none_or(|(length, _)| *length != wanted) {
-                    lengths.insert(at, (wanted, FxHashMap::default()));
+                    lengths.insert(at, (wanted, ByKey::default()));
                 }
                 lengths[at].1.insert(low.clone(), position);
             }
@@ -746,7 +752,7 @@ fn index_for(keys: &[KeyInfo]) -> Index {
         .iter()
         .all(|key| matches!(key.kind, MatchKind::Exact | MatchKind::Lpm));
     match (others, prefixes.next(), prefixes.next()) {
-        (true, None, _) => Index::Exact(FxHashMap::default()),
+        (true, None, _) => Index::Exact(ByKey::default()),
         (true, Some((key, _)), None) => Index::Prefix {
             key,
             lengths: Vec::new(),

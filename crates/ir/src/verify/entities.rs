@@ -424,7 +424,8 @@ impl Verifier<'_> {
             None => self.fail(1, "its parser does not exist"),
         }
         let all = [(headers, InOut), (metadata, InOut), (standard, InOut)];
-        let blocks: [(&str, ControlId, &[(Type, Direction)]); 5] = [
+        type Block<'a> = (&'a str, ControlId, &'a [(Type, Direction)]);
+        let blocks: [Block<'_>; 5] = [
             ("verify_checksum", pipeline.verify_checksum, &all[..2]),
             ("ingress", pipeline.ingress, &all),
             ("egress", pipeline.egress, &all),

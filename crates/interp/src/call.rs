@@ -1,0 +1,214 @@
+//! Calls and tables: copy-in, run, copy-out.
+
+use crate::machine::{Flow, Run};
+use crate::place::Spot;
+use stateplane_ir::{
+    Action, ActionId, Arg, Callee, ControlId, Direction, Param, Place, TableId, VarId,
+};
+use stateplane_target::bits::word_count;
+use stateplane_target::layout::scalar_bits;
+use std::ops::Range;
+
+impl Run<'_> {
+    fn reset(&mut self, ranges: &[Range<usize>]) {
+        for range in ranges {
+            self.m.words[range.clone()].fill(0);
+        }
+    }
+
+    fn variable(&self, var: VarId) -> Spot {
+        Spot {
+            at: self.code.bases[var.index()],
+            ty: self.program().vars[var.index()].ty,
+            slice: None,
+            union: None,
+        }
+    }
+
+    /// Gives parameters their arguments, and pushes the places of `out` and `inout`
+    /// ones for [`Run::copy_out`].
+    fn copy_in<'p>(&mut self, params: impl Iterator<Item = &'p Param>, args: &[Arg]) {
+        for (param, arg) in params.zip(args) {
+            let inside = self.variable(param.var);
+            match arg {
+                Arg::In(value) => {
+                    let base = self.m.stack.len();
+                    self.push(value);
+                    self.pop_into(base, Some(inside));
+                }
+                Arg::InOut(place) => {
+                    let outside = self.spot(place);
+                    match outside {
+                        Some(outside) => self.copy(outside, inside),
+                        None => self.clear(inside),
+                    }
+                    self.m.spots.push(outside);
+                }
+                Arg::Out(place) => {
+                    let outside = self.spot(place);
+                    self.clear(inside);
+                    self.m.spots.push(outside);
+                }
+            }
+        }
+    }
+
+    /// Writes `out` and `inout` parameters back, from left to right. Their places
+    /// begin at `base` of the pushed ones.
+    fn copy_out<'p>(&mut self, params: impl Iterator<Item = &'p Param>, args: &[Arg], base: usize) {
+        let mut next = base;
+        for (param, arg) in params.zip(args) {
+            if matches!(arg, Arg::In(_)) {
+                continue;
+            }
+            if let Some(outside) = self.m.spots[next] {
+                self.copy(self.variable(param.var), outside);
+            }
+            next += 1;
+        }
+        self.m.spots.truncate(base);
+    }
+
+    /// Runs a callable with arguments.
+    pub(crate) fn call(&mut self, callee: Callee, args: &[Arg], result: Option<&Place>) -> Flow {
+        let code = self.code;
+        let program = &code.program;
+        let (params, resets) = match callee {
+            Callee::Action(id) => (
+                &program.actions[id.index()].params,
+                &code.action_resets[id.index()],
+            ),
+            Callee::Function(id) => (
+                &program.functions[id.index()].params,
+                &code.function_resets[id.index()],
+            ),
+            Callee::Control(id) => (
+                &program.controls[id.index()].params,
+                &code.control_resets[id.index()],
+            ),
+            Callee::Parser(id) => (
+                &program.parsers[id.index()].params,
+                &code.parser_resets[id.index()],
+            ),
+        };
+        let base = self.m.spots.len();
+        self.copy_in(params.iter(), args);
+        if let Some(flow) = self.faulted() {
+            self.m.spots.truncate(base);
+            return flow;
+        }
+        self.reset(resets);
+        let flow = match callee {
+            Callee::Action(id) => self.stmts(&program.actions[id.index()].body),
+            Callee::Function(id) => self.stmts(&program.functions[id.index()].body),
+            Callee::Control(id) => self.stmts(&program.controls[id.index()].body),
+            Callee::Parser(id) => self.states(id),
+        };
+        self.copy_out(params.iter(), args, base);
+        match flow {
+            Flow::Next | Flow::Return => {
+                if let (Callee::Function(id), Some(place)) = (callee, result)
+                    && let Some(var) = program.functions[id.index()].result
+                    && let Some(spot) = self.spot(place)
+                {
+                    self.copy(self.variable(var), spot);
+                }
+                Flow::Next
+            }
+            stopped => stopped,
+        }
+    }
+
+    /// Runs a block of the pipeline; its parameters are in place.
+    pub(crate) fn block(&mut self, control: ControlId) {
+        let code = self.code;
+        self.reset(&code.control_resets[control.index()]);
+        self.stmts(&code.program.controls[control.index()].body);
+    }
+
+    /// Enters the pipeline's parser; its parameters are in place.
+    pub(crate) fn enter_parser(&mut self) -> Flow {
+        let code = self.code;
+        let id = code.parser();
+        self.reset(&code.parser_resets[id.index()]);
+        self.states(id)
+    }
+
+    /// Looks a table up and runs the action that it names.
+    pub(crate) fn apply(
+        &mut self,
+        id: TableId,
+        hit: Option<&Place>,
+        action_run: Option<&Place>,
+    ) -> Flow {
+        let code = self.code;
+        let def = &code.program.tables[id.index()];
+        let base = self.m.stack.len();
+        for key in &def.keys {
+            self.push(&key.expr);
+        }
+        if let Some(flow) = self.faulted() {
+            self.m.stack.truncate(base);
+            return flow;
+        }
+        let bytes = self.m.frame.len() as u64;
+        let now = self.m.now;
+        let m = &mut *self.m;
+        let table = m.state.table_at(id);
+        let entry = table.lookup(&mut m.stack[base..]);
+        m.stack.truncate(base);
+        if let Some(entry) = entry {
+            let color = table.hit(entry, bytes, now);
+            if let Some(meter) = def.direct_meter {
+                m.colors[meter.index()] = color;
+            }
+        } else if let Some(meter) = def.direct_meter {
+            m.colors[meter.index()] = stateplane_target::Color::Green;
+        }
+        let (position, data) = table.action(entry);
+        let listed = &def.actions[position as usize];
+        let action = &code.program.actions[listed.action.index()];
+        let mut from = 0;
+        for param in data_params(action) {
+            let at = code.bases[param.var.index()];
+            let size = word_count(scalar_bits(code.program.vars[param.var.index()].ty));
+            m.words[at..at + size].copy_from_slice(&data[from..from + size]);
+            from += size;
+        }
+        let flow = self.run_action(listed.action, &listed.bound);
+        if flow != Flow::Next {
+            return flow;
+        }
+        if let Some(place) = hit {
+            self.store_number(place, u128::from(entry.is_some()));
+        }
+        if let Some(place) = action_run {
+            self.store_number(place, u128::from(position));
+        }
+        Flow::Next
+    }
+
+    /// Runs an action whose action data are in place.
+    fn run_action(&mut self, id: ActionId, bound: &[Arg]) -> Flow {
+        let code = self.code;
+        let action = &code.program.actions[id.index()];
+        let base = self.m.spots.len();
+        let directed = || {
+            let params = action.params.iter();
+            params.filter(|param| param.direction != Direction::Data)
+        };
+        self.copy_in(directed(), bound);
+        self.reset(&code.action_resets[id.index()]);
+        let flow = self.stmts(&action.body);
+        self.copy_out(directed(), bound, base);
+        match flow {
+            Flow::Return => Flow::Next,
+            other => other,
+        }
+    }
+}
+
+fn data_params(action: &Action) -> impl Iterator<Item = &Param> {
+    let params = action.params.iter();
+    params.filter(|param| param.direction == Direction::Data)
+}

@@ -1,0 +1,187 @@
+//! The interpreter as an engine of the switch.
+
+use crate::Interp;
+use crate::code::MetaField;
+use crate::machine::{Flow, InFlight, Run, restore};
+use stateplane_target::{
+    CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome,
+    Preserved, TargetState,
+};
+
+impl Interp {
+    fn set(&mut self, field: Option<MetaField>, value: u64) {
+        if let Some(field) = field {
+            self.machine.words[field.at] = u128::from(value) & field.mask;
+        }
+    }
+
+    fn get(&self, field: Option<MetaField>) -> u16 {
+        field.map_or(0, |field| self.machine.words[field.at] as u16)
+    }
+
+    fn run(&mut self) -> Run<'_> {
+        Run {
+            code: &self.code,
+            m: &mut self.machine,
+        }
+    }
+
+    /// Takes a frame on and parses it.
+    fn take(&mut self, input: &IngressInput<'_>) {
+        let m = &mut self.machine;
+        m.start_block(input.now);
+        m.words[self.code.packet.clone()].fill(0);
+        restore(&self.code, input.preserved, &mut m.words);
+        m.frame.clear();
+        m.frame.extend_from_slice(input.frame);
+        m.cursor = 0;
+        m.limit = u32::MAX;
+        m.transitions = 0;
+        let meta = self.code.meta;
+        self.set(meta.ingress_port, u64::from(input.port));
+        self.set(meta.instance_type, u64::from(input.instance_type as u32));
+        self.set(meta.packet_length, input.frame.len() as u64);
+        self.set(meta.ingress_global_timestamp, input.now);
+
+        self.machine.in_parser = true;
+        let flow = self.run().enter_parser();
+        self.machine.in_parser = false;
+        self.machine.rest = self.machine.cursor.div_ceil(8);
+        if let Flow::Reject(error) = flow {
+            self.set(meta.parser_error, u64::from(error));
+            let errors = &mut self.machine.state.events.parser_errors;
+            if let Some(count) = errors.get_mut(error as usize) {
+                *count += 1;
+            }
+        }
+    }
+
+    fn clone_request(&self, request: (u32, Option<u32>)) -> CloneRequest {
+        let (session, list) = request;
+        CloneRequest {
+            session,
+            preserved: self.machine.preserve(&self.code, list),
+        }
+    }
+
+    /// Deparses the packet into `frame`.
+    fn deparse(&mut self, frame: &mut Vec<u8>) {
+        let deparser = self.code.program.pipeline.deparser;
+        std::mem::swap(frame, &mut self.machine.emitted);
+        self.machine.emitted_free = 0;
+        self.run().block(deparser);
+        std::mem::swap(frame, &mut self.machine.emitted);
+        let m = &self.machine;
+        let room = (m.limit as usize).saturating_sub(frame.len());
+        let rest = m.frame.get(m.rest..).unwrap_or(&[]);
+        frame.extend_from_slice(&rest[..rest.len().min(room)]);
+        frame.truncate(m.limit as usize);
+    }
+}
+
+impl Engine for Interp {
+    type InFlight = InFlight;
+
+    fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<InFlight> {
+        self.take(input);
+        let pipeline = &self.code.program.pipeline;
+        let (verify, ingress) = (pipeline.verify_checksum, pipeline.ingress);
+        let meta = self.code.meta;
+        self.run().block(verify);
+        if self.get(meta.checksum_error) != 0 {
+            self.machine.state.events.checksum_errors += 1;
+        }
+        self.run().block(ingress);
+        let requests = self.machine.requests;
+        IngressOutcome {
+            egress_spec: self.get(meta.egress_spec),
+            mcast_grp: self.get(meta.mcast_grp),
+            clone: requests
+                .ingress_clone
+                .map(|request| self.clone_request(request)),
+            resubmit: requests
+                .resubmit
+                .map(|list| self.machine.preserve(&self.code, Some(list))),
+            packet: self.machine.store(&self.code),
+        }
+    }
+
+    fn parse(&mut self, input: &IngressInput<'_>) -> InFlight {
+        self.take(input);
+        self.machine.store(&self.code)
+    }
+
+    fn restore(&mut self, packet: &mut InFlight, preserved: &Preserved) {
+        packet.words[self.code.metadata.clone()].fill(0);
+        packet.words[self.code.standard.clone()].fill(0);
+        restore(&self.code, preserved, &mut packet.words);
+        if let Some(field) = self.code.meta.packet_length {
+            packet.words[field.at] = packet.frame.len() as u128 & field.mask;
+        }
+    }
+
+    fn truncate(&mut self, packet: &mut InFlight, bytes: u32) {
+        packet.limit = packet.limit.min(bytes);
+    }
+
+    fn egress(
+        &mut self,
+        packet: InFlight,
+        input: &EgressInput,
+        frame: &mut Vec<u8>,
+    ) -> EgressOutcome<InFlight> {
+        frame.clear();
+        self.machine.start_block(input.now);
+        self.machine.load(&self.code, packet);
+        let meta = self.code.meta;
+        self.set(meta.egress_port, u64::from(input.port));
+        self.set(meta.egress_rid, u64::from(input.rid));
+        self.set(meta.instance_type, u64::from(input.instance_type as u32));
+        self.set(meta.enq_timestamp, input.enqueued_at);
+        self.set(meta.enq_qdepth, u64::from(input.enqueue_depth));
+        self.set(meta.deq_qdepth, u64::from(input.dequeue_depth));
+        let waited = input.now.saturating_sub(input.enqueued_at);
+        self.set(meta.deq_timedelta, waited);
+        self.set(meta.egress_global_timestamp, input.now);
+        // As BMv2 does, so that only egress itself can drop here.
+        self.set(meta.egress_spec, 0);
+
+        let pipeline = &self.code.program.pipeline;
+        let (egress, compute) = (pipeline.egress, pipeline.compute_checksum);
+        self.run().block(egress);
+        let requests = self.machine.requests;
+        let clone = requests.egress_clone.map(|request| {
+            let request = self.clone_request(request);
+            (request, self.machine.copy(&self.code))
+        });
+        if self.get(meta.egress_spec) == DROP_PORT {
+            return EgressOutcome {
+                dropped: true,
+                clone,
+                recirculate: None,
+            };
+        }
+        let recirculate = requests
+            .recirculate
+            .map(|list| self.machine.preserve(&self.code, Some(list)));
+        self.run().block(compute);
+        self.deparse(frame);
+        EgressOutcome {
+            dropped: false,
+            clone,
+            recirculate,
+        }
+    }
+
+    fn length(&self, packet: &InFlight) -> usize {
+        packet.frame.len()
+    }
+
+    fn state(&self) -> &TargetState {
+        &self.machine.state
+    }
+
+    fn state_mut(&mut self) -> &mut TargetState {
+        &mut self.machine.state
+    }
+}
