@@ -1,0 +1,104 @@
+//! Runs every packet test of the applications, `p4/apps/*/tests/*.stf`, and those in
+//! this folder, on the reference interpreter.
+
+use stateplane_check::compile;
+use stateplane_diagnostics::{Color, render_all};
+use stateplane_interp::{Interp, Options};
+use stateplane_ir::Program;
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_stf::{Script, parse, run};
+use stateplane_syntax::{FileLoader, LoadError};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+struct Files;
+
+impl FileLoader for Files {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        fs::read_to_string(path)
+            .map(Arc::from)
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => LoadError::NotFound,
+                _ => LoadError::Unreadable(error.to_string()),
+            })
+    }
+}
+
+/// Programs by main file and definitions.
+type Programs = BTreeMap<(PathBuf, Vec<(String, String)>), Result<Program, String>>;
+
+/// The files in `folder` whose names end with `extension`, in order.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    files.sort();
+    files
+}
+
+fn program(path: &Path, script: &Script) -> Result<Program, String> {
+    let options = with_library(stateplane_syntax::Options {
+        defines: script.defines.clone(),
+        ..stateplane_syntax::Options::default()
+    });
+    let compiled = compile(&WithLibrary(Files), &path.to_string_lossy(), &options);
+    let rendered = || render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
+    compiled.program.clone().ok_or_else(rendered)
+}
+
+fn test(path: &Path, programs: &mut Programs) -> Result<(), String> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let script = parse(&path.to_string_lossy(), &text).map_err(|error| error.to_string())?;
+    let Some(name) = &script.program else {
+        return Err("no comment `# program: FILE` says what is tested".to_owned());
+    };
+    let main = path.parent().unwrap_or(Path::new("")).join(name);
+    let key = (main.clone(), script.defines.clone());
+    let program = programs
+        .entry(key)
+        .or_insert_with(|| program(&main, &script))
+        .clone()?;
+    let engine = Interp::new(program, Options::default()).map_err(|error| error.to_string())?;
+    run(&script, engine)
+        .map(|_| ())
+        .map_err(|error| error.to_string())
+}
+
+/// Runs the scripts and tells all that fail; returns how many there were.
+fn test_all(scripts: &[PathBuf]) -> usize {
+    let mut programs = Programs::new();
+    let mut failures = Vec::new();
+    for script in scripts {
+        if let Err(message) = test(script, &mut programs) {
+            failures.push(format!("{}:\n{message}", script.display()));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    scripts.len()
+}
+
+#[test]
+fn the_applications_pass_their_packet_tests() {
+    let apps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/apps");
+    let folders = fs::read_dir(&apps)
+        .expect("the applications' folder")
+        .flatten();
+    let mut scripts: Vec<PathBuf> = folders
+        .flat_map(|folder| files(&folder.path().join("tests"), "stf"))
+        .collect();
+    scripts.sort();
+    eprintln!("{} packet tests of applications", test_all(&scripts));
+}
+
+#[test]
+fn small_programs_pass_theirs() {
+    let scripts = files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs"),
+        "stf",
+    );
+    assert!(test_all(&scripts) > 0);
+}
