@@ -60,6 +60,7 @@ stateplane_diagnostics::codes! {
     ACTION_NOT_ALLOWED = "E1504": "an action is used in a table that does not allow it there";
     DIRECT_OBJECT_SHARED = "E1505": "two tables share a direct counter or meter";
     SECOND_LPM_KEY = "E1506": "a table has two longest-prefix keys";
+    MISSING_NAME = "E1507": "a computed key has no name";
     MISPLACED_INSTANTIATION = "E1601": "an instance is made where it cannot be";
     NOT_CONSTRUCTIBLE = "E1602": "an instance is made of something that has none";
     BLOCK_PARAMETERS = "E1603": "a parser or control has other parameters than its place demands";

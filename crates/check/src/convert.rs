@@ -138,10 +138,7 @@ impl Checker<'_> {
                 });
             }
         }
-        // `{}` is the empty stack.
-        let empty_stack = elements.is_empty() && matches!(target, Ty::Stack(..));
-        let short_stack = matches!(target, Ty::Stack(..)) && elements.len() < wanted.len();
-        if elements.len() != wanted.len() && !short_stack {
+        if elements.len() != wanted.len() {
             let shown = self.quote(target);
             let count = elements.len();
             self.report(
@@ -156,16 +153,6 @@ impl Checker<'_> {
                 .with_help("give one value for each member, or end the list with `...`"),
             );
             return Ok(Value::unknown(target.clone(), span));
-        }
-        if empty_stack {
-            return Ok(self.default_value(target, span));
-        }
-        while elements.len() < wanted.len() {
-            elements.push(Value {
-                ty: Ty::Dots,
-                kind: ValueKind::Dots,
-                span,
-            });
         }
         let elements = elements
             .into_iter()

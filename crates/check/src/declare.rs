@@ -332,8 +332,7 @@ impl<'a> Checker<'a> {
             return true;
         }
         let allowed = match kind {
-            StructKind::Header => matches!(ty, Ty::Varbit(_)) || self.is_plain(ty),
-            StructKind::Union => self.types.is_header(ty),
+            StructKind::Header | StructKind::Union => self.fits_in(kind, ty),
             StructKind::Struct => !matches!(
                 ty,
                 Ty::Void | Ty::Integer | Ty::MatchKind | Ty::Str | Ty::Extern(..) | Ty::Block(..)
@@ -359,6 +358,17 @@ impl<'a> Checker<'a> {
             );
         }
         allowed
+    }
+
+    /// Whether headers or unions may have members of the type.
+    pub(crate) fn fits_in(&self, kind: StructKind, ty: &Ty) -> bool {
+        match (kind, ty) {
+            (StructKind::Header, Ty::Varbit(_)) => true,
+            (StructKind::Header, Ty::Tuple(_)) => false,
+            (StructKind::Header, _) => self.is_plain(ty),
+            (StructKind::Union, _) => self.types.is_header(ty),
+            (StructKind::Struct, _) => true,
+        }
     }
 
     /// Whether the type is a scalar or a struct of scalars.

@@ -6,9 +6,9 @@ use crate::checker::{Callable, CallableKind, Checker};
 use crate::codes;
 use crate::scope::{BodyDecl, Entity, Param, Signature};
 use crate::types::{Bindings, Ty, TypeVar};
-use crate::value::{Instance, Known, Value, ValueKind};
+use crate::value::{Instance, Value, ValueKind};
 use num_bigint::BigInt;
-use num_traits::{One, ToPrimitive};
+use num_traits::One;
 use stateplane_diagnostics::Diagnostic;
 use stateplane_diagnostics::Span;
 use stateplane_ir as ir;
@@ -104,7 +104,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn not_constructible(&mut self, span: Span, what: &str) {
+    pub(crate) fn not_constructible(&mut self, span: Span, what: &str) {
         self.report(
             Diagnostic::error(
                 codes::NOT_CONSTRUCTIBLE,
@@ -115,192 +115,8 @@ impl<'a> Checker<'a> {
         );
     }
 
-    fn extern_instance(
-        &mut self,
-        id: u32,
-        type_args: Vec<Ty>,
-        args: &'a [tree::Argument],
-        name: Option<String>,
-        annotations: &'a [tree::Annotation],
-        span: Span,
-    ) -> Value {
-        let info = self.externs[id as usize].clone();
-        let extern_name = info.decl.name.as_str();
-        if type_args.len() != info.vars.len() {
-            self.report(
-                Diagnostic::error(
-                    codes::TYPE_ARGUMENT_COUNT,
-                    span,
-                    format!(
-                        "`{extern_name}` takes {} type arguments, not {}",
-                        info.vars.len(),
-                        type_args.len()
-                    ),
-                )
-                .with_secondary(info.decl.name.span, "declared here"),
-            );
-            return Value::poison(span);
-        }
-        if type_args.contains(&Ty::Poison) {
-            return Value::poison(span);
-        }
-        let candidates: Vec<(u32, Rc<Signature<'a>>)> =
-            (0u32..).zip(info.constructors.iter().cloned()).collect();
-        if candidates.is_empty() {
-            self.not_constructible(span, &format!("`{extern_name}`"));
-            return Value::poison(span);
-        }
-        let ty = Ty::Extern(id, type_args.clone().into());
-        let bindings: Bindings = info
-            .vars
-            .iter()
-            .copied()
-            .zip(type_args.iter().cloned())
-            .collect();
-        let Some(chosen) = self.choose(extern_name, candidates, args, span) else {
-            return Value::unknown(ty, span);
-        };
-        let constructor = info.constructors[chosen as usize].clone();
-        let Some(values) = self.constructor_arguments(&constructor, &bindings, args, span) else {
-            return Value::unknown(ty, span);
-        };
-        let name =
-            name.unwrap_or_else(|| annotation::full_name(&self.callable.name, extern_name, &[]));
-        let kind = self.extern_object(
-            extern_name,
-            &type_args,
-            &values,
-            name,
-            annotations,
-            info.decl.name.span,
-            span,
-        );
-        Value { ty, kind, span }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of one instantiation")]
-    fn extern_object(
-        &mut self,
-        extern_name: &str,
-        type_args: &[Ty],
-        values: &[Value],
-        name: String,
-        annotations: &'a [tree::Annotation],
-        declared: Span,
-        span: Span,
-    ) -> ValueKind {
-        let size = |position: usize| {
-            values
-                .get(position)
-                .map_or(Some(1), |value| match &value.kind {
-                    ValueKind::Const(Known::Int(number)) => number.to_u64(),
-                    _ => Some(1),
-                })
-                .unwrap_or(1)
-        };
-        let member = |checker: &Self, position: usize| {
-            values
-                .get(position)
-                .and_then(|value| match (&value.ty, &value.kind) {
-                    (Ty::Enum(id), ValueKind::Const(Known::Index(index))) => checker.types.enums
-                        [*id as usize]
-                        .members
-                        .get(*index as usize)
-                        .map(|(name, _)| name.clone()),
-                    _ => None,
-                })
-                .unwrap_or_default()
-        };
-        let counted = |kind: &str| match kind {
-            "bytes" => ir::CounterKind::Bytes,
-            "packets_and_bytes" => ir::CounterKind::PacketsAndBytes,
-            _ => ir::CounterKind::Packets,
-        };
-        match extern_name {
-            "register" => {
-                let Some(element) = type_args.first() else {
-                    return ValueKind::Poison;
-                };
-                let Some(lowered) = self.ir_type(element, span) else {
-                    return ValueKind::Poison;
-                };
-                self.claim_name("register", &name, span);
-                let annotations = self.kept(annotations);
-                self.out.registers.push(ir::Register {
-                    name,
-                    element: lowered,
-                    size: size(0),
-                    annotations,
-                });
-                let id = ir::RegisterId(self.out.registers.len() as u32 - 1);
-                ValueKind::Instance(Instance::Register(id))
-            }
-            "counter" | "direct_counter" => {
-                self.claim_name("counter", &name, span);
-                let direct = extern_name == "direct_counter";
-                let kind = counted(&member(self, usize::from(!direct)));
-                self.out.counters.push(ir::Counter {
-                    name,
-                    kind,
-                    size: if direct { 0 } else { size(0) },
-                    table: None,
-                });
-                let id = ir::CounterId(self.out.counters.len() as u32 - 1);
-                ValueKind::Instance(if direct {
-                    Instance::DirectCounter(id)
-                } else {
-                    Instance::Counter(id)
-                })
-            }
-            "meter" | "direct_meter" => {
-                self.claim_name("meter", &name, span);
-                let direct = extern_name == "direct_meter";
-                let bytes = member(self, usize::from(!direct)) == "bytes";
-                self.out.meters.push(ir::Meter {
-                    name,
-                    bytes,
-                    size: if direct { 0 } else { size(0) },
-                    table: None,
-                });
-                let id = ir::MeterId(self.out.meters.len() as u32 - 1);
-                ValueKind::Instance(if direct {
-                    Instance::DirectMeter(id)
-                } else {
-                    Instance::Meter(id)
-                })
-            }
-            "action_profile" | "action_selector" => {
-                self.unsupported(
-                    span,
-                    &format!("`{extern_name}`"),
-                    "give the table's entries their actions directly",
-                );
-                ValueKind::Poison
-            }
-            "Checksum16" => {
-                self.unsupported(
-                    span,
-                    "the deprecated `Checksum16`",
-                    "use `verify_checksum` and `update_checksum`",
-                );
-                ValueKind::Poison
-            }
-            _ => {
-                self.report(
-                    Diagnostic::error(
-                        codes::UNKNOWN_EXTERN,
-                        span,
-                        format!("the extern `{extern_name}` is not one of v1model's"),
-                    )
-                    .with_secondary(declared, "declared here"),
-                );
-                ValueKind::Poison
-            }
-        }
-    }
-
     /// The arguments of a constructor, in order of its parameters.
-    fn constructor_arguments(
+    pub(crate) fn constructor_arguments(
         &mut self,
         signature: &Signature<'a>,
         bindings: &Bindings,
@@ -576,108 +392,8 @@ impl<'a> Checker<'a> {
         ValueKind::Instance(Instance::Control(id))
     }
 
-    /// Whether the parameters of a parser or control are those of a parser or control
-    /// type; finds the type's type arguments. Reports if not.
-    pub(crate) fn fits_block(
-        &mut self,
-        body: u32,
-        block: u32,
-        args: &[Ty],
-        vars: &[TypeVar],
-        bindings: &mut Bindings,
-        span: Span,
-    ) -> bool {
-        let info = self.bodies[body as usize];
-        let signature = self.at_top(info.order, |checker| {
-            checker.scoped(|checker| checker.body_signature(info.decl))
-        });
-        let wanted = self.blocks[block as usize].clone();
-        let open: Bindings = wanted
-            .signature
-            .vars
-            .iter()
-            .copied()
-            .zip(args.iter().cloned())
-            .collect();
-        let is_parser = matches!(info.decl, BodyDecl::Parser(_));
-        if is_parser != wanted.is_parser {
-            self.report(
-                Diagnostic::error(
-                    codes::BLOCK_PARAMETERS,
-                    span,
-                    format!(
-                        "a {} stands where a `{}` is needed",
-                        info.decl.keyword(),
-                        wanted.signature.name
-                    ),
-                )
-                .with_secondary(signature.span, "declared here"),
-            );
-            return false;
-        }
-        if signature.params.len() != wanted.signature.params.len() {
-            self.report(
-                Diagnostic::error(
-                    codes::BLOCK_PARAMETERS,
-                    span,
-                    format!(
-                        "`{}` has {} parameters, but a `{}` has {}",
-                        signature.name,
-                        signature.params.len(),
-                        wanted.signature.name,
-                        wanted.signature.params.len()
-                    ),
-                )
-                .with_secondary(signature.span, "declared here")
-                .with_secondary(wanted.signature.span, "the type is declared here"),
-            );
-            return false;
-        }
-        let mut fits = true;
-        for (found, wanted_param) in signature.params.iter().zip(&wanted.signature.params) {
-            let pattern = self.types.substitute(&wanted_param.ty, &open);
-            let unified = self.types.unify(&pattern, &found.ty, vars, bindings);
-            let expected = self.types.substitute(&pattern, bindings);
-            let same = unified.is_ok() && expected == found.ty;
-            let known = found.ty != Ty::Poison && expected != Ty::Poison;
-            if found.direction != wanted_param.direction || (known && !same) {
-                let expected = match unified {
-                    Err((first, _)) => self.types.show(&first),
-                    Ok(()) => self.types.show(&expected),
-                };
-                let direction = direction_word(wanted_param.direction);
-                self.report(
-                    Diagnostic::error(
-                        codes::BLOCK_PARAMETERS,
-                        found.span,
-                        format!(
-                            "the parameter `{}` of `{}` must be `{direction}{expected}`",
-                            found.name, signature.name
-                        ),
-                    )
-                    .with_secondary(
-                        wanted_param.span,
-                        format!("so says `{}`", wanted.signature.name),
-                    )
-                    .with_secondary(span, "instantiated here"),
-                );
-                fits = false;
-            }
-        }
-        fits
-    }
-
     /// A number for a table's property; 1 if it depends on an unknown.
     pub(crate) fn property_int(&mut self, expr: &'a tree::Expr, what: &str) -> BigInt {
         self.constant_int(expr, what).unwrap_or_else(BigInt::one)
-    }
-}
-
-fn direction_word(direction: tree::Direction) -> &'static str {
-    match direction {
-        tree::Direction::None => "",
-        tree::Direction::In => "in ",
-        tree::Direction::Out => "out ",
-        tree::Direction::InOut => "inout ",
     }
 }

@@ -10,22 +10,27 @@
 //! operations of the IR.
 
 mod annotation;
+mod apply;
 mod architecture;
 mod arguments;
+mod block;
 mod build;
 mod call;
 mod callable;
 mod checker;
+mod choice;
 pub mod codes;
 mod constant;
 mod convert;
 mod declare;
 mod effects;
+mod element;
 mod entry;
 mod expr;
 mod instance;
 mod keyset;
 mod method;
+mod object;
 mod operator;
 mod package;
 mod parser;

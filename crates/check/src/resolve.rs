@@ -169,7 +169,29 @@ impl<'a> Checker<'a> {
         }
         match entity {
             Entity::Type(ty) => ty.clone(),
-            Entity::Template(id) => Ty::Struct(self.types.instance(*id, args.into())),
+            Entity::Template(id) => {
+                let instance = self.types.instance(*id, args.into());
+                let info = self.types.info(instance).clone();
+                let wrong = info.fields.iter().find(|field| {
+                    !self.types.is_open(&field.ty) && !self.fits_in(info.kind, &field.ty)
+                });
+                if let Some(field) = wrong {
+                    let shown = self.quote(&field.ty);
+                    self.report(
+                        Diagnostic::error(
+                            codes::INVALID_FIELD,
+                            span,
+                            format!(
+                                "a {} cannot have a field of type {shown}",
+                                info.kind.keyword()
+                            ),
+                        )
+                        .with_secondary(field.span, "this field would have it"),
+                    );
+                    return Ty::Poison;
+                }
+                Ty::Struct(instance)
+            }
             Entity::Extern(id) => Ty::Extern(*id, args.into()),
             Entity::Block(id) => Ty::Block(*id, args.into()),
             _ => Ty::Poison,

@@ -378,6 +378,16 @@ impl<'a> Checker<'a> {
         let mut seen: Vec<(BigUint, Span)> = Vec::new();
         for case in cases {
             match &case.label {
+                Some(label) if default.is_some() || falls_to_default => {
+                    self.report(
+                        Diagnostic::error(
+                            codes::DUPLICATE_CASE,
+                            label.span,
+                            "a case after `default`",
+                        )
+                        .with_help("put `default` last"),
+                    );
+                }
                 Some(label) => {
                     if let Some(value) = label_of(self, label) {
                         match seen.iter().find(|(other, _)| *other == value) {

@@ -155,9 +155,20 @@ impl<'a> Checker<'a> {
                     .with_help("use `ternary` for the others"),
                 );
             }
-            let name = annotation::find(&element.annotations, "name")
+            let written = annotation::find(&element.annotations, "name")
                 .and_then(tree::Annotation::string)
-                .map_or_else(|| self.key_name(&element.expr), ToString::to_string);
+                .map(ToString::to_string);
+            let Some(name) = written.or_else(|| self.key_name(&element.expr)) else {
+                self.report(
+                    Diagnostic::error(
+                        codes::MISSING_NAME,
+                        element.expr.span,
+                        "a computed key needs a name for the control plane",
+                    )
+                    .with_help("write @name(\"…\") after the match kind"),
+                );
+                continue;
+            };
             let expr = self.lower(value);
             keys.push(ir::Key {
                 name,
@@ -214,31 +225,29 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The control-plane name of a key: the expression as written.
-    fn key_name(&self, expr: &tree::Expr) -> String {
+    /// The control-plane name of a key: the expression as written, unless it computes.
+    fn key_name(&self, expr: &tree::Expr) -> Option<String> {
         match &expr.kind {
-            ExprKind::Name(path) => path.name.to_string(),
-            ExprKind::Member { base, member } => format!("{}.{member}", self.key_name(base)),
-            ExprKind::Slice { base, .. } | ExprKind::Index { base, .. } => {
-                let whole = self.sources.snippet(expr.span);
-                let suffix = self.sources.snippet(stateplane_diagnostics::Span::new(
-                    expr.span.file,
-                    base.span.end,
-                    expr.span.end,
-                ));
-                if base.span.file == expr.span.file && suffix.starts_with('[') {
-                    format!("{}{}", self.key_name(base), suffix.replace(' ', ""))
-                } else {
-                    whole.to_owned()
-                }
+            ExprKind::Name(path) => Some(path.name.to_string()),
+            ExprKind::Member { base, member } => Some(format!("{}.{member}", self.key_name(base)?)),
+            ExprKind::Slice { base, high, low } => {
+                let (high, low) = (
+                    self.sources.snippet(high.span),
+                    self.sources.snippet(low.span),
+                );
+                Some(format!("{}[{high}:{low}]", self.key_name(base)?))
+            }
+            ExprKind::Index { base, index } => {
+                let index = self.sources.snippet(index.span);
+                Some(format!("{}[{index}]", self.key_name(base)?))
             }
             ExprKind::Call { callee, .. } => match &callee.kind {
                 ExprKind::Member { base, member } if member.as_str() == "isValid" => {
-                    format!("{}.isValid()", self.key_name(base))
+                    Some(format!("{}.isValid()", self.key_name(base)?))
                 }
-                _ => self.sources.snippet(expr.span).to_owned(),
+                _ => None,
             },
-            _ => self.sources.snippet(expr.span).to_owned(),
+            _ => None,
         }
     }
 
@@ -384,7 +393,14 @@ impl<'a> Checker<'a> {
             .get("NoAction")
             .and_then(|known| known.first())
             .and_then(|symbol| match symbol.entity {
-                Entity::Action(action) => Some(ir::ActionId(action)),
+                Entity::Action(action)
+                    if self.made.actions[action as usize]
+                        .signature
+                        .params
+                        .is_empty() =>
+                {
+                    Some(ir::ActionId(action))
+                }
                 _ => None,
             });
         let Some(no_action) = no_action else {

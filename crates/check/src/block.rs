@@ -1,0 +1,111 @@
+//! Whether parsers and controls fit where the architecture wants them.
+
+use crate::checker::Checker;
+use crate::codes;
+use crate::scope::BodyDecl;
+use crate::types::{Bindings, Ty, TypeVar};
+use stateplane_diagnostics::Diagnostic;
+use stateplane_diagnostics::Span;
+use stateplane_syntax::tree::{self};
+
+impl<'a> Checker<'a> {
+    /// Whether the parameters of a parser or control are those of a parser or control
+    /// type; finds the type's type arguments. Reports if not.
+    pub(crate) fn fits_block(
+        &mut self,
+        body: u32,
+        block: u32,
+        args: &[Ty],
+        vars: &[TypeVar],
+        bindings: &mut Bindings,
+        span: Span,
+    ) -> bool {
+        let info = self.bodies[body as usize];
+        let signature = self.at_top(info.order, |checker| {
+            checker.scoped(|checker| checker.body_signature(info.decl))
+        });
+        let wanted = self.blocks[block as usize].clone();
+        let open: Bindings = wanted
+            .signature
+            .vars
+            .iter()
+            .copied()
+            .zip(args.iter().cloned())
+            .collect();
+        let is_parser = matches!(info.decl, BodyDecl::Parser(_));
+        if is_parser != wanted.is_parser {
+            self.report(
+                Diagnostic::error(
+                    codes::BLOCK_PARAMETERS,
+                    span,
+                    format!(
+                        "a {} stands where a `{}` is needed",
+                        info.decl.keyword(),
+                        wanted.signature.name
+                    ),
+                )
+                .with_secondary(signature.span, "declared here"),
+            );
+            return false;
+        }
+        if signature.params.len() != wanted.signature.params.len() {
+            self.report(
+                Diagnostic::error(
+                    codes::BLOCK_PARAMETERS,
+                    span,
+                    format!(
+                        "`{}` has {} parameters, but a `{}` has {}",
+                        signature.name,
+                        signature.params.len(),
+                        wanted.signature.name,
+                        wanted.signature.params.len()
+                    ),
+                )
+                .with_secondary(signature.span, "declared here")
+                .with_secondary(wanted.signature.span, "the type is declared here"),
+            );
+            return false;
+        }
+        let mut fits = true;
+        for (found, wanted_param) in signature.params.iter().zip(&wanted.signature.params) {
+            let pattern = self.types.substitute(&wanted_param.ty, &open);
+            let unified = self.types.unify(&pattern, &found.ty, vars, bindings);
+            let expected = self.types.substitute(&pattern, bindings);
+            let same = unified.is_ok() && expected == found.ty;
+            let known = found.ty != Ty::Poison && expected != Ty::Poison;
+            if found.direction != wanted_param.direction || (known && !same) {
+                let expected = match unified {
+                    Err((first, _)) => self.types.show(&first),
+                    Ok(()) => self.types.show(&expected),
+                };
+                let direction = direction_word(wanted_param.direction);
+                self.report(
+                    Diagnostic::error(
+                        codes::BLOCK_PARAMETERS,
+                        found.span,
+                        format!(
+                            "the parameter `{}` of `{}` must be `{direction}{expected}`",
+                            found.name, signature.name
+                        ),
+                    )
+                    .with_secondary(
+                        wanted_param.span,
+                        format!("so says `{}`", wanted.signature.name),
+                    )
+                    .with_secondary(span, "instantiated here"),
+                );
+                fits = false;
+            }
+        }
+        fits
+    }
+}
+
+fn direction_word(direction: tree::Direction) -> &'static str {
+    match direction {
+        tree::Direction::None => "",
+        tree::Direction::In => "in ",
+        tree::Direction::Out => "out ",
+        tree::Direction::InOut => "inout ",
+    }
+}

@@ -1,0 +1,200 @@
+//! Instances of extern objects.
+
+use crate::annotation;
+use crate::checker::Checker;
+use crate::codes;
+use crate::scope::Signature;
+use crate::types::{Bindings, Ty};
+use crate::value::{Instance, Known, Value, ValueKind};
+use num_traits::ToPrimitive;
+use stateplane_diagnostics::Diagnostic;
+use stateplane_diagnostics::Span;
+use stateplane_ir as ir;
+use stateplane_syntax::tree::{self};
+use std::rc::Rc;
+
+impl<'a> Checker<'a> {
+    pub(crate) fn extern_instance(
+        &mut self,
+        id: u32,
+        type_args: Vec<Ty>,
+        args: &'a [tree::Argument],
+        name: Option<String>,
+        annotations: &'a [tree::Annotation],
+        span: Span,
+    ) -> Value {
+        let info = self.externs[id as usize].clone();
+        let extern_name = info.decl.name.as_str();
+        if type_args.len() != info.vars.len() {
+            self.report(
+                Diagnostic::error(
+                    codes::TYPE_ARGUMENT_COUNT,
+                    span,
+                    format!(
+                        "`{extern_name}` takes {} type arguments, not {}",
+                        info.vars.len(),
+                        type_args.len()
+                    ),
+                )
+                .with_secondary(info.decl.name.span, "declared here"),
+            );
+            return Value::poison(span);
+        }
+        if type_args.contains(&Ty::Poison) {
+            return Value::poison(span);
+        }
+        let candidates: Vec<(u32, Rc<Signature<'a>>)> =
+            (0u32..).zip(info.constructors.iter().cloned()).collect();
+        if candidates.is_empty() {
+            self.not_constructible(span, &format!("`{extern_name}`"));
+            return Value::poison(span);
+        }
+        let ty = Ty::Extern(id, type_args.clone().into());
+        let bindings: Bindings = info
+            .vars
+            .iter()
+            .copied()
+            .zip(type_args.iter().cloned())
+            .collect();
+        let Some(chosen) = self.choose(extern_name, candidates, args, span) else {
+            return Value::unknown(ty, span);
+        };
+        let constructor = info.constructors[chosen as usize].clone();
+        let Some(values) = self.constructor_arguments(&constructor, &bindings, args, span) else {
+            return Value::unknown(ty, span);
+        };
+        let name =
+            name.unwrap_or_else(|| annotation::full_name(&self.callable.name, extern_name, &[]));
+        let kind = self.extern_object(
+            extern_name,
+            &type_args,
+            &values,
+            name,
+            annotations,
+            info.decl.name.span,
+            span,
+        );
+        Value { ty, kind, span }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one instantiation")]
+    pub(crate) fn extern_object(
+        &mut self,
+        extern_name: &str,
+        type_args: &[Ty],
+        values: &[Value],
+        name: String,
+        annotations: &'a [tree::Annotation],
+        declared: Span,
+        span: Span,
+    ) -> ValueKind {
+        let size = |position: usize| {
+            values
+                .get(position)
+                .map_or(Some(1), |value| match &value.kind {
+                    ValueKind::Const(Known::Int(number)) => number.to_u64(),
+                    _ => Some(1),
+                })
+                .unwrap_or(1)
+        };
+        let member = |checker: &Self, position: usize| {
+            values
+                .get(position)
+                .and_then(|value| match (&value.ty, &value.kind) {
+                    (Ty::Enum(id), ValueKind::Const(Known::Index(index))) => checker.types.enums
+                        [*id as usize]
+                        .members
+                        .get(*index as usize)
+                        .map(|(name, _)| name.clone()),
+                    _ => None,
+                })
+                .unwrap_or_default()
+        };
+        let counted = |kind: &str| match kind {
+            "bytes" => ir::CounterKind::Bytes,
+            "packets_and_bytes" => ir::CounterKind::PacketsAndBytes,
+            _ => ir::CounterKind::Packets,
+        };
+        match extern_name {
+            "register" => {
+                let Some(element) = type_args.first() else {
+                    return ValueKind::Poison;
+                };
+                let Some(lowered) = self.ir_type(element, span) else {
+                    return ValueKind::Poison;
+                };
+                self.claim_name("register", &name, span);
+                let annotations = self.kept(annotations);
+                self.out.registers.push(ir::Register {
+                    name,
+                    element: lowered,
+                    size: size(0),
+                    annotations,
+                });
+                let id = ir::RegisterId(self.out.registers.len() as u32 - 1);
+                ValueKind::Instance(Instance::Register(id))
+            }
+            "counter" | "direct_counter" => {
+                self.claim_name("counter", &name, span);
+                let direct = extern_name == "direct_counter";
+                let kind = counted(&member(self, usize::from(!direct)));
+                self.out.counters.push(ir::Counter {
+                    name,
+                    kind,
+                    size: if direct { 0 } else { size(0) },
+                    table: None,
+                });
+                let id = ir::CounterId(self.out.counters.len() as u32 - 1);
+                ValueKind::Instance(if direct {
+                    Instance::DirectCounter(id)
+                } else {
+                    Instance::Counter(id)
+                })
+            }
+            "meter" | "direct_meter" => {
+                self.claim_name("meter", &name, span);
+                let direct = extern_name == "direct_meter";
+                let bytes = member(self, usize::from(!direct)) == "bytes";
+                self.out.meters.push(ir::Meter {
+                    name,
+                    bytes,
+                    size: if direct { 0 } else { size(0) },
+                    table: None,
+                });
+                let id = ir::MeterId(self.out.meters.len() as u32 - 1);
+                ValueKind::Instance(if direct {
+                    Instance::DirectMeter(id)
+                } else {
+                    Instance::Meter(id)
+                })
+            }
+            "action_profile" | "action_selector" => {
+                self.unsupported(
+                    span,
+                    &format!("`{extern_name}`"),
+                    "give the table's entries their actions directly",
+                );
+                ValueKind::Poison
+            }
+            "Checksum16" => {
+                self.unsupported(
+                    span,
+                    "the deprecated `Checksum16`",
+                    "use `verify_checksum` and `update_checksum`",
+                );
+                ValueKind::Poison
+            }
+            _ => {
+                self.report(
+                    Diagnostic::error(
+                        codes::UNKNOWN_EXTERN,
+                        span,
+                        format!("the extern `{extern_name}` is not one of v1model's"),
+                    )
+                    .with_secondary(declared, "declared here"),
+                );
+                ValueKind::Poison
+            }
+        }
+    }
+}
