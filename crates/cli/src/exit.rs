@@ -1,10 +1,9 @@
 //! Exit codes: what a script can tell apart.
 
-use std::error::Error;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Why a command failed.
+/// Why a command failed; the number is its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// It ran, and its result is not what was expected (a demo, a simulation).
@@ -25,24 +24,28 @@ pub struct CommandError {
 }
 
 impl CommandError {
-    /// A failure that says `message`; an empty one says nothing.
+    /// A failure that says `message`.
     pub fn new(failure: Failure, message: impl Display) -> CommandError {
         CommandError {
             failure,
-            message: message.to_string(),
+            message: format!("error: {message}"),
         }
     }
 
-    /// A failure because of `error`, with the errors that caused it.
-    pub fn from_error(failure: Failure, error: &dyn Error) -> CommandError {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
-            cause = error.source();
+    /// A failure with a code to search for.
+    pub fn coded(failure: Failure, code: &str, message: impl Display) -> CommandError {
+        CommandError {
+            failure,
+            message: format!("error[{code}]: {message}"),
         }
-        CommandError { failure, message }
+    }
+
+    /// A failure that was explained already.
+    pub fn explained(failure: Failure) -> CommandError {
+        CommandError {
+            failure,
+            message: String::new(),
+        }
     }
 }
 
@@ -52,33 +55,9 @@ pub fn report(outcome: Result<(), CommandError>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !error.message.is_empty() {
-                eprintln!("stateplane: {}", error.message);
+                eprintln!("{}", error.message);
             }
             ExitCode::from(error.failure as u8)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io;
-
-    #[test]
-    fn a_failure_tells_its_causes() {
-        #[derive(Debug)]
-        struct Outer(io::Error);
-        impl Display for Outer {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("cannot start")
-            }
-        }
-        impl Error for Outer {
-            fn source(&self) -> Option<&(dyn Error + 'static)> {
-                Some(&self.0)
-            }
-        }
-        let error = CommandError::from_error(Failure::System, &Outer(io::Error::other("no room")));
-        assert_eq!(error.message, "cannot start: no room");
     }
 }

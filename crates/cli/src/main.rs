@@ -2,15 +2,25 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod compile;
 mod exit;
+mod lab;
+mod program;
+mod run;
+mod signal;
+mod sim;
 mod store;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Runs stateful P4-16 programs and keeps their state when a switch dies.
+///
+/// Exit codes: 0 done; 1 a demo or simulation did not come out as expected; 2 an option
+/// or file is wrong; 3 the P4 program has errors; 4 the system refuses an interface, an
+/// address or a right.
 #[derive(Parser)]
-#[command(version, about, max_term_width = 100)]
+#[command(version, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -18,13 +28,22 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(run::RunArguments),
+    Compile(compile::CompileArguments),
     Store(store::StoreArguments),
+    Sim(sim::SimArguments),
+    /// Build networks out of namespaces, and run the failover demonstration (needs root).
+    #[command(subcommand)]
+    Lab(stateplane_lab::Command),
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let outcome = match arguments.command {
+    let outcome = match Arguments::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Compile(arguments) => compile::run(&arguments),
         Command::Store(arguments) => store::run(&arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
+        Command::Lab(command) => return lab::run(&command),
     };
     exit::report(outcome)
 }

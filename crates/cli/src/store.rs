@@ -1,17 +1,18 @@
 //! `stateplane store`: one replica of the state store.
 
 use crate::exit::{CommandError, Failure};
+use crate::signal::stop_flag;
 use clap::Args;
 use stateplane_host::store::{StoreError, StoreFile, StoreServer};
+use std::io::Write;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Run one replica of the state store until it is interrupted.
 ///
 /// The configuration names the chain, head first, and what the flow classes mean;
-/// `lab/nat/store.toml` is an example. On exit the counters go to standard error as
-/// JSON.
+/// `lab/nat/store.toml` is an example. Prints `ready` when requests are taken; on exit
+/// the counts go to standard error as JSON.
 #[derive(Args)]
 pub struct StoreArguments {
     /// The store's configuration (TOML)
@@ -19,16 +20,7 @@ pub struct StoreArguments {
     config: PathBuf,
     /// Listen on this address rather than the one in the file
     #[arg(long, value_name = "IPV4")]
-    listen: Option<std::net::Ipv4Addr>,
-}
-
-/// A flag that SIGINT and SIGTERM set.
-pub fn stop_on_signal() -> Result<Arc<AtomicBool>, CommandError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| CommandError::from_error(Failure::System, &error))?;
-    Ok(stop)
+    listen: Option<Ipv4Addr>,
 }
 
 /// Runs the command.
@@ -37,9 +29,11 @@ pub fn run(arguments: &StoreArguments) -> Result<(), CommandError> {
     if let Some(address) = arguments.listen {
         file.listen = address;
     }
-    let stop = stop_on_signal()?;
+    let stop = stop_flag()?;
     let server = StoreServer::bind(&file).map_err(|error| failed(&error))?;
     println!("ready");
+    // A supervisor waits for the line; without it there is nothing to tell.
+    let _ = std::io::stdout().flush();
     let report = server.run(&stop).map_err(|error| failed(&error))?;
     if let Ok(text) = serde_json::to_string(&report) {
         eprintln!("{text}");
@@ -56,5 +50,5 @@ fn failed(error: &StoreError) -> CommandError {
         | StoreError::Receive { .. } => Failure::System,
         _ => Failure::Input,
     };
-    CommandError::from_error(failure, error)
+    CommandError::coded(failure, error.code(), error)
 }
