@@ -50,7 +50,8 @@ pub struct PacketPort {
 }
 
 impl PacketPort {
-    /// Opens the interface `name`; frames arrive as soon as it is up.
+    /// Opens the interface `name`; frames arrive as soon as it is up. Merging of
+    /// received segments (GRO, LRO) is switched off there and stays so.
     ///
     /// # Errors
     ///

@@ -135,7 +135,8 @@ impl<E: Engine> SwitchServer<E> {
     }
 
     /// Forwards frames until `stop` is set, which is seen within 100 ms. Interfaces
-    /// that were down before [`open`](Self::open) are down afterwards.
+    /// that were down before [`open`](Self::open) are down afterwards; one that a watch
+    /// has set down stays down, since nobody serves it.
     ///
     /// # Errors
     ///
@@ -248,12 +249,17 @@ impl<E: Engine> SwitchServer<E> {
     }
 
     fn follow_watches(&mut self) {
+        let mut changed = false;
         while let Some((number, up)) = self.switch.poll_port_state() {
             self.pending.insert(number, up);
-            self.set_pending();
+            changed = true;
+        }
+        if changed {
+            self.look_at_links();
         }
     }
 
+    /// Sets interfaces up or down as watches asked.
     fn set_pending(&mut self) {
         let ports = &self.ports;
         let failed = &mut self.port_state_failed;
@@ -268,9 +274,7 @@ impl<E: Engine> SwitchServer<E> {
     }
 
     fn look_at_links(&mut self) {
-        if !self.pending.is_empty() {
-            self.set_pending();
-        }
+        self.set_pending();
         for served in &mut self.ports {
             let up = served.port.link_is_up();
             // The port is one of the switch's, by construction.
