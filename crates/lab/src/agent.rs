@@ -3,16 +3,19 @@
 //!
 //! A client and a server run in namespaces as processes of their own
 //! (`stateplane lab agent client|server`); they write JSON lines on standard output
-//! and come to an end when their standard input is closed.
+//! and come to an end when their standard input is closed. A tap
+//! (`stateplane lab agent tap`) tells which connections pass a switch.
 
 pub mod client;
 mod conversation;
 pub mod server;
+pub mod tap;
 #[cfg(test)]
 mod tests;
 
 pub use client::client;
 pub use server::server;
+pub use tap::tap;
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead};

@@ -2,6 +2,7 @@
 
 use crate::agent::client::ClientArguments;
 use crate::agent::server::ServerArguments;
+use crate::agent::tap::TapArguments;
 use crate::demo::{self, Options};
 use crate::error::LabError;
 use crate::running::{Lab, Setting};
@@ -50,6 +51,8 @@ pub enum Agent {
     Client(ClientArguments),
     /// Accepts connections, answers and checks.
     Server(ServerArguments),
+    /// Tells which connections pass a switch.
+    Tap(TapArguments),
 }
 
 impl Command {
@@ -84,6 +87,7 @@ impl Command {
             Self::Agent(Agent::Server(arguments)) => {
                 agent::server(arguments).map(|()| ExitCode::SUCCESS)
             }
+            Self::Agent(Agent::Tap(arguments)) => agent::tap(arguments).map(|()| ExitCode::SUCCESS),
         }
     }
 }

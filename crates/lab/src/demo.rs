@@ -13,6 +13,7 @@ mod plan;
 mod plot;
 mod report;
 mod show;
+mod sight;
 mod tail;
 mod trial;
 

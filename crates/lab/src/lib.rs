@@ -25,5 +25,5 @@ pub use address::{Mac, Prefix};
 pub use command::Command;
 pub use error::LabError;
 pub use process::Process;
-pub use running::{Lab, Received, Setting};
+pub use running::{Lab, Setting};
 pub use topology::Topology;

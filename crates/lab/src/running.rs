@@ -23,15 +23,6 @@ pub struct Setting {
     pub stateplane: PathBuf,
 }
 
-/// Frames and bytes that an interface has received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Received {
-    /// Frames.
-    pub packets: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
 /// A topology that is up: namespaces, links and processes. Dropping it takes
 /// everything down.
 #[derive(Debug)]
@@ -167,10 +158,7 @@ impl Lab {
     pub(crate) fn ip(&self, node: &str, batch: &str) -> Result<String, LabError> {
         self.node(node)?;
         let namespace = self.run.namespace(node);
-        tool::run(
-            &["ip", "-n", &namespace, "-json", "-stats", "-batch", "-"],
-            batch,
-        )
+        tool::run(&["ip", "-n", &namespace, "-json", "-batch", "-"], batch)
     }
 
     /// Starts a command in a node's namespace, beside the topology's processes.
@@ -314,29 +302,6 @@ impl Lab {
         batch.push_str(&setup::reachability(&self.topology, self.node(node)?));
         self.ip(node, &batch)?;
         Ok(())
-    }
-
-    /// What each interface of a node has received.
-    ///
-    /// # Errors
-    /// `LAB006`, `LAB009`.
-    pub fn received(&self, node: &str) -> Result<BTreeMap<String, Received>, LabError> {
-        let printed = self.ip(node, "link show\n")?;
-        let value: serde_json::Value = serde_json::from_str(&printed).unwrap_or_default();
-        let links = value.as_array().map(Vec::as_slice).unwrap_or_default();
-        Ok(links
-            .iter()
-            .filter_map(|link| {
-                let counters = &link["stats64"]["rx"];
-                Some((
-                    link["ifname"].as_str()?.to_owned(),
-                    Received {
-                        packets: counters["packets"].as_u64()?,
-                        bytes: counters["bytes"].as_u64()?,
-                    },
-                ))
-            })
-            .collect())
     }
 
     /// Waits until every next hop of a router's multipath routes works.

@@ -56,11 +56,15 @@ pub(crate) fn script(topology: &Topology, node: &Node, lowered: &[&str]) -> Stri
     // Replies may come by another path than the one the request took.
     set("ipv4/conf/*/rp_filter", 0);
     set("ipv4/conf/*/send_redirects", 0);
+    if node.kind == Kind::Host {
+        // A veth hands on the hash that the sending socket drew, and routers split
+        // flows by it. It must not change when a segment is sent again: a router
+        // beyond a wire would not see that either.
+        set("core/txrehash", 0);
+    }
     if node.kind == Kind::Router {
         set("ipv4/ip_forward", 1);
         set("ipv4/fib_multipath_hash_policy", 1);
-        // Equal runs split flows equally; older kernels have no such setting.
-        set("ipv4/fib_multipath_hash_seed", 0x5350);
         set("ipv4/conf/*/ignore_routes_with_linkdown", 1);
     }
     let _ = writeln!(

@@ -13,8 +13,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Gaps at least this long are listed in the report, in milliseconds.
-pub const LISTED_STALL_MS: u64 = 250;
 /// Most gaps that a report lists; the longest is always known.
 const MOST_STALLS: usize = 50_000;
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
@@ -42,6 +40,8 @@ pub struct Plan {
     /// Time from one question of a connection to its next, in milliseconds, if the
     /// answer has come by then.
     pub interval_ms: u64,
+    /// Gaps at least this long are listed in the report, in milliseconds.
+    pub listed_stall_ms: u64,
     /// Destinations of new connections, taken in turn.
     pub new_to: Vec<SocketAddrV4>,
     /// New connections opened per second.
@@ -111,7 +111,7 @@ pub struct ClientReport {
     pub slowest_rate: f64,
     /// The longest gap of any connection, in milliseconds.
     pub longest_stall_ms: u64,
-    /// Gaps of at least [`LISTED_STALL_MS`].
+    /// Gaps of at least [`Plan::listed_stall_ms`].
     pub stalls: Vec<Stall>,
 }
 
@@ -161,6 +161,7 @@ impl Shared {
 struct Caller<'a> {
     shared: &'a Shared,
     connection: u64,
+    listed_ms: u64,
     last_step: Instant,
     last_step_ms: u64,
     longest_ms: u64,
@@ -168,11 +169,12 @@ struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    fn new(shared: &'a Shared, connection: u64) -> Self {
+    fn new(shared: &'a Shared, connection: u64, listed_ms: u64) -> Self {
         shared.opened.fetch_add(1, Ordering::Relaxed);
         Self {
             shared,
             connection,
+            listed_ms,
             last_step: Instant::now(),
             last_step_ms: now_ms(),
             longest_ms: 0,
@@ -185,7 +187,7 @@ impl<'a> Caller<'a> {
         let gap = self.last_step.elapsed();
         let length_ms = u64::try_from(gap.as_millis()).unwrap_or(u64::MAX);
         self.longest_ms = self.longest_ms.max(length_ms);
-        if length_ms >= LISTED_STALL_MS {
+        if length_ms >= self.listed_ms {
             let mut report = self.shared.report();
             if report.stalls.len() < MOST_STALLS {
                 report.stalls.push(Stall {
@@ -304,7 +306,7 @@ pub(super) fn call(
                 .stack_size(STACK)
                 .spawn_scoped(scope, move || {
                     std::thread::sleep(delay);
-                    let mut caller = Caller::new(shared, planned.connection);
+                    let mut caller = Caller::new(shared, planned.connection, plan.listed_stall_ms);
                     let born = Instant::now();
                     let result =
                         caller.live(Some(planned.source), planned.destination, interval, None);
@@ -318,7 +320,7 @@ pub(super) fn call(
             std::thread::Builder::new()
                 .stack_size(STACK)
                 .spawn_scoped(scope, move || {
-                    let mut caller = Caller::new(shared, connection);
+                    let mut caller = Caller::new(shared, connection, plan.listed_stall_ms);
                     let born = Instant::now();
                     let result = caller.live(None, destination, interval, most);
                     caller.end(result, false, born);

@@ -1,12 +1,9 @@
-//! Which connections are opened, and through which switch each goes out.
+//! Which connections are opened.
 
 use super::Options;
 use crate::agent::client::{Plan, Planned};
-use crate::error::LabError;
-use crate::running::Lab;
-use crate::topology::{Topology, Traffic};
+use crate::topology::{End, Topology, Traffic};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// TCP ports of the server agents.
@@ -14,20 +11,10 @@ pub(super) const PORTS: [u16; 3] = [7000, 7001, 7002];
 
 /// Below the range from which the kernel takes ports by itself.
 const FIRST_SOURCE_PORT: u16 = 20_000;
-/// Source ports looked at for each connection that may choose.
-const CANDIDATES: usize = 4;
-/// Connections that share one inside endpoint.
+/// Connections that share one inside endpoint; there are as many destinations.
 const SHARING: usize = 3;
 const RAMP_MS: u64 = 2500;
 const NEW_EXCHANGES: u32 = 10;
-
-/// The plans of all clients.
-pub(super) struct Plans {
-    /// By the client's node.
-    pub clients: BTreeMap<String, Plan>,
-    /// Which share of the long-lived connections goes out through each switch.
-    pub shares: BTreeMap<String, f64>,
-}
 
 /// The address of a node.
 pub(super) fn address(topology: &Topology, node: &str) -> Ipv4Addr {
@@ -37,12 +24,8 @@ pub(super) fn address(topology: &Topology, node: &str) -> Ipv4Addr {
         .map_or(Ipv4Addr::UNSPECIFIED, |prefix| prefix.address)
 }
 
-/// The switch that each next hop of the chooser leads to, with the switch's interface
-/// on that side.
-pub(super) fn next_hops(
-    topology: &Topology,
-    traffic: &Traffic,
-) -> BTreeMap<Ipv4Addr, (String, String)> {
+/// The switches' ends to which the chooser's routes lead.
+pub(super) fn entrances<'a>(topology: &'a Topology, traffic: &Traffic) -> Vec<&'a End> {
     let hops: Vec<Ipv4Addr> = topology
         .node(&traffic.chooser)
         .into_iter()
@@ -52,26 +35,22 @@ pub(super) fn next_hops(
         .collect();
     topology
         .ends()
-        .filter(|(_, end)| traffic.switches.contains(&end.node))
-        .filter_map(|(_, end)| {
-            let address = end.address?.address;
-            hops.contains(&address)
-                .then(|| (address, (end.node.clone(), end.interface.clone())))
+        .map(|(_, end)| end)
+        .filter(|end| traffic.switches.contains(&end.node))
+        .filter(|end| {
+            end.address
+                .is_some_and(|prefix| hops.contains(&prefix.address))
         })
         .collect()
 }
 
-#[derive(Clone, Copy)]
-struct Flow {
-    client: usize,
-    source: SocketAddrV4,
-    destination: SocketAddrV4,
-}
-
-/// Plans the connections. A quarter of them share their inside endpoint with two
-/// others; the rest choose their source ports so that the switches carry equal shares.
-pub(super) fn make(lab: &Lab, traffic: &Traffic, options: &Options) -> Result<Plans, LabError> {
-    let topology = lab.topology();
+/// The plan of each client, by its node. A quarter of the connections share their
+/// inside endpoint with two others.
+pub(super) fn make(
+    topology: &Topology,
+    traffic: &Traffic,
+    options: &Options,
+) -> BTreeMap<String, Plan> {
     let destinations: Vec<SocketAddrV4> = PORTS
         .iter()
         .flat_map(|port| {
@@ -81,107 +60,71 @@ pub(super) fn make(lab: &Lab, traffic: &Traffic, options: &Options) -> Result<Pl
                 .map(|server| SocketAddrV4::new(address(topology, server), *port))
         })
         .collect();
+    let empty = |number: u64| Plan {
+        long_lived: Vec::new(),
+        ramp_ms: RAMP_MS,
+        interval_ms: options.interval_ms,
+        listed_stall_ms: options.interval_ms + options.interval_ms / 4,
+        new_to: destinations.clone(),
+        new_per_second: options.new_per_second / traffic.clients.len() as f64,
+        new_exchanges: NEW_EXCHANGES,
+        first_new: 1_000_000 * number,
+    };
+    let mut plans: Vec<Plan> = (1..).take(traffic.clients.len()).map(empty).collect();
+    let count = plans.len();
     let sharing = options.connections / 4 / SHARING * SHARING;
-    let mut wanted: Vec<Vec<Flow>> = Vec::new();
-    let mut next_port = FIRST_SOURCE_PORT;
-    for index in 0..options.connections {
-        let (client, candidates) = if index < sharing {
-            (index / SHARING % traffic.clients.len(), 1)
-        } else {
-            (index % traffic.clients.len(), CANDIDATES)
-        };
-        let source = address(topology, &traffic.clients[client]);
-        let destination = destinations[index % destinations.len()];
-        let mut flows = Vec::new();
-        for _ in 0..candidates {
-            if index >= sharing || index % SHARING == 0 {
-                next_port += 1;
-            }
-            flows.push(Flow {
-                client,
-                source: SocketAddrV4::new(source, next_port),
-                destination,
-            });
+    let mut port = FIRST_SOURCE_PORT;
+    for (index, connection) in (0..options.connections).zip(1u64..) {
+        let shares = index < sharing;
+        let client = if shares { index / SHARING } else { index } % count;
+        if !shares || index % SHARING == 0 {
+            port += 1;
         }
-        wanted.push(flows);
-    }
-    let flat: Vec<Flow> = wanted.iter().flatten().copied().collect();
-    let mut carriers = carriers(lab, traffic, &flat)?.into_iter();
-
-    let mut counts: BTreeMap<String, usize> =
-        traffic.switches.iter().map(|s| (s.clone(), 0)).collect();
-    let mut clients: BTreeMap<String, Plan> = BTreeMap::new();
-    for (flows, connection) in wanted.iter().zip(1u64..) {
-        let choice = flows
-            .iter()
-            .zip(carriers.by_ref())
-            .min_by_key(|(_, switch)| counts.get(switch).copied());
-        let Some((flow, switch)) = choice else {
-            continue;
-        };
-        *counts.entry(switch).or_default() += 1;
-        let plan = clients
-            .entry(traffic.clients[flow.client].clone())
-            .or_insert_with(|| Plan {
-                long_lived: Vec::new(),
-                ramp_ms: RAMP_MS,
-                interval_ms: options.interval_ms,
-                new_to: destinations.clone(),
-                new_per_second: options.new_per_second / traffic.clients.len() as f64,
-                new_exchanges: NEW_EXCHANGES,
-                first_new: 1_000_000 * (flow.client as u64 + 1),
-            });
-        plan.long_lived.push(Planned {
+        plans[client].long_lived.push(Planned {
             connection,
-            source: flow.source,
-            destination: flow.destination,
+            source: SocketAddrV4::new(address(topology, &traffic.clients[client]), port),
+            destination: destinations[index % destinations.len()],
         });
     }
-    let shares = counts
-        .into_iter()
-        .map(|(switch, count)| (switch, count as f64 / options.connections as f64))
-        .collect();
-    Ok(Plans { clients, shares })
+    traffic.clients.iter().cloned().zip(plans).collect()
 }
 
-/// Asks the chooser's kernel which switch carries each flow outwards.
-fn carriers(lab: &Lab, traffic: &Traffic, flows: &[Flow]) -> Result<Vec<String>, LabError> {
-    let topology = lab.topology();
-    let hops = next_hops(topology, traffic);
-    let mut batch = String::new();
-    for flow in flows {
-        let source = *flow.source.ip();
-        let interface = topology
-            .ends_of(&traffic.chooser)
-            .find(|(_, end)| end.address.is_some_and(|prefix| prefix.contains(source)))
-            .map_or("lo", |(_, end)| end.interface.as_str());
-        let _ = writeln!(
-            batch,
-            "route get {} from {source} iif {interface} ipproto tcp sport {} dport {}",
-            flow.destination.ip(),
-            flow.source.port(),
-            flow.destination.port(),
-        );
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::Kind;
+    use std::collections::{BTreeSet, HashSet};
+    use std::path::Path;
+
+    #[test]
+    fn connections_differ_and_some_share_their_inside_endpoint() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/nat.toml");
+        let topology = Topology::load(path).unwrap();
+        let traffic = topology.traffic.clone().unwrap();
+        let options = Options {
+            topology: topology.path.clone(),
+            output: "o".into(),
+            logs: "l".into(),
+            runs: Kind::ALL.to_vec(),
+            seconds: 38,
+            kill_at: 12,
+            restart_at: 24,
+            connections: 120,
+            interval_ms: 95,
+            new_per_second: 5.0,
+            rate_mbps: 20,
+        };
+        let plans = make(&topology, &traffic, &options);
+        assert_eq!(plans.len(), 2);
+        let all: Vec<Planned> = plans.values().flat_map(|p| p.long_lived.clone()).collect();
+        assert_eq!(all.len(), 120);
+        let pairs: HashSet<_> = all.iter().map(|p| (p.source, p.destination)).collect();
+        assert_eq!(pairs.len(), 120);
+        let sources: HashSet<_> = all.iter().map(|p| p.source).collect();
+        assert_eq!(sources.len(), 100);
+        let numbers: BTreeSet<_> = all.iter().map(|p| p.connection).collect();
+        assert_eq!(numbers.len(), 120);
+        assert!(plans.values().all(|plan| plan.long_lived.len() > 50));
+        assert_eq!(entrances(&topology, &traffic).len(), 2);
     }
-    let printed = lab.ip(&traffic.chooser, &batch)?;
-    let answers = serde_json::Deserializer::from_str(&printed).into_iter::<serde_json::Value>();
-    let carriers: Vec<String> = answers
-        .filter_map(|answer| {
-            let gateway = answer.ok()?[0]["gateway"].as_str()?.parse().ok()?;
-            Some(hops.get(&gateway)?.0.clone())
-        })
-        .collect();
-    if carriers.len() == flows.len() {
-        return Ok(carriers);
-    }
-    Err(LabError::Tool {
-        command: format!("ip route get (in {})", traffic.chooser),
-        status: format!(
-            "{} of {} flows go through one of {}",
-            carriers.len(),
-            flows.len(),
-            traffic.switches.join(", ")
-        ),
-        output: "every outbound route must lead to a switch of [traffic]".to_owned(),
-    })
 }

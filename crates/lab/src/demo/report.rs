@@ -87,7 +87,8 @@ pub struct RunReport {
     pub iperf_switch: String,
     /// The switch that was killed.
     pub killed_switch: Option<String>,
-    /// Which share of the long-lived connections goes out through each switch.
+    /// Which share of the long-lived connections went out through each switch shortly
+    /// before the time of the failure.
     pub switch_shares: BTreeMap<String, f64>,
     /// Seconds from the start of the traffic to the failure.
     pub killed_at_s: Option<f64>,

@@ -3,6 +3,7 @@
 use super::iperf::{self, Interval};
 use super::report::{Kind, Point, RunReport};
 use super::show::Show;
+use super::sight::Sight;
 use super::tail::Tail;
 use super::{Options, plan};
 use crate::agent::client::{ClientReport, Line, Progress};
@@ -14,11 +15,16 @@ use crate::running::{Lab, Setting};
 use crate::topology::{Topology, Traffic};
 use crate::{interrupt, tool};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Seconds before the failure at which looking for `iperf3`'s switch begins and ends.
-const LOOK_FROM_S: f64 = 2.0;
-const LOOK_TO_S: f64 = 0.5;
+/// Seconds before the failure at which looking at the switches' traffic begins, and
+/// at which what was seen is read.
+const LOOK_FROM_S: f64 = 2.5;
+const LOOK_TO_S: f64 = 0.3;
+/// Seconds for which it lasts; every connection sends many times in it.
+const LOOK_FOR_S: f64 = 1.5;
 /// How long agents and `iperf3` may take to come to their end.
 const ENDING: Duration = Duration::from_secs(14);
 /// A stall that began at most this long before the restart belongs to it: a
@@ -92,7 +98,9 @@ struct Trial<'a> {
     servers: Vec<Process>,
     receiver: Receiver,
     sender: Process,
-    shares: BTreeMap<String, f64>,
+    program: PathBuf,
+    /// Sources and destinations of the long-lived connections.
+    planned: BTreeSet<(SocketAddrV4, SocketAddrV4)>,
     state: String,
 }
 
@@ -139,13 +147,13 @@ impl<'a> Trial<'a> {
         options: &'a Options,
         kind: Kind,
     ) -> Result<Self, LabError> {
-        let agent = |words: &[&str]| -> Vec<String> {
-            let program = setting.stateplane.display().to_string();
-            let mut command = vec![program, "lab".to_owned(), "agent".to_owned()];
-            command.extend(words.iter().map(|word| (*word).to_owned()));
-            command
-        };
-        let plans = plan::make(&lab, &traffic, options)?;
+        let agent = |words: &[&str]| agent(&setting.stateplane, words);
+        let plans = plan::make(lab.topology(), &traffic, options);
+        let planned = plans
+            .values()
+            .flat_map(|plan| &plan.long_lived)
+            .map(|planned| (planned.source, planned.destination))
+            .collect();
         let ports: Vec<String> = plan::PORTS.iter().map(u16::to_string).collect();
         let ports = ports.join(",");
         let mut servers = Vec::new();
@@ -161,7 +169,7 @@ impl<'a> Trial<'a> {
         let begun = Instant::now();
         let begun_ms = now_ms();
         let mut clients = Vec::new();
-        for (node, plan) in &plans.clients {
+        for (node, plan) in &plans {
             let path = lab.directory().join(format!("plan-{node}.json"));
             let text = serde_json::to_string(plan).map_err(std::io::Error::other);
             text.and_then(|text| std::fs::write(&path, text))
@@ -194,7 +202,8 @@ impl<'a> Trial<'a> {
                 offset_s: f64::INFINITY,
             },
             sender,
-            shares: plans.shares,
+            program: setting.stateplane.clone(),
+            planned,
             state: "both switches up".to_owned(),
             traffic,
             lab,
@@ -209,9 +218,15 @@ impl<'a> Trial<'a> {
         let kill_at = self.options.kill_at as f64;
         let restart_at = self.options.restart_at as f64;
         self.watch_until(kill_at - LOOK_FROM_S, show)?;
-        let before = self.outbound()?;
+        let taps = self.tap()?;
         self.watch_until(kill_at - LOOK_TO_S, show)?;
-        let carrier = busiest(&before, &self.outbound()?);
+        let sight = Sight::new(taps, &self.planned, iperf::PORT)?;
+        let carrier = sight.iperf_switch.clone();
+        if carrier.is_empty() {
+            return Err(self
+                .sender
+                .failure("sent nothing through any switch".to_owned()));
+        }
         self.watch_until(kill_at, show)?;
         let (mut killed_at_s, mut restarted_at_s) = (None, None);
         if self.kind.fails() {
@@ -225,7 +240,7 @@ impl<'a> Trial<'a> {
         }
         self.watch_until(self.options.seconds as f64, show)?;
         let iperf_completed = self.end(show)?;
-        self.report(carrier, iperf_completed, killed_at_s, restarted_at_s)
+        self.report(sight, iperf_completed, killed_at_s, restarted_at_s)
     }
 
     fn happened(&mut self, show: &mut Show, what: String) {
@@ -237,14 +252,26 @@ impl<'a> Trial<'a> {
         self.state = what;
     }
 
-    /// Bytes that each switch has received from the chooser.
-    fn outbound(&self) -> Result<BTreeMap<String, u64>, LabError> {
-        plan::next_hops(self.lab.topology(), &self.traffic)
-            .into_values()
-            .map(|(switch, interface)| {
-                let received = self.lab.received(&switch)?;
-                let bytes = received.get(&interface).map_or(0, |r| r.bytes);
-                Ok((switch, bytes))
+    /// Looks at what the chooser sends to each switch.
+    fn tap(&self) -> Result<Vec<(String, Process)>, LabError> {
+        let entrances = plan::entrances(self.lab.topology(), &self.traffic);
+        entrances
+            .into_iter()
+            .map(|end| {
+                let seconds = LOOK_FOR_S.to_string();
+                let words = [
+                    "tap",
+                    "--towards",
+                    &end.mac.to_string(),
+                    "--seconds",
+                    &seconds,
+                ];
+                let name = format!("tap-{}", end.node);
+                let command = agent(&self.program, &words);
+                Ok((
+                    end.node.clone(),
+                    self.lab.spawn(&end.node, &name, &command)?,
+                ))
             })
             .collect()
     }
@@ -319,7 +346,7 @@ impl<'a> Trial<'a> {
 
     fn report(
         &self,
-        iperf_switch: String,
+        sight: Sight,
         iperf_completed: bool,
         killed_at_s: Option<f64>,
         restarted_at_s: Option<f64>,
@@ -373,9 +400,9 @@ impl<'a> Trial<'a> {
             throughput_after_mbps: mean(&points, restart_s + SETTLED_S, end_s),
             iperf_completed,
             iperf_stall_ms: iperf::longest_stall_ms(&self.receiver.intervals),
-            killed_switch: self.kind.fails().then(|| iperf_switch.clone()),
-            iperf_switch,
-            switch_shares: self.shares.clone(),
+            killed_switch: self.kind.fails().then(|| sight.iperf_switch.clone()),
+            iperf_switch: sight.iperf_switch,
+            switch_shares: sight.shares,
             killed_at_s,
             restarted_at_s,
             seconds: self.options.seconds,
@@ -423,15 +450,15 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// The switch whose counter grew most.
-fn busiest(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> String {
-    after
-        .iter()
-        .max_by_key(|(switch, bytes)| {
-            bytes.saturating_sub(before.get(*switch).copied().unwrap_or(0))
-        })
-        .map(|(switch, _)| switch.clone())
-        .unwrap_or_default()
+/// The command of an agent.
+fn agent(program: &Path, words: &[&str]) -> Vec<String> {
+    let mut command = vec![
+        program.display().to_string(),
+        "lab".to_owned(),
+        "agent".to_owned(),
+    ];
+    command.extend(words.iter().map(|word| (*word).to_owned()));
+    command
 }
 
 /// Mean of the values from second `from` to second `to`; 0 without any.
@@ -481,7 +508,7 @@ fn server_report(process: &Process) -> Result<ServerReport, LabError> {
         .ok_or_else(|| no_report(process))
 }
 
-fn no_report(process: &Process) -> LabError {
+pub(super) fn no_report(process: &Process) -> LabError {
     LabError::Agent {
         name: process.name().to_owned(),
         log: process.log().to_path_buf(),
@@ -528,11 +555,5 @@ mod tests {
         assert!((mean(&points, 0.0, 10.0) - 20.0).abs() < 1e-9);
         assert!((mean(&points, 0.0, 20.0) - 10.0).abs() < 1e-9);
         assert!(mean(&points, 30.0, 40.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_switch_whose_counter_grew_most_is_the_busiest() {
-        let counters = |a, b| BTreeMap::from([("a".to_owned(), a), ("b".to_owned(), b)]);
-        assert_eq!(busiest(&counters(0, 900), &counters(500, 1000)), "a");
     }
 }
