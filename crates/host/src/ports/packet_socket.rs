@@ -308,6 +308,9 @@ impl PacketSocket {
         let mut sent = Sent::default();
         let mut prefix = Prefix::default();
         let mut next = 0;
+        // The frame for which the system told that the interface is down. It tells once
+        // of a time that is over, so a second try decides.
+        let mut told_down = None;
         while next < frames.len() {
             let chunk = &frames[next..frames.len().min(next + BURST)];
             let mut parts = [[libc::iovec {
@@ -349,6 +352,10 @@ impl PacketSocket {
             match io::Error::last_os_error().raw_os_error() {
                 Some(libc::EINTR) => continue,
                 Some(libc::EMSGSIZE) => sent.too_long += 1,
+                Some(libc::ENETDOWN) if told_down != Some(next) => {
+                    told_down = Some(next);
+                    continue;
+                }
                 Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => sent.down += 1,
                 Some(libc::EAGAIN | libc::ENOBUFS) => sent.full += 1,
                 _ => sent.refused += 1,

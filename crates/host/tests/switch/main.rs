@@ -344,7 +344,12 @@ fn one_call_runs_a_switch_from_its_file() {
             &mut || ready += 1,
             Some(status),
         );
-        assert!(report.unwrap().packets.generated >= 3);
+        let report = report.unwrap();
+        assert!(report.packets.generated >= 3);
+        assert_eq!(
+            report.ports[1].host.tx_down, 0,
+            "also the first frame finds the link up"
+        );
         assert_eq!(ready, 1);
     });
 }
