@@ -1,0 +1,203 @@
+//! One pass of ingress or egress, and where the packet goes from there.
+
+use super::{Returning, Switch, TIMESTAMP_MASK, Transmit};
+use crate::config::{MAX_FRAME, MIN_FRAME, MirrorSession, Replica};
+use crate::counters::DropReason;
+use crate::queue::Queued;
+use stateplane_target::{
+    CloneRequest, DROP_PORT, EgressInput, Engine, IngressInput, InstanceType, Port, Preserved,
+};
+
+impl<E: Engine> Switch<E> {
+    pub(super) fn run_ingress(
+        &mut self,
+        frame: &[u8],
+        port: Port,
+        instance_type: InstanceType,
+        preserved: &Preserved,
+        resubmits: u32,
+        work: &mut u32,
+    ) {
+        *work = work.saturating_sub(1);
+        let now = self.now & TIMESTAMP_MASK;
+        let outcome = self.engine.ingress(&IngressInput {
+            frame,
+            port,
+            instance_type,
+            preserved,
+            now,
+        });
+
+        if let Some(CloneRequest { session, preserved }) = &outcome.clone {
+            *work = work.saturating_sub(1);
+            self.counters.ingress_clones += 1;
+            if let Some(&session) = self.sessions.get(session) {
+                let instance_type = InstanceType::IngressClone;
+                let packet = self.engine.parse(&IngressInput {
+                    frame,
+                    port,
+                    instance_type,
+                    preserved,
+                    now,
+                });
+                self.mirror(session, packet, instance_type);
+            } else {
+                self.counters.drop(DropReason::UnknownMirrorSession);
+            }
+        }
+
+        if let Some(preserved) = outcome.resubmit {
+            self.resubmit(frame, port, preserved, resubmits);
+        } else if outcome.mcast_grp != 0 {
+            self.replicate(outcome.packet, outcome.mcast_grp);
+        } else if outcome.egress_spec == DROP_PORT {
+            self.counters.drop(DropReason::Ingress);
+        } else if outcome.egress_spec > DROP_PORT {
+            self.counters.drop(DropReason::UnknownPort);
+        } else {
+            self.enqueue(Queued::new(
+                outcome.packet,
+                outcome.egress_spec,
+                instance_type,
+            ));
+        }
+    }
+
+    fn resubmit(&mut self, frame: &[u8], port: Port, preserved: Preserved, resubmits: u32) {
+        if resubmits >= self.limits.resubmits_per_frame {
+            self.counters.drop(DropReason::ResubmitLimit);
+        } else if self.resubmission.len() >= self.limits.resubmission as usize {
+            self.counters.drop(DropReason::ResubmissionFull);
+        } else {
+            let mut copy = self.spare.pop().unwrap_or_default();
+            copy.clear();
+            copy.extend_from_slice(frame);
+            let resubmits = resubmits + 1;
+            self.resubmission.push_back(Returning {
+                frame: copy,
+                port,
+                preserved,
+                resubmits,
+            });
+        }
+    }
+
+    fn replicate(&mut self, packet: E::InFlight, group: u16) {
+        let Some(replicas) = self.groups.get(&group) else {
+            self.counters.drop(DropReason::UnknownMulticastGroup);
+            return;
+        };
+        self.counters.replicated += 1;
+        for &Replica { port, rid } in replicas {
+            self.counters.replicas += 1;
+            let mut copy = Queued::new(packet.clone(), port, InstanceType::Replication);
+            copy.rid = rid;
+            if !self.egress.push(self.now, copy) {
+                self.counters.drop(DropReason::QueueFull);
+            }
+        }
+    }
+
+    fn mirror(&mut self, session: MirrorSession, mut packet: E::InFlight, instance: InstanceType) {
+        if let Some(bytes) = session.truncate {
+            self.engine.truncate(&mut packet, bytes);
+        }
+        let bytes = self.engine.length(&packet) as u64;
+        let copy = Queued::new(packet, session.egress_port, instance);
+        if session.hold_us == 0 {
+            self.enqueue(copy);
+        } else if !self.held.push(self.now + session.hold_us, bytes, copy) {
+            self.counters.drop(DropReason::HeldFull);
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, packet: Queued<E::InFlight>) {
+        if !self.egress.push(self.now, packet) {
+            self.counters.drop(DropReason::QueueFull);
+        }
+    }
+
+    pub(super) fn run_egress(&mut self, work: &mut u32) {
+        let Some((queued, dequeue_depth)) = self.egress.pop() else {
+            return;
+        };
+        *work = work.saturating_sub(1);
+        let port = queued.port;
+        let input = EgressInput {
+            port,
+            rid: queued.rid,
+            instance_type: queued.instance_type,
+            enqueued_at: queued.enqueued_at & TIMESTAMP_MASK,
+            enqueue_depth: queued.enqueue_depth,
+            dequeue_depth,
+            now: self.now & TIMESTAMP_MASK,
+        };
+        let mut frame = self.spare.pop().unwrap_or_default();
+        let outcome = self.engine.egress(queued.packet, &input, &mut frame);
+
+        if let Some((CloneRequest { session, preserved }, mut packet)) = outcome.clone {
+            self.counters.egress_clones += 1;
+            if let Some(&session) = self.sessions.get(&session) {
+                self.engine.restore(&mut packet, &preserved);
+                self.mirror(session, packet, InstanceType::EgressClone);
+            } else {
+                self.counters.drop(DropReason::UnknownMirrorSession);
+            }
+        }
+
+        let verdict = if outcome.dropped {
+            Err(DropReason::Egress)
+        } else if outcome.recirculate.is_some() {
+            self.admit_recirculation(frame.len())
+        } else {
+            self.admit_transmission(port, frame.len())
+        };
+        match (verdict, outcome.recirculate) {
+            (Err(reason), _) => {
+                self.counters.drop(reason);
+                self.recycle(frame);
+            }
+            (Ok(()), Some(preserved)) => {
+                self.recirculation.push_back(Returning {
+                    frame,
+                    port,
+                    preserved,
+                    resubmits: 0,
+                });
+            }
+            (Ok(()), None) => self.transmit.push_back(Transmit { port, frame }),
+        }
+    }
+
+    fn admit_recirculation(&self, length: usize) -> Result<(), DropReason> {
+        check_length(length)?;
+        if self.recirculation.len() >= self.limits.recirculation as usize {
+            return Err(DropReason::RecirculationFull);
+        }
+        Ok(())
+    }
+
+    fn admit_transmission(&mut self, port: Port, length: usize) -> Result<(), DropReason> {
+        let entry = self.ports.get_mut(port).ok_or(DropReason::UnknownPort)?;
+        if !entry.is_up() {
+            return Err(DropReason::PortDown);
+        }
+        check_length(length)?;
+        if entry.transmit_depth >= self.limits.transmit {
+            return Err(DropReason::TransmitFull);
+        }
+        entry.transmit_depth += 1;
+        Ok(())
+    }
+}
+
+/// Whether a frame of `length` bytes can leave egress.
+fn check_length(length: usize) -> Result<(), DropReason> {
+    if length < MIN_FRAME {
+        Err(DropReason::EgressRunt)
+    } else if length > MAX_FRAME {
+        Err(DropReason::EgressOversize)
+    } else {
+        Ok(())
+    }
+}
