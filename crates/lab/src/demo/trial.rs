@@ -430,24 +430,36 @@ impl<'a> Trial<'a> {
     /// Exchanges per second of all clients, over periods of half a second.
     fn exchange_rate(&self) -> Vec<Point> {
         const PERIOD_MS: u64 = 500;
-        let mut rates: BTreeMap<u64, f64> = BTreeMap::new();
-        for client in &self.clients {
-            for pair in client.progress.windows(2) {
-                let [a, b] = pair else { continue };
-                let period = b.at_ms.saturating_sub(self.begun_ms) / PERIOD_MS;
-                *rates.entry(period).or_default() += b.exchanges.saturating_sub(a.exchanges) as f64;
-            }
-        }
-        let last = self.options.seconds * 1000 / PERIOD_MS;
-        rates
-            .into_iter()
-            .filter(|(period, _)| *period < last)
-            .map(|(period, count)| {
+        let done_at = |ms: u64| -> f64 {
+            let clients = self.clients.iter();
+            clients
+                .map(|client| exchanges_at(&client.progress, ms))
+                .sum()
+        };
+        (0..self.options.seconds * 1000 / PERIOD_MS)
+            .map(|period| {
+                let from = self.begun_ms + period * PERIOD_MS;
+                let count = done_at(from + PERIOD_MS) - done_at(from);
                 let middle_ms = period * PERIOD_MS + PERIOD_MS / 2;
                 (middle_ms as f64 / 1000.0, count * 1000.0 / PERIOD_MS as f64)
             })
             .collect()
     }
+}
+
+/// How many exchanges were completed at a time, which may lie between two reports.
+fn exchanges_at(progress: &[Progress], at_ms: u64) -> f64 {
+    let next = progress.partition_point(|p| p.at_ms < at_ms);
+    let none = Progress::default();
+    let before = next.checked_sub(1).map_or(&none, |index| &progress[index]);
+    let Some(after) = progress.get(next) else {
+        return before.exchanges as f64;
+    };
+    if before.at_ms == 0 {
+        return 0.0;
+    }
+    let part = (at_ms - before.at_ms) as f64 / (after.at_ms - before.at_ms) as f64;
+    before.exchanges as f64 + part * after.exchanges.saturating_sub(before.exchanges) as f64
 }
 
 /// The command of an agent.
@@ -547,6 +559,20 @@ mod tests {
         assert_eq!(count, 3);
         assert_eq!(reasons["reset"], 1);
         assert_eq!(reasons["timeout (server)"], 1);
+    }
+
+    #[test]
+    fn exchanges_between_two_reports_are_shared_out() {
+        let report = |at_ms, exchanges| Progress {
+            at_ms,
+            exchanges,
+            ..Progress::default()
+        };
+        let progress = [report(1000, 0), report(1200, 20), report(1400, 30)];
+        let at = |ms| exchanges_at(&progress, ms) as u64;
+        let read = [900, 1000, 1100, 1200, 1300, 1400, 2000].map(at);
+        assert_eq!(read, [0, 0, 10, 20, 25, 30, 30]);
+        assert!(exchanges_at(&[], 5).abs() < 1e-9);
     }
 
     #[test]
