@@ -54,7 +54,7 @@ impl<'a> Checker<'a> {
                     codes::BLOCK_PARAMETERS,
                     span,
                     format!(
-                        "`{}` has {} parameters, but a `{}` has {}",
+                        "`{}` has {} parameters, but `{}` has {}",
                         signature.name,
                         signature.params.len(),
                         wanted.signature.name,

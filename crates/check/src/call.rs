@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
                 let diagnostic = Diagnostic::error(
                     codes::NOT_CALLABLE,
                     path.span,
-                    format!("`{path}` is a {noun} and cannot be called"),
+                    format!("`{path}` is {noun} and cannot be called"),
                 )
                 .with_secondary(symbol.span, "declared here");
                 let applicable = matches!(
@@ -361,8 +361,9 @@ impl<'a> Checker<'a> {
                 let (id, class_args) = (*id, class_args.clone());
                 self.call_method(value, id, &class_args, member, type_args, args, span)
             }
-            (Ty::Block(..), _) => {
-                // A constructor parameter of a block that is not instantiated.
+            (Ty::Block(..) | Ty::Body(_), _) => {
+                // A constructor parameter of a block that is not instantiated, or an
+                // instance beyond the limits.
                 self.check_loose(args);
                 self.void(span)
             }

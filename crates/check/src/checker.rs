@@ -44,6 +44,9 @@ pub(crate) struct Checker<'a> {
     pub instances: u32,
     /// Instances and functions within which the present one is being made.
     pub depth: u32,
+    /// Statements and expressions around the present one, those around its instance or
+    /// function included.
+    pub nesting: u32,
 }
 
 /// What belongs to the entities in [`Builder`]; both are undone together.
@@ -124,6 +127,9 @@ impl Callable {
 /// Greatest nesting of instances and generic functions, which bounds the stack.
 const MAX_DEPTH: u32 = 32;
 
+/// Greatest nesting of statements and expressions around an instance or function.
+const MAX_NESTING: u32 = 250;
+
 /// Order of uses that may see every top-level declaration.
 pub(crate) const END: u32 = u32::MAX;
 
@@ -148,6 +154,7 @@ impl<'a> Checker<'a> {
             checked: BTreeSet::new(),
             instances: 0,
             depth: 0,
+            nesting: 0,
         }
     }
 
@@ -211,12 +218,12 @@ impl<'a> Checker<'a> {
 
     /// Runs `f`, which makes an instance or function, unless these nest too deep.
     pub(crate) fn deeper<R>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH || self.nesting >= MAX_NESTING {
             self.report(
                 Diagnostic::error(
                     codes::TOO_MANY_INSTANCES,
                     span,
-                    format!("parsers, controls and generic functions nest deeper than {MAX_DEPTH}"),
+                    "parsers, controls and generic functions nest too deep",
                 )
                 .with_help("put some of them beside each other"),
             );

@@ -19,6 +19,13 @@ impl<'a> Checker<'a> {
     /// Checks an expression; statements for its side effects are appended to the
     /// present block.
     pub(crate) fn expr(&mut self, expr: &'a tree::Expr) -> Value {
+        self.nesting += 1;
+        let value = self.expr_within(expr);
+        self.nesting -= 1;
+        value
+    }
+
+    fn expr_within(&mut self, expr: &'a tree::Expr) -> Value {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Malformed => Value::poison(span),
@@ -193,7 +200,7 @@ impl<'a> Checker<'a> {
                 let diagnostic = Diagnostic::error(
                     codes::NOT_A_VALUE,
                     span,
-                    format!("`{path}` is a {noun}, not a value"),
+                    format!("`{path}` is {noun}, not a value"),
                 )
                 .with_secondary(symbol.span, "declared here");
                 self.report(match other {

@@ -95,7 +95,7 @@ impl<'a> Checker<'a> {
                     Diagnostic::error(
                         codes::NOT_CONSTRUCTIBLE,
                         ty.span,
-                        format!("`{path}` is a {noun}, of which no instance can be made"),
+                        format!("`{path}` is {noun}, of which no instance can be made"),
                     )
                     .with_secondary(symbol.span, "declared here"),
                 );

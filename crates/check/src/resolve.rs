@@ -145,7 +145,7 @@ impl<'a> Checker<'a> {
                     Diagnostic::error(
                         codes::NOT_A_TYPE,
                         span,
-                        format!("`{path}` is a {noun}, not a type"),
+                        format!("`{path}` is {noun}, not a type"),
                     )
                     .with_secondary(declared, "declared here"),
                 );

@@ -35,19 +35,19 @@ pub(crate) enum Entity {
 }
 
 impl Entity {
-    /// What to call it in a message.
+    /// What to call it in a message, with its article.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
-            Entity::Type(_) | Entity::Template(_) => "type",
-            Entity::Extern(_) => "extern",
-            Entity::Block(_) => "parser or control type",
-            Entity::Body(_) => "parser or control",
-            Entity::Package(_) => "package",
-            Entity::Value(_) => "value",
-            Entity::Function(_) => "function",
-            Entity::Action(_) => "action",
-            Entity::Table(_) => "table",
-            Entity::Broken => "declaration",
+            Entity::Type(_) | Entity::Template(_) => "a type",
+            Entity::Extern(_) => "an extern",
+            Entity::Block(_) => "a parser or control type",
+            Entity::Body(_) => "a parser or control",
+            Entity::Package(_) => "a package",
+            Entity::Value(_) => "a value",
+            Entity::Function(_) => "a function",
+            Entity::Action(_) => "an action",
+            Entity::Table(_) => "a table",
+            Entity::Broken => "a declaration",
         }
     }
 }

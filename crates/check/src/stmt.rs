@@ -27,6 +27,12 @@ impl<'a> Checker<'a> {
     }
 
     fn statement(&mut self, statement: &'a tree::Stmt) {
+        self.nesting += 1;
+        self.statement_within(statement);
+        self.nesting -= 1;
+    }
+
+    fn statement_within(&mut self, statement: &'a tree::Stmt) {
         match &statement.kind {
             StmtKind::Malformed | StmtKind::Empty => {}
             StmtKind::Assign {
@@ -53,7 +59,11 @@ impl<'a> Checker<'a> {
                 }
             }
             StmtKind::Break | StmtKind::Continue => {
-                self.misplaced(statement.span, "break or continue", "loops only have them");
+                self.misplaced(
+                    statement.span,
+                    "`break` or `continue`",
+                    "only loops have them",
+                );
             }
             StmtKind::Switch { subject, cases } => self.switch(subject, cases, statement.span),
             StmtKind::For { .. } | StmtKind::ForIn { .. } => self.unsupported(

@@ -1,12 +1,12 @@
 //! Which known name an unknown one probably stands for.
 
-/// The candidate nearest to `name`, if one is near enough to be meant: at most a third of
-/// its characters differ. Of equally near ones the first counts.
+/// The candidate nearest to `name`, if one is near enough to be meant: about a third of
+/// its characters differ at most. Of equally near ones the first counts.
 pub(crate) fn nearest<'n>(
     name: &str,
     candidates: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {
-    let allowed = (name.chars().count() / 3).max(1);
+    let allowed = (name.chars().count() + 1) / 3;
     candidates
         .into_iter()
         .filter(|candidate| *candidate != name)
@@ -48,5 +48,6 @@ mod tests {
         assert_eq!(nearest("SOURCE", names), Some("source"));
         assert_eq!(nearest("checksum", names), None);
         assert_eq!(nearest("ttl", ["ttl"]), None);
+        assert_eq!(nearest("u", ["x", "y"]), None);
     }
 }

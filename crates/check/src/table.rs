@@ -225,7 +225,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The control-plane name of a key: the expression as written, unless it computes.
+    /// The control-plane name of a key: the expression as written (`$valid$` for
+    /// `isValid()`, as the reference compiler has it), unless it computes.
     fn key_name(&self, expr: &tree::Expr) -> Option<String> {
         match &expr.kind {
             ExprKind::Name(path) => Some(path.name.to_string()),
@@ -241,9 +242,15 @@ impl<'a> Checker<'a> {
                 let index = self.sources.snippet(index.span);
                 Some(format!("{}[{index}]", self.key_name(base)?))
             }
+            // A mask does not change which field it is.
+            ExprKind::Binary {
+                op: tree::BinaryOp::BitAnd,
+                left,
+                ..
+            } => self.key_name(left),
             ExprKind::Call { callee, .. } => match &callee.kind {
                 ExprKind::Member { base, member } if member.as_str() == "isValid" => {
-                    Some(format!("{}.isValid()", self.key_name(base)?))
+                    Some(format!("{}.$valid$", self.key_name(base)?))
                 }
                 _ => None,
             },
@@ -330,7 +337,7 @@ impl<'a> Checker<'a> {
                     Diagnostic::error(
                         codes::NOT_AN_ACTION,
                         path.span,
-                        format!("`{path}` is a {noun}, not an action"),
+                        format!("`{path}` is {noun}, not an action"),
                     )
                     .with_secondary(symbol.span, "declared here"),
                 );

@@ -1,0 +1,11 @@
+#include "shell.p4"
+
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta,
+         inout standard_metadata_t std) {
+    state start {
+        bit<8> x = packet.lookahead();
+        transition accept;
+    }
+}
+
+SWITCH(P, NoIngress);

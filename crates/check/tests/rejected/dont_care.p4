@@ -1,0 +1,11 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    register<bit<8>>(4) r;
+
+    apply {
+        r.write(_, 1);
+    }
+}
+
+SWITCH(EmptyParser, C);

@@ -1,0 +1,20 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    action a(bit<8> v) {
+        meta.x = v;
+    }
+    table t {
+        key = { hdr.h.a : lpm; }
+        actions = { a; NoAction; }
+        const entries = {
+            0x0f &&& 0x0f: a(2);
+        }
+    }
+
+    apply {
+        t.apply();
+    }
+}
+
+SWITCH(EmptyParser, C);

@@ -1,0 +1,9 @@
+#include "shell.p4"
+
+control Sub() {
+    apply {}
+}
+
+Sub() sub;
+
+SWITCH(EmptyParser, NoIngress);

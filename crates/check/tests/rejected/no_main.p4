@@ -1,0 +1,1 @@
+#include "shell.p4"

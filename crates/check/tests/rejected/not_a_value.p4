@@ -1,0 +1,11 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    action a() {}
+
+    apply {
+        meta.x = a;
+    }
+}
+
+SWITCH(EmptyParser, C);

@@ -1,0 +1,7 @@
+#include "shell.p4"
+
+control Sub(in packet_out p) {
+    apply {}
+}
+
+SWITCH(EmptyParser, NoIngress);

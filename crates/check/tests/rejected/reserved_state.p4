@@ -1,0 +1,13 @@
+#include "shell.p4"
+
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta,
+         inout standard_metadata_t std) {
+    state start {
+        transition accept;
+    }
+    state accept {
+        transition reject;
+    }
+}
+
+SWITCH(P, NoIngress);

@@ -1,0 +1,7 @@
+#include "shell.p4"
+
+void f() {
+    return 1;
+}
+
+SWITCH(EmptyParser, NoIngress);

@@ -1,0 +1,17 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    action a(bit<8> v) {
+        meta.x = v;
+    }
+    table t {
+        key = { hdr.h.a : lpm; hdr.h.b : lpm; }
+        actions = { a; NoAction; }
+    }
+
+    apply {
+        t.apply();
+    }
+}
+
+SWITCH(EmptyParser, C);

@@ -1,0 +1,12 @@
+#include "shell.p4"
+
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta,
+         inout standard_metadata_t std) {
+    state start {
+        transition select(hdr.h) {
+            default: accept;
+        }
+    }
+}
+
+SWITCH(P, NoIngress);

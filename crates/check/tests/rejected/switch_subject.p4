@@ -1,0 +1,11 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    apply {
+        switch (meta.flag) {
+            true: { meta.x = 1; }
+        }
+    }
+}
+
+SWITCH(EmptyParser, C);

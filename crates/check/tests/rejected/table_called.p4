@@ -1,0 +1,13 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    table t {
+        actions = { NoAction; }
+    }
+
+    apply {
+        t();
+    }
+}
+
+SWITCH(EmptyParser, C);

@@ -1,0 +1,16 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    table t {
+        actions = { NoAction; }
+    }
+    action a() {
+        t.apply();
+    }
+
+    apply {
+        a();
+    }
+}
+
+SWITCH(EmptyParser, C);

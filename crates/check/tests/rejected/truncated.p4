@@ -1,0 +1,10 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    apply {
+        hdr.h.a = 300;
+        hdr.h.b = 8w1;
+    }
+}
+
+SWITCH(EmptyParser, C);
