@@ -36,9 +36,10 @@ impl Tenure {
     }
 
     fn conflicts(&self, other: &Tenure) -> bool {
-        let empty = self.from >= self.until || other.from >= other.until;
-        let apart = self.from >= other.until || other.from >= self.until;
-        self.holder != other.holder && !(self.shared && other.shared) && !empty && !apart
+        let start = self.from.max(other.from);
+        let overlap = start < self.until.min(other.until);
+        let exclusive = !self.shared || !other.shared;
+        self.holder != other.holder && exclusive && overlap
     }
 }
 

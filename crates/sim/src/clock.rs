@@ -1,10 +1,15 @@
 //! Clocks that start anywhere and run a little too fast or too slow.
 
+use crate::random::Random;
+
 /// Greatest deviation of a clock's rate, in parts per million: the bound that rule
 /// 1 of the protocol states.
-pub(crate) const MAX_DRIFT_PPM: i64 = 900;
+pub(crate) const MAX_DRIFT_PPM: u32 = 900;
 
 const MILLION: i64 = 1_000_000;
+
+/// Greatest reading of a clock at its start.
+const LATEST_OFFSET: u64 = 1 << 44;
 
 /// A node's clock as a function of true time, both in µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +23,27 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
+    /// A clock that begins at `now` and is off by at most `drift` ppm; many are off
+    /// by as much. Many begin near 0, like that of a machine that was just started.
+    pub(crate) fn draw(random: &mut Random, now: u64, drift: u32) -> Self {
+        let latest = if random.permille(500) {
+            10_000_000
+        } else {
+            LATEST_OFFSET
+        };
+        let drift = i64::from(drift);
+        let drift_ppm = match random.place(4) {
+            0 => -drift,
+            1 => drift,
+            _ => random.between(0, 2 * drift as u64) as i64 - drift,
+        };
+        Self {
+            began: now,
+            offset: random.between(1, latest),
+            drift_ppm,
+        }
+    }
+
     /// What it shows at `time`, which is not before it began.
     pub(crate) fn local(&self, time: u64) -> u64 {
         let passed = time.saturating_sub(self.began);
@@ -48,7 +74,7 @@ mod tests {
         fn the_time_of_a_reading_is_the_first(
             began in 0u64..10_000_000,
             offset in 0u64..1 << 44,
-            drift_ppm in -MAX_DRIFT_PPM..=MAX_DRIFT_PPM,
+            drift_ppm in -i64::from(MAX_DRIFT_PPM)..=i64::from(MAX_DRIFT_PPM),
             ahead in 0u64..10_000_000,
         ) {
             let clock = Clock { began, offset, drift_ppm };

@@ -27,6 +27,9 @@ pub(crate) trait Device {
 
     fn poll_timeout(&self) -> Option<u64>;
 
+    /// Whether it has taken its data ports down, the store being silent (rule 17).
+    fn is_aloof(&self) -> bool;
+
     /// The slot of `key`.
     fn slot(&self, key: &Key) -> Option<Slot>;
 

@@ -18,7 +18,9 @@ mod key;
 mod link;
 mod model;
 mod options;
+mod p4;
 mod plan;
+mod program;
 mod random;
 mod recorder;
 mod report;
@@ -30,6 +32,7 @@ mod world;
 
 pub use link::LinkQuality;
 pub use options::{Options, ProgramKind, Rule};
+pub use p4::SetupError;
 pub use report::{Coverage, Report};
 pub use scenario::Scenario;
 pub use simulator::{SimError, Simulator, run};

@@ -351,6 +351,10 @@ impl Device for Model {
         self.held.first_key_value().map(|((due, _), _)| *due)
     }
 
+    fn is_aloof(&self) -> bool {
+        false
+    }
+
     fn slot(&self, key: &Key) -> Option<Slot> {
         self.flows.get(key).map(|flow| flow.slot)
     }

@@ -17,8 +17,8 @@ pub(crate) enum Misfortune {
     Return {
         switch: usize,
     },
-    /// Routing has noticed that the switch is dead.
-    Avoid {
+    /// Routing sees whether the switch is dead or has its data ports down.
+    Look {
         switch: usize,
     },
     /// Nothing passes between switch and store until then.
@@ -58,7 +58,7 @@ pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64,
         plan.push((at, Misfortune::Die { switch }));
         if outage > 20_000 {
             let noticed = at + random.between(1_000, 20_000);
-            plan.push((noticed, Misfortune::Avoid { switch }));
+            plan.push((noticed, Misfortune::Look { switch }));
         }
         plan.push((at + outage, Misfortune::Return { switch }));
     }
@@ -79,7 +79,7 @@ pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64,
                     switch: place,
                     until,
                 },
-                // A replica is soon replaced if it stalls for long, so it does not.
+                // All flows wait for a replica, so it stalls for a shorter time.
                 Some(replica) => Misfortune::StallReplica {
                     replica,
                     until: at + (until - at) / 4,

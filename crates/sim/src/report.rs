@@ -32,6 +32,8 @@ pub struct Coverage {
     pub lost: u64,
     /// Protocol frames that arrived twice.
     pub duplicated: u64,
+    /// Times that a switch took its data ports down.
+    pub aloof: u64,
     /// Public ports given back by the head.
     pub ports_freed: u64,
 }
@@ -83,11 +85,12 @@ impl fmt::Display for Report {
             refusals,
             lost,
             duplicated,
+            aloof,
             ports_freed,
         } = self.coverage;
         writeln!(
             f,
-            "seed {} of {} in {}: {inputs} packets in, {outputs} out; {owner_changes} changes of owner, {sequence_wraps} sequence wraps, {table_full} packets without a slot, {deaths} deaths, {retransmissions} retransmissions, {refusals} refusals, {lost} protocol frames lost, {duplicated} duplicated, {ports_freed} ports given back; trace {:016x}",
+            "seed {} of {} in {}: {inputs} packets in, {outputs} out; {owner_changes} changes of owner, {sequence_wraps} sequence wraps, {table_full} packets without a slot, {deaths} deaths, {retransmissions} retransmissions, {refusals} refusals, {lost} protocol frames lost, {duplicated} duplicated, data ports down {aloof} times, {ports_freed} public ports given back; trace {:016x}",
             self.seed, self.options.program, self.options.scenario.name, self.trace
         )?;
         if self.is_good() {

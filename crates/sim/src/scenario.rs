@@ -1,5 +1,6 @@
 //! How badly the world behaves.
 
+use crate::clock::MAX_DRIFT_PPM;
 use crate::link::LinkQuality;
 
 /// The knobs of a world. Times are in µs, chances in thousandths; each run draws
@@ -44,6 +45,9 @@ pub struct Scenario {
     pub reroutes: u64,
     /// Greatest time that a switch takes for one frame; drawn for each switch.
     pub service: u64,
+    /// Greatest deviation of a clock's rate, in parts per million. The protocol is
+    /// safe up to 900 (rule 1).
+    pub drift: u32,
     /// Lease period of the store.
     pub lease_period: u32,
     /// Idle timeout of NAT mappings.
@@ -71,7 +75,7 @@ impl Scenario {
             traffic: 2_000_000,
             settle: 1_000_000,
             flows: 28,
-            bursts: 300,
+            bursts: 500,
             burst_length: 4,
             burst_gap: 600,
             protocol_link: LinkQuality {
@@ -107,6 +111,7 @@ impl Scenario {
             stall: 60_000,
             reroutes: 12,
             service: 40,
+            drift: MAX_DRIFT_PPM,
             lease_period: 200_000,
             idle: 400_000,
             buckets: 4,
@@ -168,7 +173,6 @@ impl Scenario {
         Self {
             name: "restarts",
             flows: 6,
-            bursts: 500,
             deaths: 20,
             outage: (1_000, 30_000),
             protocol_link: LinkQuality {

@@ -4,9 +4,13 @@ use crate::chain::SHARDS;
 use crate::device::{Device, Identity};
 use crate::model::Model;
 use crate::options::Options;
+use crate::p4::{P4Switch, SetupError};
+use crate::program::program;
 use crate::report::Report;
 use crate::world::World;
 use stateplane_history::judge;
+use stateplane_interp::Interp;
+use stateplane_ir::Program;
 use thiserror::Error;
 
 /// Why a world cannot begin.
@@ -15,11 +19,22 @@ pub enum SimError {
     /// The store refuses the scenario's configuration.
     #[error("SIM001: the scenario cannot be run: {0}")]
     Store(#[from] stateplane_store::ConfigError),
+    /// The program does not compile; the compiler says why.
+    #[error("SIM002: the program cannot be compiled:\n{0}")]
+    Compile(String),
+    /// The interpreter refuses the program.
+    #[error("SIM003: the program cannot be loaded: {0}")]
+    Load(#[from] stateplane_interp::LoadError),
+    /// The program lacks what a switch of the world sets up.
+    #[error("SIM004: the switch cannot be set up: {0}")]
+    Setup(#[from] SetupError),
 }
 
 /// Options made ready to run any number of seeds.
 pub struct Simulator {
     options: Options,
+    /// `None` for the model.
+    program: Option<Program>,
 }
 
 impl Simulator {
@@ -27,22 +42,22 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// If it cannot be compiled.
+    /// [`SimError::Compile`].
     pub fn new(options: Options) -> Result<Self, SimError> {
-        Ok(Self { options })
+        let buckets = options.scenario.buckets;
+        let program =
+            program(options.program, buckets, options.without).map_err(SimError::Compile)?;
+        Ok(Self { options, program })
     }
 
     /// Runs one seed.
     ///
     /// # Errors
     ///
-    /// If the scenario cannot be run.
+    /// Whatever keeps the world from beginning.
     pub fn run(&self, seed: u64) -> Result<Report, SimError> {
-        let capacity = self.options.scenario.buckets as usize * 4;
-        let make = |identity: Identity| -> Box<dyn Device> {
-            Box::new(Model::new(identity, SHARDS, capacity))
-        };
-        let remains = World::new(&self.options, &make, seed)?.run();
+        let make = |identity: Identity| self.device(identity);
+        let remains = World::new(&self.options, &make, seed)?.run()?;
         Ok(Report {
             seed,
             options: self.options.clone(),
@@ -52,6 +67,18 @@ impl Simulator {
             coverage: remains.coverage,
             trace: remains.trace,
         })
+    }
+
+    fn device(&self, identity: Identity) -> Result<Box<dyn Device>, SimError> {
+        let Some(program) = &self.program else {
+            let capacity = self.options.scenario.buckets as usize * 4;
+            return Ok(Box::new(Model::new(identity, SHARDS, capacity)));
+        };
+        let seed = u64::from(identity.incarnation);
+        let options = stateplane_interp::Options { seed };
+        let engine = Interp::new(program.clone(), options)?;
+        let switch = P4Switch::new(engine, self.options.program, identity)?;
+        Ok(Box::new(switch))
     }
 }
 

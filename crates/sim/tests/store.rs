@@ -1,16 +1,107 @@
 //! The store alone: model switches speak to it over bad links.
 
-use stateplane_sim::{Options, ProgramKind, Scenario, Simulator};
+mod common;
+
+use common::{all_good, reports, without};
+use stateplane_history::Checker;
+use stateplane_sim::{Options, ProgramKind, Rule, Scenario};
 
 #[test]
-fn seeds() {
-    for scenario in Scenario::ALL {
-        let options = Options::new(ProgramKind::Model).scenario(scenario);
-        let simulator = Simulator::new(options).expect("a world");
-        for seed in 0..20 {
-            let report = simulator.run(seed).expect("a run");
-            println!("{report}");
-            assert!(report.is_good(), "{report}");
-        }
+fn mixed_seeds() {
+    let options = Options::new(ProgramKind::Model);
+    for report in reports(options, 0..200) {
+        assert!(report.is_good(), "{report}");
+        let coverage = report.coverage;
+        assert!(coverage.owner_changes > 0, "{report}");
+        assert!(coverage.sequence_wraps > 0, "{report}");
+        assert!(coverage.table_full > 0, "{report}");
     }
+}
+
+#[test]
+fn calm_seeds() {
+    all_good(ProgramKind::Model, Scenario::calm(), 50);
+}
+
+#[test]
+fn echoing_seeds() {
+    all_good(ProgramKind::Model, Scenario::echoes(), 100);
+}
+
+#[test]
+fn seeds_with_a_tug_of_war() {
+    all_good(ProgramKind::Model, Scenario::tug_of_war(), 100);
+}
+
+#[test]
+fn restarting_seeds() {
+    all_good(ProgramKind::Model, Scenario::restarts(), 100);
+}
+
+#[test]
+fn equal_seeds_give_equal_traces() {
+    let options = Options::new(ProgramKind::Model);
+    let first: Vec<_> = reports(options.clone(), 0..5).collect();
+    let second: Vec<_> = reports(options, 0..5).collect();
+    for (first, second) in first.iter().zip(&second) {
+        assert_eq!(first.trace, second.trace);
+        assert_eq!(first.history, second.history);
+    }
+    let mut traces: Vec<_> = first.iter().map(|report| report.trace).collect();
+    traces.sort_unstable();
+    traces.dedup();
+    assert_eq!(traces.len(), 5);
+}
+
+fn store_without(rule: Rule, scenario: Scenario, checkers: &[Checker]) {
+    without(rule, ProgramKind::Model, scenario, checkers, 50);
+}
+
+#[test]
+fn without_sequence_check_the_checker_objects() {
+    store_without(
+        Rule::SequenceCheck,
+        Scenario::echoes(),
+        &[Checker::Counter, Checker::Durable],
+    );
+}
+
+#[test]
+fn without_epoch_check_the_checker_objects() {
+    store_without(
+        Rule::EpochCheck,
+        Scenario::tug_of_war(),
+        &[Checker::Counter],
+    );
+}
+
+#[test]
+fn without_whole_chain_acknowledgement_the_checker_objects() {
+    store_without(
+        Rule::WholeChainAcknowledgement,
+        Scenario::calm(),
+        &[Checker::Durable],
+    );
+}
+
+#[test]
+fn without_lease_expiry_the_checker_objects() {
+    store_without(
+        Rule::LeaseExpiry,
+        Scenario::tug_of_war(),
+        &[Checker::SingleOwner],
+    );
+}
+
+/// Rule 1 allows for clocks that are off by 900 ppm; the checker is fine enough to
+/// tell when that is not kept.
+#[test]
+fn with_clocks_beyond_the_bound_the_checker_objects() {
+    let scenario = Scenario {
+        drift: 5_000,
+        ..Scenario::tug_of_war()
+    };
+    let options = Options::new(ProgramKind::Model).scenario(scenario);
+    let mut reports = reports(options, 0..50);
+    assert!(reports.any(|report| report.objects(Checker::SingleOwner)));
 }

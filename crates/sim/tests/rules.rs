@@ -1,0 +1,94 @@
+//! Each rule of the protocol has a checker that misses it: with the rule turned off
+//! it objects, with the rule on the same seeds are good.
+
+mod common;
+
+use common::without;
+use stateplane_history::Checker;
+use stateplane_sim::{ProgramKind, Rule, Scenario};
+
+fn counter_without(rule: Rule, scenario: Scenario, checkers: &[Checker]) {
+    without(rule, ProgramKind::Counter, scenario, checkers, 20);
+}
+
+#[test]
+fn without_sequence_check_the_checker_objects() {
+    let checkers = [Checker::Counter, Checker::Durable];
+    counter_without(Rule::SequenceCheck, Scenario::echoes(), &checkers);
+}
+
+#[test]
+fn without_epoch_check_the_checker_objects() {
+    let checkers = [Checker::Counter];
+    counter_without(Rule::EpochCheck, Scenario::tug_of_war(), &checkers);
+}
+
+#[test]
+fn without_whole_chain_acknowledgement_the_checker_objects() {
+    let checkers = [Checker::Durable];
+    counter_without(Rule::WholeChainAcknowledgement, Scenario::calm(), &checkers);
+}
+
+#[test]
+fn without_lease_expiry_the_checker_objects() {
+    let checkers = [Checker::SingleOwner];
+    counter_without(Rule::LeaseExpiry, Scenario::tug_of_war(), &checkers);
+}
+
+#[test]
+fn without_lease_deadline_the_checker_objects() {
+    let checkers = [Checker::SingleOwner];
+    counter_without(Rule::LeaseDeadline, Scenario::tug_of_war(), &checkers);
+}
+
+#[test]
+fn without_install_once_the_checker_objects() {
+    let checkers = [Checker::Counter];
+    counter_without(Rule::InstallOnce, Scenario::echoes(), &checkers);
+}
+
+#[test]
+fn without_release_once_the_checker_objects() {
+    let checkers = [Checker::Outputs];
+    counter_without(Rule::ReleaseOnce, Scenario::echoes(), &checkers);
+}
+
+#[test]
+fn without_incarnation_check_the_checker_objects() {
+    let checkers = [Checker::SingleOwner];
+    counter_without(Rule::IncarnationCheck, Scenario::restarts(), &checkers);
+}
+
+#[test]
+fn without_retransmission_the_checker_objects() {
+    let checkers = [Checker::Progress];
+    counter_without(Rule::Retransmission, Scenario::mixed(), &checkers);
+}
+
+#[test]
+fn without_key_comparison_the_checker_objects() {
+    let checkers = [Checker::Counter];
+    counter_without(Rule::KeyComparison, Scenario::calm(), &checkers);
+}
+
+#[test]
+fn without_key_comparison_the_nat_takes_the_mapping_of_another() {
+    let checkers = [Checker::Nat];
+    let nat = ProgramKind::Nat;
+    without(Rule::KeyComparison, nat, Scenario::calm(), &checkers, 20);
+}
+
+#[test]
+fn without_lease_deadline_the_nat_uses_mappings_that_have_ended() {
+    let checkers = [Checker::Nat];
+    let nat = ProgramKind::Nat;
+    without(Rule::LeaseDeadline, nat, Scenario::mixed(), &checkers, 20);
+}
+
+#[test]
+fn without_whole_chain_acknowledgement_the_nat_uses_mappings_before_they_are_kept() {
+    let checkers = [Checker::Durable];
+    let nat = ProgramKind::Nat;
+    let rule = Rule::WholeChainAcknowledgement;
+    without(rule, nat, Scenario::calm(), &checkers, 20);
+}

@@ -1,0 +1,96 @@
+//! Worlds of every misfortune, with the compiled programs on the switches. Each of
+//! the first five hundred seeds runs with the counter and with the NAT.
+
+mod common;
+
+use common::{all_good, reports};
+use stateplane_history::Document;
+use stateplane_sim::{Options, ProgramKind, Report, Scenario};
+use std::ops::Range;
+
+/// What every run must have met to count.
+fn covered(report: &Report) {
+    assert!(report.is_good(), "{report}");
+    let coverage = report.coverage;
+    assert!(coverage.owner_changes > 0, "no change of owner: {report}");
+    assert!(coverage.table_full > 0, "no full flow table: {report}");
+    assert!(coverage.deaths > 0, "no death: {report}");
+    assert!(
+        coverage.outputs * 2 > coverage.inputs,
+        "little came out: {report}"
+    );
+    // The NAT's state is made once and never written, so its number stays.
+    if report.options.program == ProgramKind::Nat {
+        assert!(coverage.ports_freed > 0, "no port came back: {report}");
+    } else {
+        assert!(coverage.sequence_wraps > 0, "no sequence wrap: {report}");
+    }
+}
+
+fn run(program: ProgramKind, seeds: Range<u64>) {
+    for report in reports(Options::new(program), seeds) {
+        covered(&report);
+    }
+}
+
+macro_rules! seeds {
+    ($($name:ident: $program:ident, $seeds:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                run(ProgramKind::$program, $seeds);
+            }
+        )*
+    };
+}
+
+// The harness runs these on all cores.
+seeds! {
+    counter_seeds_from_0: Counter, 0..125;
+    counter_seeds_from_125: Counter, 125..250;
+    counter_seeds_from_250: Counter, 250..375;
+    counter_seeds_from_375: Counter, 375..500;
+    nat_seeds_from_0: Nat, 0..125;
+    nat_seeds_from_125: Nat, 125..250;
+    nat_seeds_from_250: Nat, 250..375;
+    nat_seeds_from_375: Nat, 375..500;
+}
+
+#[test]
+fn counter_seeds_of_the_other_scenarios() {
+    for scenario in Scenario::ALL {
+        all_good(ProgramKind::Counter, scenario, 10);
+    }
+}
+
+#[test]
+fn nat_seeds_of_the_other_scenarios() {
+    for scenario in Scenario::ALL {
+        all_good(ProgramKind::Nat, scenario, 10);
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_traces() {
+    for program in [ProgramKind::Counter, ProgramKind::Nat] {
+        let run = || reports(Options::new(program), 0..3);
+        for (first, second) in run().zip(run()) {
+            assert_eq!(first.trace, second.trace);
+            assert_eq!(first.history, second.history);
+            assert_eq!(first.coverage, second.coverage);
+        }
+        let mut traces: Vec<_> = run().map(|report| report.trace).collect();
+        traces.sort_unstable();
+        traces.dedup();
+        assert_eq!(traces.len(), 3);
+    }
+}
+
+#[test]
+fn a_run_can_be_kept_as_text() {
+    for report in reports(Options::new(ProgramKind::Nat), 0..1) {
+        let text = report.history.to_string();
+        let read: Document = text.parse().expect("the text of a history");
+        assert_eq!(read.history, report.history);
+    }
+}
