@@ -29,6 +29,10 @@ pub struct RunArguments {
     /// Print a status line each so many seconds, also if standard error is no terminal
     #[arg(long, value_name = "SECONDS")]
     status: Option<u64>,
+    /// Give up if a watched register (the store's sign of life) is not written within so
+    /// many seconds of the start; 0 waits for ever
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    patience: u64,
     /// Print status as JSON
     #[arg(long)]
     json: bool,
@@ -98,6 +102,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         period: Duration::from_secs(seconds.max(1)),
         show: &mut show,
     });
+    let patience = (arguments.patience > 0).then(|| Duration::from_secs(arguments.patience));
     let mut ready = || {
         println!("ready");
         // A supervisor waits for the line; without it there is nothing to tell.
@@ -110,11 +115,13 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         &stop,
         &mut ready,
         status,
+        patience,
     )
     .map_err(|error| {
         let failure = match error {
             SwitchServerError::Port(_)
             | SwitchServerError::Wait(_)
+            | SwitchServerError::NoSignOfLife { .. }
             | SwitchServerError::Random(_) => Failure::System,
             _ => Failure::Input,
         };

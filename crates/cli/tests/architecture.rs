@@ -68,7 +68,9 @@ fn checkers_judge_histories_alone() {
 #[test]
 fn cores_depend_on_nothing_that_does_io() {
     let graph = dependencies();
-    for core in ["syntax", "check", "ir", "target", "interp", "switch", "wire", "store", "history"] {
+    for core in [
+        "syntax", "check", "ir", "target", "interp", "switch", "wire", "store", "history",
+    ] {
         let found = reachable(&graph, core);
         for outer in ["host", "lab", "cli"] {
             assert!(!found.contains(outer), "{core} depends on {outer}");

@@ -4,7 +4,7 @@ mod configure;
 mod pipeline;
 
 use crate::config::{
-    Generator, Limits, MAX_FRAME, MIN_FRAME, MirrorSession, Replica, SwitchConfig,
+    Generator, Limits, MAX_FRAME, MIN_FRAME, MirrorSession, Replica, SwitchConfig, Watch,
 };
 use crate::counters::{Counters, DropReason, Occupancy, PortCounters};
 use crate::error::SwitchError;
@@ -271,6 +271,11 @@ impl<E: Engine> Switch<E> {
     /// The switch itself passes no frames on a port that should be down.
     pub fn poll_port_state(&mut self) -> Option<(Port, bool)> {
         self.ports.poll_state()
+    }
+
+    /// A watch that keeps its ports down.
+    pub fn stale_watch(&self) -> Option<&Watch> {
+        self.watches.stale()
     }
 
     fn advance(&mut self, now_us: u64) {

@@ -66,6 +66,12 @@ impl Watches {
         Ok(())
     }
 
+    /// A watch whose register is older than allowed, or was never written.
+    pub(crate) fn stale(&self) -> Option<&Watch> {
+        let stale = |active: &&ActiveWatch| active.freshness == Freshness::Stale;
+        self.active.iter().find(stale).map(|active| &active.watch)
+    }
+
     /// First time at which a watch must be looked at although no packet came.
     pub(crate) fn next_check(&self, now: u64) -> Option<u64> {
         self.active

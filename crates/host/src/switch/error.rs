@@ -26,6 +26,20 @@ pub enum SwitchServerError {
     /// The system gives no randomness.
     #[error("cannot draw random values: {0}")]
     Random(io::Error),
+    /// A watched register showed no sign of life in the time given at the start.
+    #[error(
+        "no sign of life in {waited_s} s: register `{register}`[{index}] is not written, so ports {ports:?} stay down; what the program waits for (the state store, if it is replicated) does not answer: check that it runs and that its address and port in the configuration are right"
+    )]
+    NoSignOfLife {
+        /// Seconds waited.
+        waited_s: u64,
+        /// The register.
+        register: String,
+        /// Its element.
+        index: u64,
+        /// The ports that depend on it.
+        ports: Vec<Port>,
+    },
     /// The system refuses to wait for frames.
     #[error("cannot wait for frames: {0}")]
     Wait(io::Error),
@@ -42,6 +56,7 @@ impl SwitchServerError {
             SwitchServerError::Wait(_) => "H212",
             SwitchServerError::PortWithoutInterface(_) => "H213",
             SwitchServerError::Random(_) => "H214",
+            SwitchServerError::NoSignOfLife { .. } => "H215",
             SwitchServerError::File(error) => error.code(),
         }
     }

@@ -45,6 +45,8 @@ pub struct SwitchServer<E: Engine> {
     /// Wishes of watches that could not be fulfilled yet.
     pending: BTreeMap<Port, bool>,
     port_state_failed: u64,
+    /// How long the first sign of life of a watch may take.
+    patience: Option<Duration>,
 }
 
 impl<E: Engine> SwitchServer<E> {
@@ -90,6 +92,7 @@ impl<E: Engine> SwitchServer<E> {
             outgoing_since: None,
             pending: BTreeMap::new(),
             port_state_failed: 0,
+            patience: None,
         };
         server.start()?;
         Ok(server)
@@ -103,6 +106,12 @@ impl<E: Engine> SwitchServer<E> {
     /// The switch, for the control plane to change.
     pub fn switch_mut(&mut self) -> &mut Switch<E> {
         &mut self.switch
+    }
+
+    /// Lets [`run`](Self::run) give up if a watched register shows no sign of life
+    /// within `patience` of its start. Without it, it waits for ever.
+    pub fn set_patience(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
     }
 
     /// What happened so far.
@@ -140,13 +149,30 @@ impl<E: Engine> SwitchServer<E> {
     ///
     /// # Errors
     ///
-    /// [`SwitchServerError::Wait`] if the system refuses to wait.
+    /// [`SwitchServerError::Wait`] if the system refuses to wait,
+    /// [`SwitchServerError::NoSignOfLife`] after [`set_patience`](Self::set_patience).
     pub fn run(
         &mut self,
         stop: &AtomicBool,
-        mut status: Option<Status<'_>>,
+        status: Option<Status<'_>>,
     ) -> Result<SwitchReport, SwitchServerError> {
+        let served = self.serve(stop, status);
+        for served in &self.ports {
+            // The interface may be gone, and then nothing is left to restore.
+            let _ = served.port.restore();
+        }
+        served.map(|()| self.report())
+    }
+
+    fn serve(
+        &mut self,
+        stop: &AtomicBool,
+        mut status: Option<Status<'_>>,
+    ) -> Result<(), SwitchServerError> {
         let mut next_look = 0;
+        let mut give_up_at = self
+            .patience
+            .map(|patience| boot_time_us() + micros(patience));
         let mut next_status = status
             .as_ref()
             .map(|status| boot_time_us() + micros(status.period));
@@ -155,6 +181,7 @@ impl<E: Engine> SwitchServer<E> {
             if now >= next_look {
                 self.look_at_links();
                 next_look = now + LONGEST_WAIT;
+                give_up_at = self.await_life(give_up_at, now)?;
             }
             if let (Some(status), Some(time)) = (&mut status, &mut next_status)
                 && now >= *time
@@ -177,11 +204,25 @@ impl<E: Engine> SwitchServer<E> {
             self.send();
             self.follow_watches();
         }
-        for served in &self.ports {
-            // The interface may be gone, and then nothing is left to restore.
-            let _ = served.port.restore();
+        Ok(())
+    }
+
+    /// `None` once no watch is stale; an error if one is at `give_up_at`.
+    fn await_life(
+        &self,
+        give_up_at: Option<u64>,
+        now: u64,
+    ) -> Result<Option<u64>, SwitchServerError> {
+        match (give_up_at, self.switch.stale_watch()) {
+            (Some(time), Some(watch)) if now >= time => Err(SwitchServerError::NoSignOfLife {
+                waited_s: self.patience.unwrap_or_default().as_secs(),
+                register: watch.register.clone(),
+                index: watch.index,
+                ports: watch.ports.clone(),
+            }),
+            (time, Some(_)) => Ok(time),
+            (_, None) => Ok(None),
         }
-        Ok(self.report())
     }
 
     /// Lets watches speak before any interface is set up: a neighbour should not see
@@ -304,7 +345,8 @@ fn check_distinct(interfaces: &[(Port, String)]) -> Result<(), PortError> {
 }
 
 /// Runs a switch around `engine` between `interfaces` until `stop` is set: applies
-/// `file`, opens the interfaces, calls `ready`, and forwards. Returns what it did.
+/// `file`, opens the interfaces, calls `ready`, and forwards. Returns what it did. Gives up after
+/// `patience` without the sign of life that a watch waits for.
 ///
 /// # Errors
 ///
@@ -317,6 +359,7 @@ pub fn run_switch<E: Engine>(
     stop: &AtomicBool,
     ready: &mut dyn FnMut(),
     status: Option<Status<'_>>,
+    patience: Option<Duration>,
 ) -> Result<SwitchReport, SwitchServerError> {
     let ports = interfaces.iter().map(|(number, _)| *number).collect();
     let config = SwitchConfig {
@@ -336,6 +379,7 @@ pub fn run_switch<E: Engine>(
         return Err(SwitchServerError::Random(error));
     }
     let mut server = SwitchServer::open(switch, interfaces)?;
+    server.set_patience(patience);
     ready();
     server.run(stop, status)
 }

@@ -343,6 +343,7 @@ fn one_call_runs_a_switch_from_its_file() {
             &stop,
             &mut || ready += 1,
             Some(status),
+            None,
         );
         let report = report.unwrap();
         assert!(report.packets.generated >= 3);
@@ -351,6 +352,32 @@ fn one_call_runs_a_switch_from_its_file() {
             "also the first frame finds the link up"
         );
         assert_eq!(ready, 1);
+    });
+}
+
+#[test]
+fn a_switch_without_a_sign_of_life_gives_up() {
+    try_in_namespace(|| {
+        two_links();
+        let watch = r#"
+            [[watches]]
+            register = "heard"
+            max_age_ms = 50
+            ports = [0, 1]
+        "#;
+        let file = SwitchFile::parse("switch.toml".as_ref(), watch).unwrap();
+        let error = run_switch(
+            SwapEngine::default(),
+            &file,
+            &interfaces(),
+            &AtomicBool::new(false),
+            &mut || {},
+            None,
+            Some(Duration::from_millis(200)),
+        );
+        let error = error.unwrap_err();
+        assert_eq!(error.code(), "H215");
+        assert!(error.to_string().contains("`heard`[0]"), "{error}");
     });
 }
 
