@@ -7,6 +7,7 @@
 //! started again; the two differ by the topology's variants of these names.
 
 mod expect;
+mod figures;
 mod iperf;
 mod page;
 mod plan;

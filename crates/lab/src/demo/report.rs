@@ -67,7 +67,8 @@ pub struct RunReport {
     pub slowest_rate: f64,
     /// The longest gap between two completed steps of any connection, in milliseconds.
     pub longest_stall_ms: u64,
-    /// The longest gap that began with the failure or before the restart.
+    /// The longest gap from the failure to the restart; 0 if none was longer than
+    /// questions usually are apart.
     pub stall_failover_ms: u64,
     /// The longest gap from the restart on.
     pub stall_failback_ms: u64,
@@ -144,12 +145,10 @@ impl DemoReport {
         ];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for run in &self.runs {
-            let failed = |ms: u64| {
-                if run.name.fails() {
-                    format!("{ms} ms")
-                } else {
-                    "–".to_owned()
-                }
+            let failed = |ms: u64| match ms {
+                _ if !run.name.fails() => "–".to_owned(),
+                0 => "none".to_owned(),
+                _ => format!("{ms} ms"),
             };
             rows.push(vec![
                 run.name.to_string(),

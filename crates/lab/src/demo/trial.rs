@@ -5,7 +5,7 @@ use super::report::{Kind, Point, RunReport};
 use super::show::Show;
 use super::sight::Sight;
 use super::tail::Tail;
-use super::{Options, plan};
+use super::{Options, figures, plan};
 use crate::agent::client::{ClientReport, Line, Progress};
 use crate::agent::now_ms;
 use crate::agent::server::ServerReport;
@@ -14,7 +14,7 @@ use crate::process::Process;
 use crate::running::{Lab, Setting};
 use crate::topology::{Topology, Traffic};
 use crate::{interrupt, tool};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -27,9 +27,6 @@ const LOOK_TO_S: f64 = 0.3;
 const LOOK_FOR_S: f64 = 1.5;
 /// How long agents and `iperf3` may take to come to their end.
 const ENDING: Duration = Duration::from_secs(14);
-/// A stall that began at most this long before the restart belongs to it: a
-/// connection's last step lies before the moment at which the routes change.
-const JUST_BEFORE_MS: u64 = 500;
 /// Seconds after the restart from which throughput counts as after.
 const SETTLED_S: f64 = 3.0;
 
@@ -370,11 +367,12 @@ impl<'a> Trial<'a> {
         let kill_s = killed_at_s.unwrap_or(self.options.kill_at as f64);
         let restart_s = restarted_at_s.unwrap_or(self.options.restart_at as f64);
         let end_s = self.options.seconds as f64 - 1.5;
+        let at_ms = |second: f64| self.begun_ms + (second * 1000.0) as u64;
         let (failover, failback) = match restarted_at_s {
-            Some(_) => self.stalls(&clients, kill_s, restart_s),
+            Some(_) => figures::stalls(&clients, at_ms(kill_s), at_ms(restart_s)),
             None => (0, 0),
         };
-        let (broken, broken_reasons) = broken(&clients, &servers);
+        let (broken, broken_reasons) = figures::broken(&clients, &servers);
         Ok(RunReport {
             name: self.kind,
             opened: clients.iter().map(|client| client.opened).sum(),
@@ -395,9 +393,9 @@ impl<'a> Trial<'a> {
                 .unwrap_or(0),
             stall_failover_ms: failover,
             stall_failback_ms: failback,
-            throughput_before_mbps: mean(&points, 2.0, kill_s),
-            throughput_during_mbps: mean(&points, kill_s, restart_s),
-            throughput_after_mbps: mean(&points, restart_s + SETTLED_S, end_s),
+            throughput_before_mbps: figures::mean(&points, 2.0, kill_s),
+            throughput_during_mbps: figures::mean(&points, kill_s, restart_s),
+            throughput_after_mbps: figures::mean(&points, restart_s + SETTLED_S, end_s),
             iperf_completed,
             iperf_stall_ms: iperf::longest_stall_ms(&self.receiver.intervals),
             killed_switch: self.kind.fails().then(|| sight.iperf_switch.clone()),
@@ -411,29 +409,13 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// The longest stalls that belong to the failure and to the restart.
-    fn stalls(&self, clients: &[&ClientReport], kill_s: f64, restart_s: f64) -> (u64, u64) {
-        let at_ms = |second: f64| self.begun_ms + (second * 1000.0) as u64;
-        let (kill, restart) = (at_ms(kill_s), at_ms(restart_s));
-        let (mut failover, mut failback) = (0, 0);
-        for stall in clients.iter().flat_map(|client| &client.stalls) {
-            let ended = stall.from_ms + stall.length_ms;
-            if ended > restart && stall.from_ms + JUST_BEFORE_MS > restart {
-                failback = stall.length_ms.max(failback);
-            } else if ended > kill {
-                failover = stall.length_ms.max(failover);
-            }
-        }
-        (failover, failback)
-    }
-
     /// Exchanges per second of all clients, over periods of half a second.
     fn exchange_rate(&self) -> Vec<Point> {
         const PERIOD_MS: u64 = 500;
         let done_at = |ms: u64| -> f64 {
             let clients = self.clients.iter();
             clients
-                .map(|client| exchanges_at(&client.progress, ms))
+                .map(|client| figures::exchanges_at(&client.progress, ms))
                 .sum()
         };
         (0..self.options.seconds * 1000 / PERIOD_MS)
@@ -447,21 +429,6 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// How many exchanges were completed at a time, which may lie between two reports.
-fn exchanges_at(progress: &[Progress], at_ms: u64) -> f64 {
-    let next = progress.partition_point(|p| p.at_ms < at_ms);
-    let none = Progress::default();
-    let before = next.checked_sub(1).map_or(&none, |index| &progress[index]);
-    let Some(after) = progress.get(next) else {
-        return before.exchanges as f64;
-    };
-    if before.at_ms == 0 {
-        return 0.0;
-    }
-    let part = (at_ms - before.at_ms) as f64 / (after.at_ms - before.at_ms) as f64;
-    before.exchanges as f64 + part * after.exchanges.saturating_sub(before.exchanges) as f64
-}
-
 /// The command of an agent.
 fn agent(program: &Path, words: &[&str]) -> Vec<String> {
     let mut command = vec![
@@ -471,44 +438,6 @@ fn agent(program: &Path, words: &[&str]) -> Vec<String> {
     ];
     command.extend(words.iter().map(|word| (*word).to_owned()));
     command
-}
-
-/// Mean of the values from second `from` to second `to`; 0 without any.
-fn mean(points: &[Point], from: f64, to: f64) -> f64 {
-    // A stream that broke prints no more intervals, which count as nothing received.
-    let slots = ((to - from) / iperf::INTERVAL_S).max(1.0);
-    let within = points.iter().filter(|(at, _)| (from..to).contains(at));
-    let (sum, count) = within.fold((0.0, 0.0), |(sum, count), (_, value)| {
-        (sum + value, count + 1.0)
-    });
-    if count >= slots - 3.0 {
-        sum / f64::max(count, 1.0)
-    } else {
-        sum / slots
-    }
-}
-
-/// Connections that either end saw break, and what the client says of each, or else
-/// the server.
-fn broken(clients: &[&ClientReport], servers: &[ServerReport]) -> (u64, BTreeMap<String, u64>) {
-    let mut seen = BTreeSet::new();
-    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
-    let client_side = clients.iter().flat_map(|client| &client.broken);
-    let server_side = servers.iter().flat_map(|server| &server.broken);
-    let told = client_side.map(|broken| (broken, "")).chain(
-        // Before its hello arrived, a connection has no number here; the client tells.
-        server_side
-            .filter(|broken| broken.connection != 0)
-            .map(|broken| (broken, " (server)")),
-    );
-    for (broken, side) in told {
-        if seen.insert(broken.connection) {
-            *reasons
-                .entry(format!("{}{side}", broken.reason))
-                .or_default() += 1;
-        }
-    }
-    (seen.len() as u64, reasons)
 }
 
 fn server_report(process: &Process) -> Result<ServerReport, LabError> {
@@ -525,61 +454,5 @@ pub(super) fn no_report(process: &Process) -> LabError {
         name: process.name().to_owned(),
         log: process.log().to_path_buf(),
         tail: tool::tail(process.log(), 15),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::agent::Broken;
-
-    fn broken_one(connection: u64, reason: &str) -> Broken {
-        Broken {
-            connection,
-            reason: reason.to_owned(),
-            at_ms: 0,
-        }
-    }
-
-    #[test]
-    fn a_connection_broken_at_both_ends_counts_once() {
-        let client = ClientReport {
-            broken: vec![broken_one(1, "reset"), broken_one(2, "refused")],
-            ..ClientReport::default()
-        };
-        let server = ServerReport {
-            broken: vec![
-                broken_one(1, "timeout"),
-                broken_one(3, "timeout"),
-                broken_one(0, "reset"),
-            ],
-            ..ServerReport::default()
-        };
-        let (count, reasons) = broken(&[&client], &[server]);
-        assert_eq!(count, 3);
-        assert_eq!(reasons["reset"], 1);
-        assert_eq!(reasons["timeout (server)"], 1);
-    }
-
-    #[test]
-    fn exchanges_between_two_reports_are_shared_out() {
-        let report = |at_ms, exchanges| Progress {
-            at_ms,
-            exchanges,
-            ..Progress::default()
-        };
-        let progress = [report(1000, 0), report(1200, 20), report(1400, 30)];
-        let at = |ms| exchanges_at(&progress, ms) as u64;
-        let read = [900, 1000, 1100, 1200, 1300, 1400, 2000].map(at);
-        assert_eq!(read, [0, 0, 10, 20, 25, 30, 30]);
-        assert!(exchanges_at(&[], 5).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_stream_that_ends_lowers_the_mean() {
-        let points: Vec<Point> = (0..50).map(|i| (f64::from(i) * 0.2, 20.0)).collect();
-        assert!((mean(&points, 0.0, 10.0) - 20.0).abs() < 1e-9);
-        assert!((mean(&points, 0.0, 20.0) - 10.0).abs() < 1e-9);
-        assert!(mean(&points, 30.0, 40.0).abs() < 1e-9);
     }
 }
