@@ -10,6 +10,9 @@
 //!
 //! All zero is the default value of every type.
 
+#[cfg(test)]
+mod tests;
+
 use crate::bits::word_count;
 use crate::error::StateError;
 use stateplane_ir::{Program, StackId, StructId, Type};

@@ -228,9 +228,9 @@ mod tests {
         assert_eq!(meter.execute(0, 300, 50), Green);
         assert_eq!(meter.execute(0, 1, 50), Red);
         // One byte per µs committed, two peak.
-        assert_eq!(meter.execute(0, 150, 100), Green);
-        assert_eq!(meter.execute(0, 150, 150), Yellow);
-        assert_eq!(meter.execute(0, 1, 150), Red);
+        assert_eq!(meter.execute(0, 150, 125), Green);
+        assert_eq!(meter.execute(0, 150, 200), Yellow);
+        assert_eq!(meter.execute(0, 1, 200), Red);
     }
 
     #[test]

@@ -148,7 +148,7 @@ fn lookahead_advance_and_length() {
     let frame: Vec<u8> = (0..30).collect();
     assert_eq!(through(&mut interp, &frame).0, frame[1..]);
     let copied = value(&interp, copy);
-    assert_eq!(copied.bit(0), true, "lookahead gives a valid header");
+    assert!(copied.bit(0), "lookahead gives a valid header");
     let at = interp.code.metadata.start;
     assert_eq!(interp.machine.words[at], 0x010);
     assert_eq!(interp.machine.words[at + 1], 30);

@@ -1,0 +1,209 @@
+//! What the control plane changes in a table.
+
+use super::{Call, Entry, KeyMatch, Table, describe_keys};
+use crate::error::StateError;
+use crate::meter::{MeterConfig, check_config};
+use crate::names;
+use num_bigint::BigUint;
+
+/// What an action is wanted for.
+#[derive(Clone, Copy)]
+enum Use {
+    Entry,
+    Default,
+}
+
+impl Table {
+    /// Adds an entry.
+    ///
+    /// # Errors
+    ///
+    /// A [`StateError`] that says what is wrong with its keys, priority, action or
+    /// data; [`StateError::Duplicate`], [`StateError::Full`], or
+    /// [`StateError::Constant`] if only the program makes entries.
+    pub fn insert(&mut self, entry: &Entry) -> Result<(), StateError> {
+        self.check_entries_mutable()?;
+        let keys = self.normalise(&entry.keys)?;
+        self.check_priority(entry.priority)?;
+        let call = self.named_call(&entry.action, &entry.data, Use::Entry)?;
+        if self.find(&keys, entry.priority)?.is_some() {
+            return Err(StateError::Duplicate {
+                table: self.name.clone(),
+                keys: describe_keys(&keys),
+            });
+        }
+        if self.count >= self.size {
+            return Err(StateError::Full {
+                table: self.name.clone(),
+                size: self.size,
+            });
+        }
+        self.store(keys, entry.priority, call, false)
+    }
+
+    /// Gives an entry another action or other data. Its counter goes on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`], and [`StateError::NoEntry`].
+    pub fn modify(&mut self, entry: &Entry) -> Result<(), StateError> {
+        self.check_entries_mutable()?;
+        let call = self.named_call(&entry.action, &entry.data, Use::Entry)?;
+        let position = self.existing(&entry.keys, entry.priority)?;
+        self.check_not_const(position)?;
+        if let Some(Some(stored)) = self.entries.get_mut(position as usize) {
+            stored.call = call;
+        }
+        Ok(())
+    }
+
+    /// Deletes an entry.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::NoEntry`], [`StateError::Constant`], and those of
+    /// [`Table::insert`] about keys.
+    pub fn delete(&mut self, keys: &[KeyMatch], priority: u32) -> Result<(), StateError> {
+        self.check_entries_mutable()?;
+        let position = self.existing(keys, priority)?;
+        self.check_not_const(position)?;
+        self.remove(position);
+        Ok(())
+    }
+
+    /// Deletes all entries that the control plane may delete.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Constant`] if only the program makes entries.
+    pub fn clear(&mut self) -> Result<(), StateError> {
+        self.check_entries_mutable()?;
+        for position in 0..self.entries.len() {
+            if matches!(&self.entries[position], Some(entry) if !entry.is_const) {
+                self.remove(position as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the default action.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Constant`] if the program fixes it, and those of
+    /// [`Table::insert`] about actions.
+    pub fn set_default(&mut self, action: &str, data: &[BigUint]) -> Result<(), StateError> {
+        if self.const_default {
+            return Err(self.constant("the default action"));
+        }
+        self.default = self.named_call(action, data, Use::Default)?;
+        Ok(())
+    }
+
+    /// Sets the default action back to the program's.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Constant`] if the program fixes it.
+    pub fn reset_default(&mut self) -> Result<(), StateError> {
+        if self.const_default {
+            return Err(self.constant("the default action"));
+        }
+        self.default = self.initial_default.clone();
+        Ok(())
+    }
+
+    /// Configures the direct meter of an entry, with full buckets at `now` in µs.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::NoEntry`], [`StateError::MeterConfig`], or
+    /// [`StateError::Unsupported`] if the table has no direct meter.
+    pub fn set_meter(
+        &mut self,
+        keys: &[KeyMatch],
+        priority: u32,
+        config: Option<MeterConfig>,
+        now: u64,
+    ) -> Result<(), StateError> {
+        if self.metered_bytes.is_none() {
+            return Err(StateError::Unsupported {
+                what: "metering without a direct meter",
+                place: self.name.clone(),
+                instead: "declare a direct_meter in the program",
+            });
+        }
+        if let Some(config) = &config {
+            check_config(&self.name, config)?;
+        }
+        let position = self.existing(keys, priority)?;
+        if let Some(Some(stored)) = self.entries.get_mut(position as usize) {
+            stored.meter.configure(config, now);
+        }
+        Ok(())
+    }
+
+    fn check_entries_mutable(&self) -> Result<(), StateError> {
+        if self.const_entries {
+            return Err(self.constant("the set of entries"));
+        }
+        Ok(())
+    }
+
+    fn check_not_const(&self, position: u32) -> Result<(), StateError> {
+        match &self.entries[position as usize] {
+            Some(entry) if entry.is_const => Err(self.constant("this entry")),
+            _ => Ok(()),
+        }
+    }
+
+    fn constant(&self, what: &'static str) -> StateError {
+        StateError::Constant {
+            table: self.name.clone(),
+            what,
+        }
+    }
+
+    pub(super) fn check_priority(&self, priority: u32) -> Result<(), StateError> {
+        let why = match (self.has_priority(), priority) {
+            (true, 0) => "has ternary, range or optional keys; give a priority of 1 or more",
+            (false, 1..) => "has no ternary, range or optional keys; leave the priority out",
+            _ => return Ok(()),
+        };
+        Err(StateError::Priority {
+            table: self.name.clone(),
+            why,
+        })
+    }
+
+    fn named_call(&self, action: &str, data: &[BigUint], wanted: Use) -> Result<Call, StateError> {
+        let names = self.actions.iter().map(|action| action.name.as_str());
+        let position = match names::positions(names.clone(), action).as_slice() {
+            [position] => *position,
+            _ => {
+                let mut near = names::near(names.clone(), action);
+                if near.is_empty() {
+                    near = names.map(str::to_owned).collect();
+                }
+                return Err(StateError::UnknownAction {
+                    table: self.name.clone(),
+                    action: action.to_owned(),
+                    near,
+                });
+            }
+        };
+        let info = &self.actions[position];
+        let (allowed, place) = match wanted {
+            Use::Entry => (info.in_entries, "in entries"),
+            Use::Default => (info.as_default, "as default action"),
+        };
+        if !allowed {
+            return Err(StateError::ActionNotAllowed {
+                table: self.name.clone(),
+                action: info.name.clone(),
+                place,
+            });
+        }
+        self.call(position as u32, data)
+    }
+}
