@@ -253,7 +253,7 @@ impl<'a> Repr<'a> {
         if self.fragment_offset > OFFSET_MASK {
             return Err(unrepresentable("fragment offset"));
         }
-        if self.options.len() % 4 != 0 || self.options.len() > 40 {
+        if !self.options.len().is_multiple_of(4) || self.options.len() > 40 {
             return Err(unrepresentable("header length"));
         }
         let header_length = HEADER_LENGTH + self.options.len();

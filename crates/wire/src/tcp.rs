@@ -217,7 +217,7 @@ impl<'a> Repr<'a> {
         exactly(header, buffer, self.buffer_len())?;
         let unrepresentable = |field| Error::Unrepresentable { header, field };
         let length = u16::try_from(buffer.len()).map_err(|_| unrepresentable("length"))?;
-        if self.options.len() % 4 != 0 || self.options.len() > 40 {
+        if !self.options.len().is_multiple_of(4) || self.options.len() > 40 {
             return Err(unrepresentable("data offset"));
         }
         let header_length = HEADER_LENGTH + self.options.len();
