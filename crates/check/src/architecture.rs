@@ -23,22 +23,51 @@ const ALGORITHMS: [(&str, ir::HashAlgorithm); 8] = [
     ("xor16", ir::HashAlgorithm::Xor16),
 ];
 
+/// What the type of an argument must be, beyond what its declaration says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Demand {
+    /// `bit<W>` or `int<W>`.
+    Number,
+    /// A scalar or a struct of scalars.
+    Plain,
+    /// Scalars, perhaps in structs, headers and stacks, but no `varbit`.
+    Fixed,
+}
+
+/// Demands of generic functions and methods: name, parameter, demand.
+const DEMANDS: [(&str, &str, Demand); 14] = [
+    ("hash", "result", Demand::Number),
+    ("hash", "base", Demand::Number),
+    ("hash", "data", Demand::Fixed),
+    ("hash", "max", Demand::Number),
+    ("random", "result", Demand::Number),
+    ("random", "lo", Demand::Number),
+    ("random", "hi", Demand::Number),
+    ("verify_checksum", "checksum", Demand::Number),
+    ("verify_checksum_with_payload", "checksum", Demand::Number),
+    ("update_checksum", "checksum", Demand::Number),
+    ("update_checksum_with_payload", "checksum", Demand::Number),
+    ("digest", "data", Demand::Plain),
+    ("log_msg", "data", Demand::Fixed),
+    ("execute_meter", "result", Demand::Number),
+];
+
 /// Arguments taken one after the other. `None` where one has an error that was
 /// reported, or where the declaration is not the standard one.
-struct Taken<'c, 'a> {
+pub(crate) struct Taken<'c, 'a> {
     checker: &'c mut Checker<'a>,
     passed: std::vec::IntoIter<Passed>,
 }
 
 impl Taken<'_, '_> {
-    fn value(&mut self) -> Option<Value> {
+    pub(crate) fn value(&mut self) -> Option<Value> {
         match self.passed.next()? {
             Passed::In(value) if !value.is_poison() => Some(value),
             _ => None,
         }
     }
 
-    fn expr(&mut self) -> Option<ir::Expr> {
+    pub(crate) fn expr(&mut self) -> Option<ir::Expr> {
         let value = self.value()?;
         let value = if value.ty == Ty::Integer {
             self.checker.report(
@@ -56,7 +85,7 @@ impl Taken<'_, '_> {
         Some(self.checker.lower(value))
     }
 
-    fn place(&mut self) -> Option<ir::Place> {
+    pub(crate) fn place(&mut self) -> Option<ir::Place> {
         match self.passed.next()? {
             Passed::Out(place) | Passed::InOut(place) => place,
             _ => None,
@@ -103,7 +132,7 @@ impl Taken<'_, '_> {
 }
 
 impl<'a> Checker<'a> {
-    fn taken(&mut self, passed: Vec<Passed>) -> Taken<'_, 'a> {
+    pub(crate) fn taken(&mut self, passed: Vec<Passed>) -> Taken<'_, 'a> {
         Taken {
             checker: self,
             passed: passed.into_iter(),
@@ -135,6 +164,9 @@ impl<'a> Checker<'a> {
                 .with_secondary(signature.span, "declared here"),
             );
             return self.void(span);
+        }
+        if !self.demands_met(signature, &arguments, span) {
+            return self.unknown_result(ret, span);
         }
         let data = signature
             .vars
@@ -203,6 +235,54 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether the arguments of a generic function or method have types that the
+    /// operation works on; reports if not.
+    fn demands_met(
+        &mut self,
+        signature: &Signature<'a>,
+        arguments: &CallArguments,
+        span: Span,
+    ) -> bool {
+        let mut met = true;
+        for param in &signature.params {
+            let demand = DEMANDS
+                .iter()
+                .find(|(name, of, _)| *name == signature.name && *of == param.name)
+                .map(|(_, _, demand)| *demand);
+            let Some(demand) = demand else { continue };
+            let ty = self.types.substitute(&param.ty, &arguments.bindings);
+            let ty = self.strip_serial(&ty);
+            let fits = self.types.is_open(&ty)
+                || match demand {
+                    Demand::Number => ty == Ty::Integer || self.underlying_width(&ty).is_some(),
+                    Demand::Plain => ty == Ty::Integer || self.is_plain(&ty),
+                    Demand::Fixed => !self.has_varbit(&ty),
+                };
+            if !fits {
+                met = false;
+                let shown = self.quote(&ty);
+                let help = match demand {
+                    Demand::Number => "use a `bit<W>` or `int<W>`",
+                    Demand::Plain => "use a number, or a struct of numbers",
+                    Demand::Fixed => "leave fields of type `varbit` out",
+                };
+                self.report(
+                    Diagnostic::error(
+                        codes::WRONG_OPERAND,
+                        span,
+                        format!(
+                            "`{}` does not work with `{}` of type {shown}",
+                            signature.name, param.name
+                        ),
+                    )
+                    .with_secondary(param.span, "the parameter is declared here")
+                    .with_help(help),
+                );
+            }
+        }
+        met
+    }
+
     fn static_assert(&mut self, passed: Vec<Passed>, span: Span) -> Value {
         let mut taken = self.taken(passed);
         let condition = taken.value();
@@ -246,6 +326,15 @@ impl<'a> Checker<'a> {
         if instance == Instance::Packet {
             return self.packet_method(extern_name, method, arguments, ret, span);
         }
+        if !self.demands_met(signature, &arguments, span) {
+            return self.unknown_result(ret, span);
+        }
+        if matches!(
+            instance,
+            Instance::DirectCounter(_) | Instance::DirectMeter(_)
+        ) {
+            self.made.direct.push((instance, object.span));
+        }
         let mut taken = self.taken(arguments.passed);
         let op = match (instance, method) {
             (Instance::Register(register), "read") => taken.place().and_then(|result| {
@@ -287,7 +376,7 @@ impl<'a> Checker<'a> {
         self.unknown_result(ret, span)
     }
 
-    fn unknown_result(&self, ret: Ty, span: Span) -> Value {
+    pub(crate) fn unknown_result(&self, ret: Ty, span: Span) -> Value {
         match ret {
             Ty::Void => self.void(span),
             _ => Value::unknown(ret, span),
@@ -313,203 +402,6 @@ impl<'a> Checker<'a> {
             .with_secondary(signature.span, "declared here"),
         );
         self.unknown_result(ret, span)
-    }
-
-    fn packet_method(
-        &mut self,
-        extern_name: &str,
-        method: &str,
-        arguments: CallArguments,
-        ret: Ty,
-        span: Span,
-    ) -> Value {
-        let fitting = match self.callable.kind {
-            CallableKind::Parser => extern_name == "packet_in",
-            CallableKind::Control => extern_name == "packet_out",
-            _ => false,
-        };
-        if !fitting {
-            self.report(
-                Diagnostic::error(
-                    codes::ONLY_IN_PARSER,
-                    span,
-                    format!("`{method}` of `{extern_name}` is not possible here"),
-                )
-                .with_help(match extern_name {
-                    "packet_in" => "packets are read in the states of parsers",
-                    _ => "packets are written in the `apply` blocks of deparsers",
-                }),
-            );
-            return self.unknown_result(ret, span);
-        }
-        let count = arguments.passed.len();
-        let argument_ty = arguments.bindings.values().next().cloned();
-        match (extern_name, method, count) {
-            ("packet_in", "extract", 1 | 2) => {
-                if let Some(ty) = argument_ty {
-                    self.check_extracted(&ty, count == 2, span);
-                }
-                let mut taken = self.taken(arguments.passed);
-                let header = taken.place();
-                let varbit_size = if count == 2 { taken.expr() } else { None };
-                if let Some(header) = header {
-                    self.emit(ir::Stmt::Op(Op::Extract {
-                        header,
-                        varbit_size,
-                    }));
-                }
-                self.void(span)
-            }
-            ("packet_in", "lookahead", 0) => {
-                let fixed =
-                    self.is_plain(&ret) || (self.types.is_header(&ret) && !self.has_varbit(&ret));
-                if !fixed {
-                    let shown = self.quote(&ret);
-                    self.report(
-                        Diagnostic::error(
-                            codes::WRONG_HEADER,
-                            span,
-                            format!("`lookahead` does not work on {shown}"),
-                        )
-                        .with_help("use a number, or a header or struct of numbers"),
-                    );
-                    return Value::unknown(ret, span);
-                }
-                let (place, value) = self.temporary_value(&ret, span);
-                if let Some(result) = place {
-                    self.emit(ir::Stmt::Op(Op::Lookahead { result }));
-                }
-                value
-            }
-            ("packet_in", "advance", 1) => {
-                if let Some(bits) = self.taken(arguments.passed).expr() {
-                    self.emit(ir::Stmt::Op(Op::Advance { bits }));
-                }
-                self.void(span)
-            }
-            ("packet_in", "length", 0) => {
-                let (place, value) = self.temporary_value(&ret, span);
-                if let Some(result) = place {
-                    self.emit(ir::Stmt::Op(Op::PacketLength { result }));
-                }
-                value
-            }
-            ("packet_out", "emit", 1) => {
-                self.emit_packet(arguments.passed, span);
-                self.void(span)
-            }
-            _ => {
-                self.report(Diagnostic::error(
-                    codes::UNKNOWN_EXTERN,
-                    span,
-                    format!("the method `{method}` of `{extern_name}` is not one of core.p4's"),
-                ));
-                self.unknown_result(ret, span)
-            }
-        }
-    }
-
-    fn emit_packet(&mut self, passed: Vec<Passed>, span: Span) {
-        let Some(value) = self.taken(passed).value() else {
-            return;
-        };
-        if !self.emittable(&value.ty) {
-            let shown = self.quote(&value.ty);
-            self.report(
-                Diagnostic::error(
-                    codes::WRONG_HEADER,
-                    span,
-                    format!("a value of type {shown} cannot be emitted"),
-                )
-                .with_help("emit headers, stacks, unions, or structs of these"),
-            );
-            return;
-        }
-        // A list of headers is emitted one by one.
-        let parts = match value.kind {
-            ValueKind::List(parts) => parts,
-            _ => vec![value],
-        };
-        for part in parts {
-            if let Some(value) = self.materialise(part) {
-                self.emit(ir::Stmt::Op(Op::Emit { value }));
-            }
-        }
-    }
-
-    fn emittable(&self, ty: &Ty) -> bool {
-        use crate::types::StructKind;
-        match ty {
-            Ty::Var(_) | Ty::Poison | Ty::Invalid => true,
-            Ty::Stack(..) => true,
-            Ty::Struct(id) => {
-                let info = self.types.info(*id);
-                info.kind != StructKind::Struct
-                    || info.fields.iter().all(|field| self.emittable(&field.ty))
-            }
-            Ty::Tuple(members) => members.iter().all(|member| self.emittable(member)),
-            _ => false,
-        }
-    }
-
-    fn has_varbit(&self, ty: &Ty) -> bool {
-        match ty {
-            Ty::Varbit(_) => true,
-            Ty::Struct(id) => self
-                .types
-                .info(*id)
-                .fields
-                .iter()
-                .any(|field| self.has_varbit(&field.ty)),
-            Ty::Stack(element, _) => self.has_varbit(element),
-            Ty::Tuple(members) => members.iter().any(|member| self.has_varbit(member)),
-            _ => false,
-        }
-    }
-
-    fn check_extracted(&mut self, ty: &Ty, with_size: bool, span: Span) {
-        if self.types.is_open(ty) {
-            return;
-        }
-        let shown = self.quote(ty);
-        if !self.types.is_header(ty) {
-            self.report(
-                Diagnostic::error(
-                    codes::WRONG_HEADER,
-                    span,
-                    format!("`extract` needs a header, not {shown}"),
-                )
-                .with_help("extract the headers of a struct or stack one by one"),
-            );
-            return;
-        }
-        let Ty::Struct(id) = ty else { return };
-        let varbits = self
-            .types
-            .info(*id)
-            .fields
-            .iter()
-            .filter(|field| matches!(field.ty, Ty::Varbit(_)))
-            .count();
-        match (varbits, with_size) {
-            (0, true) => self.report(
-                Diagnostic::error(
-                    codes::WRONG_HEADER,
-                    span,
-                    format!("{shown} has no `varbit` field to give a size"),
-                )
-                .with_help("extract it with one argument"),
-            ),
-            (1.., false) => self.report(
-                Diagnostic::error(
-                    codes::WRONG_HEADER,
-                    span,
-                    format!("{shown} has a `varbit` field, whose size is not given"),
-                )
-                .with_help("give the size in bits as second argument"),
-            ),
-            _ => {}
-        }
     }
 }
 

@@ -103,6 +103,19 @@ impl<'a> Checker<'a> {
                 .with_help("parameters without direction, the control plane's, come last"),
             );
         }
+        for param in &params {
+            let scalar = !matches!(
+                &param.ty,
+                Ty::Struct(_) | Ty::Stack(..) | Ty::Tuple(_) | Ty::Varbit(_)
+            );
+            if param.direction == Direction::None && !scalar {
+                self.unsupported(
+                    param.span,
+                    "action data that is not a scalar",
+                    "pass its members one by one, or give the parameter a direction",
+                );
+            }
+        }
         let name = self.full_name(&decl.name, &decl.annotations);
         if !is_global {
             self.claim_name("action", &name, decl.name.span);

@@ -8,7 +8,7 @@ use crate::scope::{
 };
 use crate::suggest::nearest;
 use crate::types::{Ty, Types};
-use crate::value::{Access, Value, ValueKind};
+use crate::value::{Access, Instance, Value, ValueKind};
 use indexmap::IndexMap;
 use stateplane_diagnostics::Span;
 use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap};
@@ -62,6 +62,8 @@ pub(crate) struct Made<'a> {
     pub controls: Vec<Rc<Signature<'a>>>,
     /// Functions by their declaration and type arguments.
     pub functions: BTreeMap<(u32, Vec<Ty>), ir::FunctionId>,
+    /// Direct counters and meters that the program uses, and where.
+    pub direct: Vec<(Instance, Span)>,
     /// Control-plane names taken: what has it and where that was declared.
     pub names: BTreeMap<(&'static str, String), Span>,
 }

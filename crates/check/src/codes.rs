@@ -54,6 +54,7 @@ stateplane_diagnostics::codes! {
     KEYSET_KIND = "E1407": "a value of an entry does not fit the match kind of its key";
     EMPTY_RANGE = "E1408": "a range is empty";
     WRONG_HEADER = "E1409": "a packet operation is applied to a type to which it does not apply";
+    WRONG_OPERAND = "E1410": "an operation of the architecture does not work on a type";
     UNKNOWN_MATCH_KIND = "E1501": "a match kind is not declared";
     MISSING_PROPERTY = "E1502": "a table lacks a property";
     NOT_AN_ACTION = "E1503": "an action is needed";
@@ -61,6 +62,7 @@ stateplane_diagnostics::codes! {
     DIRECT_OBJECT_SHARED = "E1505": "two tables share a direct counter or meter";
     SECOND_LPM_KEY = "E1506": "a table has two longest-prefix keys";
     MISSING_NAME = "E1507": "a computed key has no name";
+    UNATTACHED_OBJECT = "E1508": "a direct counter or meter belongs to no table";
     MISPLACED_INSTANTIATION = "E1601": "an instance is made where it cannot be";
     NOT_CONSTRUCTIBLE = "E1602": "an instance is made of something that has none";
     BLOCK_PARAMETERS = "E1603": "a parser or control has other parameters than its place demands";

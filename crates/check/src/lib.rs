@@ -33,7 +33,9 @@ mod method;
 mod object;
 mod operator;
 mod package;
+mod packet;
 mod parser;
+mod property;
 mod resolve;
 mod scope;
 mod stmt;
@@ -62,6 +64,7 @@ pub fn check(parsed: &Parsed) -> Checked {
     let mut checker = Checker::new(&parsed.sources);
     let packages = checker.declarations(&parsed.tree);
     let main = checker.main_package(&packages);
+    checker.unattached();
     checker.uninstantiated();
     let span = packages
         .last()

@@ -123,6 +123,18 @@ impl<'a> Checker<'a> {
                 let Some(lowered) = self.ir_type(element, span) else {
                     return ValueKind::Poison;
                 };
+                if !self.is_plain(element) {
+                    let shown = self.quote(element);
+                    self.report(
+                        Diagnostic::error(
+                            codes::INVALID_FIELD,
+                            span,
+                            format!("a register cannot hold elements of type {shown}"),
+                        )
+                        .with_help("use a number, `bool`, an enum or a struct of these"),
+                    );
+                    return ValueKind::Poison;
+                }
                 self.claim_name("register", &name, span);
                 let annotations = self.kept(annotations);
                 self.out.registers.push(ir::Register {

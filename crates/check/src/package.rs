@@ -274,6 +274,27 @@ impl<'a> Checker<'a> {
         self.globals.get(name)?.first().map(|symbol| &symbol.entity)
     }
 
+    /// Reports direct counters and meters that are used, but belong to no table.
+    pub(crate) fn unattached(&mut self) {
+        for (instance, span) in std::mem::take(&mut self.made.direct) {
+            let attached = match instance {
+                Instance::DirectCounter(id) => self.out.counters[id.index()].table,
+                Instance::DirectMeter(id) => self.out.meters[id.index()].table,
+                _ => continue,
+            };
+            if attached.is_none() {
+                self.report(
+                    Diagnostic::error(
+                        codes::UNATTACHED_OBJECT,
+                        span,
+                        "this direct counter or meter belongs to no table",
+                    )
+                    .with_help("name it in a table: counters = …; or meters = …;"),
+                );
+            }
+        }
+    }
+
     /// Checks what `main` does not reach.
     pub(crate) fn uninstantiated(&mut self) {
         self.order = END;

@@ -1,0 +1,151 @@
+//! Table properties other than keys, actions and entries.
+
+use crate::checker::Checker;
+use crate::codes;
+use crate::suggest::nearest;
+use crate::value::{Instance, ValueKind};
+use num_traits::ToPrimitive;
+use stateplane_diagnostics::Diagnostic;
+use stateplane_ir::{self as ir};
+use stateplane_syntax::tree::{self, ExprKind};
+
+/// Properties of core P4 and v1model.
+const PROPERTIES: [&str; 10] = [
+    "key",
+    "actions",
+    "default_action",
+    "entries",
+    "size",
+    "counters",
+    "meters",
+    "implementation",
+    "support_timeout",
+    "largest_priority_wins",
+];
+
+impl<'a> Checker<'a> {
+    pub(crate) fn check_properties(&mut self, decl: &'a tree::TableDecl) {
+        for (position, property) in decl.properties.iter().enumerate() {
+            let name = property.name.as_str();
+            let earlier = decl.properties[..position]
+                .iter()
+                .find(|other| other.name.name == property.name.name);
+            if let Some(earlier) = earlier {
+                self.duplicate(&property.name, earlier.name.span);
+            }
+            let known = PROPERTIES.contains(&name) || name == "priority_delta";
+            if !known {
+                let diagnostic = Diagnostic::warning(
+                    codes::UNKNOWN_PROPERTY,
+                    property.name.span,
+                    format!("v1model knows no table property `{name}`; it has no effect"),
+                );
+                self.report(match nearest(name, PROPERTIES) {
+                    Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+                    None => diagnostic,
+                });
+            }
+        }
+    }
+
+    pub(crate) fn table_property(
+        &mut self,
+        name: &str,
+        expr: &'a tree::Expr,
+        id: ir::TableId,
+        table: &mut ir::Table,
+    ) {
+        match name {
+            "size" => {
+                let size = self.property_int(expr, "the size of a table");
+                match size.to_u64() {
+                    Some(size) => table.size = size,
+                    None => self.report(
+                        Diagnostic::error(
+                            codes::OUT_OF_RANGE,
+                            expr.span,
+                            format!("a table cannot have {size} entries"),
+                        )
+                        .with_help("the size is a number from 0 to 2^64 - 1"),
+                    ),
+                }
+            }
+            "support_timeout" => {
+                table.support_timeout = self.constant_bool(expr, "`support_timeout`", false);
+            }
+            "counters" | "meters" => self.direct_object(name, expr, id, table),
+            "implementation" => {
+                let value = match &expr.kind {
+                    ExprKind::Construct { ty, args } => {
+                        let made = format!("{}.implementation", table.name);
+                        self.construct(ty, args, Some(made), &[], expr.span)
+                    }
+                    _ => self.expr(expr),
+                };
+                if !matches!(value.kind, ValueKind::Poison) {
+                    self.unsupported(
+                        expr.span,
+                        "a table's `implementation`",
+                        "give the table's entries their actions directly",
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn direct_object(
+        &mut self,
+        property: &str,
+        expr: &'a tree::Expr,
+        id: ir::TableId,
+        table: &mut ir::Table,
+    ) {
+        let value = match &expr.kind {
+            ExprKind::Construct { ty, args } => {
+                let made = format!("{}.{property}", table.name);
+                self.construct(ty, args, Some(made), &[], expr.span)
+            }
+            _ => self.expr(expr),
+        };
+        let attached = match (property, &value.kind) {
+            ("counters", ValueKind::Instance(Instance::DirectCounter(counter))) => {
+                table.direct_counter = Some(*counter);
+                self.out.counters[counter.index()].table.replace(id)
+            }
+            ("meters", ValueKind::Instance(Instance::DirectMeter(meter))) => {
+                table.direct_meter = Some(*meter);
+                self.out.meters[meter.index()].table.replace(id)
+            }
+            (_, ValueKind::Poison) => None,
+            _ => {
+                let wanted = if property == "counters" {
+                    "direct_counter"
+                } else {
+                    "direct_meter"
+                };
+                self.report(
+                    Diagnostic::error(
+                        codes::TYPE_MISMATCH,
+                        expr.span,
+                        format!("`{property}` is a `{wanted}`"),
+                    )
+                    .with_help(format!("declare one: {wanted}(…) name;")),
+                );
+                None
+            }
+        };
+        if let Some(other) = attached {
+            let declared = self.made.tables[other.index()].span;
+            self.report(
+                Diagnostic::error(
+                    codes::DIRECT_OBJECT_SHARED,
+                    expr.span,
+                    "a direct counter or meter belongs to one table",
+                )
+                .with_secondary(declared, "it belongs to this one")
+                .with_help("declare another for this table"),
+            );
+        }
+    }
+}

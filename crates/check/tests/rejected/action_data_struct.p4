@@ -1,0 +1,10 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    action a(metadata_t m) {}
+
+    apply {
+    }
+}
+
+SWITCH(EmptyParser, C);

@@ -1,0 +1,9 @@
+#include "shell.p4"
+
+control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    apply {
+        digest(1, hdr.h);
+    }
+}
+
+SWITCH(EmptyParser, C);
