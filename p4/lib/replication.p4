@@ -922,6 +922,8 @@ control ReplicationIngressAfter(inout replication_headers_t hdr,
             hdr.udp.destination_port = REPLICATION_UDP_PORT;
             hdr.udp.length = headers_length - 34 + meta.inner_length;
             hdr.udp.checksum = 0;
+            // Multicast waits too: the program chooses it anew when it forwards.
+            standard_metadata.mcast_grp = 0;
             standard_metadata.egress_spec = meta.chain_port;
         } else {
             meta.forward = (meta.process || meta.release)
