@@ -29,11 +29,19 @@ fn root() -> PathBuf {
 }
 
 fn compile_file(path: &str) -> Compiled {
+    compile_with(path, &[])
+}
+
+/// Compiles with macros defined.
+fn compile_with(path: &str, defines: &[&str]) -> Compiled {
     let options = Options {
         include_dirs: ["p4/include", "p4/lib", "crates/check/tests/include"]
             .map(String::from)
             .to_vec(),
-        ..Options::default()
+        defines: defines
+            .iter()
+            .map(|name| ((*name).to_owned(), "1".to_owned()))
+            .collect(),
     };
     compile(&Folder(root()), path, &options)
 }
@@ -115,5 +123,28 @@ fn the_applications_compile() {
             "{path}:\n{}",
             told(&compiled)
         );
+    }
+}
+
+#[test]
+fn each_rule_of_the_replication_library_can_be_switched_off() {
+    let rules = fs::read_to_string(root().join("p4/lib/replication_rules.p4")).unwrap();
+    let faults: Vec<&str> = rules
+        .lines()
+        .filter_map(|line| line.strip_prefix("#ifdef "))
+        .collect();
+    assert!(!faults.is_empty());
+    for path in ["p4/apps/counter/counter.p4", "p4/apps/nat/nat.p4"] {
+        let normal = compile_file(path).program.unwrap().to_string();
+        for fault in &faults {
+            let compiled = compile_with(path, &[fault]);
+            assert!(
+                compiled.diagnostics.is_empty(),
+                "{fault}: {}",
+                told(&compiled)
+            );
+            let changed = compiled.program.unwrap().to_string();
+            assert_ne!(normal, changed, "{path}: {fault} changes nothing");
+        }
     }
 }
