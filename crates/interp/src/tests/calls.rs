@@ -208,3 +208,47 @@ fn locals_of_a_callable_are_reset_at_each_call() {
     }
     assert_eq!(through(&mut bed.load(), &[1, 2]).0, [1, 2]);
 }
+
+/// What the verifier lets nest does not exhaust the stack of a thread.
+#[test]
+fn the_deepest_nesting_runs() {
+    let mut bed = Bed::new();
+    let (a, x) = (bed.h("a"), bed.meta("x"));
+    let first = bed.b.program.controls.len() as u32;
+    for index in 0..24 {
+        let p = bed.b.var("p", Type::Bits(8));
+        let control = bed.b.control("c", &[(p, Direction::InOut)]);
+        let next = stateplane_ir::ControlId(first + index + 1);
+        let mut body = vec![call(Callee::Control(next), vec![Arg::InOut(Place::var(p))])];
+        for _ in 0..10 {
+            body = vec![stateplane_ir::builder::when(
+                stateplane_ir::builder::boolean(true),
+                body,
+            )];
+        }
+        bed.b.program.controls[control.index()].body = body;
+    }
+    let p = bed.b.var("p", Type::Bits(8));
+    let last = bed.b.control("last", &[(p, Direction::InOut)]);
+    let mut sum = bed.b.get(p);
+    for _ in 0..200 {
+        sum = add(b8(1), sum);
+    }
+    bed.b.program.controls[last.index()].body = vec![Stmt::Assign(Place::var(p), sum)];
+    bed.b.ingress().push(call(
+        Callee::Control(stateplane_ir::ControlId(first)),
+        vec![Arg::InOut(a)],
+    ));
+    let mut wide = stateplane_ir::builder::bits(200, 0);
+    for _ in 0..480 {
+        let one = stateplane_ir::builder::bits(200, 1);
+        wide = add(one, wide);
+    }
+    bed.set(x, stateplane_ir::builder::slice(wide, 7, 0));
+    let copy = bed.b.read(&bed.meta("x"));
+    bed.set(bed.h("b"), copy);
+    assert_eq!(
+        through(&mut bed.load(), &[3, 0]).0,
+        [203, (480 % 256) as u8]
+    );
+}
