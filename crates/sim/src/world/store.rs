@@ -84,7 +84,7 @@ impl World<'_> {
         }
         for datagram in datagrams {
             match datagram.to {
-                Destination::Switch(to) => self.to_switch(to, &datagram.bytes),
+                Destination::Switch(to) => self.replied(to, &datagram.bytes),
                 Destination::Replica(to) => {
                     let link = self.quality(|options| options.scenario.chain_link);
                     for delay in link.carry(&mut self.random) {
@@ -100,7 +100,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn to_switch(&mut self, to: SocketAddrV4, bytes: &[u8]) {
+    pub(super) fn replied(&mut self, to: SocketAddrV4, bytes: &[u8]) {
         let now = self.now;
         if let Ok(reply) = Packet::new_checked(bytes) {
             self.recorder.reply(now, &reply);

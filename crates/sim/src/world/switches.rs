@@ -174,13 +174,13 @@ impl World<'_> {
 
     pub(super) fn transmitted(&mut self, switch: usize, port: u16, frame: &[u8]) {
         match port {
-            STORE_PORT => self.to_store(switch, frame),
+            STORE_PORT => self.requested(switch, frame),
             INSIDE_PORT | OUTSIDE_PORT => self.output(switch, port, frame),
             _ => self.anomaly(format!("a frame left by port {port}, which no link faces")),
         }
     }
 
-    pub(super) fn to_store(&mut self, switch: usize, frame: &[u8]) {
+    pub(super) fn requested(&mut self, switch: usize, frame: &[u8]) {
         let now = self.now;
         let Some((from, bytes)) = message_in(frame) else {
             self.anomaly("a switch sent the store a frame without a message".into());
