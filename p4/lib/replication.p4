@@ -663,6 +663,7 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
     bit<32> period;
     bit<48> renewed;
     bit<16> outer;
+    bool whole;
     bool stranger;
 
     action set_identity(bit<32> switch_id, bit<32> address, bit<48> mac) {
@@ -722,7 +723,12 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
             if (hdr.state.isValid()) {
                 outer = outer + STATE_BYTES;
             }
+            // A message's frame is too long to be padded, so all lengths agree.
+            whole = hdr.ipv4.total_length == meta.inner_length - 14
+                && hdr.udp.length == meta.inner_length - 34;
             meta.inner_length = meta.inner_length - outer;
+            whole = whole && (meta.inner_length == 0
+                              || (hdr.message.flags & FLAG_PACKET) != 0);
         }
         replication_shards.apply();
 
@@ -738,6 +744,7 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
         } else if (hdr.ethernet.isValid()) {
             stranger = true;
             if (!hdr.message.isValid()
+                || (!whole && standard_metadata.instance_type != INSTANCE_RECIRCULATED)
                 || standard_metadata.checksum_error == 1
                 || standard_metadata.parser_error != error.NoError
                 || hdr.message.version != REPLICATION_VERSION) {

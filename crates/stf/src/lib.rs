@@ -24,7 +24,7 @@
 //!
 //! A match is a value, a value with `*` for digits that do not count (`0x1*`), a
 //! prefix `VALUE/LENGTH`, a value and mask `VALUE&&&MASK`, a range `LOW..HIGH`, or
-//! `_`; keys that are not named match anything. `$valid$` stands for `isValid()`. A
+//! `_`; keys that are not named match anything. `HEADER.$valid$` is the key `isValid()`. A
 //! value is a number (`10`, `0x0a`), an IPv4, IPv6 or MAC address.
 //!
 //! A pattern is hexadecimal digits, spaces between them as one likes, with `*` for

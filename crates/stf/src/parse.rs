@@ -232,7 +232,7 @@ fn add(text: &str) -> Result<Command, Cause> {
     let mut keys = Vec::new();
     for word in matches {
         let (key, matched) = word.split_once(':').ok_or(Cause::Usage(USAGE))?;
-        keys.push((key.replace("$valid$", "isValid()"), key_match(matched)?));
+        keys.push((key.to_owned(), key_match(matched)?));
     }
     Ok(Command::Add {
         table: table.to_owned(),

@@ -13,6 +13,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The applications have at least so many scripts; fewer means that they were not found.
+const LEAST_SCRIPTS: usize = 20;
+
 struct Files;
 
 impl FileLoader for Files {
@@ -91,7 +94,8 @@ fn the_applications_pass_their_packet_tests() {
         .flat_map(|folder| files(&folder.path().join("tests"), "stf"))
         .collect();
     scripts.sort();
-    eprintln!("{} packet tests of applications", test_all(&scripts));
+    let found = test_all(&scripts);
+    assert!(found >= LEAST_SCRIPTS, "only {found} scripts under {apps:?}");
 }
 
 #[test]

@@ -120,9 +120,12 @@ control CounterIngress(inout headers_t hdr,
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
+    // Whether the frame holds all that its headers promise.
+    bool whole;
 
     apply {
-        if (meta.replication.arriving && hdr.ports.isValid()) {
+        whole = standard_metadata.parser_error == error.NoError;
+        if (meta.replication.arriving && hdr.ports.isValid() && whole) {
             meta.replication.flow = true;
             meta.replication.key = CLASS_COUNTER ++ hdr.ipv4.protocol ++ hdr.ipv4.source
                 ++ hdr.ipv4.destination ++ hdr.ports.source ++ hdr.ports.destination
@@ -141,7 +144,7 @@ control CounterIngress(inout headers_t hdr,
         }
         replication_after.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.forward) {
-            if (hdr.ipv4.isValid()) {
+            if (hdr.ipv4.isValid() && whole) {
                 router.apply(hdr.ethernet, hdr.ipv4, standard_metadata);
             } else {
                 mark_to_drop(standard_metadata);

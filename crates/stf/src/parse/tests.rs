@@ -58,7 +58,7 @@ fn entries() {
     assert_eq!((table.as_str(), priority), ("ingress.acl", Some(10)));
     assert_eq!(
         keys[0],
-        ("h.isValid()".to_owned(), KeyMatch::Exact(number(1)))
+        ("h.$valid$".to_owned(), KeyMatch::Exact(number(1)))
     );
     assert_eq!(
         keys[1].1,
