@@ -1,0 +1,153 @@
+//! The product's promise with real TCP: connections whose switch is killed go on, and a
+//! lab leaves nothing behind, however it ends. Needs root, `ip`, `ethtool`, `setpriv` and
+//! `iperf3`; passes with a message where these are missing.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use support::{Running, errors, missing, stateplane};
+
+/// Two labs at once would disturb each other's times.
+fn alone() -> Option<MutexGuard<'static, ()>> {
+    static LAB: Mutex<()> = Mutex::new(());
+    if let Some(reason) = missing(&["ip", "ethtool", "setpriv", "iperf3"]) {
+        eprintln!("not tested: {reason}");
+        return None;
+    }
+    // A failed test has told its reason, and must not hide those of the others.
+    Some(LAB.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Names in `folder` that belong to labs of process `owner`.
+fn names(folder: &str, owner: u32) -> Vec<String> {
+    let prefix = format!("sp{owner}n");
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.starts_with(&prefix))
+        .collect()
+}
+
+/// Ids of the processes that run in `namespaces`.
+fn processes(namespaces: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for namespace in namespaces {
+        let listed = Command::new("ip")
+            .args(["netns", "pids", namespace])
+            .output()
+            .expect("`ip` runs");
+        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+        found.extend(text.split_whitespace().map(str::to_owned));
+    }
+    found
+}
+
+fn nothing_left(owner: u32, processes: &[String]) {
+    assert_eq!(names("/run/netns", owner), [""; 0]);
+    assert_eq!(names("/run/stateplane-lab", owner), [""; 0]);
+    for pid in processes {
+        // A process that has ended but whose end nobody has asked for has no command line.
+        let line = fs::read(Path::new("/proc").join(pid).join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        assert!(
+            !["stateplane", "iperf3"]
+                .iter()
+                .any(|name| line.contains(name)),
+            "process {pid} is left: {line}"
+        );
+    }
+}
+
+#[test]
+fn connections_survive_their_switch() {
+    let Some(_alone) = alone() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("demo");
+    let logs = folder.path().join("logs");
+    let mut demo = Running::start(
+        stateplane(&["lab", "demo", "--runs", "protected"])
+            .args(["--seconds", "22", "--kill-at", "7", "--restart-at", "13"])
+            .args(["--connections", "60", "--rate-mbps", "5"])
+            .arg("--output")
+            .arg(&output)
+            .arg("--logs")
+            .arg(&logs),
+    );
+    let owner = demo.child().id();
+    let ended = demo.finish(Duration::from_secs(120));
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned() + &errors(&ended);
+    assert!(ended.status.success(), "{said}");
+
+    let text = fs::read_to_string(output.join("result.json")).expect(&said);
+    let result: serde_json::Value = serde_json::from_str(&text).expect(&said);
+    assert_eq!(result["runs"].as_array().map(Vec::len), Some(1), "{said}");
+    let run = &result["runs"][0];
+    let number = |name: &str| {
+        run[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{name}: {run}"))
+    };
+    assert_eq!(run["name"], "protected");
+    assert!(run["killed_switch"].is_string(), "{said}");
+    assert_eq!(run["killed_switch"], run["iperf_switch"], "{said}");
+    assert_eq!(number("long_lived"), 60, "{said}");
+    assert!(number("opened") > 60, "{said}");
+    assert!(number("exchanges") > 60, "{said}");
+    assert_eq!(number("broken"), 0, "{said}");
+    assert_eq!(number("wrong_bytes"), 0, "{said}");
+    assert!(number("longest_stall_ms") <= 3000, "{said}");
+    assert_eq!(run["iperf_completed"], true, "{said}");
+    assert!(output.join("result.html").exists());
+    nothing_left(owner, &[]);
+}
+
+/// Starts a lab by `arguments`, waits until all its namespaces are there and processes
+/// run in them, then sends `signal`: it must end soon and leave nothing.
+fn interrupted(arguments: &[&str], signal: &str) -> std::process::Output {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = Running::start(stateplane(arguments).arg("--logs").arg(folder.path()));
+    let owner = lab.child().id();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // Stores and switches: five processes.
+    while processes(&names("/run/netns", owner)).len() < 5 {
+        assert!(Instant::now() < deadline, "the lab does not come up");
+        if lab.ended().is_some() {
+            let output = lab.finish(Duration::ZERO);
+            panic!("the lab ended: {}", errors(&output));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    std::thread::sleep(Duration::from_secs(5));
+    let children = processes(&names("/run/netns", owner));
+    assert!(children.len() >= 5, "{children:?}");
+    lab.signal(signal);
+    let output = lab.finish(Duration::from_secs(20));
+    nothing_left(owner, &children);
+    output
+}
+
+#[test]
+fn an_interrupted_demonstration_leaves_nothing_behind() {
+    let Some(_alone) = alone() else { return };
+    let output = interrupted(&["lab", "demo", "--runs", "protected"], "INT");
+    let said = errors(&output);
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("error[LAB130]: interrupted"), "{said}");
+}
+
+#[test]
+fn a_lab_that_is_stopped_leaves_nothing_behind() {
+    let Some(_alone) = alone() else { return };
+    let output = interrupted(
+        &["lab", "up", "lab/nat.toml", "--variant", "protected"],
+        "TERM",
+    );
+    assert!(output.status.success(), "{}", errors(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("nat is up"), "{said}");
+}
