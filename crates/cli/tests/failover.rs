@@ -136,7 +136,7 @@ fn an_interrupted_demonstration_leaves_nothing_behind() {
     let Some(_alone) = alone() else { return };
     let output = interrupted(&["lab", "demo", "--runs", "protected"], "INT");
     let said = errors(&output);
-    assert!(!output.status.success(), "{said}");
+    assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("error[LAB130]: interrupted"), "{said}");
 }
 
