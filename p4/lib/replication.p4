@@ -15,6 +15,12 @@
 //   deparser  ReplicationDeparser, then its own
 //
 // and ReplicationVerifyChecksum and ReplicationComputeChecksum in those controls.
+//
+// Clones, digests, resubmission and recirculation, and register writes in egress, are
+// refused when such a program is loaded (rule 14), as its packets may wait. A control
+// annotated @side_effects_allowed may have them: there, do them only for packets that
+// do not wait, or no longer. `mcast_grp` of a packet that waits is cleared, so choose
+// it when forwarding.
 
 #ifndef STATEPLANE_REPLICATION_P4
 #define STATEPLANE_REPLICATION_P4
@@ -100,6 +106,7 @@ struct replication_slot_t {
     bit<32> acknowledged;
 }
 
+@side_effects_wait
 struct replication_metadata_t {
     // For the program's parser: whether its headers follow.
     bool parse_program;
@@ -651,6 +658,7 @@ control HandleHeldCopy(inout replication_headers_t hdr,
     }
 }
 
+@side_effects_allowed
 control ReplicationIngressBefore(inout replication_headers_t hdr,
                                  inout replication_metadata_t meta,
                                  inout standard_metadata_t standard_metadata) {
@@ -939,6 +947,7 @@ control ReplicationIngressAfter(inout replication_headers_t hdr,
     }
 }
 
+@side_effects_allowed
 control ReplicationEgress(inout replication_headers_t hdr,
                           inout replication_metadata_t meta,
                           inout standard_metadata_t standard_metadata) {

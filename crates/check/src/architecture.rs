@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
             }
         };
         if let Some(op) = op {
-            self.emit(ir::Stmt::Op(op));
+            self.emit_op(op, span);
         }
         match ret {
             Ty::Void => self.void(span),
@@ -371,7 +371,7 @@ impl<'a> Checker<'a> {
             _ => return self.foreign_method(extern_name, signature, ret, span),
         };
         if let Some(op) = op {
-            self.emit(ir::Stmt::Op(op));
+            self.emit_op(op, span);
         }
         self.unknown_result(ret, span)
     }

@@ -4,6 +4,7 @@ use crate::annotation;
 use crate::checker::{ActionInfo, Callable, CallableKind, Checker};
 use crate::codes;
 use crate::scope::{Entity, Param, Signature};
+use crate::side_effect::SideEffect;
 use crate::stmt::always_leaves;
 use crate::types::Ty;
 use crate::value::{Access, Instance, Value, ValueKind};
@@ -120,7 +121,8 @@ impl<'a> Checker<'a> {
         if !is_global {
             self.claim_name("action", &name, decl.name.span);
         }
-        let callable = Callable::new(CallableKind::Action, name.clone());
+        let mut callable = Callable::new(CallableKind::Action, name.clone());
+        callable.side_effects_allowed = self.callable.side_effects_allowed;
         let (bound, callable) = self.in_callable(callable, |checker| {
             checker.scoped(|checker| {
                 let bound = checker.bind_params(&decl.params, &params, &name, ir::Direction::Data);
@@ -145,6 +147,7 @@ impl<'a> Checker<'a> {
             },
         }));
         let id = self.out.actions.len() as u32 - 1;
+        self.keep_side_effects(ir::Callee::Action(ir::ActionId(id)), callable.side_effects);
         self.declare(&decl.name, Entity::Action(id));
     }
 
@@ -166,13 +169,14 @@ impl<'a> Checker<'a> {
         } else {
             format!("{}<{}>", decl.prototype.name, shown.join(", "))
         };
-        let function = self.deeper(decl.prototype.name.span, |checker| {
+        let (function, side_effects) = self.deeper(decl.prototype.name.span, |checker| {
             checker.at_top(info.order, |checker| {
                 checker.scoped(|checker| checker.function_body(decl, name, &key.1))
             })
         })?;
         self.out.functions.push(function);
         let made = ir::FunctionId(self.out.functions.len() as u32 - 1);
+        self.keep_side_effects(ir::Callee::Function(made), side_effects);
         self.made.functions.insert(key, made);
         Some(made)
     }
@@ -182,7 +186,7 @@ impl<'a> Checker<'a> {
         decl: &'a tree::FunctionDecl,
         name: String,
         type_args: &[Ty],
-    ) -> ir::Function {
+    ) -> (ir::Function, Vec<SideEffect>) {
         for (param, ty) in decl.prototype.type_params.iter().zip(type_args) {
             self.declare(param, Entity::Type(ty.clone()));
         }
@@ -215,13 +219,14 @@ impl<'a> Checker<'a> {
             checker.block(&decl.body);
             bound
         });
-        ir::Function {
+        let function = ir::Function {
             name,
             params,
             locals: callable.locals,
             result,
             body: callable.block,
-        }
+        };
+        (function, callable.side_effects)
     }
 
     /// The control-plane name of something declared in the present callable.

@@ -6,6 +6,7 @@ use crate::codes;
 use crate::scope::{
     BlockInfo, BodyInfo, Entity, ExternInfo, Frame, FunctionInfo, Signature, Symbol,
 };
+use crate::side_effect::SideEffect;
 use crate::suggest::nearest;
 use crate::types::{Ty, Types};
 use crate::value::{Access, Instance, Value, ValueKind};
@@ -64,6 +65,8 @@ pub(crate) struct Made<'a> {
     pub functions: BTreeMap<(u32, Vec<Ty>), ir::FunctionId>,
     /// Direct counters and meters that the program uses, and where.
     pub direct: Vec<(Instance, Span)>,
+    /// What packets do that others see, and what does it; see [`crate::side_effect`].
+    pub side_effects: Vec<(ir::Callee, SideEffect)>,
     /// Control-plane names taken: what has it and where that was declared.
     pub names: BTreeMap<(&'static str, String), Span>,
 }
@@ -110,6 +113,10 @@ pub(crate) struct Callable {
     pub direct: BTreeMap<u32, Value>,
     /// Number of temporaries so far.
     pub temporaries: u32,
+    /// Whether it stands in a control whose side effects are allowed.
+    pub side_effects_allowed: bool,
+    /// Side effects in it that are not.
+    pub side_effects: Vec<SideEffect>,
 }
 
 impl Callable {
@@ -122,6 +129,8 @@ impl Callable {
             block: Vec::new(),
             direct: BTreeMap::new(),
             temporaries: 0,
+            side_effects_allowed: false,
+            side_effects: Vec::new(),
         }
     }
 }
@@ -235,6 +244,12 @@ impl<'a> Checker<'a> {
         let result = f(self);
         self.depth -= 1;
         Some(result)
+    }
+
+    /// Takes over the side effects of a callable that has been made.
+    pub(crate) fn keep_side_effects(&mut self, owner: ir::Callee, effects: Vec<SideEffect>) {
+        let owned = effects.into_iter().map(|effect| (owner, effect));
+        self.made.side_effects.extend(owned);
     }
 
     /// Appends a statement.

@@ -5,6 +5,7 @@ use crate::annotation;
 use crate::checker::{Callable, CallableKind, Checker};
 use crate::codes;
 use crate::scope::{BodyDecl, Entity, Param, Signature};
+use crate::side_effect;
 use crate::types::{Bindings, Ty, TypeVar};
 use crate::value::{Instance, Value, ValueKind};
 use num_bigint::BigInt;
@@ -350,6 +351,7 @@ impl<'a> Checker<'a> {
         });
         self.made.parsers.push(Rc::new(signature));
         let id = ir::ParserId(self.out.parsers.len() as u32 - 1);
+        self.keep_side_effects(ir::Callee::Parser(id), callable.side_effects);
         ValueKind::Instance(Instance::Parser(id))
     }
 
@@ -359,7 +361,9 @@ impl<'a> Checker<'a> {
         signature: Signature<'a>,
         name: String,
     ) -> ValueKind {
-        let callable = Callable::new(CallableKind::Control, name.clone());
+        let mut callable = Callable::new(CallableKind::Control, name.clone());
+        callable.side_effects_allowed =
+            annotation::find(&decl.signature.annotations, side_effect::ALLOWED).is_some();
         let (params, callable) = self.in_callable(callable, |checker| {
             let params = checker.bind_params(
                 &decl.signature.params,
@@ -389,6 +393,7 @@ impl<'a> Checker<'a> {
         });
         self.made.controls.push(Rc::new(signature));
         let id = ir::ControlId(self.out.controls.len() as u32 - 1);
+        self.keep_side_effects(ir::Callee::Control(id), callable.side_effects);
         ValueKind::Instance(Instance::Control(id))
     }
 

@@ -38,6 +38,7 @@ mod parser;
 mod property;
 mod resolve;
 mod scope;
+mod side_effect;
 mod stmt;
 mod suggest;
 mod table;

@@ -182,6 +182,7 @@ impl<'a> Checker<'a> {
             metadata,
             standard_metadata,
         };
+        self.check_side_effects(&metadata_ty, &pipeline);
         Some((pipeline, field_lists))
     }
 
