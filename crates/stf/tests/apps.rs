@@ -95,7 +95,10 @@ fn the_applications_pass_their_packet_tests() {
         .collect();
     scripts.sort();
     let found = test_all(&scripts);
-    assert!(found >= LEAST_SCRIPTS, "only {found} scripts under {apps:?}");
+    assert!(
+        found >= LEAST_SCRIPTS,
+        "only {found} scripts under {apps:?}"
+    );
 }
 
 #[test]

@@ -144,7 +144,8 @@ control CounterIngress(inout headers_t hdr,
         }
         replication_after.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.forward) {
-            if (hdr.ipv4.isValid() && whole) {
+            // Options would be outside of the checksum that is computed.
+            if (hdr.ipv4.isValid() && hdr.ipv4.version == 4 && hdr.ipv4.ihl == 5 && whole) {
                 router.apply(hdr.ethernet, hdr.ipv4, standard_metadata);
             } else {
                 mark_to_drop(standard_metadata);

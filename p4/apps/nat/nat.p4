@@ -95,7 +95,12 @@ control NatIngress(inout headers_t hdr,
         }
         replication_after.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.forward) {
-            router.apply(hdr.nat.ethernet, hdr.nat.ipv4, standard_metadata);
+            // What the store gives back is looked at as what arrives is.
+            if (hdr.nat.tcp.isValid() || hdr.nat.udp.isValid()) {
+                router.apply(hdr.nat.ethernet, hdr.nat.ipv4, standard_metadata);
+            } else {
+                mark_to_drop(standard_metadata);
+            }
         }
     }
 }

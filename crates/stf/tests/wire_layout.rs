@@ -1,0 +1,219 @@
+//! The replication message is declared twice, in `p4/lib/replication_message.p4` and in
+//! `stateplane_wire::replication`. The two are the same, field by field and value by value.
+
+use num_bigint::BigUint;
+use stateplane_check::compile;
+use stateplane_diagnostics::{Color, render_all};
+use stateplane_ir::Type;
+use stateplane_library::{WithLibrary, path_of, with_library};
+use stateplane_syntax::tree::{Declaration, ExprKind};
+use stateplane_syntax::{MemoryLoader, Options, parse};
+use stateplane_wire::replication::{
+    HEADER_LENGTH, Key, MessageType, PORT, RefusalCode, Repr, VERSION, field, flag,
+};
+use stateplane_wire::{ethernet, ipv4, udp};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+/// A field of the P4 header: name, and first bit and width in bits.
+type P4Field = (String, u32, u32);
+
+/// The fields of the header `replication_t`, as the compiler understands them.
+fn p4_fields() -> Vec<P4Field> {
+    let loader = WithLibrary(MemoryLoader::new());
+    let options = with_library(Options::default());
+    let compiled = compile(&loader, &path_of("apps/counter/counter.p4"), &options);
+    let program = compiled.program.clone().unwrap_or_else(|| {
+        let text = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
+        panic!("{text}")
+    });
+    let header = program
+        .structs
+        .iter()
+        .find(|header| header.name == "replication_t")
+        .expect("the header replication_t");
+    let mut at = 0;
+    let place = |field: &stateplane_ir::FieldDef| {
+        let Type::Bits(width) = field.ty else {
+            panic!("{} is no bit<W>", field.name);
+        };
+        let begin = at;
+        at += width;
+        (field.name.clone(), begin, width)
+    };
+    header.fields.iter().map(place).collect()
+}
+
+/// The constants that the message's file declares as plain numbers.
+fn p4_constants() -> BTreeMap<String, u64> {
+    let loader = WithLibrary(MemoryLoader::new());
+    let mut options = with_library(Options::default());
+    let state_bits = ("REPLICATION_STATE_BITS".to_owned(), "64".to_owned());
+    options.defines.push(state_bits);
+    let parsed = parse(&loader, &path_of("lib/replication_message.p4"), &options);
+    assert!(!parsed.diagnostics.has_errors());
+    let declarations = parsed.tree.declarations.iter();
+    declarations
+        .filter_map(|declaration| match declaration {
+            Declaration::Const(constant) => match &constant.value.kind {
+                ExprKind::Number(number) => {
+                    let value = u64::try_from(&number.value).expect("at most 64 bits");
+                    Some((constant.name.to_string(), value))
+                }
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect()
+}
+
+/// `WriteRequest` as `WRITE_REQUEST`.
+fn in_capitals(name: &impl Debug) -> String {
+    let mut capitals = String::new();
+    for letter in format!("{name:?}").chars() {
+        if letter.is_ascii_uppercase() && !capitals.is_empty() {
+            capitals.push('_');
+        }
+        capitals.push(letter.to_ascii_uppercase());
+    }
+    capitals
+}
+
+/// Names and values with the names' `prefix` in front.
+fn prefixed(
+    prefix: &str,
+    values: impl IntoIterator<Item = (String, u64)>,
+) -> BTreeMap<String, u64> {
+    let with_prefix = |(name, value)| (format!("{prefix}{name}"), value);
+    values.into_iter().map(with_prefix).collect()
+}
+
+/// Names in small letters and values of constants of `field`.
+macro_rules! wire_fields {
+    ($($name:ident),* $(,)?) => {
+        vec![$((stringify!($name).to_lowercase(), field::$name)),*]
+    };
+}
+
+#[test]
+fn fields_have_the_same_names_places_and_widths() {
+    let mut wire = wire_fields![
+        VERSION,
+        TYPE,
+        FLAGS,
+        CHAIN_EPOCH,
+        SHARD,
+        CODE,
+        SWITCH_ID,
+        INCARNATION,
+        CLAIM,
+        REQUEST,
+        SEND_TIME,
+        INGRESS_PORT,
+        KEY,
+        LEASE_EPOCH,
+        SEQUENCE,
+        PARKED,
+        PERIOD,
+        ATTEMPT,
+        STATE_LENGTH,
+        STATE,
+    ];
+    let p4 = p4_fields();
+    let end = p4.last().map_or(0, |(_, begin, width)| begin + width);
+    assert_eq!(end as usize, HEADER_LENGTH * 8);
+    let mut places: Vec<(String, usize)> = p4
+        .into_iter()
+        .map(|(name, begin, _)| {
+            assert_eq!(begin % 8, 0, "{name} begins within a byte");
+            (name, begin as usize / 8)
+        })
+        .collect();
+    places.push(("state".to_owned(), end as usize / 8));
+    // Where each field begins and where the last ends say how wide all are.
+    wire.sort_by_key(|(_, at)| *at);
+    assert_eq!(places, wire);
+}
+
+#[test]
+fn what_one_writes_the_other_reads() {
+    let message = Repr {
+        message_type: MessageType::WriteReply,
+        shared: true,
+        chain_epoch: 0x0102_0304,
+        shard: 0x0506,
+        code: 0x0708,
+        switch_id: 0x1112_1314,
+        incarnation: 0x1516_1718,
+        claim: 0x2122_2324,
+        request: 0x2526_2728,
+        send_time: 0x3132_3334_3536,
+        ingress_port: 0x4142,
+        key: Key(*b"key of 16 bytes!"),
+        lease_epoch: 0x5152_5354,
+        sequence: 0x5556_5758,
+        parked: 0x6162_6364,
+        period: 0x6566_6768,
+        attempt: 0x7172,
+        state: b"state",
+        packet: Some(b"packet"),
+    };
+    let bytes = message.to_vec().expect("a message");
+    let number = BigUint::from_bytes_be(&bytes[..HEADER_LENGTH]);
+    for (name, begin, width) in p4_fields() {
+        let behind = HEADER_LENGTH as u32 * 8 - begin - width;
+        let found = (&number >> behind) & ((BigUint::from(1u32) << width) - 1u32);
+        let expected = match name.as_str() {
+            "version" => u64::from(VERSION).into(),
+            "type" => (message.message_type as u64).into(),
+            "flags" => u64::from(flag::PACKET | flag::SHARED).into(),
+            "chain_epoch" => message.chain_epoch.into(),
+            "shard" => message.shard.into(),
+            "code" => message.code.into(),
+            "switch_id" => message.switch_id.into(),
+            "incarnation" => message.incarnation.into(),
+            "claim" => message.claim.into(),
+            "request" => message.request.into(),
+            "send_time" => message.send_time.into(),
+            "ingress_port" => message.ingress_port.into(),
+            "key" => BigUint::from_bytes_be(&message.key.0),
+            "lease_epoch" => message.lease_epoch.into(),
+            "sequence" => message.sequence.into(),
+            "parked" => message.parked.into(),
+            "period" => message.period.into(),
+            "attempt" => message.attempt.into(),
+            "state_length" => (message.state.len() as u64).into(),
+            _ => panic!("the wire crate has no field {name}"),
+        };
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn constants_have_the_same_names_and_values() {
+    let types = MessageType::ALL.map(|kind| (in_capitals(&kind), kind as u64));
+    let codes = RefusalCode::ALL.map(|code| (in_capitals(&code), code as u64));
+    let flags = [("PACKET", flag::PACKET), ("SHARED", flag::SHARED)];
+    let flags = flags.map(|(name, bit)| (name.to_owned(), bit.into()));
+    let outer = ethernet::HEADER_LENGTH + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH;
+    let others = [
+        ("REPLICATION_UDP_PORT", PORT.into()),
+        ("REPLICATION_VERSION", VERSION.into()),
+        ("MESSAGE_BYTES", HEADER_LENGTH as u64),
+        ("OUTER_BYTES", outer as u64),
+        ("IP_PROTOCOL_TCP", ipv4::PROTOCOL_TCP.into()),
+        ("IP_PROTOCOL_UDP", ipv4::PROTOCOL_UDP.into()),
+        ("ETHERTYPE_IPV4", ethernet::TYPE_IPV4.into()),
+    ];
+    let mut p4 = p4_constants();
+    for (name, value) in others {
+        assert_eq!(p4.remove(name), Some(value), "{name}");
+    }
+    let with = |prefix: &str| -> BTreeMap<String, u64> {
+        let names = p4.iter().filter(|(name, _)| name.starts_with(prefix));
+        names.map(|(name, value)| (name.clone(), *value)).collect()
+    };
+    assert_eq!(with("TYPE_"), prefixed("TYPE_", types));
+    assert_eq!(with("CODE_"), prefixed("CODE_", codes));
+    assert_eq!(with("FLAG_"), prefixed("FLAG_", flags));
+}
