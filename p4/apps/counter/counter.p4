@@ -111,6 +111,13 @@ control CounterVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         replication.apply(hdr.replication);
+        // A header that was damaged on the way must not leave with a right checksum
+        // (RFC 1812 5.2.2).
+        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
+              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
+              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
+            hdr.ipv4.checksum, HashAlgorithm.csum16);
     }
 }
 
@@ -120,11 +127,12 @@ control CounterIngress(inout headers_t hdr,
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
-    // Whether the frame holds all that its headers promise.
+    // Whether the frame holds all that its headers promise, unharmed.
     bool whole;
 
     apply {
-        whole = standard_metadata.parser_error == error.NoError;
+        whole = standard_metadata.parser_error == error.NoError
+            && standard_metadata.checksum_error == 0;
         if (meta.replication.arriving && hdr.ports.isValid() && whole) {
             meta.replication.flow = true;
             meta.replication.key = CLASS_COUNTER ++ hdr.ipv4.protocol ++ hdr.ipv4.source

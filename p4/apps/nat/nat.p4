@@ -51,9 +51,11 @@ parser TopParser(packet_in packet,
 
 control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     ReplicationVerifyChecksum() replication;
+    NatVerifyChecksum() nat;
 
     apply {
         replication.apply(hdr.replication);
+        nat.apply(hdr.nat);
     }
 }
 
@@ -71,8 +73,7 @@ control NatIngress(inout headers_t hdr,
 
     apply {
         if (meta.replication.arriving) {
-            classify.apply(hdr.nat, standard_metadata.ingress_port, known, mapping,
-                           public_port);
+            classify.apply(hdr.nat, standard_metadata, known, mapping, public_port);
             meta.replication.flow = known;
             meta.replication.key = mapping;
             meta.replication.shared = true;

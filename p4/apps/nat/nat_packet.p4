@@ -59,7 +59,7 @@ parser NatParser(packet_in packet, out nat_headers_t hdr) {
 // Names the mapping that a packet needs: by its inside endpoint on the way out, by
 // its public endpoint on the way in. `known` is false for what is not translated.
 control NatClassify(inout nat_headers_t hdr,
-                    in bit<9> ingress_port,
+                    in standard_metadata_t standard_metadata,
                     out bool known,
                     out bit<128> mapping,
                     out bit<16> public_port) {
@@ -78,7 +78,7 @@ control NatClassify(inout nat_headers_t hdr,
     }
 
     table interfaces {
-        key = { ingress_port : exact; }
+        key = { standard_metadata.ingress_port : exact @name("ingress_port"); }
         actions = { inside; outside; }
         default_action = outside();
         size = 64;
@@ -110,7 +110,8 @@ control NatClassify(inout nat_headers_t hdr,
             source_port = hdr.udp.source_port;
             destination_port = hdr.udp.destination_port;
         }
-        if (hdr.tcp.isValid() || hdr.udp.isValid()) {
+        if ((hdr.tcp.isValid() || hdr.udp.isValid())
+            && standard_metadata.checksum_error == 0) {
             interfaces.apply();
             public_addresses.apply();
             if (side == 1 && public == 0) {
@@ -191,6 +192,18 @@ control NatTranslate(inout nat_headers_t hdr, in bit<8> class, in endpoint_t end
                 hdr.udp.checksum = 0xffff;
             }
         }
+    }
+}
+
+// A header that was damaged on the way must not leave with a right checksum
+// (RFC 1812 5.2.2): the programs drop it.
+control NatVerifyChecksum(inout nat_headers_t hdr) {
+    apply {
+        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
+              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
+              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
+            hdr.ipv4.checksum, HashAlgorithm.csum16);
     }
 }
 

@@ -146,8 +146,12 @@ parser TopParser(packet_in packet,
     }
 }
 
-control NoVerifyChecksum(inout nat_headers_t hdr, inout metadata_t meta) {
-    apply { }
+control TopVerifyChecksum(inout nat_headers_t hdr, inout metadata_t meta) {
+    NatVerifyChecksum() nat;
+
+    apply {
+        nat.apply(hdr);
+    }
 }
 
 control NatIngress(inout nat_headers_t hdr,
@@ -184,7 +188,7 @@ control NatIngress(inout nat_headers_t hdr,
     }
 
     apply {
-        classify.apply(hdr, standard_metadata.ingress_port, known, mapping, public_port);
+        classify.apply(hdr, standard_metadata, known, mapping, public_port);
         if (known && mapping[127:120] == CLASS_NAT_INBOUND) {
             port_owners.apply();
         }
@@ -217,7 +221,7 @@ control TopComputeChecksum(inout nat_headers_t hdr, inout metadata_t meta) {
 }
 
 V1Switch(TopParser(),
-         NoVerifyChecksum(),
+         TopVerifyChecksum(),
          NatIngress(),
          NoEgress(),
          TopComputeChecksum(),
