@@ -35,8 +35,8 @@ soak: build tools
 	$(STATEPLANE) sim --program counter --first-seed 100000 --seeds 5000
 	$(STATEPLANE) sim --program nat --first-seed 100000 --seeds 5000
 
-bench: build
-	$(CARGO) bench --workspace --quiet
+bench: rust
+	$(CARGO) bench --package stateplane-bench --quiet
 
 build: rust
 	$(CARGO) build --release --package stateplane-cli

@@ -1,0 +1,74 @@
+//! A chain of the store in process: datagrams take no time.
+
+use stateplane_host::store::StoreFile;
+use stateplane_store::{Destination, Replica};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Replicas that pass each other what they send.
+pub struct Chain {
+    replicas: Vec<Replica>,
+}
+
+/// A reply, and the switch that it goes to.
+pub type Reply = (SocketAddrV4, Arc<Vec<u8>>);
+
+impl Chain {
+    /// A chain of `length` replicas with the classes and pools of the store's file
+    /// `text`.
+    ///
+    /// # Panics
+    ///
+    /// If the file is wrong.
+    pub fn new(text: &str, length: u8) -> Chain {
+        let mut file = StoreFile::parse(Path::new("store.toml"), text).expect("a store's file");
+        let addresses = (0..length).map(|position| Ipv4Addr::new(10, 10, 0, 11 + position));
+        file.chain = addresses.collect();
+        let replicas = file.chain.clone().into_iter().map(|address| {
+            file.listen = address;
+            let config = file.config().expect("a configuration");
+            Replica::new(config, 1).expect("a replica")
+        });
+        Chain {
+            replicas: replicas.collect(),
+        }
+    }
+
+    /// Address of the replica that answers.
+    pub fn tail(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 10, 0, 10 + self.replicas.len() as u8)
+    }
+
+    /// Gives a request to the head, carries everything, and passes replies to `reply`.
+    pub fn request(
+        &mut self,
+        now: u64,
+        from: SocketAddrV4,
+        request: &[u8],
+        reply: impl FnMut(Reply),
+    ) {
+        self.replicas[0].handle_request(now, from, request);
+        self.settle(now, reply);
+    }
+
+    fn settle(&mut self, now: u64, mut reply: impl FnMut(Reply)) {
+        let mut busy = true;
+        while busy {
+            busy = false;
+            for position in 0..self.replicas.len() {
+                while let Some(transmit) = self.replicas[position].poll_transmit() {
+                    busy = true;
+                    match transmit.to {
+                        Destination::Switch(switch) => reply((switch, transmit.bytes)),
+                        Destination::Replica(to) => self.replicas[usize::from(to)].handle_chain(
+                            now,
+                            position as u8,
+                            &transmit.bytes,
+                        ),
+                    }
+                }
+            }
+        }
+    }
+}

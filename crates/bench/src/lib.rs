@@ -1,0 +1,16 @@
+//! Benchmarks. Each figure stands beside a limit or a peer that is measured in the same
+//! run, alternating with it, so that what the machine does besides falls on both; the
+//! ratio of the two is what carries over to other machines.
+//!
+//! `cargo bench --package stateplane-bench` prints tables and writes
+//! `target/bench/<name>.json`.
+
+// A benchmark reads clocks.
+#![allow(clippy::disallowed_methods)]
+
+pub mod chain;
+pub mod frame;
+mod measure;
+pub mod switch;
+
+pub use measure::{Figure, Report, Sample, copy, timed};

@@ -1,0 +1,202 @@
+//! Measuring, and telling.
+
+use serde::Serialize;
+use std::fmt;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Rounds of each side; their median counts.
+const ROUNDS: usize = 9;
+/// Least time measured in a round.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// What one go of a benchmark did.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Packets or requests done.
+    pub items: u64,
+    /// The time that they took.
+    pub spent: Duration,
+}
+
+/// Does `work`, which tells how many items it did, against the clock.
+pub fn timed(work: impl FnOnce() -> u64) -> Sample {
+    let start = Instant::now();
+    let items = work();
+    Sample {
+        items,
+        spent: start.elapsed(),
+    }
+}
+
+/// A figure beside what it is compared with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// What was measured.
+    pub name: String,
+    /// Items per second, the median of the rounds.
+    pub value: f64,
+    /// `packets/s` or `requests/s`.
+    pub unit: &'static str,
+    /// The limit or peer.
+    pub against: String,
+    /// Its items per second.
+    pub against_value: f64,
+    /// `value` divided by `against_value`.
+    pub ratio: f64,
+}
+
+/// The figures of one benchmark.
+pub struct Report {
+    name: &'static str,
+    unit: &'static str,
+    figures: Vec<Figure>,
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new(name: &'static str, unit: &'static str) -> Report {
+        Report {
+            name,
+            unit,
+            figures: Vec::new(),
+        }
+    }
+
+    /// Measures `work` and `other` in alternating rounds, after one that does not count.
+    pub fn compare(
+        &mut self,
+        name: &str,
+        mut work: impl FnMut() -> Sample,
+        against: &str,
+        mut other: impl FnMut() -> Sample,
+    ) {
+        let mut rates = [Vec::new(), Vec::new()];
+        for counts in std::iter::once(false).chain([true; ROUNDS]) {
+            let round = [rate(&mut work), rate(&mut other)];
+            if counts {
+                rates[0].push(round[0]);
+                rates[1].push(round[1]);
+            }
+        }
+        let [value, against_value] = rates.map(median);
+        self.figures.push(Figure {
+            name: name.to_owned(),
+            value,
+            unit: self.unit,
+            against: against.to_owned(),
+            against_value,
+            ratio: value / against_value,
+        });
+    }
+
+    /// Prints the figures, and writes them to `target/bench/<name>.json`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn finish(&self) -> std::io::Result<()> {
+        println!("{self}");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
+        std::fs::create_dir_all(&folder)?;
+        let text = serde_json::to_string_pretty(&self.figures)?;
+        std::fs::write(folder.join(self.name).with_extension("json"), text + "\n")
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = [
+            self.name, self.unit, "µs each", "against", self.unit, "ratio",
+        ];
+        let mut rows = vec![head.map(str::to_owned)];
+        for figure in &self.figures {
+            rows.push([
+                figure.name.clone(),
+                format!("{:.0}", figure.value),
+                format!("{:.2}", 1e6 / figure.value),
+                figure.against.clone(),
+                format!("{:.0}", figure.against_value),
+                format!("{:.5}", figure.ratio),
+            ]);
+        }
+        let width = |column: usize| {
+            let cells = rows.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0)
+        };
+        let [a, b, c, d, e, r] = std::array::from_fn(width);
+        for [name, value, each, against, against_value, ratio] in &rows {
+            writeln!(
+                f,
+                "{name:a$}  {value:>b$}  {each:>c$}  {against:d$}  {against_value:>e$}  {ratio:>r$}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies each of `items` once through a buffer: the limit for whoever must at least
+/// move the bytes.
+pub fn copy<'a>(items: impl Iterator<Item = &'a [u8]>, buffer: &mut [u8]) -> u64 {
+    let mut count = 0;
+    for item in items {
+        let room = &mut buffer[..item.len()];
+        room.copy_from_slice(black_box(item));
+        black_box(room);
+        count += 1;
+    }
+    count
+}
+
+fn rate(work: &mut impl FnMut() -> Sample) -> f64 {
+    let mut all = Sample {
+        items: 0,
+        spent: Duration::ZERO,
+    };
+    while all.spent < ROUND {
+        let sample = work();
+        all.items += sample.items;
+        all.spent += sample.spent;
+    }
+    all.items as f64 / all.spent.as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_items_by_time_and_the_median_counts() {
+        let sample = |items, ms| {
+            move || Sample {
+                items,
+                spent: Duration::from_millis(ms),
+            }
+        };
+        let mut report = Report::new("test", "packets/s");
+        let mut turn = 0;
+        let uneven = || {
+            turn += 1;
+            sample(if turn % 3 == 0 { 1 } else { 20 }, 100)()
+        };
+        report.compare("uneven", uneven, "steady", sample(100, 250));
+        let figure = &report.figures[0];
+        assert_eq!((figure.value, figure.against_value), (200.0, 400.0));
+        assert_eq!(figure.ratio, 0.5);
+        assert!(report.to_string().contains("5000.00"), "{report}");
+    }
+
+    #[test]
+    fn copying_counts_items() {
+        let mut buffer = [0; 4];
+        let items: [&[u8]; 2] = [&[1, 2], &[3, 4, 5]];
+        assert_eq!(copy(items.into_iter(), &mut buffer), 2);
+        assert_eq!(buffer, [3, 4, 5, 0]);
+    }
+}

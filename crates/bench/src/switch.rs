@@ -1,0 +1,149 @@
+//! A switch that runs a program, beside its store, in virtual time.
+
+use crate::chain::Chain;
+use crate::frame;
+use stateplane_diagnostics::{Color, render_all};
+use stateplane_host::switch::SwitchFile;
+use stateplane_interp::{Interp, Options};
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_switch::{Port, Switch, SwitchConfig};
+use stateplane_syntax::{FileLoader, LoadError};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The port to the store.
+const STORE: Port = 2;
+
+struct Disk;
+
+impl FileLoader for Disk {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok(text.into()),
+            Err(_) => Err(LoadError::NotFound),
+        }
+    }
+}
+
+/// A switch with ports 0 to 2, of which the last leads to the store.
+pub struct Bench {
+    switch: Switch<Interp>,
+    /// Virtual time in µs.
+    pub now: u64,
+}
+
+impl Bench {
+    /// Compiles `program`, a path in the repository, and applies the switch's file
+    /// `config`.
+    ///
+    /// # Panics
+    ///
+    /// If either is wrong.
+    pub fn new(program: &str, config: &str) -> Bench {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../..")
+            .join(program);
+        let options = with_library(stateplane_syntax::Options::default());
+        let compiled =
+            stateplane_check::compile(&WithLibrary(Disk), &path.to_string_lossy(), &options);
+        let Some(program) = compiled.program else {
+            let color = Color::Never;
+            panic!(
+                "{}",
+                render_all(&compiled.diagnostics, &compiled.sources, color)
+            );
+        };
+        let engine = Interp::new(program, Options::default()).expect("the program loads");
+        let ports = SwitchConfig {
+            ports: vec![0, 1, STORE],
+            ..SwitchConfig::default()
+        };
+        let mut switch = Switch::new(engine, ports).expect("a switch");
+        let file = SwitchFile::parse(Path::new("switch.toml"), config).expect("a switch's file");
+        let mut random = || 0x1a2b_3c4d;
+        file.apply(&mut switch, &mut random)
+            .expect("the file suits the program");
+        Bench {
+            switch,
+            now: 1_000_000,
+        }
+    }
+
+    /// Gives the switch a frame at `port`, and what it sends to `sent`.
+    #[inline]
+    pub fn frame(&mut self, port: Port, bytes: &[u8], sent: impl FnMut(Port, &[u8])) {
+        self.switch.handle_frame(self.now, port, bytes);
+        self.drain(sent);
+    }
+
+    /// Lets time pass to `now`, and gives what the switch sends to `sent`.
+    pub fn advance(&mut self, now: u64, mut sent: impl FnMut(Port, &[u8])) {
+        while let Some(due) = self.switch.poll_timeout()
+            && due <= now
+        {
+            self.now = self.now.max(due);
+            self.switch.handle_timeout(self.now);
+            self.drain(&mut sent);
+        }
+        self.now = now;
+    }
+
+    fn drain(&mut self, mut sent: impl FnMut(Port, &[u8])) {
+        while let Some(transmit) = self.switch.poll_transmit() {
+            sent(transmit.port, &transmit.frame);
+            self.switch.recycle(transmit.frame);
+        }
+    }
+
+    /// Gives `frames` to port 0 and lets `chain` answer until nothing happens any more,
+    /// up to half a second later; returns how many frames left by port 1.
+    pub fn converse(&mut self, chain: &mut Chain, frames: &[Vec<u8>]) -> usize {
+        let mut requests: Vec<Vec<u8>> = Vec::new();
+        let mut left = 0;
+        let end = self.now + 500_000;
+        let mut sent = |requests: &mut Vec<Vec<u8>>, port, bytes: &[u8]| match port {
+            STORE => requests.push(bytes.to_vec()),
+            1 => left += 1,
+            _ => {}
+        };
+        // The program probes the store before it opens its ports.
+        self.advance(self.now, |port, bytes| sent(&mut requests, port, bytes));
+        self.answer(chain, &mut requests, &mut sent);
+        for bytes in frames {
+            self.frame(0, bytes, |port, bytes| sent(&mut requests, port, bytes));
+        }
+        self.answer(chain, &mut requests, &mut sent);
+        while self.now < end {
+            let next = (self.now + 1000).min(end);
+            self.advance(next, |port, bytes| sent(&mut requests, port, bytes));
+            self.answer(chain, &mut requests, &mut sent);
+        }
+        left
+    }
+
+    fn answer(
+        &mut self,
+        chain: &mut Chain,
+        requests: &mut Vec<Vec<u8>>,
+        sent: &mut impl FnMut(&mut Vec<Vec<u8>>, Port, &[u8]),
+    ) {
+        while !requests.is_empty() {
+            for reply in replies(chain, self.now, &std::mem::take(requests)) {
+                self.frame(STORE, &reply, |port, bytes| sent(requests, port, bytes));
+            }
+        }
+    }
+}
+
+/// The frames by which `chain` answers the requests in `frames`.
+pub fn replies(chain: &mut Chain, now: u64, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let tail = chain.tail();
+    let mut replies = Vec::new();
+    for bytes in frames {
+        let (from, request) = frame::message_in(bytes);
+        chain.request(now, from, request, |(to, reply)| {
+            replies.push(frame::message(tail, to, &reply));
+        });
+    }
+    replies
+}
