@@ -72,7 +72,7 @@ fn connections_survive_their_switch() {
     let mut demo = Running::start(
         stateplane(&["lab", "demo", "--runs", "protected"])
             .args(["--seconds", "22", "--kill-at", "7", "--restart-at", "13"])
-            .args(["--connections", "60", "--rate-mbps", "5"])
+            .args(["--connections", "120", "--rate-mbps", "5"])
             .arg("--output")
             .arg(&output)
             .arg("--logs")
