@@ -4,6 +4,7 @@ use crate::exit::{CommandError, Failure};
 use crate::program::ProgramArguments;
 use crate::signal::stop_flag;
 use clap::Args;
+use stateplane_host::ports::PortError;
 use stateplane_host::switch::{Status, SwitchFile, SwitchReport, SwitchServerError, run_switch};
 use stateplane_interp::{Interp, Options};
 use std::io::{IsTerminal, Write};
@@ -119,6 +120,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     )
     .map_err(|error| {
         let failure = match error {
+            SwitchServerError::Port(PortError::DuplicateInterface { .. }) => Failure::Input,
             SwitchServerError::Port(_)
             | SwitchServerError::Wait(_)
             | SwitchServerError::NoSignOfLife { .. }

@@ -117,6 +117,11 @@ fn a_port_is_a_number_and_an_interface() {
         refuses(&["run", cable, "--port", port], INPUT, &parts);
     }
     refuses(&["run", cable], INPUT, &["--port"]);
+    refuses(
+        &["run", cable, "--port", "0=lo", "--port", "1=lo"],
+        INPUT,
+        &["error[H202]", "`lo`"],
+    );
 }
 
 #[test]
