@@ -1,8 +1,8 @@
 //! A chain of the store in process: datagrams take no time.
 
+use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_host::store::StoreFile;
 use stateplane_store::{Destination, Replica};
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Frames of hosts, and of the store to a switch.
 
+use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_wire::{ethernet, ipv4, replication, tcp, udp};
-use std::net::{Ipv4Addr, SocketAddrV4};
 
 const HOST: [u8; 6] = [2, 0, 0, 0, 0xb1, 1];
 const SWITCH: [u8; 6] = [2, 0, 0, 0, 0xa1, 0];

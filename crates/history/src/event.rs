@@ -1,7 +1,7 @@
 //! What can happen.
 
+use core::net::Ipv4Addr;
 use std::fmt;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// Name of a flow. In a history of the counter it is the five-tuple or any other

@@ -17,8 +17,8 @@ use crate::checker::Checker;
 use crate::event::{
     Direction, Durability, Endpoint, Event, EventKind, Flow, History, Occupant, PoolRange, Protocol,
 };
+use core::net::Ipv4Addr;
 use std::fmt;
-use std::net::Ipv4Addr;
 use std::str::FromStr;
 use thiserror::Error;
 

@@ -1,8 +1,8 @@
 //! Frames as hosts, switches and the store send them, and the addresses of all.
 
+use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_wire::replication::{PORT, Packet};
 use stateplane_wire::{ethernet, ipv4, tcp, udp};
-use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Port of a switch that faces the hosts inside.
 pub(crate) const INSIDE_PORT: u16 = 0;

@@ -1,8 +1,8 @@
 //! Flow keys as the programs make them, and their names in histories.
 
+use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Endpoint, Flow, Protocol};
 use stateplane_wire::replication::{KEY_LENGTH, Key};
-use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// `CLASS_COUNTER` of the counter.
 pub(crate) const CLASS_COUNTER: u8 = 1;

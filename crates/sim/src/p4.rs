@@ -8,12 +8,12 @@ use crate::frame::{
 };
 use crate::model::{FIRST_HOLD, HOLD_DOUBLINGS};
 use crate::options::ProgramKind;
+use core::net::Ipv4Addr;
 use num_bigint::BigUint;
 use stateplane_switch::{Generator, MirrorSession, Switch, SwitchConfig, SwitchError, Watch};
 use stateplane_target::{Engine, Entry, KeyMatch, StateError, TargetState, Value};
 use stateplane_wire::replication::{HEADER_LENGTH, KEY_LENGTH, Key};
 use stateplane_wire::{ethernet, ipv4, udp};
-use std::net::Ipv4Addr;
 use thiserror::Error;
 
 /// Where held copies come back; no link faces it.

@@ -5,10 +5,10 @@ use crate::key::{CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, counter_key, flow_name, 
 use crate::options::ProgramKind;
 use crate::plan::SWITCHES;
 use crate::random::Random;
+use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Direction, Flow};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::Key;
-use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The counter's `SEQUENCER_PORT`: such packets carry their number away.
 const SEQUENCER_PORT: u16 = 5000;

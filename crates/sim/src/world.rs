@@ -17,11 +17,11 @@ use crate::report::Coverage;
 use crate::schedule::Schedule;
 use crate::simulator::SimError;
 use crate::traffic::Traffic;
+use core::net::SocketAddrV4;
 use rustc_hash::FxHasher;
 use stateplane_history::{Direction, EventKind, History, Occupant};
 use std::collections::VecDeque;
 use std::hash::Hasher;
-use std::net::SocketAddrV4;
 
 /// Frames that wait before a switch; more are lost, as in a real ring.
 const RING: usize = 512;

@@ -2,9 +2,9 @@
 
 use crate::bits;
 use crate::error::StateError;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use num_bigint::BigUint;
 use stateplane_ir::{Program, Type};
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// What may be written for a value.
 const EXPECTED: &str = "a number (10, 0x0a, 0b1010), an IPv4, IPv6 or MAC address, true or false";

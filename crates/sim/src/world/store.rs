@@ -3,10 +3,10 @@
 use super::{Happening, World};
 use crate::frame::{STORE_PORT, message_to_switch};
 use crate::plan::SWITCHES;
+use core::net::SocketAddrV4;
 use stateplane_history::EventKind;
 use stateplane_store::Destination;
 use stateplane_wire::replication::Packet;
-use std::net::SocketAddrV4;
 
 impl World<'_> {
     /// A message comes to the head. One that finds it stalled waits.
