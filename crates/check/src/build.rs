@@ -20,6 +20,7 @@ pub(crate) struct Builder {
     pub registers: Vec<ir::Register>,
     pub counters: Vec<ir::Counter>,
     pub meters: Vec<ir::Meter>,
+    pub value_sets: Vec<ir::ValueSet>,
     struct_ids: BTreeMap<StructTy, ir::StructId>,
     tuple_ids: BTreeMap<Rc<[Ty]>, ir::StructId>,
     stack_ids: BTreeMap<(Ty, u32), ir::StackId>,
@@ -168,6 +169,7 @@ impl Builder {
             registers: self.registers,
             counters: self.counters,
             meters: self.meters,
+            value_sets: self.value_sets,
             field_lists,
             pipeline,
         }

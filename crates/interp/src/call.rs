@@ -3,7 +3,7 @@
 use crate::machine::{Flow, Run};
 use crate::place::Spot;
 use stateplane_ir::{
-    Action, ActionId, Arg, Callee, ControlId, Direction, Param, Place, TableId, VarId,
+    Action, ActionId, Arg, Callee, ControlId, Direction, LOOP_LIMIT, Param, Place, TableId, VarId,
 };
 use stateplane_target::bits::word_count;
 use stateplane_target::layout::scalar_bits;
@@ -122,6 +122,7 @@ impl Run<'_> {
     /// Runs a block of the pipeline; its parameters are in place.
     pub(crate) fn block(&mut self, control: ControlId) {
         let code = self.code;
+        self.m.rounds = LOOP_LIMIT;
         self.reset(&code.control_resets[control.index()]);
         self.stmts(&code.program.controls[control.index()].body);
     }
@@ -130,6 +131,7 @@ impl Run<'_> {
     pub(crate) fn enter_parser(&mut self) -> Flow {
         let code = self.code;
         let id = code.parser();
+        self.m.rounds = LOOP_LIMIT;
         self.reset(&code.parser_resets[id.index()]);
         self.states(id)
     }

@@ -55,6 +55,10 @@ pub(crate) struct Requests {
 pub(crate) enum Flow {
     /// With the next one.
     Next,
+    /// Behind the innermost loop.
+    Break,
+    /// With the update of the innermost loop.
+    Continue,
     /// At the end of the callable.
     Return,
     /// At the end of the architecture's block.
@@ -84,6 +88,8 @@ pub(crate) struct Machine {
     /// Time in µs.
     pub(crate) now: u64,
     pub(crate) transitions: u32,
+    /// Rounds that the loops of the block at hand may still begin.
+    pub(crate) rounds: u32,
     pub(crate) in_parser: bool,
     /// A parser error that an expression met.
     pub(crate) fault: Option<u32>,
@@ -111,6 +117,7 @@ impl Machine {
             limit: u32::MAX,
             now: 0,
             transitions: 0,
+            rounds: 0,
             in_parser: false,
             fault: None,
             requests: Requests::default(),

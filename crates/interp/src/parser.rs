@@ -48,13 +48,22 @@ impl Run<'_> {
             self.push(key);
         }
         let words = &self.m.stack[base..];
+        let state = &self.m.state;
         let matches = |sets: &[KeySet]| {
             let mut at = 0;
             keys.iter().zip(sets).all(|(key, set)| {
                 let width = scalar_bits(key.ty);
                 let start = at;
                 at += word_count(width);
-                is_in(&words[start..at], width, set)
+                match set {
+                    // The first field speaks for the whole set, whose other fields
+                    // are the keys that follow.
+                    KeySet::Member { set, field: 0 } => {
+                        state.value_set_at(*set).contains(&words[start..])
+                    }
+                    KeySet::Member { .. } => true,
+                    set => is_in(&words[start..at], width, set),
+                }
             })
         };
         let target = cases

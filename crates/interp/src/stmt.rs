@@ -68,9 +68,28 @@ impl Run<'_> {
             }
             // One packet is worked on at a time, so every block is atomic.
             Stmt::Block(stmts) | Stmt::Atomic(stmts) => self.stmts(stmts),
+            Stmt::Loop { body, update } => self.rounds(body, update),
+            Stmt::Break => Flow::Break,
+            Stmt::Continue => Flow::Continue,
             Stmt::Return => Flow::Return,
             Stmt::Exit => Flow::Exit,
         }
+    }
+
+    fn rounds(&mut self, body: &[Stmt], update: &[Stmt]) -> Flow {
+        while let Some(left) = self.m.rounds.checked_sub(1) {
+            self.m.rounds = left;
+            match self.stmts(body) {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => break,
+                stopped => return stopped,
+            }
+            match self.stmts(update) {
+                Flow::Next => {}
+                stopped => return stopped,
+            }
+        }
+        Flow::Next
     }
 
     fn assign(&mut self, place: &Place, value: &Expr) -> Flow {

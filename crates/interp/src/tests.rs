@@ -2,10 +2,12 @@
 
 mod arithmetic;
 mod calls;
+mod loops;
 mod pipeline;
 mod random;
 mod statements;
 mod tables;
+mod value_sets;
 
 use crate::{Interp, Options};
 use num_bigint::BigUint;

@@ -132,7 +132,8 @@ impl Run<'_> {
     }
 }
 
-/// Whether a scalar, given in words, is in a set; the set's numbers fit its width.
+/// Whether a scalar, given in words, is in a set, which is none of the control
+/// plane's; the set's numbers fit its width.
 pub(crate) fn is_in(value: &[u128], width: u32, set: &KeySet) -> bool {
     let below = |length: u32| width.saturating_sub(length);
     if let [value] = *value {
@@ -148,6 +149,7 @@ pub(crate) fn is_in(value: &[u128], width: u32, set: &KeySet) -> bool {
             KeySet::Prefix(wanted, length) => {
                 (value ^ bits::low_word(wanted)) & !bits::mask(below(*length)) == 0
             }
+            KeySet::Member { .. } => false,
         };
     }
     let value = bits::to_biguint(value);
@@ -157,6 +159,7 @@ pub(crate) fn is_in(value: &[u128], width: u32, set: &KeySet) -> bool {
         KeySet::Mask(wanted, mask) => &value & mask == wanted & mask,
         KeySet::Range(low, high) => (low..=high).contains(&&value),
         KeySet::Prefix(wanted, length) => &value >> below(*length) == wanted >> below(*length),
+        KeySet::Member { .. } => false,
     }
 }
 

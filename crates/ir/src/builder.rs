@@ -109,6 +109,7 @@ impl Builder {
                 registers: Vec::new(),
                 counters: Vec::new(),
                 meters: Vec::new(),
+                value_sets: Vec::new(),
                 field_lists: Vec::new(),
                 pipeline: Pipeline {
                     parser: ParserId(0),

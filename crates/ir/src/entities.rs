@@ -54,4 +54,6 @@ entity! {
     CounterId = "counter";
     /// An indirect or direct meter: [`Program::meters`](crate::Program::meters).
     MeterId = "meter";
+    /// A parser value set: [`Program::value_sets`](crate::Program::value_sets).
+    ValueSetId = "valueset";
 }

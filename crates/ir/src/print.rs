@@ -206,6 +206,20 @@ impl Printer<'_> {
             let extent = self.extent(meter.size, meter.table);
             self.line(format_args!("meter {name}: {kind}{extent}"));
         }
+        for (i, set) in program.value_sets.iter().enumerate() {
+            let head = format!(
+                "value_set {}[{}]{}",
+                self.names.value_sets.of(i),
+                set.size,
+                annotations(&set.annotations)
+            );
+            self.block(head, |p| {
+                for field in &set.fields {
+                    let kind = match_kind(field.match_kind);
+                    p.line(format_args!("{:?} {kind} {}", field.name, field.width));
+                }
+            });
+        }
     }
 
     fn extent(&self, size: u64, table: Option<crate::TableId>) -> String {
@@ -275,7 +289,8 @@ impl Printer<'_> {
                 let head = format!("select ({})", self.exprs(keys));
                 self.block(head, |p| {
                     for (sets, to) in cases {
-                        p.line(format_args!("({}) => {}", key_sets(sets), target(to)));
+                        let line = format!("({}) => {}", p.key_sets(sets), target(to));
+                        p.line(line);
                     }
                 });
             }
@@ -340,12 +355,29 @@ impl Printer<'_> {
         });
     }
 
+    fn key_sets(&self, sets: &[KeySet]) -> String {
+        let sets: Vec<String> = sets
+            .iter()
+            .map(|set| match set {
+                KeySet::Any => "_".to_owned(),
+                KeySet::Exact(value) => format!("{value:#x}"),
+                KeySet::Mask(value, mask) => format!("{value:#x} &&& {mask:#x}"),
+                KeySet::Range(lo, hi) => format!("{lo:#x} .. {hi:#x}"),
+                KeySet::Prefix(value, length) => format!("{value:#x}/{length}"),
+                KeySet::Member { set, field } => {
+                    format!("in {}[{field}]", self.names.value_sets.of(set.index()))
+                }
+            })
+            .collect();
+        sets.join(", ")
+    }
+
     fn entry(&self, table: &Table, entry: &Entry) -> String {
         format!(
             "{}entry priority {} ({}) => {}",
             if entry.is_const { "const " } else { "" },
             entry.priority,
-            key_sets(&entry.keys),
+            self.key_sets(&entry.keys),
             self.action_call(table, &entry.call)
         )
     }
@@ -384,20 +416,6 @@ fn match_kind(kind: MatchKind) -> &'static str {
         MatchKind::Optional => "optional",
         MatchKind::Selector => "selector",
     }
-}
-
-fn key_sets(sets: &[KeySet]) -> String {
-    let sets: Vec<String> = sets
-        .iter()
-        .map(|set| match set {
-            KeySet::Any => "_".to_owned(),
-            KeySet::Exact(value) => format!("{value:#x}"),
-            KeySet::Mask(value, mask) => format!("{value:#x} &&& {mask:#x}"),
-            KeySet::Range(lo, hi) => format!("{lo:#x} .. {hi:#x}"),
-            KeySet::Prefix(value, length) => format!("{value:#x}/{length}"),
-        })
-        .collect();
-    sets.join(", ")
 }
 
 fn annotations(annotations: &[Annotation]) -> String {

@@ -36,6 +36,8 @@ pub struct Program {
     pub counters: Vec<Counter>,
     /// Meters.
     pub meters: Vec<Meter>,
+    /// Parser value sets.
+    pub value_sets: Vec<ValueSet>,
     /// Metadata preserved by clone, resubmit and recirculate.
     pub field_lists: Vec<FieldList>,
     /// The six blocks of `V1Switch`.
@@ -166,6 +168,15 @@ pub enum KeySet {
     Range(BigUint, BigUint),
     /// `value` in the high `length` bits; from `lpm` entries only.
     Prefix(BigUint, u32),
+    /// The key's part of the members of a value set; in parsers only. A set of `n`
+    /// fields stands at `n` keys one after the other, field 0 first, and all of them
+    /// must fit one and the same member.
+    Member {
+        /// The set.
+        set: crate::ValueSetId,
+        /// Position in [`ValueSet::fields`].
+        field: u32,
+    },
 }
 
 /// A control instance.
@@ -351,6 +362,31 @@ pub struct Meter {
     pub size: u64,
     /// The table of a direct meter.
     pub table: Option<TableId>,
+}
+
+/// A parser value set (spec §12.14): its members come from the control plane, none at
+/// first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueSet {
+    /// Full control-plane name.
+    pub name: String,
+    /// Fields of a member; one without a name of its own for a scalar set.
+    pub fields: Vec<ValueSetField>,
+    /// Greatest number of members.
+    pub size: u64,
+    /// Annotations kept from the source.
+    pub annotations: Vec<Annotation>,
+}
+
+/// One field of the members of a value set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueSetField {
+    /// The source's name; empty for the only field of a scalar set.
+    pub name: String,
+    /// Width in bits.
+    pub width: u32,
+    /// How it is compared (`@match`), exactly if the source does not say.
+    pub match_kind: MatchKind,
 }
 
 /// Fields of the user metadata annotated `@field_list(number)`.

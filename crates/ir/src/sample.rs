@@ -229,6 +229,16 @@ fn parser() -> Parser {
                             ],
                             Target::Accept,
                         ),
+                        (
+                            vec![
+                                KeySet::Member {
+                                    set: ValueSetId(0),
+                                    field: 0,
+                                },
+                                KeySet::Any,
+                            ],
+                            Target::Accept,
+                        ),
                         (vec![KeySet::Any, KeySet::Any], Target::Reject),
                     ],
                 },
@@ -540,6 +550,22 @@ pub(crate) fn program() -> Program {
                         Type::Bits(32),
                     ),
                 ),
+                Stmt::Loop {
+                    body: vec![
+                        Stmt::If {
+                            condition: binary(
+                                BinaryOp::Lt,
+                                read(Place::var(var::DOUBLE_RESULT), Type::Bits(32)),
+                                bits(32, 9),
+                                Type::Bool,
+                            ),
+                            then: vec![Stmt::Continue],
+                            otherwise: Vec::new(),
+                        },
+                        Stmt::Break,
+                    ],
+                    update: vec![Stmt::Assign(Place::var(var::DOUBLE_RESULT), bits(32, 9))],
+                },
                 Stmt::Return,
             ],
         }],
@@ -547,6 +573,16 @@ pub(crate) fn program() -> Program {
         registers: Vec::new(),
         counters: Vec::new(),
         meters: Vec::new(),
+        value_sets: vec![ValueSet {
+            name: "Parse.kinds".to_owned(),
+            fields: vec![ValueSetField {
+                name: String::new(),
+                width: 16,
+                match_kind: MatchKind::Exact,
+            }],
+            size: 4,
+            annotations: Vec::new(),
+        }],
         field_lists: vec![FieldList {
             number: 1,
             fields: vec![vec![0]],

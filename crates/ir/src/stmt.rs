@@ -5,6 +5,9 @@ use crate::{
 };
 use num_bigint::BigUint;
 
+/// Rounds that all loops of one run of a block may begin; see [`Stmt::Loop`].
+pub const LOOP_LIMIT: u32 = 1 << 16;
+
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
@@ -64,6 +67,23 @@ pub enum Stmt {
     /// Like [`Stmt::Block`], from a block annotated `@atomic`: no other worker's
     /// register operation comes between its own.
     Atomic(Vec<Stmt>),
+    /// Runs `body`, then `update`, over again, until [`Stmt::Break`], `Return` or
+    /// `Exit`; [`Stmt::Continue`] goes on with `update`. A loop's condition is an `If`
+    /// with a `Break` in front of its body.
+    ///
+    /// All loops of one run of a pipeline's block (its parser or one of its controls,
+    /// with all that it calls) together begin at most [`LOOP_LIMIT`] rounds; where one
+    /// more would begin, the loop is left instead, as by `Break`.
+    Loop {
+        /// What a round runs.
+        body: Vec<Stmt>,
+        /// What stands between two rounds; neither `Break` nor `Continue` of this loop.
+        update: Vec<Stmt>,
+    },
+    /// Leaves the innermost loop of the callable.
+    Break,
+    /// Goes on with the `update` of the innermost loop of the callable.
+    Continue,
     /// Leaves the callable; a function's value was assigned to its `result`.
     Return,
     /// Leaves all callables up to the architecture's block.

@@ -13,14 +13,16 @@
 //!    an index is a `bit<W>`.
 //! 5. **Statements**: both sides of an assignment have one type; conditions are
 //!    `bool`; labels of a `switch` are distinct and fit its value; validity is set on
-//!    headers, stacks are shifted.
+//!    headers, stacks are shifted; `break` and `continue` stand in the body of a loop.
 //! 6. **Calls** give one argument for each parameter, of its direction and type; a
 //!    result is taken of functions that have one.
 //! 7. **Tables**: keys are scalars; each action gets its directed parameters bound;
 //!    calls of the default action and of entries give as many data as the action has,
 //!    each within its width; entries have one key set for each key.
 //! 8. **Parsers**: transitions go to states that exist; a `select` has one key set for
-//!    each key, and key sets fit their keys.
+//!    each key, and key sets fit their keys. The fields of a value set stand at keys of
+//!    their widths one after the other; they are compared as exact, lpm, ternary or
+//!    range, and there is at least one.
 //! 9. **No recursion**: the graph of calls, with tables and the actions that they
 //!    run, has no circle. Statements, expressions and calls together nest at most
 //!    [`MAX_NESTING`] deep.
@@ -90,6 +92,7 @@ pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
         in_control: false,
         graph: calls::Graph::new(program),
         depth: 0,
+        in_loop: false,
     };
     verifier.types();
     // The other rules follow handles, and look into types.
@@ -121,6 +124,8 @@ struct Verifier<'a> {
     graph: calls::Graph,
     /// Nesting of statements and expressions within the callable.
     depth: u32,
+    /// Whether the statement is in the body of a loop of the callable.
+    in_loop: bool,
 }
 
 impl Verifier<'_> {

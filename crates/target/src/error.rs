@@ -14,6 +14,8 @@ pub enum Kind {
     Counter,
     /// An indirect meter array.
     Meter,
+    /// A parser value set.
+    ValueSet,
 }
 
 impl fmt::Display for Kind {
@@ -23,6 +25,7 @@ impl fmt::Display for Kind {
             Kind::Register => "register",
             Kind::Counter => "counter",
             Kind::Meter => "meter",
+            Kind::ValueSet => "value set",
         })
     }
 }
@@ -74,14 +77,11 @@ pub enum StateError {
         /// `in entries` or `as default action`.
         place: &'static str,
     },
-    /// Another number of keys than the table has.
-    #[error(
-        "table `{table}` has {expected} keys ({}), {given} are given",
-        list(names)
-    )]
+    /// Another number of keys than the table or value set has.
+    #[error("{owner} has {expected} keys ({}), {given} are given", list(names))]
     KeyCount {
-        /// Full name of the table.
-        table: String,
+        /// The table or value set, with its full name.
+        owner: String,
         /// Its keys.
         names: Vec<String>,
         /// How many it has.
@@ -90,12 +90,10 @@ pub enum StateError {
         given: usize,
     },
     /// A key given in a way that its match kind does not have.
-    #[error("key `{key}` of table `{table}` is {expected}; give {wanted}, not {given}")]
+    #[error("{place} is {expected}; give {wanted}, not {given}")]
     KeyKind {
-        /// Full name of the table.
-        table: String,
-        /// Name of the key.
-        key: String,
+        /// The key, and the table or value set that has it.
+        place: String,
         /// Its match kind.
         expected: &'static str,
         /// What may be given.
@@ -179,6 +177,30 @@ pub enum StateError {
         table: String,
         /// The keys.
         keys: String,
+    },
+    /// The value set has the member already.
+    #[error("value set `{set}` has the member {member} already")]
+    DuplicateMember {
+        /// Full name of the value set.
+        set: String,
+        /// The member.
+        member: String,
+    },
+    /// The value set does not have the member.
+    #[error("value set `{set}` has no member {member}")]
+    NoMember {
+        /// Full name of the value set.
+        set: String,
+        /// The member.
+        member: String,
+    },
+    /// No room for another member.
+    #[error("value set `{set}` is full with {size} members; delete one or raise its size")]
+    FullSet {
+        /// Full name of the value set.
+        set: String,
+        /// Its size.
+        size: u64,
     },
     /// No room for another entry.
     #[error("table `{table}` is full with {size} entries; delete one or raise `size`")]
@@ -289,6 +311,9 @@ impl StateError {
             Self::TooLarge { .. } => "TG021",
             Self::TooDeep { .. } => "TG022",
             Self::Unsupported { .. } => "TG023",
+            Self::DuplicateMember { .. } => "TG024",
+            Self::NoMember { .. } => "TG025",
+            Self::FullSet { .. } => "TG026",
         }
     }
 }

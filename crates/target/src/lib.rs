@@ -17,6 +17,7 @@ pub mod register;
 pub mod state;
 pub mod table;
 pub mod value;
+pub mod value_set;
 
 pub use counter::{Count, Counter};
 pub use engine::*;
@@ -27,3 +28,4 @@ pub use register::Register;
 pub use state::{Digest, Events, Outbox, TargetState};
 pub use table::{ActionInfo, Entry, KeyInfo, KeyMatch, Listed, Table};
 pub use value::{Shape, Value, parse_value};
+pub use value_set::ValueSet;

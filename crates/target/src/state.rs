@@ -8,7 +8,8 @@ use crate::names;
 use crate::register::Register;
 use crate::table::Table;
 use crate::value::Value;
-use stateplane_ir::{CounterId, MeterId, Program, RegisterId, TableId};
+use crate::value_set::ValueSet;
+use stateplane_ir::{CounterId, MeterId, Program, RegisterId, TableId, ValueSetId};
 use std::collections::VecDeque;
 
 /// Messages or digests that wait for whoever reads them.
@@ -104,6 +105,7 @@ pub struct TargetState {
     registers: Vec<Register>,
     counters: Vec<Counter>,
     meters: Vec<Meter>,
+    value_sets: Vec<ValueSet>,
     /// What the program did besides forwarding.
     pub events: Events,
     /// Lines of `log_msg` and of failed assertions.
@@ -122,6 +124,7 @@ impl Default for TargetState {
             registers: Vec::new(),
             counters: Vec::new(),
             meters: Vec::new(),
+            value_sets: Vec::new(),
             events: Events::default(),
             log: Outbox::default(),
             digests: Outbox::default(),
@@ -161,6 +164,7 @@ impl TargetState {
                 .iter()
                 .map(Meter::new)
                 .collect::<Result<_, _>>()?,
+            value_sets: program.value_sets.iter().map(ValueSet::new).collect(),
             events: Events {
                 parser_errors: vec![0; program.errors.len()],
                 ..Events::default()
@@ -188,6 +192,11 @@ impl TargetState {
     /// All meters, the direct ones among them.
     pub fn meters(&self) -> &[Meter] {
         &self.meters
+    }
+
+    /// All parser value sets.
+    pub fn value_sets(&self) -> &[ValueSet] {
+        &self.value_sets
     }
 
     /// The table `name`.
@@ -274,6 +283,27 @@ impl TargetState {
         Ok(&mut self.meters[position])
     }
 
+    /// The value set `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Unknown`] or [`StateError::Ambiguous`].
+    pub fn value_set(&self, name: &str) -> Result<&ValueSet, StateError> {
+        let names = self.value_sets.iter().map(ValueSet::name);
+        Ok(&self.value_sets[names::find(Kind::ValueSet, names, name)?])
+    }
+
+    /// The value set `name`, to change it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TargetState::value_set`].
+    pub fn value_set_mut(&mut self, name: &str) -> Result<&mut ValueSet, StateError> {
+        let names = self.value_sets.iter().map(ValueSet::name);
+        let position = names::find(Kind::ValueSet, names, name)?;
+        Ok(&mut self.value_sets[position])
+    }
+
     /// The table of a handle of this state's program.
     pub fn table_at(&mut self, id: TableId) -> &mut Table {
         &mut self.tables[id.index()]
@@ -292,5 +322,10 @@ impl TargetState {
     /// The meter of a handle of this state's program.
     pub fn meter_at(&mut self, id: MeterId) -> &mut Meter {
         &mut self.meters[id.index()]
+    }
+
+    /// The value set of a handle of this state's program.
+    pub fn value_set_at(&self, id: ValueSetId) -> &ValueSet {
+        &self.value_sets[id.index()]
     }
 }

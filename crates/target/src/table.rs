@@ -158,12 +158,8 @@ impl Table {
                     "use its fields as keys",
                 ));
             }
-            let info = KeyInfo {
-                name: key.name.clone(),
-                width: scalar_bits(key.expr.ty),
-                kind: key.match_kind,
-                offset,
-            };
+            let width = scalar_bits(key.expr.ty);
+            let info = KeyInfo::new(key.name.clone(), width, key.match_kind, offset);
             offset = info.end();
             keys.push(info);
         }
@@ -386,15 +382,21 @@ impl Table {
     fn normalise(&self, given: &[KeyMatch]) -> Result<Vec<KeyMatch>, StateError> {
         if given.len() != self.keys.len() || self.keys.is_empty() {
             return Err(StateError::KeyCount {
-                table: self.name.clone(),
+                owner: self.owner(),
                 names: self.keys.iter().map(|key| key.name.clone()).collect(),
                 expected: self.keys.len(),
                 given: given.len(),
             });
         }
+        let owner = self.owner();
         let keys = self.keys.iter().zip(given);
-        keys.map(|(key, given)| key.normalise(&self.name, given))
+        keys.map(|(key, given)| key.normalise(&owner, given))
             .collect()
+    }
+
+    /// The table for messages about keys.
+    fn owner(&self) -> String {
+        format!("table `{}`", self.name)
     }
 
     /// The action at a position with checked data.
@@ -428,8 +430,9 @@ impl Table {
     /// Bounds of normalised keys in the words of all keys.
     fn bounds(&self, keys: &[KeyMatch]) -> Result<Bounds, StateError> {
         let (mut low, mut high) = (Vec::new(), Vec::new());
+        let owner = self.owner();
         for (info, key) in self.keys.iter().zip(keys) {
-            info.bounds(&self.name, key, &mut low, &mut high)?;
+            info.bounds(&owner, key, &mut low, &mut high)?;
         }
         Ok((low.into_boxed_slice(), high.into_boxed_slice()))
     }

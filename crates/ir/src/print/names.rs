@@ -46,6 +46,7 @@ pub(super) struct Names {
     pub(super) registers: Kind,
     pub(super) counters: Kind,
     pub(super) meters: Kind,
+    pub(super) value_sets: Kind,
 }
 
 impl Names {
@@ -62,6 +63,7 @@ impl Names {
             registers: unique(program.registers.iter().map(|e| e.name.as_str())),
             counters: unique(program.counters.iter().map(|e| e.name.as_str())),
             meters: unique(program.meters.iter().map(|e| e.name.as_str())),
+            value_sets: unique(program.value_sets.iter().map(|e| e.name.as_str())),
         }
     }
 }

@@ -86,6 +86,15 @@ impl Printer<'_> {
             Stmt::PopFront(place, count) => format!("{}.pop_front({count})", self.place(place)),
             Stmt::Block(body) => return self.block("block", |p| p.stmts(body)),
             Stmt::Atomic(body) => return self.block("atomic", |p| p.stmts(body)),
+            Stmt::Loop { body, update } => {
+                self.block("loop", |p| p.stmts(body));
+                if !update.is_empty() {
+                    self.block("update", |p| p.stmts(update));
+                }
+                return;
+            }
+            Stmt::Break => "break".to_owned(),
+            Stmt::Continue => "continue".to_owned(),
             Stmt::Return => "return".to_owned(),
             Stmt::Exit => "exit".to_owned(),
         };

@@ -2,8 +2,8 @@
 
 use super::{MAX_LEAVES, MAX_TYPE_DEPTH, MAX_WIDTH, Verifier, index_or_scalar_width};
 use crate::{
-    ActionCall, ActionId, Arg, Const, ControlId, Direction, KeySet, Param, StateId, Target,
-    Transition, Type, VarId,
+    ActionCall, ActionId, Arg, Const, ControlId, Direction, KeySet, MatchKind, Param, StateId,
+    Target, Transition, Type, ValueSetId, VarId,
 };
 use num_bigint::BigUint;
 
@@ -202,6 +202,21 @@ impl Verifier<'_> {
                 self.fail(1, "its table does not exist");
             }
         }
+        for set in &program.value_sets {
+            self.place = format!("value set {}", set.name);
+            if set.fields.is_empty() {
+                self.fail(8, "it has no field");
+            }
+            for field in &set.fields {
+                if field.width > MAX_WIDTH {
+                    self.fail(2, format!("`{}` is wider than {MAX_WIDTH}", field.name));
+                }
+                if matches!(field.match_kind, MatchKind::Optional | MatchKind::Selector) {
+                    let kind = field.match_kind;
+                    self.fail(8, format!("`{}` is compared as {kind:?}", field.name));
+                }
+            }
+        }
     }
 
     /// Bodies of parsers, controls, actions and functions.
@@ -281,6 +296,7 @@ impl Verifier<'_> {
                     for (set, key) in sets.iter().zip(keys) {
                         self.key_set(8, set, key.ty);
                     }
+                    self.members(sets);
                 }
             }
         }
@@ -291,6 +307,32 @@ impl Verifier<'_> {
             && state as usize >= states
         {
             self.fail(8, format!("state{state} does not exist"));
+        }
+    }
+
+    /// Whether the fields of value sets stand one after the other, all of them.
+    fn members(&mut self, sets: &[KeySet]) {
+        let mut wanted: Option<(ValueSetId, u32)> = None;
+        for set in sets {
+            let found = match set {
+                KeySet::Member { set, field } => Some((*set, *field)),
+                _ => None,
+            };
+            let sound = match (wanted, found) {
+                (None, None | Some((_, 0))) => true,
+                (wanted, found) => wanted == found,
+            };
+            if !sound {
+                self.fail(8, "the fields of a value set are not all there in order");
+                return;
+            }
+            wanted = found.and_then(|(id, field)| {
+                let set = self.program.value_sets.get(id.index())?;
+                ((field as usize) + 1 < set.fields.len()).then_some((id, field + 1))
+            });
+        }
+        if wanted.is_some() {
+            self.fail(8, "the fields of a value set are not all there in order");
         }
     }
 
@@ -306,6 +348,11 @@ impl Verifier<'_> {
                 fits(first) && fits(second)
             }
             KeySet::Prefix(value, length) => fits(value) && *length <= width,
+            KeySet::Member { set, field } => {
+                let set = self.program.value_sets.get(set.index());
+                let field = set.and_then(|set| set.fields.get(*field as usize));
+                rule == 8 && field.is_some_and(|field| field.width == width)
+            }
         };
         if !fit {
             self.fail(rule, format!("{set:?} does not fit {ty:?}"));

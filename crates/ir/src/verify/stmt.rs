@@ -71,6 +71,18 @@ impl Verifier<'_> {
                 }
             }
             Stmt::Block(stmts) | Stmt::Atomic(stmts) => self.stmts(stmts),
+            Stmt::Loop { body, update } => {
+                let around = std::mem::replace(&mut self.in_loop, true);
+                self.stmts(body);
+                self.in_loop = false;
+                self.stmts(update);
+                self.in_loop = around;
+            }
+            Stmt::Break | Stmt::Continue => {
+                if !self.in_loop {
+                    self.fail(5, format!("{stmt:?} outside of a loop's body"));
+                }
+            }
             Stmt::Return | Stmt::Exit => {}
         }
     }

@@ -256,6 +256,49 @@ fn rule_5_statements() {
             action_run: None,
         });
     });
+    broken(5, |bed| bed.push(Stmt::Break));
+    broken(5, |bed| {
+        bed.push(Stmt::Loop {
+            body: vec![Stmt::Break],
+            update: vec![Stmt::Block(vec![Stmt::Continue])],
+        });
+    });
+}
+
+#[test]
+fn rule_8_value_sets() {
+    let case = |bed: &mut Bed, fields: &[(u32, MatchKind)], positions: &[u32]| {
+        let field = |&(width, match_kind)| ValueSetField {
+            name: String::new(),
+            width,
+            match_kind,
+        };
+        bed.b.program.value_sets.push(ValueSet {
+            name: "set".to_owned(),
+            fields: fields.iter().map(field).collect(),
+            size: 1,
+            annotations: Vec::new(),
+        });
+        let member = |&field| KeySet::Member {
+            set: ValueSetId(0),
+            field,
+        };
+        let sets: Vec<KeySet> = positions.iter().map(member).collect();
+        bed.b.start().transition = Transition::Select {
+            keys: vec![bits(8, 1); sets.len()],
+            cases: vec![(sets, Target::Accept)],
+        };
+    };
+    let exact = (8, MatchKind::Exact);
+    let mut sound = bed();
+    case(&mut sound, &[exact, exact], &[0, 1, 0, 1]);
+    assert_eq!(verify(&sound.b.program), Ok(()));
+    broken(8, |bed| case(bed, &[], &[]));
+    broken(8, |bed| case(bed, &[(8, MatchKind::Selector)], &[0]));
+    broken(8, |bed| case(bed, &[(9, MatchKind::Exact)], &[0]));
+    for positions in [&[0][..], &[1], &[0, 0, 1], &[0, 1, 1], &[1, 0], &[0, 2]] {
+        broken(8, |bed| case(bed, &[exact, exact], positions));
+    }
 }
 
 #[test]

@@ -65,6 +65,8 @@ impl KeyMatch {
                 value: value & prefix_mask(*length, width),
                 length: *length,
             },
+            // Entries of tables have none: rule 8 of the verifier.
+            KeySet::Member { .. } => KeyMatch::Any,
         }
     }
 }
@@ -95,13 +97,31 @@ pub struct KeyInfo {
 }
 
 impl KeyInfo {
+    /// A key whose words begin at `offset` among those of all keys.
+    pub(crate) fn new(name: String, width: u32, kind: MatchKind, offset: usize) -> KeyInfo {
+        KeyInfo {
+            name,
+            width,
+            kind,
+            offset,
+        }
+    }
+
     pub(crate) fn end(&self) -> usize {
         self.offset + bits::word_count(self.width)
     }
 
+    /// The key for messages; `owner` is the table or value set that has it.
+    fn place(&self, owner: &str) -> String {
+        if self.name.is_empty() {
+            return format!("the key of {owner}");
+        }
+        format!("key `{}` of {owner}", self.name)
+    }
+
     /// The one form that is stored for `given`, or why there is none.
-    pub(crate) fn normalise(&self, table: &str, given: &KeyMatch) -> Result<KeyMatch, StateError> {
-        let place = || format!("key `{}` of table `{table}`", self.name);
+    pub(crate) fn normalise(&self, owner: &str, given: &KeyMatch) -> Result<KeyMatch, StateError> {
+        let place = || self.place(owner);
         let all_ones = || prefix_mask(self.width, self.width);
         let normal = match (self.kind, given) {
             (MatchKind::Exact | MatchKind::Optional, KeyMatch::Exact(_))
@@ -142,8 +162,7 @@ impl KeyInfo {
             _ => {
                 let (expected, wanted) = expectation(self.kind);
                 return Err(StateError::KeyKind {
-                    table: table.to_owned(),
-                    key: self.name.clone(),
+                    place: place(),
                     expected,
                     wanted,
                     given: given.describe(),
@@ -179,7 +198,7 @@ impl KeyInfo {
     /// mask, or the ends of a range.
     pub(crate) fn bounds(
         &self,
-        table: &str,
+        owner: &str,
         normal: &KeyMatch,
         low: &mut Vec<u128>,
         high: &mut Vec<u128>,
@@ -191,7 +210,7 @@ impl KeyInfo {
             KeyMatch::Range { low, high } => (low.clone(), high.clone()),
             KeyMatch::Any => (BigUint::default(), BigUint::default()),
         };
-        let place = || format!("key `{}` of table `{table}`", self.name);
+        let place = || self.place(owner);
         push_checked(&first, self.width, place, low)?;
         push_checked(&second, self.width, place, high)
     }
