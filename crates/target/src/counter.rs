@@ -24,7 +24,7 @@ impl Count {
 }
 
 /// An indirect counter array.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
     name: String,
     kind: CounterKind,

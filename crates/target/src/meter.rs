@@ -104,7 +104,7 @@ pub(crate) fn check_config(name: &str, config: &MeterConfig) -> Result<(), State
 }
 
 /// An indirect meter array.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meter {
     name: String,
     bytes: bool,

@@ -8,7 +8,7 @@ use stateplane_ir::Program;
 pub const MAX_REGISTER_WORDS: u64 = 1 << 26;
 
 /// A register array. All elements are zero at first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
     name: String,
     shape: Shape,

@@ -99,7 +99,7 @@ pub struct Digest {
 ///
 /// Objects are found by full control-plane name, or by the end of it from a dot on
 /// where only one name ends so: `nat.port` for `MyIngress.nat.port`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetState {
     tables: Vec<Table>,
     registers: Vec<Register>,

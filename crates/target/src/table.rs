@@ -62,7 +62,7 @@ struct Call {
     data: Box<[u128]>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Stored {
     keys: Vec<KeyMatch>,
     priority: u32,
@@ -84,7 +84,7 @@ type Bounds = (Box<[u128]>, Box<[u128]>);
 type ByKey = FxHashMap<Box<[u128]>, u32>;
 
 /// How entries are found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Index {
     /// All keys are exact.
     Exact(ByKey),
@@ -103,7 +103,7 @@ enum Index {
 pub struct EntryId(u32);
 
 /// A match-action table and its entries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     name: String,
     keys: Vec<KeyInfo>,
