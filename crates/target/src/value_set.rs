@@ -4,7 +4,7 @@ use crate::error::StateError;
 use crate::table::{KeyInfo, KeyMatch};
 
 /// A member and its bounds in the words of all keys.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Member {
     keys: Vec<KeyMatch>,
     low: Box<[u128]>,
@@ -12,7 +12,7 @@ struct Member {
 }
 
 /// A parser value set and its members, none at first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueSet {
     name: String,
     keys: Vec<KeyInfo>,
