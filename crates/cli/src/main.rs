@@ -4,6 +4,7 @@
 
 mod compile;
 mod exit;
+mod explain;
 mod lab;
 mod program;
 mod run;
@@ -30,6 +31,7 @@ struct Arguments {
 enum Command {
     Run(run::RunArguments),
     Compile(compile::CompileArguments),
+    Explain(explain::ExplainArguments),
     Store(store::StoreArguments),
     Sim(sim::SimArguments),
     /// Build networks out of namespaces, and run the failover demonstration (needs root).
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Store(arguments) => store::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Lab(command) => return lab::run(&command),

@@ -76,6 +76,9 @@ impl ProgramArguments {
                     "{}",
                     render_all(&compiled.diagnostics, &compiled.sources, color)
                 );
+                if let Some(hint) = stateplane_explain::hint(compiled.diagnostics.sorted()) {
+                    eprintln!("{hint}");
+                }
             }
         }
         compiled

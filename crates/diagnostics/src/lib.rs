@@ -11,6 +11,7 @@ mod json;
 mod list;
 mod render;
 mod source;
+mod suggest;
 
 pub use code::{Code, duplicate_code};
 pub use diagnostic::{Diagnostic, Label, Severity};
@@ -19,3 +20,4 @@ pub use json::{to_json, to_json_lines};
 pub use list::Diagnostics;
 pub use render::{Color, render, render_all};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};
+pub use suggest::nearest;

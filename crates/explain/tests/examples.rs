@@ -1,0 +1,111 @@
+//! Each code of the P4 front end has a text, and its examples keep what they promise.
+
+use stateplane_check::{Compiled, compile};
+use stateplane_diagnostics::{Code, Color, render_all};
+use stateplane_explain::{Example, Explanation, all, find};
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_syntax::{FileLoader, LoadError, Options};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// The example, and what it may include.
+struct Files(Arc<str>);
+
+impl FileLoader for Files {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        match path {
+            "example.p4" => Ok(Arc::clone(&self.0)),
+            "logo.png" => Err(LoadError::Unreadable("it is not valid UTF-8".into())),
+            _ => Err(LoadError::NotFound),
+        }
+    }
+}
+
+fn compile_example(example: &Example) -> Compiled {
+    let program = example.program().expect("P4");
+    let options = with_library(Options::default());
+    compile(&WithLibrary(Files(program.into())), "example.p4", &options)
+}
+
+fn front_end() -> impl Iterator<Item = &'static Code> {
+    let check = stateplane_check::codes::ALL.iter();
+    stateplane_syntax::codes::ALL.iter().chain(check)
+}
+
+/// Whether a code is one of the front end's: `E` or `W` and four digits.
+fn is_front_end(code: &str) -> bool {
+    let digits = code.strip_prefix(['E', 'W']).unwrap_or_default();
+    digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+#[test]
+fn every_code_has_a_text_and_every_text_a_code() {
+    let codes: BTreeSet<&str> = front_end().map(|code| code.id()).collect();
+    let texts: BTreeSet<&str> = all().map(|text| text.code).collect();
+    let missing: Vec<_> = codes.difference(&texts).collect();
+    assert!(
+        missing.is_empty(),
+        "add crates/explain/codes/CODE.md for {missing:?}"
+    );
+    let stale: Vec<_> = texts
+        .difference(&codes)
+        .filter(|code| is_front_end(code))
+        .collect();
+    assert!(stale.is_empty(), "nothing is reported as {stale:?}");
+}
+
+#[test]
+fn titles_are_the_meanings_of_the_codes() {
+    for code in front_end() {
+        let text = find(code.id()).unwrap_or_else(|| panic!("{code} has no text"));
+        assert_eq!(text.title, code.meaning(), "{code}");
+    }
+}
+
+/// Compiles one example of each code; what `judge` finds wrong is reported together.
+fn every_example(
+    pick: fn(&Explanation) -> Option<Example>,
+    judge: fn(&Code, &Compiled) -> Option<String>,
+) {
+    let mut faults = String::new();
+    for code in front_end() {
+        let text = find(code.id()).unwrap_or_else(|| panic!("{code} has no text"));
+        let example = pick(&text).unwrap_or_else(|| panic!("{code} lacks an example"));
+        let compiled = compile_example(&example);
+        if let Some(fault) = judge(code, &compiled) {
+            let told = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
+            let _ = writeln!(faults, "{code}: {fault}\n{told}");
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+}
+
+#[test]
+fn wrong_examples_give_their_code_and_no_other() {
+    every_example(
+        |text| text.wrong,
+        |code, compiled| {
+            // A warning beside an error may well have another reason.
+            let gravest = compiled.diagnostics.iter().map(|d| d.severity).min();
+            let given: BTreeSet<&str> = compiled
+                .diagnostics
+                .iter()
+                .filter(|d| Some(d.severity) == gravest)
+                .map(|d| d.code.id())
+                .collect();
+            (given != BTreeSet::from([code.id()])).then(|| format!("gives {given:?}"))
+        },
+    );
+}
+
+#[test]
+fn right_examples_compile_and_are_free_of_the_code() {
+    every_example(
+        |text| text.right,
+        |code, compiled| {
+            let shows_it = compiled.diagnostics.iter().any(|d| d.code == *code);
+            (shows_it || compiled.program.is_none()).then(|| "the right example".to_owned())
+        },
+    );
+}
