@@ -1,6 +1,9 @@
 // The v1model architecture: parser, checksum verification, ingress, traffic manager, egress,
-// checksum update, deparser. Names and types are those of the architecture's plain version,
-// 20180101, in which the indices of registers, counters and meters are bit<32>.
+// checksum update, deparser.
+//
+// Up to version 20200407, and so without a word about the version, the indices of registers,
+// counters and meters are bit<32>. From 20200408 on they have a type of the program's choice,
+// and there is a type PortId_t: define V1MODEL_VERSION before this file is included.
 
 #ifndef _V1_MODEL_P4_
 #define _V1_MODEL_P4_
@@ -11,10 +14,6 @@
 #define V1MODEL_VERSION 20180101
 #endif
 
-#if V1MODEL_VERSION >= 20200408
-#error this is v1model as of version 20180101; do not define V1MODEL_VERSION
-#endif
-
 const bit<32> __v1model_version = V1MODEL_VERSION;
 
 match_kind {
@@ -23,13 +22,23 @@ match_kind {
     selector    // an input of an action selector's hash; no part of the match
 }
 
+#if V1MODEL_VERSION >= 20200408
+typedef bit<9> PortId_t;
+#endif
+
 // What the switch tells the program about a packet, and the program the switch.
 @metadata
 @name("standard_metadata")
 struct standard_metadata_t {
-    bit<9> ingress_port;        // where the packet came in
-    bit<9> egress_spec;         // where ingress wants it sent; see mark_to_drop
-    bit<9> egress_port;         // where it will leave; for egress to read
+#if V1MODEL_VERSION >= 20200408
+    PortId_t ingress_port;      // where the packet came in
+    PortId_t egress_spec;       // where ingress wants it sent; see mark_to_drop
+    PortId_t egress_port;       // where it will leave; for egress to read
+#else
+    bit<9> ingress_port;
+    bit<9> egress_spec;
+    bit<9> egress_port;
+#endif
     bit<32> instance_type;      // how the packet came about: 0 received, else a copy
     bit<32> packet_length;      // in bytes, as it came in
 
@@ -77,11 +86,19 @@ enum MeterType {
 }
 
 // An array of counters that the program increments and the control plane reads.
-extern counter {
+extern counter
+#if V1MODEL_VERSION >= 20200408
+<I>
+#endif
+{
     counter(bit<32> size, CounterType type);
 
     // Counts this packet; without effect for an index outside the array.
+#if V1MODEL_VERSION >= 20200408
+    void count(in I index);
+#else
     void count(in bit<32> index);
+#endif
 }
 
 // One counter for each entry of the table whose property `counters` names it. It counts the
@@ -97,12 +114,20 @@ extern direct_counter {
 #define V1MODEL_METER_COLOR_RED    2
 
 // An array of meters, whose rates the control plane sets.
-extern meter {
+extern meter
+#if V1MODEL_VERSION >= 20200408
+<I>
+#endif
+{
     meter(bit<32> size, MeterType type);
 
     // Marks this packet with a colour in `result`, which must be a bit<W> with W >= 2. For
     // an index outside the array the result is not specified.
+#if V1MODEL_VERSION >= 20200408
+    void execute_meter<T>(in I index, out T result);
+#else
     void execute_meter<T>(in bit<32> index, out T result);
+#endif
 }
 
 // One meter for each entry of the table whose property `meters` names it.
@@ -115,15 +140,28 @@ extern direct_meter<T> {
 
 // An array of values that outlive the packet. Read and write are atomic each by itself; an
 // @atomic block makes them so together.
-extern register<T> {
+#if V1MODEL_VERSION >= 20200408
+extern register<T, I>
+#else
+extern register<T>
+#endif
+{
     register(bit<32> size);
 
     // For an index outside the array the result is not specified.
     @noSideEffects
+#if V1MODEL_VERSION >= 20200408
+    void read(out T result, in I index);
+#else
     void read(out T result, in bit<32> index);
+#endif
 
     // Without effect for an index outside the array.
+#if V1MODEL_VERSION >= 20200408
+    void write(in I index, in T value);
+#else
     void write(in bit<32> index, in T value);
+#endif
 }
 
 // Actions with their arguments, shared by the entries of tables whose property

@@ -10,6 +10,7 @@ use crate::side_effect::SideEffect;
 use crate::suggest::nearest;
 use crate::types::{Ty, Types};
 use crate::value::{Access, Instance, Value, ValueKind};
+use crate::value_set::ValueSetInfo;
 use indexmap::IndexMap;
 use stateplane_diagnostics::Span;
 use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap};
@@ -57,6 +58,8 @@ pub(crate) struct Made<'a> {
     pub actions: Vec<Rc<ActionInfo<'a>>>,
     /// Parallel to `Builder::tables`.
     pub tables: Vec<TableInfo>,
+    /// Parallel to `Builder::value_sets`.
+    pub value_sets: Vec<ValueSetInfo>,
     /// Parallel to `Builder::parsers`: parameters of `apply`, packets included.
     pub parsers: Vec<Rc<Signature<'a>>>,
     /// Parallel to `Builder::controls`: parameters of `apply`, packets included.
@@ -113,6 +116,8 @@ pub(crate) struct Callable {
     pub direct: BTreeMap<u32, Value>,
     /// Number of temporaries so far.
     pub temporaries: u32,
+    /// Loops around the present statement.
+    pub loops: u32,
     /// Whether it stands in a control whose side effects are allowed.
     pub side_effects_allowed: bool,
     /// Side effects in it that are not.
@@ -129,6 +134,7 @@ impl Callable {
             block: Vec::new(),
             direct: BTreeMap::new(),
             temporaries: 0,
+            loops: 0,
             side_effects_allowed: false,
             side_effects: Vec::new(),
         }

@@ -32,16 +32,21 @@ impl<'a> Checker<'a> {
         if self.names_broken(keyset) {
             return None;
         }
-        if keyset.elements.len() != keys.len() {
+        let sets: Vec<Option<u32>> = keyset
+            .elements
+            .iter()
+            .map(|element| self.value_set_named(element))
+            .collect();
+        let covered: usize = sets
+            .iter()
+            .map(|set| set.map_or(1, |set| self.value_set_width(set)))
+            .sum();
+        if covered != keys.len() {
             self.report(
                 Diagnostic::error(
                     codes::KEYSET_COUNT,
                     keyset.span,
-                    format!(
-                        "{} values are given for {} keys",
-                        keyset.elements.len(),
-                        keys.len()
-                    ),
+                    format!("{covered} values are given for {} keys", keys.len()),
                 )
                 .with_help("give one for each key; `_` matches anything"),
             );
@@ -49,8 +54,23 @@ impl<'a> Checker<'a> {
         }
         let mut combinations: Vec<Vec<KeySet>> = vec![Vec::new()];
         let mut valid = true;
-        for (element, ty) in keyset.elements.iter().zip(keys) {
-            let Some(sets) = self.keyset_element(element, ty) else {
+        let mut rest = keys;
+        for (element, set) in keyset.elements.iter().zip(sets) {
+            let width = set.map_or(1, |set| self.value_set_width(set));
+            let (here, behind) = rest.split_at(width.min(rest.len()));
+            rest = behind;
+            if let Some(set) = set {
+                match self.members_of_set(set, here, element.span) {
+                    Some(members) => {
+                        for combination in &mut combinations {
+                            combination.extend(members.iter().cloned());
+                        }
+                    }
+                    None => valid = false,
+                }
+                continue;
+            }
+            let Some(sets) = here.first().and_then(|ty| self.keyset_element(element, ty)) else {
                 valid = false;
                 continue;
             };

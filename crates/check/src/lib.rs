@@ -29,6 +29,7 @@ mod entry;
 mod expr;
 mod instance;
 mod keyset;
+mod loops;
 mod method;
 mod object;
 mod operator;
@@ -44,6 +45,7 @@ mod suggest;
 mod table;
 mod types;
 mod value;
+mod value_set;
 
 use checker::Checker;
 use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};

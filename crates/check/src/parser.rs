@@ -2,7 +2,6 @@
 
 use crate::checker::Checker;
 use crate::codes;
-use crate::scope::Entity;
 use crate::suggest::nearest;
 use crate::types::Ty;
 use crate::value::ValueKind;
@@ -23,14 +22,7 @@ impl<'a> Checker<'a> {
                 ParserLocal::Const(decl) => self.constant_decl(decl),
                 ParserLocal::Variable(decl) => self.variable(decl, false),
                 ParserLocal::Instantiation(decl) => self.local_instance(decl),
-                ParserLocal::ValueSet(decl) => {
-                    self.unsupported(
-                        decl.span,
-                        "a value set",
-                        "match the values with a table in ingress, or name them in `select`",
-                    );
-                    self.declare(&decl.name, Entity::Broken);
-                }
+                ParserLocal::ValueSet(decl) => self.value_set(decl),
             }
         }
     }

@@ -30,6 +30,8 @@ pub(crate) enum Entity {
     Action(u32),
     /// A table: position in `Made::tables`.
     Table(u32),
+    /// A parser value set: position in `Made::value_sets`.
+    ValueSet(u32),
     /// A declaration with an error that has been reported.
     Broken,
 }
@@ -47,6 +49,7 @@ impl Entity {
             Entity::Function(_) => "a function",
             Entity::Action(_) => "an action",
             Entity::Table(_) => "a table",
+            Entity::ValueSet(_) => "a value set",
             Entity::Broken => "a declaration",
         }
     }

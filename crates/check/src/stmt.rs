@@ -58,28 +58,31 @@ impl<'a> Checker<'a> {
                     self.emit(ir::Stmt::Exit);
                 }
             }
-            StmtKind::Break | StmtKind::Continue => {
-                self.misplaced(
-                    statement.span,
-                    "`break` or `continue`",
-                    "only loops have them",
-                );
-            }
+            StmtKind::Break => self.leave_round(ir::Stmt::Break, statement.span),
+            StmtKind::Continue => self.leave_round(ir::Stmt::Continue, statement.span),
             StmtKind::Switch { subject, cases } => self.switch(subject, cases, statement.span),
-            StmtKind::For { .. } | StmtKind::ForIn { .. } => self.unsupported(
-                statement.span,
-                "a `for` loop",
-                "write its rounds out, or use a parser state or recirculation",
-            ),
+            StmtKind::For {
+                annotations: _,
+                init,
+                condition,
+                update,
+                body,
+            } => self.for_loop(init, condition, update, body),
+            StmtKind::ForIn {
+                annotations: _,
+                variable,
+                collection,
+                body,
+            } => self.for_in(variable, collection, body),
             StmtKind::Variable(decl) => {
-                let reset = matches!(self.callable.kind, CallableKind::Parser);
+                let reset = self.declares_again();
                 self.variable(decl, reset);
             }
             StmtKind::Const(decl) => self.constant_decl(decl),
         }
     }
 
-    fn misplaced(&mut self, span: Span, what: &str, help: &str) {
+    pub(crate) fn misplaced(&mut self, span: Span, what: &str, help: &str) {
         self.report(
             Diagnostic::error(
                 codes::MISPLACED_STATEMENT,

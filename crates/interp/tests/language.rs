@@ -1,0 +1,200 @@
+//! Statements, types and expressions of the language, each from source to packets.
+
+mod support;
+
+use stateplane_target::{Engine, KeyMatch};
+use support::{EMPTY_EGRESS, INCLUDES, REST, compile, ingress_of, number, send};
+
+/// What becomes of the bytes `a` and `b` of the header in ingress.
+fn run(declarations: &str, body: &str, a: u8, b: u8) -> (u8, u8) {
+    let mut interp = ingress_of(declarations, body);
+    let frame = send(&mut interp, &[a, b]).frame;
+    (frame[0], frame[1])
+}
+
+/// Spec §11.8.
+#[test]
+fn for_loops_with_three_clauses() {
+    let sum = "for (bit<8> i = 0; i < hdr.h.a; i = i + 1) { hdr.h.b = hdr.h.b + i; }";
+    assert_eq!(run("", sum, 5, 0), (5, 10));
+    assert_eq!(run("", sum, 0, 3), (0, 3));
+    let two =
+        "for (bit<8> i = 0, bit<8> j = 1; i < 4; i += 1, j = j << 1) { hdr.h.b = hdr.h.b | j; }";
+    assert_eq!(run("", two, 0, 0), (0, 0xf));
+    let outer = "bit<8> i = 7; for (; i > hdr.h.a;) { i = i - 1; hdr.h.b = i; }";
+    assert_eq!(run("", outer, 3, 0), (3, 3));
+    let leaving = "for (bit<8> i = 0; true; i = i + 1) {
+            if (i == 2) { continue; }
+            if (i > hdr.h.a) { break; }
+            hdr.h.b = hdr.h.b + i;
+        }";
+    assert_eq!(run("", leaving, 4, 0), (4, 1 + 3 + 4));
+    let never = "for (bit<8> i = 0; false; i = i + 1) { hdr.h.b = 1; }";
+    assert_eq!(run("", never, 4, 0), (4, 0));
+}
+
+#[test]
+fn for_loops_over_ranges() {
+    let sum = "for (bit<8> i in 1 .. hdr.h.a) { hdr.h.b = hdr.h.b + i; }";
+    assert_eq!(run("", sum, 4, 0), (4, 10));
+    assert_eq!(run("", sum, 1, 0), (1, 1));
+    assert_eq!(run("", sum, 0, 9), (0, 9), "an empty range");
+    let all = "bit<16> n = 0; for (bit<8> i in 0 .. 255) { n = n + 1; } hdr.h.a = n[15:8]; hdr.h.b = n[7:0];";
+    assert_eq!(
+        run("", all, 0, 0),
+        (1, 0),
+        "ends at the type's greatest value"
+    );
+    let signed =
+        "for (int<8> i in -2 .. 1) { hdr.h.b = hdr.h.b ^ (bit<8>)i; hdr.h.a = hdr.h.a + 1; }";
+    assert_eq!(run("", signed, 0, 0), (4, 0xfe ^ 0xff ^ 1));
+    let once = "for (bit<8> i in 0 .. hdr.h.a) { hdr.h.a = 0; hdr.h.b = hdr.h.b + 1; i = 9; }";
+    assert_eq!(run("", once, 3, 0), (0, 4), "the bounds are evaluated once");
+    let skipping =
+        "for (bit<8> i in 0 .. 3) { if (i == hdr.h.a) { continue; } hdr.h.b = hdr.h.b + i; }";
+    assert_eq!(run("", skipping, 2, 0), (2, 4));
+}
+
+#[test]
+fn for_loops_over_lists_and_stacks() {
+    let list = "for (bit<8> x in (tuple<bit<8>, bit<8>, bit<8>>){ 5, hdr.h.a, 7 }) {
+            hdr.h.a = 0;
+            hdr.h.b = (hdr.h.b << 1) + x;
+        }";
+    assert_eq!(run("", list, 1, 0), (0, 20 + 2 + 7));
+    let stack = "h_t[3] s;
+        s[0] = { 1, 2 }; s[2] = { 3, 4 };
+        for (h_t h in s) {
+            if (!h.isValid()) { hdr.h.a = hdr.h.a + 100; continue; }
+            s[2].b = 90;
+            hdr.h.b = hdr.h.b + h.b;
+        }";
+    assert_eq!(run("", stack, 1, 0), (101, 6));
+}
+
+#[test]
+fn loops_in_actions_and_functions() {
+    let actions = "action pow(in bit<8> n) {
+            hdr.h.b = 1;
+            for (bit<8> i in 1 .. n) { if (hdr.h.b == 64) { return; } hdr.h.b = hdr.h.b << 1; }
+        }";
+    assert_eq!(run(actions, "pow(hdr.h.a); hdr.h.a = 0;", 3, 0), (0, 8));
+    assert_eq!(run(actions, "pow(hdr.h.a); hdr.h.a = 0;", 9, 0), (0, 64));
+    let mut interp = compile(&format!(
+        "{INCLUDES}
+        header h_t {{ bit<8> a; bit<8> b; }}
+        struct headers {{ h_t h; }}
+        struct metadata {{ }}
+        bit<8> bits(in bit<8> x) {{
+            bit<8> n = 0;
+            for (bit<8> i in 0 .. 7) {{
+                if ((x >> i)[0:0] == 0) {{ continue; }}
+                n = n + 1;
+                if (n == 6) {{ return 66; }}
+            }}
+            return n;
+        }}
+        parser Parse(packet_in packet, out headers hdr, inout metadata meta,
+                     inout standard_metadata_t std) {{
+            state start {{
+                packet.extract(hdr.h);
+                transition accept;
+            }}
+        }}
+        control MyIngress(inout headers hdr, inout metadata meta,
+                        inout standard_metadata_t std) {{
+            apply {{ hdr.h.b = bits(hdr.h.b); }}
+        }}
+        {EMPTY_EGRESS}{REST}"
+    ));
+    assert_eq!(send(&mut interp, &[2, 0b1011_0001]).frame, [2, 4]);
+    assert_eq!(send(&mut interp, &[3, 0xff]).frame, [3, 66]);
+}
+
+/// A variable declared in a loop starts anew in each round.
+#[test]
+fn declarations_in_loops_start_anew() {
+    let body = "for (bit<8> i in 0 .. 1) {
+            h_t h;
+            if (h.isValid()) { hdr.h.b = hdr.h.b + 1; }
+            h.setValid();
+        }";
+    assert_eq!(run("", body, 0, 0), (0, 0));
+}
+
+/// Spec §12.14.
+#[test]
+fn value_sets_in_select() {
+    let mut interp = compile(&format!(
+        "{INCLUDES}
+        header h_t {{ bit<8> a; bit<8> b; }}
+        struct headers {{ h_t h; }}
+        struct metadata {{ bit<8> found; }}
+        struct inner_t {{ @match(ternary) bit<8> second; }}
+        struct pair_t {{ bit<8> first; inner_t inner; }}
+        parser Parse(packet_in packet, out headers hdr, inout metadata meta,
+                     inout standard_metadata_t std) {{
+            value_set<pair_t>(2) pairs;
+            @name(\"ones\") value_set<bit<8>>(4) single;
+            state start {{
+                packet.extract(hdr.h);
+                transition select(hdr.h.a, hdr.h.b) {{
+                    pairs: both;
+                    (single, 7): one;
+                    default: accept;
+                }}
+            }}
+            state both {{ meta.found = 2; transition accept; }}
+            state one {{ meta.found = 1; transition select(hdr.h.b) {{ single: more; }} }}
+            state more {{ meta.found = 3; transition accept; }}
+        }}
+        control MyIngress(inout headers hdr, inout metadata meta,
+                        inout standard_metadata_t std) {{
+            apply {{ hdr.h.a = meta.found; if (std.parser_error == error.NoMatch) {{ hdr.h.b = 0xee; }} }}
+        }}
+        {EMPTY_EGRESS}{REST}"
+    ));
+    assert_eq!(send(&mut interp, &[1, 7]).frame, [0, 7]);
+    let state = interp.state_mut();
+    let pairs = state.value_set_mut("Parse.pairs").unwrap();
+    let names: Vec<&str> = pairs.keys().iter().map(|key| key.name.as_str()).collect();
+    assert_eq!(names, ["first", "inner.second"]);
+    let masked = KeyMatch::Mask {
+        value: number(0x20),
+        mask: number(0xf0),
+    };
+    pairs.insert(&[KeyMatch::Exact(number(5)), masked]).unwrap();
+    let single = state.value_set_mut("Parse.ones").unwrap();
+    single.insert(&[KeyMatch::Exact(number(1))]).unwrap();
+    assert_eq!(send(&mut interp, &[5, 0x2f]).frame, [2, 0x2f]);
+    assert_eq!(send(&mut interp, &[5, 0x3f]).frame, [0, 0x3f]);
+    assert_eq!(send(&mut interp, &[1, 7]).frame, [1, 0xee]);
+    let single = interp.state_mut().value_set_mut("ones").unwrap();
+    single.insert(&[KeyMatch::Exact(number(7))]).unwrap();
+    assert_eq!(send(&mut interp, &[1, 7]).frame, [3, 7]);
+}
+
+/// From version 20200408 on, indices have a type of the program's choice.
+#[test]
+fn both_versions_of_v1model() {
+    for (version, index) in [("", ""), ("#define V1MODEL_VERSION 20200408\n", ", bit<3>")] {
+        let mut interp = compile(&format!(
+            "{version}{INCLUDES}
+            header h_t {{ bit<8> a; bit<8> b; }}
+            struct headers {{ h_t h; }}
+            struct metadata {{ }}
+            parser Parse(packet_in packet, out headers hdr, inout metadata meta,
+                         inout standard_metadata_t std) {{
+                state start {{ packet.extract(hdr.h); transition accept; }}
+            }}
+            control MyIngress(inout headers hdr, inout metadata meta,
+                            inout standard_metadata_t std) {{
+                register<bit<8>{index}>(8) r;
+                apply {{ r.read(hdr.h.b, 3); r.write(3, hdr.h.a); }}
+            }}
+            {EMPTY_EGRESS}{REST}"
+        ));
+        assert_eq!(send(&mut interp, &[9, 0]).frame, [9, 0]);
+        assert_eq!(send(&mut interp, &[8, 0]).frame, [8, 9]);
+    }
+}
