@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod check;
 mod compile;
 mod exit;
 mod explain;
@@ -30,6 +31,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(run::RunArguments),
+    Check(check::CheckArguments),
     Compile(compile::CompileArguments),
     Explain(explain::ExplainArguments),
     Store(store::StoreArguments),
@@ -42,6 +44,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Store(arguments) => store::run(&arguments),

@@ -2,11 +2,14 @@
 
 use crate::exit::{CommandError, Failure};
 use clap::Args;
-use stateplane_diagnostics::{Color, render_all, to_json_lines};
+use stateplane_check::Compiled;
+use stateplane_diagnostics::{
+    Color, Diagnostic, Diagnostics, SourceMap, render_all, to_json_lines,
+};
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_syntax::{FileLoader, LoadError, Options};
 use std::io::{ErrorKind, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Which program, and how it is preprocessed.
@@ -15,6 +18,16 @@ pub struct ProgramArguments {
     /// The P4-16 program for v1model
     #[arg(value_name = "PROGRAM.p4")]
     pub program: PathBuf,
+    #[command(flatten)]
+    preprocess: PreprocessArguments,
+    /// Print errors and warnings as JSON, one a line
+    #[arg(long)]
+    diagnostics_json: bool,
+}
+
+/// How programs are preprocessed.
+#[derive(Args)]
+pub struct PreprocessArguments {
     /// Look for included files in this folder first; may be given several times
     ///
     /// core.p4, v1model.p4 and the replication library are built in.
@@ -23,13 +36,10 @@ pub struct ProgramArguments {
     /// Define a macro before the first line; may be given several times
     #[arg(short = 'D', long = "define", value_name = "NAME[=BODY]")]
     define: Vec<String>,
-    /// Print errors and warnings as JSON, one a line
-    #[arg(long)]
-    diagnostics_json: bool,
 }
 
 /// Files of the file system.
-struct Disk;
+pub struct Disk;
 
 impl FileLoader for Disk {
     fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
@@ -43,46 +53,80 @@ impl FileLoader for Disk {
     }
 }
 
-impl ProgramArguments {
-    /// The loader and the options that the arguments ask for.
-    pub fn source(&self) -> (WithLibrary<impl FileLoader>, String, Options) {
+/// What reading and checking a program needs.
+pub struct Source {
+    /// Gives files, built-in ones too.
+    pub loader: WithLibrary<Disk>,
+    /// The main file.
+    pub main: String,
+    /// Include folders and macros.
+    pub options: Options,
+}
+
+impl PreprocessArguments {
+    /// The source of `program`.
+    pub fn source(&self, program: &Path) -> Source {
         let folders = self.include.iter();
         let defines = self.define.iter().map(|text| match text.split_once('=') {
             Some((name, body)) => (name.to_owned(), body.to_owned()),
             None => (text.clone(), "1".to_owned()),
         });
-        let options = with_library(Options {
-            include_dirs: folders.map(|f| f.to_string_lossy().into_owned()).collect(),
-            defines: defines.collect(),
-        });
-        let main = self.program.to_string_lossy().into_owned();
-        (WithLibrary(Disk), main, options)
+        Source {
+            loader: WithLibrary(Disk),
+            main: program.to_string_lossy().into_owned(),
+            options: with_library(Options {
+                include_dirs: folders.map(|f| f.to_string_lossy().into_owned()).collect(),
+                defines: defines.collect(),
+            }),
+        }
+    }
+}
+
+impl Source {
+    /// Reads and checks the program.
+    pub fn compile(&self) -> Compiled {
+        stateplane_check::compile(&self.loader, &self.main, &self.options)
+    }
+}
+
+impl ProgramArguments {
+    /// The source of the program.
+    pub fn source(&self) -> Source {
+        self.preprocess.source(&self.program)
     }
 
     /// Compiles the program. Errors and warnings go to standard error.
     pub fn compile(&self) -> Result<stateplane_ir::Program, CommandError> {
-        let (loader, main, options) = self.source();
-        let compiled = stateplane_check::compile(&loader, &main, &options);
-        if !compiled.diagnostics.is_empty() {
-            if self.diagnostics_json {
-                let lines = to_json_lines(&compiled.diagnostics, &compiled.sources);
-                eprint!("{}", lines.unwrap_or_default());
-            } else {
-                let color = match std::io::stderr().is_terminal() {
-                    true => Color::Ansi,
-                    false => Color::Never,
-                };
-                eprint!(
-                    "{}",
-                    render_all(&compiled.diagnostics, &compiled.sources, color)
-                );
-                if let Some(hint) = stateplane_explain::hint(compiled.diagnostics.sorted()) {
-                    eprintln!("{hint}");
-                }
-            }
+        let compiled = self.source().compile();
+        if self.diagnostics_json {
+            eprint!("{}", as_json(&compiled.diagnostics, &compiled.sources));
+        } else {
+            print_text(&compiled.diagnostics, &compiled.sources);
+            print_hint(&compiled.diagnostics);
         }
         compiled
             .program
             .ok_or_else(|| CommandError::explained(Failure::Program))
+    }
+}
+
+/// Diagnostics as JSON, one object a line.
+pub fn as_json(diagnostics: &Diagnostics, sources: &SourceMap) -> String {
+    to_json_lines(diagnostics, sources).unwrap_or_default()
+}
+
+/// Prints diagnostics to standard error.
+pub fn print_text(diagnostics: &Diagnostics, sources: &SourceMap) {
+    let color = match std::io::stderr().is_terminal() {
+        true => Color::Ansi,
+        false => Color::Never,
+    };
+    eprint!("{}", render_all(diagnostics, sources, color));
+}
+
+/// Prints to standard error where more is said about the codes of diagnostics.
+pub fn print_hint<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) {
+    if let Some(hint) = stateplane_explain::hint(diagnostics) {
+        eprintln!("{hint}");
     }
 }

@@ -2,14 +2,16 @@
 
 use serde::Serialize;
 
-use crate::{Diagnostic, Diagnostics, Label, SourceMap};
+use crate::{Diagnostic, Diagnostics, Position, SourceMap, Span};
 
 #[derive(Serialize)]
 struct JsonDiagnostic<'a> {
     code: &'static str,
     severity: &'static str,
     message: &'a str,
-    primary: JsonLabel<'a>,
+    #[serde(flatten)]
+    place: JsonPlace<'a>,
+    label: &'a str,
     secondary: Vec<JsonLabel<'a>>,
     notes: &'a [String],
     help: Option<&'a str>,
@@ -17,18 +19,33 @@ struct JsonDiagnostic<'a> {
 
 #[derive(Serialize)]
 struct JsonLabel<'a> {
-    file: &'a str,
-    line: u32,
-    column: u32,
-    end_line: u32,
-    end_column: u32,
-    start_byte: u32,
-    end_byte: u32,
+    #[serde(flatten)]
+    place: JsonPlace<'a>,
     message: &'a str,
 }
 
-/// The kept diagnostics in order of place, one JSON object a line. Lines and columns count
-/// from 1, columns in characters; bytes count from 0, the end excluded.
+#[derive(Serialize)]
+struct JsonPlace<'a> {
+    file: &'a str,
+    line: u32,
+    column: u32,
+    end: JsonPosition,
+    bytes: [u32; 2],
+}
+
+#[derive(Serialize)]
+struct JsonPosition {
+    line: u32,
+    column: u32,
+}
+
+/// The kept diagnostics in order of place, one JSON object a line: `code`, `severity`,
+/// `message`, the primary place with its `label`, `secondary` places with a `message` each,
+/// `notes`, `help`.
+///
+/// A place is `file`, `line` and `column` of its first character, `end` with those past its
+/// last, and `bytes`, the same two as offsets. Lines and columns count from 1, columns in
+/// characters; offsets count from 0.
 ///
 /// # Errors
 /// Those of the JSON writer, which a text in memory does not cause.
@@ -53,42 +70,46 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Result<String, s
         code: diagnostic.code.id(),
         severity: diagnostic.severity.word(),
         message: &diagnostic.message,
-        primary: label(&diagnostic.primary, sources),
+        place: place(diagnostic.primary.span, sources),
+        label: &diagnostic.primary.message,
         secondary: diagnostic
             .secondary
             .iter()
-            .map(|l| label(l, sources))
+            .map(|label| JsonLabel {
+                place: place(label.span, sources),
+                message: &label.message,
+            })
             .collect(),
         notes: &diagnostic.notes,
         help: diagnostic.help.as_deref(),
     })
 }
 
-fn label<'a>(label: &'a Label, sources: &'a SourceMap) -> JsonLabel<'a> {
-    let span = label.span;
-    let (file, start, end) = sources.get(span.file).map_or(("", None, None), |f| {
+fn place(span: Span, sources: &SourceMap) -> JsonPlace<'_> {
+    let first = Position { line: 1, column: 1 };
+    let (file, start, end) = sources.get(span.file).map_or(("", first, first), |file| {
         (
-            f.name(),
-            Some(f.position(span.start)),
-            Some(f.position(span.end)),
+            file.name(),
+            file.position(span.start),
+            file.position(span.end),
         )
     });
-    JsonLabel {
+    JsonPlace {
         file,
-        line: start.map_or(1, |p| p.line),
-        column: start.map_or(1, |p| p.column),
-        end_line: end.map_or(1, |p| p.line),
-        end_column: end.map_or(1, |p| p.column),
-        start_byte: span.start,
-        end_byte: span.end,
-        message: &label.message,
+        line: start.line,
+        column: start.column,
+        end: JsonPosition {
+            line: end.line,
+            column: end.column,
+        },
+        bytes: [span.start, span.end],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Code, Span};
+    use crate::Code;
 
     #[test]
     fn an_object_a_line() {
@@ -98,11 +119,12 @@ mod tests {
         list.push(
             Diagnostic::error(Code::new("E0001", "t"), Span::new(file, 2, 4), "bad")
                 .with_label("here")
+                .with_secondary(Span::new(file, 0, 1), "there")
                 .with_help("mend"),
         );
         assert_eq!(
             to_json_lines(&list, &sources).unwrap(),
-            "{\"code\":\"E0001\",\"severity\":\"error\",\"message\":\"bad\",\"primary\":{\"file\":\"a\\\"b.p4\",\"line\":2,\"column\":1,\"end_line\":2,\"end_column\":3,\"start_byte\":2,\"end_byte\":4,\"message\":\"here\"},\"secondary\":[],\"notes\":[],\"help\":\"mend\"}\n"
+            r#"{"code":"E0001","severity":"error","message":"bad","file":"a\"b.p4","line":2,"column":1,"end":{"line":2,"column":3},"bytes":[2,4],"label":"here","secondary":[{"file":"a\"b.p4","line":1,"column":1,"end":{"line":1,"column":2},"bytes":[0,1],"message":"there"}],"notes":[],"help":"mend"}"#.to_owned() + "\n"
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use stateplane_diagnostics::Span;
+use stateplane_diagnostics::{SourceMap, Span};
 
 /// A token after preprocessing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,9 +225,9 @@ spelled! {
     }
 }
 
-/// One line for each token: kind, text and byte range; for tests and for the curious.
+/// One line for each token: file, line and column, kind, text.
 #[must_use]
-pub fn dump(tokens: &[Token]) -> String {
+pub fn list(tokens: &[Token], sources: &SourceMap) -> String {
     use fmt::Write as _;
     let mut out = String::new();
     for token in tokens {
@@ -241,13 +241,14 @@ pub fn dump(tokens: &[Token]) -> String {
             TokenKind::Unknown => "unknown",
             TokenKind::End => "end",
         };
-        let Span { file, start, end } = token.span;
-        let _ = writeln!(
-            out,
-            "{kind:8}{} {}:{start}..{end}",
-            token.text,
-            file.index()
-        );
+        let place = sources
+            .get(token.span.file)
+            .map_or_else(String::new, |file| {
+                let position = file.position(token.span.start);
+                format!("{}:{}:{}", file.name(), position.line, position.column)
+            });
+        let line = format!("{place:30} {kind:8} {}", token.text);
+        let _ = writeln!(out, "{}", line.trim_end());
     }
     out
 }

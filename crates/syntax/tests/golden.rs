@@ -8,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stateplane_diagnostics::{Color, render_all};
-use stateplane_syntax::{FileLoader, LoadError, MemoryLoader, Options, parse, print};
+use stateplane_diagnostics::{Color, Diagnostics, render_all};
+use stateplane_syntax::{
+    FileLoader, LoadError, MemoryLoader, Options, parse, print, token, tokenize,
+};
 
 /// Files of the folder `golden`, and those under `include/` from the standard includes.
 struct Folder(PathBuf);
@@ -75,6 +77,20 @@ fn golden_programs() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn tokens_are_listed_with_their_places() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut diagnostics = Diagnostics::new();
+    let loader = Folder(folder.clone());
+    let (tokens, sources) = tokenize(&loader, "conditionals.p4", &options(), &mut diagnostics);
+    let actual = token::list(&tokens, &sources);
+    let path = folder.join("conditionals.tokens");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &actual).unwrap();
+    }
+    assert_eq!(actual, fs::read_to_string(&path).unwrap_or_default());
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! `stateplane check`: what is wrong with programs, and nothing else.
+
+use crate::exit::{CommandError, Failure};
+use crate::program::{PreprocessArguments, as_json, print_hint, print_text};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Tell what is wrong with programs, without running them.
+///
+/// Errors and warnings go to standard error, with the lines that they are about. Prints
+/// nothing and exits with 0 if there are none; exits with 3 if any program has an error.
+///
+/// With --json they go to standard output, one object a line: code, severity, message,
+/// file, line and column (from 1), end (line and column past the last character), label,
+/// secondary places, notes, help. An editor or a test can read them.
+#[derive(Args)]
+pub struct CheckArguments {
+    /// P4-16 programs for v1model, each complete by itself
+    #[arg(value_name = "PROGRAM.p4", required = true)]
+    programs: Vec<PathBuf>,
+    #[command(flatten)]
+    preprocess: PreprocessArguments,
+    /// Print JSON, one object a line for each error and warning
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &CheckArguments) -> Result<(), CommandError> {
+    let mut all = Vec::new();
+    let mut refused = false;
+    for program in &arguments.programs {
+        let compiled = arguments.preprocess.source(program).compile();
+        match arguments.json {
+            true => print!("{}", as_json(&compiled.diagnostics, &compiled.sources)),
+            false => print_text(&compiled.diagnostics, &compiled.sources),
+        }
+        refused |= compiled.program.is_none();
+        all.extend(compiled.diagnostics.sorted().into_iter().cloned());
+    }
+    if !arguments.json {
+        print_hint(&all);
+    }
+    match refused {
+        true => Err(CommandError::explained(Failure::Program)),
+        false => Ok(()),
+    }
+}

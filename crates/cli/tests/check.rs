@@ -1,0 +1,120 @@
+//! `stateplane check` and the stages of `stateplane compile --emit`.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod support;
+
+use std::fs;
+use std::process::Output;
+use support::{errors, stateplane};
+
+const CABLE: &str = "docs/examples/cable.p4";
+
+fn run(arguments: &[&str]) -> Output {
+    stateplane(arguments).output().expect("the command starts")
+}
+
+fn printed(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn nothing_is_said_of_right_programs() {
+    let output = run(&["check", CABLE, "p4/apps/nat/nat.p4"]);
+    assert!(output.status.success());
+    assert_eq!((printed(&output), errors(&output)), Default::default());
+}
+
+#[test]
+fn all_programs_are_checked_and_the_hint_comes_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = folder.path().join("wrong.p4");
+    fs::write(&wrong, "#include <v1model.p4>\nconst bit<8> n = missing;\n").unwrap();
+    let empty = folder.path().join("empty.p4");
+    fs::write(&empty, "#include <v1model.p4>\n").unwrap();
+    let output = run(&[
+        "check",
+        wrong.to_str().unwrap(),
+        CABLE,
+        empty.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = errors(&output);
+    assert!(said.contains("wrong.p4:2:18"), "{said}");
+    assert!(said.contains("error[E1604]"), "{said}");
+    assert!(
+        said.ends_with("for more: stateplane explain E1604 E1001\n")
+            || said.ends_with("for more: stateplane explain E1001 E1604\n"),
+        "{said}"
+    );
+    assert_eq!(said.matches("for more:").count(), 1);
+}
+
+#[test]
+fn diagnostics_are_objects_with_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wrong.p4");
+    fs::write(
+        &path,
+        "#include <v1model.p4>\nconst bit<8> n = 300;\nconst bit<8> n = 1;\n",
+    )
+    .unwrap();
+    let path = path.to_str().unwrap();
+    let output = run(&["check", "--json", path]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(errors(&output), "");
+    let objects: Vec<serde_json::Value> = printed(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect();
+    let of = |code: &str| {
+        let found = objects.iter().find(|object| object["code"] == code);
+        found.unwrap_or_else(|| panic!("no {code} in {objects:?}"))
+    };
+    let cut = of("W1001");
+    assert_eq!(cut["severity"], "warning");
+    assert_eq!(cut["file"], path);
+    assert_eq!((&cut["line"], &cut["column"]), (&2.into(), &18.into()));
+    assert_eq!(cut["end"]["column"], 21);
+    assert!(cut["help"].is_string());
+    let twice = of("E1003");
+    assert_eq!(twice["line"], 3);
+    assert_eq!(twice["secondary"][0]["line"], 2);
+}
+
+#[test]
+fn each_stage_can_be_seen() {
+    for (stage, parts) in [
+        (
+            "tokens",
+            &[
+                "cable.p4:",
+                " keyword  control\n",
+                " symbol   {\n",
+                " end\n",
+            ][..],
+        ),
+        ("tree", &["control Cable(", "V1Switch("][..]),
+        ("ir", &["pipeline {\n", "register_read packets["][..]),
+    ] {
+        let output = run(&["compile", CABLE, "--emit", stage]);
+        assert!(output.status.success(), "{}", errors(&output));
+        let text = printed(&output);
+        for part in parts {
+            assert!(
+                text.contains(part),
+                "no {part:?} among the {stage}:\n{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_early_stage_is_shown_of_a_wrong_program_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wrong.p4");
+    fs::write(&path, "const bit<8> n = missing;\n").unwrap();
+    let output = run(&["compile", path.to_str().unwrap(), "--emit", "tree"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(printed(&output), "const bit<8> n = missing;\n");
+    assert!(errors(&output).contains("error[E1001]"));
+}
