@@ -23,6 +23,14 @@ const ALGORITHMS: [(&str, ir::HashAlgorithm); 8] = [
     ("xor16", ir::HashAlgorithm::Xor16),
 ];
 
+/// The hash algorithm of a member of `HashAlgorithm`.
+pub(crate) fn algorithm_named(name: &str) -> Option<ir::HashAlgorithm> {
+    ALGORITHMS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, algorithm)| *algorithm)
+}
+
 /// What the type of an argument must be, beyond what its declaration says.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Demand {
@@ -116,11 +124,7 @@ impl Taken<'_, '_> {
     }
 
     fn algorithm(&mut self) -> Option<ir::HashAlgorithm> {
-        let name = self.member("the hash algorithm")?;
-        ALGORITHMS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, algorithm)| *algorithm)
+        algorithm_named(&self.member("the hash algorithm")?)
     }
 
     fn text(&mut self) -> Option<String> {

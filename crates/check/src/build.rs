@@ -21,6 +21,7 @@ pub(crate) struct Builder {
     pub counters: Vec<ir::Counter>,
     pub meters: Vec<ir::Meter>,
     pub value_sets: Vec<ir::ValueSet>,
+    pub action_profiles: Vec<ir::ActionProfile>,
     struct_ids: BTreeMap<StructTy, ir::StructId>,
     tuple_ids: BTreeMap<Rc<[Ty]>, ir::StructId>,
     stack_ids: BTreeMap<(Ty, u32), ir::StackId>,
@@ -170,6 +171,7 @@ impl Builder {
             counters: self.counters,
             meters: self.meters,
             value_sets: self.value_sets,
+            action_profiles: self.action_profiles,
             field_lists,
             pipeline,
         }

@@ -64,6 +64,7 @@ stateplane_diagnostics::codes! {
     SECOND_LPM_KEY = "E1506": "a table has two longest-prefix keys";
     MISSING_NAME = "E1507": "a computed key has no name";
     UNATTACHED_OBJECT = "E1508": "a direct counter or meter belongs to no table";
+    SELECTOR_INPUTS = "E1509": "two tables with different selector keys share an action selector";
     MISPLACED_INSTANTIATION = "E1601": "an instance is made where it cannot be";
     NOT_CONSTRUCTIBLE = "E1602": "an instance is made of something that has none";
     BLOCK_PARAMETERS = "E1603": "a parser or control has other parameters than its place demands";

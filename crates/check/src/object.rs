@@ -1,6 +1,7 @@
 //! Instances of extern objects.
 
 use crate::annotation;
+use crate::architecture::algorithm_named;
 use crate::checker::Checker;
 use crate::codes;
 use crate::scope::Signature;
@@ -181,12 +182,22 @@ impl<'a> Checker<'a> {
                 })
             }
             "action_profile" | "action_selector" => {
-                self.unsupported(
-                    span,
-                    &format!("`{extern_name}`"),
-                    "give the table's entries their actions directly",
-                );
-                ValueKind::Poison
+                self.claim_name("action profile", &name, span);
+                let selects = extern_name == "action_selector";
+                let algorithm = algorithm_named(&member(self, 0));
+                let selector = algorithm.filter(|_| selects).map(|algorithm| ir::Selector {
+                    algorithm,
+                    output_width: size(2).try_into().unwrap_or(u32::MAX),
+                });
+                let annotations = self.kept(annotations);
+                self.out.action_profiles.push(ir::ActionProfile {
+                    name,
+                    size: size(usize::from(selects)),
+                    selector,
+                    annotations,
+                });
+                let id = ir::ActionProfileId(self.out.action_profiles.len() as u32 - 1);
+                ValueKind::Instance(Instance::ActionProfile(id))
             }
             "Checksum16" => {
                 self.unsupported(

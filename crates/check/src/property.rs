@@ -1,11 +1,12 @@
 //! Table properties other than keys, actions and entries.
 
+use crate::annotation;
 use crate::checker::Checker;
 use crate::codes;
 use crate::suggest::nearest;
 use crate::value::{Instance, ValueKind};
 use num_traits::ToPrimitive;
-use stateplane_diagnostics::Diagnostic;
+use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir::{self as ir};
 use stateplane_syntax::tree::{self, ExprKind};
 
@@ -50,12 +51,12 @@ impl<'a> Checker<'a> {
 
     pub(crate) fn table_property(
         &mut self,
-        name: &str,
+        property: &'a tree::TableProperty,
         expr: &'a tree::Expr,
         id: ir::TableId,
         table: &mut ir::Table,
     ) {
-        match name {
+        match property.name.as_str() {
             "size" => {
                 let size = self.property_int(expr, "the size of a table");
                 match size.to_u64() {
@@ -73,23 +74,8 @@ impl<'a> Checker<'a> {
             "support_timeout" => {
                 table.support_timeout = self.constant_bool(expr, "`support_timeout`", false);
             }
-            "counters" | "meters" => self.direct_object(name, expr, id, table),
-            "implementation" => {
-                let value = match &expr.kind {
-                    ExprKind::Construct { ty, args } => {
-                        let made = format!("{}.implementation", table.name);
-                        self.construct(ty, args, Some(made), &[], expr.span)
-                    }
-                    _ => self.expr(expr),
-                };
-                if !matches!(value.kind, ValueKind::Poison) {
-                    self.unsupported(
-                        expr.span,
-                        "a table's `implementation`",
-                        "give the table's entries their actions directly",
-                    );
-                }
-            }
+            name @ ("counters" | "meters") => self.direct_object(name, expr, id, table),
+            "implementation" => self.implementation(property, expr, table),
             _ => {}
         }
     }
@@ -145,6 +131,92 @@ impl<'a> Checker<'a> {
                 )
                 .with_secondary(declared, "it belongs to this one")
                 .with_help("declare another for this table"),
+            );
+        }
+    }
+
+    fn implementation(
+        &mut self,
+        property: &'a tree::TableProperty,
+        expr: &'a tree::Expr,
+        table: &mut ir::Table,
+    ) {
+        let value = match &expr.kind {
+            ExprKind::Construct { ty, args } => {
+                let made = match annotation::find(&property.annotations, "name") {
+                    Some(_) => self.full_name(&property.name, &property.annotations),
+                    None => format!("{}.implementation", table.name),
+                };
+                self.construct(ty, args, Some(made), &property.annotations, expr.span)
+            }
+            _ => self.expr(expr),
+        };
+        match value.kind {
+            ValueKind::Instance(Instance::ActionProfile(profile)) => {
+                table.implementation = Some(profile);
+                self.same_selection(profile, table, expr.span);
+            }
+            ValueKind::Poison => {}
+            _ => self.report(
+                Diagnostic::error(
+                    codes::TYPE_MISMATCH,
+                    expr.span,
+                    "`implementation` is an `action_profile` or an `action_selector`",
+                )
+                .with_help("declare one: action_profile(128) name;"),
+            ),
+        }
+    }
+
+    /// Reports a selector that hashes other keys in another table: its groups could not
+    /// be shared.
+    fn same_selection(&mut self, profile: ir::ActionProfileId, table: &ir::Table, span: Span) {
+        if self.out.action_profiles[profile.index()].selector.is_none() {
+            return;
+        }
+        let inputs = |table: &ir::Table| -> Vec<ir::Expr> {
+            let keys = table.keys.iter();
+            let inputs = keys.filter(|key| key.match_kind == ir::MatchKind::Selector);
+            inputs.map(|key| key.expr.clone()).collect()
+        };
+        let wanted = inputs(table);
+        let other = self
+            .out
+            .tables
+            .iter()
+            .position(|other| other.implementation == Some(profile) && inputs(other) != wanted);
+        if let Some(other) = other {
+            let declared = self.made.tables[other].span;
+            self.report(
+                Diagnostic::error(
+                    codes::SELECTOR_INPUTS,
+                    span,
+                    "two tables share an action selector, but have other `selector` keys",
+                )
+                .with_secondary(declared, "the other table")
+                .with_help("give both the same `selector` keys in the same order, or each its own selector"),
+            );
+        }
+    }
+
+    /// Reports `selector` keys of a table without an action selector.
+    pub(crate) fn selector_keys(&mut self, decl: &'a tree::TableDecl, table: &ir::Table) {
+        let profile = table
+            .implementation
+            .map(|profile| &self.out.action_profiles[profile.index()]);
+        let selects = profile.is_some_and(|profile| profile.selector.is_some());
+        let mut kinds = table.keys.iter().map(|key| key.match_kind);
+        if !selects && kinds.any(|kind| kind == ir::MatchKind::Selector) {
+            self.report(
+                Diagnostic::error(
+                    codes::MISSING_PROPERTY,
+                    decl.name.span,
+                    format!(
+                        "the table `{}` has a `selector` key, but no action selector",
+                        decl.name
+                    ),
+                )
+                .with_help("add `implementation = action_selector(HashAlgorithm.crc16, 128, 16);`"),
             );
         }
     }

@@ -49,14 +49,16 @@ impl<'a> Checker<'a> {
             direct_counter: None,
             direct_meter: None,
             support_timeout: false,
+            implementation: None,
             annotations: self.kept(&decl.annotations),
         };
         self.default_action(decl, &mut table);
         for property in &decl.properties {
             if let TablePropertyValue::Expr(expr) = &property.value {
-                self.table_property(property.name.as_str(), expr, id, &mut table);
+                self.table_property(property, expr, id, &mut table);
             }
         }
+        self.selector_keys(decl, &table);
         if let Some((property, entries)) = find_entries(decl) {
             table.const_entries = property.is_const;
             table.entries =
@@ -151,16 +153,12 @@ impl<'a> Checker<'a> {
             .find(|(known, _)| *known == name.as_str())
             .map(|(_, kind)| *kind);
         match (declared, known) {
-            (true, Some(MatchKind::Selector)) => {
-                self.unsupported(name.span, "the match kind `selector`", "use `exact`");
-                None
-            }
             (true, Some(kind)) => Some(kind),
             (true, None) => {
                 self.unsupported(
                     name.span,
                     &format!("the match kind `{name}`"),
-                    "use one of v1model's: exact, lpm, ternary, range, optional",
+                    "use one of v1model's: exact, lpm, ternary, range, optional, selector",
                 );
                 None
             }

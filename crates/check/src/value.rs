@@ -80,6 +80,8 @@ pub(crate) enum Instance {
     Meter(ir::MeterId),
     /// A table's meter.
     DirectMeter(ir::MeterId),
+    /// An action profile or selector.
+    ActionProfile(ir::ActionProfileId),
     /// A parser.
     Parser(ir::ParserId),
     /// A control.

@@ -110,6 +110,7 @@ impl Builder {
                 counters: Vec::new(),
                 meters: Vec::new(),
                 value_sets: Vec::new(),
+                action_profiles: Vec::new(),
                 field_lists: Vec::new(),
                 pipeline: Pipeline {
                     parser: ParserId(0),
@@ -224,6 +225,7 @@ impl Builder {
             direct_counter: None,
             direct_meter: None,
             support_timeout: false,
+            implementation: None,
             annotations: Vec::new(),
         });
         TableId(self.program.tables.len() as u32 - 1)

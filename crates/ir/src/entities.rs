@@ -56,4 +56,6 @@ entity! {
     MeterId = "meter";
     /// A parser value set: [`Program::value_sets`](crate::Program::value_sets).
     ValueSetId = "valueset";
+    /// An action profile: [`Program::action_profiles`](crate::Program::action_profiles).
+    ActionProfileId = "profile";
 }

@@ -64,6 +64,7 @@ impl Printer<'_> {
             self.line(line);
         }
         self.objects();
+        self.action_profiles();
         for (i, function) in program.functions.iter().enumerate() {
             let result = function
                 .result
@@ -222,6 +223,23 @@ impl Printer<'_> {
         }
     }
 
+    fn action_profiles(&mut self) {
+        let program = self.program;
+        for (i, profile) in program.action_profiles.iter().enumerate() {
+            let selector = profile.selector.map_or_else(String::new, |selector| {
+                let algorithm = stmt::algorithm_name(selector.algorithm);
+                format!(" selector {algorithm} {}", selector.output_width)
+            });
+            let line = format!(
+                "action_profile {}[{}]{selector}{}",
+                self.names.action_profiles.of(i),
+                profile.size,
+                annotations(&profile.annotations)
+            );
+            self.line(line);
+        }
+    }
+
     fn extent(&self, size: u64, table: Option<crate::TableId>) -> String {
         match table {
             None => format!("[{size}]"),
@@ -351,6 +369,10 @@ impl Printer<'_> {
             }
             if table.support_timeout {
                 p.line("support_timeout");
+            }
+            if let Some(profile) = table.implementation {
+                let name = p.names.action_profiles.of(profile.index());
+                p.line(format_args!("implementation {name}"));
             }
         });
     }

@@ -1,8 +1,8 @@
 //! A whole program: its tables of entities.
 
 use crate::{
-    ActionId, Annotation, Arg, Const, ControlId, EnumDef, Expr, ParserId, StackDef, StateId, Stmt,
-    StructDef, StructId, TableId, Type, VarId,
+    ActionId, ActionProfileId, Annotation, Arg, Const, ControlId, EnumDef, Expr, HashAlgorithm,
+    ParserId, StackDef, StateId, Stmt, StructDef, StructId, TableId, Type, VarId,
 };
 use num_bigint::BigUint;
 
@@ -38,6 +38,8 @@ pub struct Program {
     pub meters: Vec<Meter>,
     /// Parser value sets.
     pub value_sets: Vec<ValueSet>,
+    /// Action profiles and action selectors.
+    pub action_profiles: Vec<ActionProfile>,
     /// Metadata preserved by clone, resubmit and recirculate.
     pub field_lists: Vec<FieldList>,
     /// The six blocks of `V1Switch`.
@@ -247,6 +249,10 @@ pub struct Table {
     pub direct_meter: Option<crate::MeterId>,
     /// Whether entries age.
     pub support_timeout: bool,
+    /// Where entries find their actions: each names a member of the profile, or, if
+    /// that has a selector, a group of members. `None`: each has its action itself.
+    /// The entries of the source have their actions themselves in any case.
+    pub implementation: Option<ActionProfileId>,
     /// Annotations kept from the source.
     pub annotations: Vec<Annotation>,
 }
@@ -362,6 +368,32 @@ pub struct Meter {
     pub size: u64,
     /// The table of a direct meter.
     pub table: Option<TableId>,
+}
+
+/// Actions with their data, called members, that entries of one table or several name
+/// in place of an action of their own (v1model's `action_profile` and
+/// `action_selector`). Members and groups come from the control plane, none at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionProfile {
+    /// Full control-plane name.
+    pub name: String,
+    /// Greatest number of members.
+    pub size: u64,
+    /// How one member of a group is chosen; `None` if there are no groups.
+    pub selector: Option<Selector>,
+    /// Annotations kept from the source, for example `@mode("fair")`.
+    pub annotations: Vec<Annotation>,
+}
+
+/// How an action selector chooses: a hash of the table's [`MatchKind::Selector`] keys, in
+/// order, modulo the number of the group's members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selector {
+    /// The hash.
+    pub algorithm: HashAlgorithm,
+    /// The source's width of the hash. The choice does not depend on it, as in BMv2,
+    /// which takes the whole hash.
+    pub output_width: u32,
 }
 
 /// A parser value set (spec §12.14): its members come from the control plane, none at

@@ -435,6 +435,7 @@ fn table() -> Table {
         direct_counter: Some(CounterId(1)),
         direct_meter: Some(MeterId(1)),
         support_timeout: true,
+        implementation: Some(ActionProfileId(0)),
         annotations: Vec::new(),
     }
 }
@@ -582,6 +583,18 @@ pub(crate) fn program() -> Program {
             }],
             size: 4,
             annotations: Vec::new(),
+        }],
+        action_profiles: vec![ActionProfile {
+            name: "Ingress.members".to_owned(),
+            size: 16,
+            selector: Some(Selector {
+                algorithm: HashAlgorithm::Crc16,
+                output_width: 14,
+            }),
+            annotations: vec![Annotation {
+                name: "mode".to_owned(),
+                body: "fair".to_owned(),
+            }],
         }],
         field_lists: vec![FieldList {
             number: 1,

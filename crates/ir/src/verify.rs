@@ -18,7 +18,8 @@
 //!    result is taken of functions that have one.
 //! 7. **Tables**: keys are scalars; each action gets its directed parameters bound;
 //!    calls of the default action and of entries give as many data as the action has,
-//!    each within its width; entries have one key set for each key.
+//!    each within its width; entries have one key set for each key. Tables with keys of
+//!    [`MatchKind::Selector`](crate::MatchKind::Selector) have an action selector.
 //! 8. **Parsers**: transitions go to states that exist; a `select` has one key set for
 //!    each key, and key sets fit their keys. The fields of a value set stand at keys of
 //!    their widths one after the other; they are compared as exact, lpm, ternary or

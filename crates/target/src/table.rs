@@ -136,15 +136,15 @@ impl Table {
             place: def.name.clone(),
             instead,
         };
+        if def.implementation.is_some() {
+            return Err(unsupported(
+                "an action profile",
+                "name the action in each entry instead",
+            ));
+        }
         let mut keys = Vec::new();
         let mut offset = 0;
         for key in &def.keys {
-            if key.match_kind == MatchKind::Selector {
-                return Err(unsupported(
-                    "an action selector",
-                    "name the action in each entry instead",
-                ));
-            }
             if matches!(
                 key.expr.ty,
                 Type::Struct(_)

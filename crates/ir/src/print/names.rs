@@ -47,6 +47,7 @@ pub(super) struct Names {
     pub(super) counters: Kind,
     pub(super) meters: Kind,
     pub(super) value_sets: Kind,
+    pub(super) action_profiles: Kind,
 }
 
 impl Names {
@@ -64,6 +65,7 @@ impl Names {
             counters: unique(program.counters.iter().map(|e| e.name.as_str())),
             meters: unique(program.meters.iter().map(|e| e.name.as_str())),
             value_sets: unique(program.value_sets.iter().map(|e| e.name.as_str())),
+            action_profiles: unique(program.action_profiles.iter().map(|e| e.name.as_str())),
         }
     }
 }

@@ -406,6 +406,21 @@ impl Verifier<'_> {
             if table.direct_meter.is_some_and(|id| id.index() >= meters) {
                 self.fail(1, "its direct meter does not exist");
             }
+            self.implementation(table);
+        }
+    }
+
+    fn implementation(&mut self, table: &crate::Table) {
+        let selects = match table.implementation {
+            None => false,
+            Some(id) => match self.program.action_profiles.get(id.index()) {
+                Some(profile) => profile.selector.is_some(),
+                None => return self.fail(1, "its action profile does not exist"),
+            },
+        };
+        let mut kinds = table.keys.iter().map(|key| key.match_kind);
+        if !selects && kinds.any(|kind| kind == MatchKind::Selector) {
+            self.fail(7, "it has a selector key and no action selector");
         }
     }
 

@@ -302,6 +302,30 @@ fn rule_8_value_sets() {
 }
 
 #[test]
+fn rule_7_action_profiles() {
+    let case = |bed: &mut Bed, selector: Option<Selector>, id: u32| {
+        let key = &mut bed.b.program.tables[0].keys[0];
+        key.match_kind = MatchKind::Selector;
+        bed.b.program.tables[0].implementation = Some(ActionProfileId(id));
+        bed.b.program.action_profiles.push(ActionProfile {
+            name: "profile".to_owned(),
+            size: 4,
+            selector,
+            annotations: Vec::new(),
+        });
+    };
+    let selector = Selector {
+        algorithm: HashAlgorithm::Crc16,
+        output_width: 16,
+    };
+    let mut sound = bed();
+    case(&mut sound, Some(selector), 0);
+    assert_eq!(verify(&sound.b.program), Ok(()));
+    broken(7, |bed| case(bed, None, 0));
+    broken(1, |bed| case(bed, Some(selector), 1));
+}
+
+#[test]
 fn rule_6_calls() {
     let call = |bed: &mut Bed, args| {
         let p = bed.b.var("p", Type::Bits(8));
