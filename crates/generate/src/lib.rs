@@ -1,13 +1,20 @@
 //! Random valid P4 programs with packets and table entries, and the comparison of two
 //! engines on them.
 
+mod choices;
 mod compare;
+pub mod evaluate;
+pub mod expr;
 mod minimise;
+mod program;
+pub mod properties;
 mod session;
 pub mod source;
 
+pub use choices::Choices;
 pub use compare::{Difference, Mismatch, Outcome, compare, compare_program};
 pub use minimise::minimise;
+pub use program::{Generated, PORTS, generate, generate_from};
 pub use session::{Arrival, LIMITS, Session, Write};
 
 #[cfg(test)]

@@ -1,2 +1,3 @@
 mod compare;
 mod faulty;
+mod programs;

@@ -1,0 +1,289 @@
+//! Random valid programs.
+
+mod action;
+mod control;
+mod declaration;
+mod expression;
+mod features;
+mod object;
+mod operation;
+mod packet;
+mod parser;
+mod statement;
+mod table;
+
+use crate::choices::Choices;
+use crate::expr::Ty;
+use crate::session::{Arrival, LIMITS, Session, Write};
+use features::{Feature, Features};
+use packet::Packets;
+use stateplane_switch::{MirrorSession, Replica, SwitchConfig};
+use std::fmt::Display;
+
+/// A program with a session for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// The program's text, which needs nothing but `v1model.p4`.
+    pub program: String,
+    /// Configuration, table entries, frames.
+    pub session: Session,
+}
+
+/// Ports of the switches of generated sessions, numbered from 0.
+pub const PORTS: u16 = 8;
+
+/// Makes a program and a session of `packets` frames for it: of those some follow a
+/// path through the parser, some of these are cut short or damaged, some are random.
+///
+/// Equal seeds give equal results.
+#[must_use]
+pub fn generate(seed: u64, packets: usize) -> Generated {
+    generate_from(Choices::new(seed), packets)
+}
+
+/// As [`generate`], with other decisions.
+#[must_use]
+pub fn generate_from(choices: Choices, packets: usize) -> Generated {
+    let mut maker = Maker::new(choices);
+    maker.program();
+    let session = maker.session(packets);
+    Generated {
+        program: maker.text,
+        session,
+    }
+}
+
+/// The parameter of constructors.
+const SETTING: &str = "setting";
+
+/// Something that has a value and perhaps can be written.
+#[derive(Clone, Debug)]
+struct Place {
+    text: String,
+    ty: Ty,
+    writable: bool,
+}
+
+/// A header that can be named.
+#[derive(Clone, Debug)]
+struct HeaderPlace {
+    text: String,
+    /// Number of its type.
+    header: usize,
+}
+
+/// A header stack.
+#[derive(Clone, Debug)]
+struct StackPlace {
+    text: String,
+    header: usize,
+    size: u32,
+}
+
+/// Which code is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    Function,
+    Parser,
+    Ingress,
+    Egress,
+}
+
+/// A header type: fields in order, and the greatest width of a `varbit` field behind
+/// them.
+#[derive(Clone, Debug)]
+struct Header {
+    fields: Vec<(String, Ty)>,
+    varbit: Option<u32>,
+}
+
+/// A direction of a parameter; the last is that of action data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    In,
+    Out,
+    InOut,
+    Data,
+}
+
+impl Direction {
+    fn word(self) -> &'static str {
+        match self {
+            Direction::In => "in ",
+            Direction::Out => "out ",
+            Direction::InOut => "inout ",
+            Direction::Data => "",
+        }
+    }
+}
+
+/// A function, action or control that can be called.
+#[derive(Clone, Debug)]
+struct Callable {
+    name: String,
+    params: Vec<(Direction, Ty)>,
+    result: Option<Ty>,
+}
+
+/// Objects that the statements of a block may use.
+#[derive(Clone, Debug, Default)]
+struct Objects {
+    registers: Vec<object::Register>,
+    counters: Vec<(String, u32)>,
+    meters: Vec<(String, u32)>,
+    actions: Vec<Callable>,
+    controls: Vec<Callable>,
+    tables: Vec<table::Table>,
+}
+
+struct Maker {
+    c: Choices,
+    features: Features,
+    text: String,
+    indent: usize,
+    fresh: usize,
+    block: Block,
+    /// Whether statements stand in an action or function, which apply nothing.
+    in_action: bool,
+    /// Whether expressions may call functions.
+    calls: bool,
+    /// Loops around the statements.
+    loops: u32,
+    headers: Vec<Header>,
+    serials: Vec<u32>,
+    enums: usize,
+    errors: usize,
+    scope: Vec<Place>,
+    header_places: Vec<HeaderPlace>,
+    stacks: Vec<StackPlace>,
+    /// Members of the headers struct in order.
+    members: Vec<String>,
+    /// Field lists of the metadata.
+    field_lists: u32,
+    inner_fields: Vec<(String, Ty)>,
+    functions: Vec<Callable>,
+    objects: Objects,
+    writes: Vec<Write>,
+    packets: Packets,
+}
+
+impl Maker {
+    fn new(mut c: Choices) -> Maker {
+        let features = Features::new(&mut c);
+        Maker {
+            c,
+            features,
+            text: String::new(),
+            indent: 0,
+            fresh: 0,
+            block: Block::Function,
+            in_action: false,
+            calls: true,
+            loops: 0,
+            headers: Vec::new(),
+            serials: Vec::new(),
+            enums: 0,
+            errors: 0,
+            scope: Vec::new(),
+            header_places: Vec::new(),
+            stacks: Vec::new(),
+            members: Vec::new(),
+            field_lists: 0,
+            inner_fields: Vec::new(),
+            functions: Vec::new(),
+            objects: Objects::default(),
+            writes: Vec::new(),
+            packets: Packets::default(),
+        }
+    }
+
+    fn has(&self, feature: Feature) -> bool {
+        self.features.has(feature)
+    }
+
+    fn line(&mut self, text: impl Display) {
+        for _ in 0..self.indent {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(&text.to_string());
+        self.text.push('\n');
+    }
+
+    fn open(&mut self, head: impl Display) {
+        self.line(format_args!("{head} {{"));
+        self.indent += 1;
+    }
+
+    fn close(&mut self) {
+        self.close_with("}");
+    }
+
+    fn close_with(&mut self, text: &str) {
+        self.indent -= 1;
+        self.line(text);
+    }
+
+    /// A name that nothing else has.
+    fn fresh(&mut self, front: &str) -> String {
+        self.fresh += 1;
+        format!("{front}{}", self.fresh)
+    }
+
+    fn program(&mut self) {
+        self.line("#include <v1model.p4>");
+        self.declarations();
+        self.functions();
+        self.parsers();
+        self.verify_control();
+        self.pipeline_control(Block::Ingress);
+        self.pipeline_control(Block::Egress);
+        self.compute_control();
+        self.deparser();
+        self.line(
+            "V1Switch(MainParser(), Verify(), MyIngress(), MyEgress(), Compute(), MyDeparser()) main;",
+        );
+    }
+
+    fn session(&mut self, packets: usize) -> Session {
+        let mut config = SwitchConfig {
+            ports: (0..PORTS).collect(),
+            limits: LIMITS,
+            ..SwitchConfig::default()
+        };
+        for number in 1..=2 {
+            let replicas = self.c.between(1, 3) as u16;
+            let replicas = (0..replicas)
+                .map(|rid| Replica {
+                    port: self.c.below(usize::from(PORTS)) as u16,
+                    rid,
+                })
+                .collect();
+            config.multicast_groups.insert(number, replicas);
+            config.mirror_sessions.insert(
+                u32::from(number),
+                MirrorSession {
+                    egress_port: self.c.below(usize::from(PORTS)) as u16,
+                    truncate: self.c.chance(30).then_some(40),
+                    hold_us: if self.c.chance(20) { 50 } else { 0 },
+                },
+            );
+        }
+        let mut at = 1_000_000;
+        let arrivals = (0..packets)
+            .map(|_| {
+                at += self.c.below(100) as u64;
+                Arrival {
+                    at,
+                    port: self.c.below(usize::from(PORTS)) as u16,
+                    frame: self.packets.make(&mut self.c),
+                }
+            })
+            .collect();
+        Session {
+            seed: self.c.below(1 << 16) as u64,
+            config,
+            writes: std::mem::take(&mut self.writes),
+            arrivals,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What holds of every generated program.
+
+use crate::compare::{Outcome, compare_program};
+use crate::program::{Generated, generate};
+use crate::source;
+use stateplane_diagnostics::{Color, render_all};
+use stateplane_interp::{Interp, Options as InterpOptions};
+use stateplane_ir::Program;
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_syntax::{MemoryLoader, Options, parse, print};
+use std::fmt;
+
+/// A property that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Which property, and how it fails.
+    pub what: String,
+    /// The program.
+    pub generated: Generated,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Generated { program, session } = &self.generated;
+        write!(
+            f,
+            "{}\n--- session ---\n{session}--- program ---\n{program}",
+            self.what
+        )
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// Loads the interpreter.
+///
+/// # Errors
+///
+/// Why a program cannot be loaded.
+pub fn interpreter(program: Program, seed: u64) -> Result<Interp, String> {
+    Interp::new(program, InterpOptions { seed }).map_err(|error| error.to_string())
+}
+
+/// Generates a program and `packets` frames from `seed`, and checks that
+///
+/// * an equal seed gives an equal program and session;
+/// * the program is accepted without an error, and its IR keeps the IR's rules;
+/// * its tree printed as text and read again gives equal IR;
+/// * the interpreter loads it, accepts the session's writes or refuses them with a
+///   coded error, does not panic, and does the same in a second run.
+///
+/// # Errors
+///
+/// The first property that does not hold.
+pub fn check(seed: u64, packets: usize) -> Result<Outcome, Box<Broken>> {
+    let generated = generate(seed, packets);
+    let broken = |what: String| {
+        Box::new(Broken {
+            what,
+            generated: generated.clone(),
+        })
+    };
+    if generate(seed, packets) != generated {
+        return Err(broken("an equal seed gives another program".to_owned()));
+    }
+    let program = source::compile(&generated.program).map_err(&broken)?;
+    if let Err(errors) = stateplane_ir::verify(&program) {
+        return Err(broken(format!("the IR breaks its rules: {errors:?}")));
+    }
+    let reread = reprint(&generated.program).map_err(&broken)?;
+    let reread = source::compile(&reread)
+        .map_err(|refusal| broken(format!("the printed tree is refused: {refusal}\n{reread}")))?;
+    if without_locations(program.clone()) != without_locations(reread) {
+        return Err(broken("the printed tree means something else".to_owned()));
+    }
+    interpreter(program, 0).map_err(|error| broken(format!("not loaded: {error}")))?;
+    compare_program(
+        &generated.program,
+        &generated.session,
+        interpreter,
+        interpreter,
+        0,
+    )
+    .map_err(|mismatch| broken(mismatch.difference.to_string()))
+}
+
+/// The text printed from the tree of a program without its includes.
+fn reprint(text: &str) -> Result<String, String> {
+    let loader = WithLibrary(MemoryLoader::new().with(source::MAIN_FILE, text));
+    let parsed = parse(
+        &loader,
+        source::MAIN_FILE,
+        &with_library(Options::default()),
+    );
+    if parsed.diagnostics.has_errors() {
+        return Err(render_all(
+            &parsed.diagnostics,
+            &parsed.sources,
+            Color::Never,
+        ));
+    }
+    // What the architecture declares is printed too: the whole stands for itself.
+    Ok(print(&parsed.tree))
+}
+
+/// The text form of IR without the source locations that assertions carry.
+fn without_locations(program: Program) -> String {
+    let text = program.to_string();
+    let lines = text.lines().map(|line| match line.find(source::MAIN_FILE) {
+        Some(at) => &line[..at],
+        None => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
