@@ -1,6 +1,6 @@
 //! Checks generated programs: `soak [FIRST_SEED [PROGRAMS [PACKETS]]]`.
 
-use stateplane_generate::{Outcome, properties};
+use stateplane_generate::{Outcome, arithmetic, properties};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -22,6 +22,10 @@ fn main() -> ExitCode {
                 eprintln!("seed {seed}: {broken}");
                 return ExitCode::FAILURE;
             }
+        }
+        if let Err(difference) = arithmetic::check(seed) {
+            eprintln!("seed {seed}: {difference}");
+            return ExitCode::FAILURE;
         }
     }
     println!(

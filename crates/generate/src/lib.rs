@@ -1,6 +1,7 @@
 //! Random valid P4 programs with packets and table entries, and the comparison of two
 //! engines on them.
 
+pub mod arithmetic;
 mod choices;
 mod compare;
 pub mod evaluate;
@@ -14,7 +15,7 @@ pub mod source;
 pub use choices::Choices;
 pub use compare::{Difference, Mismatch, Outcome, compare, compare_program};
 pub use minimise::minimise;
-pub use program::{Generated, PORTS, generate, generate_from};
+pub use program::{Generated, PORTS, constant_expressions, generate, generate_from};
 pub use session::{Arrival, LIMITS, Session, Write};
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ mod statement;
 mod table;
 
 use crate::choices::Choices;
-use crate::expr::Ty;
+use crate::evaluate::evaluate;
+use crate::expr::{Expr, Ty};
 use crate::session::{Arrival, LIMITS, Session, Write};
 use features::{Feature, Features};
 use packet::Packets;
@@ -39,6 +40,23 @@ pub const PORTS: u16 = 8;
 #[must_use]
 pub fn generate(seed: u64, packets: usize) -> Generated {
     generate_from(Choices::new(seed), packets)
+}
+
+/// Constant expressions of numbers and truth values, which have a value: no name stands
+/// in them, and nothing is divided by zero. Numbers written without a width stand beside
+/// others only.
+#[must_use]
+pub fn constant_expressions(seed: u64, count: usize) -> Vec<Expr> {
+    let mut maker = Maker::new(Choices::new(seed));
+    maker.features = Features::all();
+    let mut expressions = Vec::new();
+    while expressions.len() < count {
+        let ty = maker.data_type();
+        let depth = maker.c.between(1, 5);
+        let expr = maker.expr(ty, depth);
+        expressions.extend(evaluate(&expr).is_some().then_some(expr));
+    }
+    expressions
 }
 
 /// As [`generate`], with other decisions.
@@ -158,6 +176,8 @@ struct Maker {
     stacks: Vec<StackPlace>,
     /// Members of the headers struct in order.
     members: Vec<String>,
+    /// Metadata that a header reports.
+    reported: Vec<String>,
     /// Field lists of the metadata.
     field_lists: u32,
     inner_fields: Vec<(String, Ty)>,
@@ -188,6 +208,7 @@ impl Maker {
             header_places: Vec::new(),
             stacks: Vec::new(),
             members: Vec::new(),
+            reported: Vec::new(),
             field_lists: 0,
             inner_fields: Vec::new(),
             functions: Vec::new(),

@@ -149,6 +149,12 @@ impl Maker {
         }
         let count = self.c.between(4, 12);
         self.statements(count, 2);
+        if path == "MyEgress" && !self.reported.is_empty() {
+            self.line("hdr.report.setValid();");
+            for (number, text) in self.reported.clone().into_iter().enumerate() {
+                self.line(format_args!("hdr.report.r{number} = {text};"));
+            }
+        }
         self.close();
         self.scope.truncate(declared);
     }

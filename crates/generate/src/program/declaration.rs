@@ -46,8 +46,32 @@ impl Maker {
             self.declare_header(self.headers.len(), &header);
             self.headers.push(header);
         }
-        self.headers_struct();
         self.metadata_struct();
+        if self.c.chance(70) {
+            self.report_header();
+        }
+        self.headers_struct();
+    }
+
+    /// A header for all metadata, by which a frame shows at its end what became of it.
+    fn report_header(&mut self) {
+        let fields: Vec<(String, Ty)> = self
+            .scope
+            .iter()
+            .filter(|place| place.ty.width().is_some())
+            .map(|place| (place.text.clone(), place.ty))
+            .collect();
+        self.open("header report_t");
+        let mut bits = 0;
+        for (number, (_, ty)) in fields.iter().enumerate() {
+            bits += ty.width().unwrap_or(0);
+            self.line(format_args!("{ty} r{number};"));
+        }
+        if bits % 8 != 0 {
+            self.line(format_args!("bit<{}> pad;", 8 - bits % 8));
+        }
+        self.close();
+        self.reported = fields.into_iter().map(|(text, _)| text).collect();
     }
 
     /// Fields of odd widths, whose sum is a multiple of 8.
@@ -100,6 +124,10 @@ impl Maker {
             .filter(|header| self.headers[*header].varbit.is_none())
             .collect();
         let mut fields = Vec::new();
+        if !self.reported.is_empty() {
+            fields.push("report_t report;".to_owned());
+            self.members.push("report".to_owned());
+        }
         if self.has(Feature::Union) && plain.len() > 1 {
             let (one, other) = (plain[0], plain[1]);
             self.open("header_union u_t");

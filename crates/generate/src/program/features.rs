@@ -57,6 +57,11 @@ impl Features {
         Features(std::array::from_fn(|_| choices.chance(67)))
     }
 
+    /// All features.
+    pub(super) fn all() -> Features {
+        Features([true; COUNT])
+    }
+
     /// Whether the program has it.
     pub(super) fn has(&self, feature: Feature) -> bool {
         self.0[feature as usize]
