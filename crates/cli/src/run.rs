@@ -4,8 +4,10 @@ use crate::exit::{CommandError, Failure};
 use crate::program::ProgramArguments;
 use crate::signal::stop_flag;
 use clap::Args;
-use stateplane_host::ports::PortError;
-use stateplane_host::switch::{Status, SwitchFile, SwitchReport, SwitchServerError, run_switch};
+use stateplane_host::ports::{PortError, PortNotice, PortSpec};
+use stateplane_host::switch::{
+    RunOptions, Status, SwitchFile, SwitchReport, SwitchServerError, run_switch,
+};
 use stateplane_interp::{Interp, Options};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -14,16 +16,21 @@ use std::time::Duration;
 /// Run a P4 program between network interfaces until it is interrupted.
 ///
 /// Prints `ready` when packets are taken. A status line follows on a terminal; on exit
-/// the counts go to standard error as JSON. Needs the right to open packet sockets (root
-/// or CAP_NET_RAW and CAP_NET_ADMIN).
+/// the counts go to standard error as JSON. Interfaces need the right to open packet sockets
+/// (root or CAP_NET_RAW and CAP_NET_ADMIN); AF_XDP needs CAP_BPF too.
 #[derive(Args)]
 pub struct RunArguments {
     #[command(flatten)]
     program: ProgramArguments,
     /// Make an interface a port of the switch: number and interface; may be given
     /// several times
+    ///
+    /// AF_XDP is used where driver and rights permit it, else AF_PACKET; `xdp:eth0` and
+    /// `packet:eth0` take one of them only. `tap:t0` makes a TAP device,
+    /// `pcap:in.pcap,out.pcap` takes frames from a capture and writes those sent to
+    /// another (`pcap@:` at the capture's times); the run ends with the captures.
     #[arg(long = "port", value_name = "N=INTERFACE", required = true, value_parser = port)]
-    ports: Vec<(u16, String)>,
+    ports: Vec<(u16, PortSpec)>,
     /// Table entries, registers, mirror sessions, neighbours (TOML)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -39,7 +46,7 @@ pub struct RunArguments {
     json: bool,
 }
 
-fn port(text: &str) -> Result<(u16, String), String> {
+fn port(text: &str) -> Result<(u16, PortSpec), String> {
     let (number, interface) = text
         .split_once('=')
         .ok_or("write a port as NUMBER=INTERFACE, for example 0=eth0")?;
@@ -48,10 +55,10 @@ fn port(text: &str) -> Result<(u16, String), String> {
         .ok()
         .filter(|number| *number <= 510)
         .ok_or_else(|| format!("{number:?} is not a port number: use 0 to 510"))?;
-    if interface.is_empty() {
-        return Err(format!("port {number} names no interface"));
-    }
-    Ok((number, interface.to_owned()))
+    let spec = interface
+        .parse()
+        .map_err(|cause| format!("port {number} {cause}"))?;
+    Ok((number, spec))
 }
 
 fn status_line(report: &SwitchReport) -> String {
@@ -59,7 +66,7 @@ fn status_line(report: &SwitchReport) -> String {
     let drops: u64 = report.drops.values().sum();
     let ports = report.ports.iter().map(|port| {
         let state = if port.up { "up" } else { "down" };
-        format!("{}={} {state}", port.port, port.interface)
+        format!("{}={} {state} ({})", port.port, port.interface, port.mode)
     });
     let mut line = format!(
         "{} in, {} out, {drops} dropped, {} held; {}",
@@ -104,23 +111,30 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         show: &mut show,
     });
     let patience = (arguments.patience > 0).then(|| Duration::from_secs(arguments.patience));
-    let mut ready = || {
+    let mut ready = |report: &SwitchReport| {
+        for port in report.ports.iter().filter(|_| !json) {
+            eprintln!("port {}={}: {}", port.port, port.interface, port.mode);
+        }
         println!("ready");
         // A supervisor waits for the line; without it there is nothing to tell.
         let _ = std::io::stdout().flush();
     };
-    let report = run_switch(
-        engine,
-        &file,
-        &arguments.ports,
-        &stop,
-        &mut ready,
+    let mut notify = |number: u16, name: &str, notice: &PortNotice| {
+        let start = if terminal && !json { "\r\x1b[K" } else { "" };
+        eprintln!("{start}port {number}={name}: {notice}");
+    };
+    let options = RunOptions {
+        stop: &stop,
+        ready: &mut ready,
         status,
+        notify: &mut notify,
         patience,
-    )
-    .map_err(|error| {
+    };
+    let report = run_switch(engine, &file, &arguments.ports, options).map_err(|error| {
         let failure = match error {
-            SwitchServerError::Port(PortError::DuplicateInterface { .. }) => Failure::Input,
+            SwitchServerError::Port(
+                PortError::DuplicateInterface { .. } | PortError::Capture { .. },
+            ) => Failure::Input,
             SwitchServerError::Port(_)
             | SwitchServerError::Wait(_)
             | SwitchServerError::NoSignOfLife { .. }
@@ -140,12 +154,12 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
 
 #[cfg(test)]
 mod tests {
-    use super::port;
+    use super::{PortSpec, port};
 
     #[test]
     fn ports_are_number_and_interface() {
-        assert_eq!(port("3=eth0"), Ok((3, "eth0".to_owned())));
-        assert_eq!(port("3=a=b"), Ok((3, "a=b".to_owned())));
+        assert_eq!(port("3=eth0"), Ok((3, PortSpec::interface("eth0"))));
+        assert_eq!(port("3=a=b"), Ok((3, PortSpec::interface("a=b"))));
         for wrong in ["eth0", "=eth0", "511=eth0", "-1=eth0", "1="] {
             assert!(port(wrong).is_err(), "{wrong}");
         }

@@ -1,12 +1,19 @@
-//! Ports on Linux: Ethernet interfaces read and written through packet sockets
-//! (`packet(7)`).
+//! Ports on Linux: Ethernet interfaces, read and written through AF_XDP or packet sockets
+//! (`packet(7)`), TAP devices, and capture files.
 
+mod capture;
 mod error;
 mod interface;
+mod interface_port;
 mod offload;
 mod packet_socket;
+mod partial;
 mod port;
+mod spec;
+mod tap;
+mod xdp;
 
 pub use error::PortError;
-pub(crate) use packet_socket::Burst;
-pub use port::{HostPortCounters, PacketPort};
+pub use port::{HostPortCounters, Port, PortNotice};
+pub use spec::{Access, PortMode, PortSpec};
+pub use xdp::XdpRefusal;

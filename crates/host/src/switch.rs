@@ -13,4 +13,4 @@ pub use file::{
     SwitchFileError, WatchFile,
 };
 pub use report::{PacketReport, PortReport, SwitchReport};
-pub use server::{Status, SwitchServer, run_switch};
+pub use server::{Notify, RunOptions, Status, SwitchServer, run_switch};

@@ -43,6 +43,24 @@ pub enum PortError {
         /// `ARPHRD_*` of `if_arp.h`.
         kind: u16,
     },
+    /// AF_XDP alone was asked for, and cannot be had.
+    #[error(
+        "interface `{name}` cannot be had by AF_XDP: {refusal}; `{name}` in place of `xdp:{name}` falls back to AF_PACKET"
+    )]
+    NoXdp {
+        /// The interface.
+        name: String,
+        /// Why.
+        refusal: super::XdpRefusal,
+    },
+    /// A capture cannot be read or written.
+    #[error("capture `{}`: {cause}", path.display())]
+    Capture {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        cause: String,
+    },
     /// The system refuses for another reason.
     #[error("{action} interface `{name}`: {cause}")]
     System {
@@ -64,6 +82,8 @@ impl PortError {
             PortError::NotPermitted { .. } => "H203",
             PortError::NotEthernet { .. } => "H204",
             PortError::System { .. } => "H205",
+            PortError::NoXdp { .. } => "H206",
+            PortError::Capture { .. } => "H207",
         }
     }
 

@@ -50,6 +50,57 @@ impl Interfaces {
         Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
     }
 
+    /// Longest packet that the interface carries, in bytes without link header.
+    #[allow(unsafe_code)]
+    pub(crate) fn mtu(&self, name: &str) -> io::Result<u32> {
+        let mut request = request(name)?;
+        self.control(libc::SIOCGIFMTU, &mut request)?;
+        // SAFETY: the call has filled this member.
+        Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+    }
+
+    /// Receive queues that the interface has; 1 if its driver does not say.
+    pub(crate) fn receive_queues(&self, name: &str) -> u32 {
+        const ETHTOOL_GCHANNELS: u32 = 0x3c;
+        /// `struct ethtool_channels` of `linux/ethtool.h`.
+        #[repr(C)]
+        #[derive(Default)]
+        struct Channels {
+            command: u32,
+            most: [u32; 4],
+            receiving: u32,
+            sending: u32,
+            other: u32,
+            combined: u32,
+        }
+        let mut channels = Channels {
+            command: ETHTOOL_GCHANNELS,
+            ..Channels::default()
+        };
+        let Ok(mut request) = request(name) else {
+            return 1;
+        };
+        request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+        match self.control(libc::SIOCETHTOOL, &mut request) {
+            Ok(()) => (channels.receiving + channels.combined).max(1),
+            Err(_) => 1,
+        }
+    }
+
+    /// Whether the interface leaves VLAN tags in received frames, or can be told to.
+    pub(crate) fn keeps_tags(&self, name: &str) -> bool {
+        const ETHTOOL_GFLAGS: u32 = 0x25;
+        const ETHTOOL_SFLAGS: u32 = 0x26;
+        const ETH_FLAG_RXVLAN: u32 = 1 << 8;
+        let Ok(flags) = self.ethtool(name, ETHTOOL_GFLAGS, 0) else {
+            return false;
+        };
+        flags & ETH_FLAG_RXVLAN == 0
+            || self
+                .ethtool(name, ETHTOOL_SFLAGS, flags & !ETH_FLAG_RXVLAN)
+                .is_ok()
+    }
+
     /// Sets the interface administratively up or down.
     pub(crate) fn set_up(&self, name: &str, up: bool) -> io::Result<()> {
         let flags = self.flags(name)?;
@@ -138,7 +189,7 @@ pub(crate) fn names() -> Vec<String> {
 /// A request about the interface `name`. A name that no interface can have is
 /// reported as the kernel reports one that none has.
 #[allow(unsafe_code)]
-fn request(name: &str) -> io::Result<libc::ifreq> {
+pub(super) fn request(name: &str) -> io::Result<libc::ifreq> {
     let absent = || io::Error::from_raw_os_error(libc::ENODEV);
     let bytes = CString::new(name)
         .map_err(|_| absent())?

@@ -42,7 +42,7 @@ struct Control([u8; 64]);
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Received<'a> {
     /// A frame as it would be on the wire.
-    Frame(&'a [u8]),
+    Frame(&'a mut [u8]),
     /// Longer than [`MAX_FRAME`].
     TooLong,
     /// Several segments merged into one frame, or not yet cut into segments.
@@ -103,7 +103,7 @@ impl Burst {
         match vlan_tag(&message.msg_hdr) {
             Some(_) if length + TAG_BYTES > MAX_FRAME => Received::TooLong,
             Some(tag) if insert_tag(buffer, tag) => Received::Frame(buffer),
-            _ => Received::Frame(&buffer[TAG_BYTES..]),
+            _ => Received::Frame(&mut buffer[TAG_BYTES..]),
         }
     }
 }

@@ -1,11 +1,12 @@
-//! A port of the switch on an interface.
+//! A port of the switch.
 
-use super::PortError;
-use super::interface::Interfaces;
-use super::packet_socket::{Burst, PacketSocket, Received};
+use super::capture::CapturePort;
+use super::interface_port::InterfacePort;
+use super::xdp::XdpRefusal;
+use super::{PortError, PortMode, PortSpec};
 use serde::Serialize;
-use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::fmt;
+use std::os::fd::RawFd;
 
 /// What happened to frames between the wire and the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -36,63 +37,118 @@ pub struct HostPortCounters {
     pub tx_refused: u64,
 }
 
-/// A port of the switch on a network interface: a packet socket that sees every
-/// frame that arrives there and sends frames as they are.
+/// What a person should know about a port; each kind is told once for each time it
+/// begins.
 #[derive(Debug)]
-pub struct PacketPort {
-    name: String,
-    socket: PacketSocket,
-    interfaces: Interfaces,
-    index: i32,
-    /// Whether the interface was up before it became a port.
-    was_up: bool,
-    counters: HostPortCounters,
+pub enum PortNotice {
+    /// The port works by AF_PACKET, and why not by AF_XDP.
+    NoXdp(XdpRefusal),
+    /// The interface went down or was removed.
+    Down,
+    /// The interface is back.
+    Up(PortMode),
+    /// A frame was longer than the interface's MTU allows.
+    FrameTooLong {
+        /// Longest frame in bytes.
+        limit: usize,
+    },
+    /// The interface takes frames more slowly than they come.
+    RingFull,
+    /// A capture has been read to its end.
+    CaptureEnded {
+        /// Frames taken from it.
+        frames: u64,
+    },
+    /// A capture file is damaged, or cannot be written.
+    CaptureFailed(String),
 }
 
-impl PacketPort {
-    /// Opens the interface `name`; frames arrive as soon as it is up. Merging of
-    /// received segments (GRO, LRO) is switched off there and stays so.
+impl fmt::Display for PortNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PortNotice::NoXdp(refusal) => write!(f, "AF_PACKET in place of AF_XDP: {refusal}"),
+            PortNotice::Down => f.write_str("down; the other ports go on"),
+            PortNotice::Up(mode) => write!(f, "up again ({mode})"),
+            PortNotice::FrameTooLong { limit } => write!(
+                f,
+                "a frame is longer than the {limit} bytes that its MTU allows, and was dropped: raise the MTU (`ip link set … mtu`)"
+            ),
+            PortNotice::RingFull => {
+                f.write_str("its ring is full: frames come faster than the interface takes them")
+            }
+            PortNotice::CaptureEnded { frames } => write!(f, "capture ended after {frames} frames"),
+            PortNotice::CaptureFailed(cause) => write!(f, "capture failed: {cause}"),
+        }
+    }
+}
+
+/// A port of the switch: where frames come from and go to.
+pub struct Port {
+    kind: Kind,
+    /// Whether the link was up at the last look.
+    was_up: Option<bool>,
+}
+
+enum Kind {
+    Interface(Box<InterfacePort>),
+    Capture(Box<CapturePort>),
+}
+
+impl Port {
+    /// Opens what `spec` names.
     ///
     /// # Errors
     ///
-    /// [`PortError`] if there is no such interface, it is not Ethernet, or the
+    /// [`PortError`] if there is no such interface or file, it is not Ethernet, or the
     /// process may not open it.
-    pub fn open(name: &str) -> Result<PacketPort, PortError> {
-        let failed = |action| move |cause| PortError::from_system(action, name, cause);
-        let interfaces = Interfaces::open().map_err(failed("opening"))?;
-        let index = interfaces.index(name).map_err(failed("finding"))?;
-        let kind = interfaces.hardware_type(name).map_err(failed("finding"))?;
-        if kind != libc::ARPHRD_ETHER && kind != libc::ARPHRD_LOOPBACK {
-            return Err(PortError::NotEthernet {
-                name: name.to_owned(),
-                kind,
-            });
-        }
-        let was_up = is_up(interfaces.flags(name).map_err(failed("finding"))?);
-        let socket = PacketSocket::open().map_err(failed("opening"))?;
-        socket.bind(index).map_err(failed("binding to"))?;
-        // Drivers that merge nothing refuse this; frames that come merged all the
-        // same are counted.
-        let _ = interfaces.stop_merging(name);
-        Ok(PacketPort {
-            name: name.to_owned(),
-            socket,
-            interfaces,
-            index,
-            was_up,
-            counters: HostPortCounters::default(),
-        })
+    pub fn open(spec: &PortSpec) -> Result<Port, PortError> {
+        let kind = match spec {
+            PortSpec::Interface { name, access } => {
+                Kind::Interface(Box::new(InterfacePort::open(name, *access)?))
+            }
+            PortSpec::Tap(name) => Kind::Interface(Box::new(InterfacePort::tap(name)?)),
+            PortSpec::Capture {
+                input,
+                output,
+                timed,
+            } => {
+                let port = CapturePort::open(input.as_deref(), output.as_deref(), *timed)?;
+                Kind::Capture(Box::new(port))
+            }
+        };
+        Ok(Port { kind, was_up: None })
     }
 
-    /// The interface.
+    /// The interface's name, or the captures'.
     pub fn name(&self) -> &str {
-        &self.name
+        match &self.kind {
+            Kind::Interface(port) => port.name(),
+            Kind::Capture(port) => port.name(),
+        }
+    }
+
+    /// How the port works.
+    pub fn mode(&self) -> PortMode {
+        match &self.kind {
+            Kind::Interface(port) => port.mode(),
+            Kind::Capture(_) => PortMode::Capture,
+        }
     }
 
     /// What happened to frames so far.
     pub fn counters(&mut self) -> HostPortCounters {
-        self.counters.rx_overrun += self.socket.overruns();
-        self.counters
+        match &mut self.kind {
+            Kind::Interface(port) => port.counters(),
+            Kind::Capture(port) => port.counters(),
+        }
+    }
+
+    /// What happened since the last call that a person should know.
+    pub fn take_notices(&mut self) -> Vec<PortNotice> {
+        match &mut self.kind {
+            Kind::Interface(port) => port.take_notices(),
+            Kind::Capture(port) => port.take_notices(),
+        }
     }
 
     /// Sets the interface up or down.
@@ -101,76 +157,90 @@ impl PacketPort {
     ///
     /// [`PortError`] if it is gone, or the process may not.
     pub fn set_up(&self, up: bool) -> Result<(), PortError> {
-        let action = if up { "setting up" } else { "setting down" };
-        self.interfaces
-            .set_up(&self.name, up)
-            .map_err(|cause| PortError::from_system(action, &self.name, cause))
+        match &self.kind {
+            Kind::Interface(port) => port.set_up(up),
+            Kind::Capture(_) => Ok(()),
+        }
     }
 
-    /// Whether the interface is up. One that was removed is down; one that came anew
-    /// under the same name becomes the port.
-    pub fn link_is_up(&mut self) -> bool {
-        let Ok(index) = self.interfaces.index(&self.name) else {
-            return false;
+    /// Whether the link is up, and the change if it is another than at the last call.
+    pub fn look(&mut self) -> (bool, Option<PortNotice>) {
+        let up = match &mut self.kind {
+            Kind::Interface(port) => port.link_is_up(),
+            Kind::Capture(_) => true,
         };
-        if index != self.index {
-            if self.socket.bind(index).is_err() {
-                return false;
-            }
-            self.index = index;
-        }
-        self.interfaces.flags(&self.name).is_ok_and(is_up)
+        let notice = match self.was_up.replace(up) {
+            Some(false) if up => Some(PortNotice::Up(self.mode())),
+            Some(true) if !up => Some(PortNotice::Down),
+            _ => None,
+        };
+        (up, notice)
     }
 
-    /// Takes the frames that wait, at most a burst; returns how many there are.
-    pub(crate) fn receive(&mut self, burst: &mut Burst) -> usize {
-        match self.socket.receive(burst) {
-            Ok(()) => {}
-            // Told once when the interface goes down: no frame was lost by it.
-            Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {}
-            Err(_) => self.counters.rx_failed += 1,
-        }
-        self.counters.received += burst.len() as u64;
-        burst.len()
-    }
-
-    /// Counts `received` if it is no frame for the switch.
-    pub(crate) fn frame<'a>(&mut self, received: Received<'a>) -> Option<&'a [u8]> {
-        match received {
-            Received::Frame(frame) => return Some(frame),
-            Received::TooLong => self.counters.rx_too_long += 1,
-            Received::Super => self.counters.rx_super_frame += 1,
-            Received::BadChecksum => self.counters.rx_bad_checksum += 1,
-        }
-        None
-    }
-
-    /// Gives `frames` to the interface.
-    pub(crate) fn send(&mut self, frames: &[Vec<u8>]) {
-        let sent = self.socket.send(frames);
-        self.counters.sent += sent.frames as u64;
-        self.counters.tx_too_long += sent.too_long;
-        self.counters.tx_down += sent.down;
-        self.counters.tx_full += sent.full;
-        self.counters.tx_refused += sent.refused;
-    }
-
-    /// Leaves an interface that was down as it was found.
-    pub(crate) fn restore(&self) -> io::Result<()> {
-        if self.was_up {
-            Ok(())
-        } else {
-            self.interfaces.set_up(&self.name, false)
+    /// What to wait for: readable when frames may have come. They change when an
+    /// interface is replaced.
+    pub(crate) fn descriptors(&self) -> Vec<RawFd> {
+        match &self.kind {
+            Kind::Interface(port) => port.descriptors(),
+            Kind::Capture(_) => Vec::new(),
         }
     }
-}
 
-impl AsRawFd for PacketPort {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+    /// When the next frame of a capture is due, in µs of `now_us`'s clock.
+    pub(crate) fn due(&mut self, now_us: u64) -> Option<u64> {
+        match &mut self.kind {
+            Kind::Interface(_) => None,
+            Kind::Capture(port) => port.due(now_us),
+        }
     }
-}
 
-fn is_up(flags: i32) -> bool {
-    flags & libc::IFF_UP != 0
+    /// Whether frames may still come.
+    pub(crate) fn is_open_ended(&self) -> bool {
+        match &self.kind {
+            Kind::Interface(_) => true,
+            Kind::Capture(port) => !port.has_ended(),
+        }
+    }
+
+    /// Takes the frames that wait at descriptor `at`, at most a burst; returns how many
+    /// there are.
+    pub(crate) fn receive(&mut self, at: usize, now_us: u64) -> usize {
+        match &mut self.kind {
+            Kind::Interface(port) => port.receive(at),
+            Kind::Capture(port) => port.receive(now_us),
+        }
+    }
+
+    /// Frame `next` of the last burst; `None` if it is no frame for the switch, which is
+    /// counted.
+    pub(crate) fn frame(&mut self, next: usize) -> Option<&mut [u8]> {
+        match &mut self.kind {
+            Kind::Interface(port) => port.frame(next),
+            Kind::Capture(port) => port.frame(next),
+        }
+    }
+
+    /// Ends the last burst: its frames are not used any more.
+    pub(crate) fn release(&mut self) {
+        if let Kind::Interface(port) = &mut self.kind {
+            port.release();
+        }
+    }
+
+    /// Sends `frames`.
+    pub(crate) fn send(&mut self, frames: &[Vec<u8>], now_us: u64) {
+        match &mut self.kind {
+            Kind::Interface(port) => port.send(frames),
+            Kind::Capture(port) => port.send(frames, now_us),
+        }
+    }
+
+    /// Leaves everything as it was found, and captures written to their end.
+    pub(crate) fn close(&mut self) {
+        match &mut self.kind {
+            // The interface may be gone, and then nothing is left to restore.
+            Kind::Interface(port) => drop(port.restore()),
+            Kind::Capture(port) => port.close(),
+        }
+    }
 }

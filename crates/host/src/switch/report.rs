@@ -1,6 +1,6 @@
 //! What a switch did, as data.
 
-use crate::ports::HostPortCounters;
+use crate::ports::{HostPortCounters, PortMode};
 use serde::Serialize;
 use stateplane_switch::{Counters, Occupancy, Port};
 use std::collections::BTreeMap;
@@ -21,12 +21,14 @@ pub struct SwitchReport {
 }
 
 /// Counts of one port.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PortReport {
     /// Its number.
     pub port: Port,
     /// Its interface.
     pub interface: String,
+    /// How its frames are had.
+    pub mode: PortMode,
     /// Whether frames pass: the link is up and the watches agree.
     pub up: bool,
     /// Frames given to the program.

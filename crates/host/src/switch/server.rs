@@ -5,12 +5,11 @@ use super::{SwitchFile, SwitchServerError};
 
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
-use crate::ports::{Burst, PacketPort, PortError};
+use crate::ports::{Port as HostPort, PortError, PortNotice, PortSpec};
 use crate::random::random_bits;
 use stateplane_switch::{Port, Switch, SwitchConfig, SwitchError};
 use stateplane_target::Engine;
 use std::collections::BTreeMap;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -28,9 +27,12 @@ pub struct Status<'a> {
     pub show: &'a mut dyn FnMut(&SwitchReport),
 }
 
+/// Who is told what a person should know about a port: its number, its name and what.
+pub type Notify<'a> = dyn FnMut(Port, &str, &PortNotice) + 'a;
+
 struct ServedPort {
     number: Port,
-    port: PacketPort,
+    port: HostPort,
     outgoing: Vec<Vec<u8>>,
 }
 
@@ -39,7 +41,8 @@ pub struct SwitchServer<E: Engine> {
     switch: Switch<E>,
     ports: Vec<ServedPort>,
     readable: Readable,
-    burst: Burst,
+    /// Of each descriptor waited for: the port, and which of its descriptors it is.
+    readers: Vec<(usize, usize)>,
     /// When the oldest outgoing frame was put there, in µs.
     outgoing_since: Option<u64>,
     /// Wishes of watches that could not be fulfilled yet.
@@ -50,32 +53,29 @@ pub struct SwitchServer<E: Engine> {
 }
 
 impl<E: Engine> SwitchServer<E> {
-    /// Opens the interfaces, one for each port of `switch`. Each is set up, unless a
-    /// watch wants its port down.
+    /// Opens what `ports` name, one for each port of `switch`. Each interface is set up,
+    /// unless a watch wants its port down.
     ///
     /// # Errors
     ///
     /// [`SwitchServerError`]: a port without interface or the other way, or an
     /// interface that is missing, given twice or not permitted.
-    pub fn open(
-        switch: Switch<E>,
-        interfaces: &[(Port, String)],
-    ) -> Result<Self, SwitchServerError> {
-        if interfaces.is_empty() {
+    pub fn open(switch: Switch<E>, specs: &[(Port, PortSpec)]) -> Result<Self, SwitchServerError> {
+        if specs.is_empty() {
             return Err(SwitchServerError::NoPorts);
         }
-        check_distinct(interfaces)?;
-        let has_interface = |port: &&Port| interfaces.iter().any(|(number, _)| number == *port);
+        check_distinct(specs)?;
+        let has_interface = |port: &&Port| specs.iter().any(|(number, _)| number == *port);
         if let Some(port) = switch.ports().iter().find(|port| !has_interface(port)) {
             return Err(SwitchServerError::PortWithoutInterface(*port));
         }
         let mut ports: Vec<ServedPort> = Vec::new();
-        for (number, name) in interfaces {
+        for (number, spec) in specs {
             if ports.iter().any(|served| served.number == *number) {
                 return Err(SwitchError::DuplicatePort(*number).into());
             }
             switch.require_port(*number)?;
-            let port = PacketPort::open(name)?;
+            let port = HostPort::open(spec)?;
             ports.push(ServedPort {
                 number: *number,
                 port,
@@ -83,17 +83,17 @@ impl<E: Engine> SwitchServer<E> {
             });
         }
         ports.sort_by_key(|served| served.number);
-        let readable = Readable::new(ports.iter().map(|served| served.port.as_raw_fd()));
         let mut server = SwitchServer {
             switch,
             ports,
-            readable,
-            burst: Burst::new(),
+            readable: Readable::new([]),
+            readers: Vec::new(),
             outgoing_since: None,
             pending: BTreeMap::new(),
             port_state_failed: 0,
             patience: None,
         };
+        server.listen();
         server.start()?;
         Ok(server)
     }
@@ -121,6 +121,7 @@ impl<E: Engine> SwitchServer<E> {
             PortReport {
                 port: served.number,
                 interface: served.port.name().to_owned(),
+                mode: served.port.mode(),
                 up: self.switch.port_is_up(served.number),
                 rx_packets: counters.rx_packets,
                 rx_bytes: counters.rx_bytes,
@@ -143,7 +144,9 @@ impl<E: Engine> SwitchServer<E> {
         }
     }
 
-    /// Forwards frames until `stop` is set, which is seen within 100 ms. Interfaces
+    /// Forwards frames until `stop` is set, which is seen within 100 ms, or until all
+    /// ports are captures and have ended. `notify` is told of ports that fail, return or
+    /// work in another way than was asked for. Interfaces
     /// that were down before [`open`](Self::open) are down afterwards; one that a watch
     /// has set down stays down, since nobody serves it.
     ///
@@ -155,12 +158,13 @@ impl<E: Engine> SwitchServer<E> {
         &mut self,
         stop: &AtomicBool,
         status: Option<Status<'_>>,
+        notify: &mut Notify<'_>,
     ) -> Result<SwitchReport, SwitchServerError> {
-        let served = self.serve(stop, status);
-        for served in &self.ports {
-            // The interface may be gone, and then nothing is left to restore.
-            let _ = served.port.restore();
+        let served = self.serve(stop, status, notify);
+        for served in &mut self.ports {
+            served.port.close();
         }
+        self.tell_notices(notify);
         served.map(|()| self.report())
     }
 
@@ -168,6 +172,7 @@ impl<E: Engine> SwitchServer<E> {
         &mut self,
         stop: &AtomicBool,
         mut status: Option<Status<'_>>,
+        notify: &mut Notify<'_>,
     ) -> Result<(), SwitchServerError> {
         let mut next_look = 0;
         let mut give_up_at = self
@@ -179,7 +184,8 @@ impl<E: Engine> SwitchServer<E> {
         while !stop.load(Ordering::Relaxed) {
             let now = boot_time_us();
             if now >= next_look {
-                self.look_at_links();
+                self.look_at_links(notify);
+                self.tell_notices(notify);
                 next_look = now + LONGEST_WAIT;
                 give_up_at = self.await_life(give_up_at, now)?;
             }
@@ -190,19 +196,26 @@ impl<E: Engine> SwitchServer<E> {
                 *time = now + micros(status.period);
             }
             let due = self.switch.poll_timeout();
+            if due.is_none() && self.has_ended() {
+                break;
+            }
+            let captured = self.ports.iter_mut().filter_map(|port| port.port.due(now));
+            let due = captured.chain(due).min();
             let wait = due.map_or(LONGEST_WAIT, |due| due.saturating_sub(now));
             self.readable
                 .wait(wait.min(LONGEST_WAIT))
                 .map_err(SwitchServerError::Wait)?;
-            for at in 0..self.ports.len() {
-                if self.readable.is_ready(at) {
-                    self.forward_burst(at);
+            for next in 0..self.readers.len() {
+                if self.readable.is_ready(next) {
+                    let (at, descriptor) = self.readers[next];
+                    self.forward_burst(at, descriptor);
                 }
             }
+            self.forward_captures();
             self.switch.handle_timeout(boot_time_us());
             self.collect();
             self.send();
-            self.follow_watches();
+            self.follow_watches(notify);
         }
         Ok(())
     }
@@ -241,11 +254,24 @@ impl<E: Engine> SwitchServer<E> {
         Ok(())
     }
 
-    fn forward_burst(&mut self, at: usize) {
+    /// Whether no frame will come any more.
+    fn has_ended(&self) -> bool {
+        !self.ports.iter().any(|served| served.port.is_open_ended())
+    }
+
+    fn forward_captures(&mut self) {
+        let now = boot_time_us();
+        for at in 0..self.ports.len() {
+            if self.ports[at].port.due(now).is_some_and(|due| due <= now) {
+                self.forward_burst(at, 0);
+            }
+        }
+    }
+
+    fn forward_burst(&mut self, at: usize, descriptor: usize) {
         let number = self.ports[at].number;
-        for next in 0..self.ports[at].port.receive(&mut self.burst) {
-            let received = self.burst.frame(next);
-            let Some(frame) = self.ports[at].port.frame(received) else {
+        for next in 0..self.ports[at].port.receive(descriptor, boot_time_us()) {
+            let Some(frame) = self.ports[at].port.frame(next) else {
                 continue;
             };
             // The clock is read when the frame has left the ring, and for each frame
@@ -260,6 +286,7 @@ impl<E: Engine> SwitchServer<E> {
                 self.send();
             }
         }
+        self.ports[at].port.release();
         self.send();
     }
 
@@ -281,7 +308,7 @@ impl<E: Engine> SwitchServer<E> {
         }
         for served in &mut self.ports {
             if !served.outgoing.is_empty() {
-                served.port.send(&served.outgoing);
+                served.port.send(&served.outgoing, boot_time_us());
                 for frame in served.outgoing.drain(..) {
                     self.switch.recycle(frame);
                 }
@@ -289,14 +316,14 @@ impl<E: Engine> SwitchServer<E> {
         }
     }
 
-    fn follow_watches(&mut self) {
+    fn follow_watches(&mut self, notify: &mut Notify<'_>) {
         let mut changed = false;
         while let Some((number, up)) = self.switch.poll_port_state() {
             self.pending.insert(number, up);
             changed = true;
         }
         if changed {
-            self.look_at_links();
+            self.look_at_links(notify);
         }
     }
 
@@ -314,13 +341,38 @@ impl<E: Engine> SwitchServer<E> {
         });
     }
 
-    fn look_at_links(&mut self) {
+    fn look_at_links(&mut self, notify: &mut Notify<'_>) {
         self.set_pending();
         for served in &mut self.ports {
-            let up = served.port.link_is_up();
+            let (up, change) = served.port.look();
+            if let Some(change) = change {
+                notify(served.number, served.port.name(), &change);
+            }
             // The port is one of the switch's, by construction.
             let _ = self.switch.set_link_up(served.number, up);
         }
+        self.listen();
+    }
+
+    fn tell_notices(&mut self, notify: &mut Notify<'_>) {
+        for served in &mut self.ports {
+            for notice in served.port.take_notices() {
+                notify(served.number, served.port.name(), &notice);
+            }
+        }
+    }
+
+    /// Waits for the descriptors that the ports have.
+    fn listen(&mut self) {
+        let mut descriptors = Vec::new();
+        self.readers.clear();
+        for (at, served) in self.ports.iter().enumerate() {
+            for (number, descriptor) in served.port.descriptors().into_iter().enumerate() {
+                descriptors.push(descriptor);
+                self.readers.push((at, number));
+            }
+        }
+        self.readable = Readable::new(descriptors);
     }
 }
 
@@ -330,10 +382,14 @@ fn micros(period: Duration) -> u64 {
         .min(u64::MAX >> 1)
 }
 
-fn check_distinct(interfaces: &[(Port, String)]) -> Result<(), PortError> {
+fn check_distinct(specs: &[(Port, PortSpec)]) -> Result<(), PortError> {
+    let interfaces: Vec<(Port, &str)> = specs
+        .iter()
+        .filter_map(|(number, spec)| Some((*number, spec.interface_name()?)))
+        .collect();
     for (at, (second, name)) in interfaces.iter().enumerate() {
         if let Some((first, _)) = interfaces[..at].iter().find(|(_, other)| other == name) {
-            let (name, first, second) = (name.clone(), *first, *second);
+            let (name, first, second) = ((*name).to_owned(), *first, *second);
             return Err(PortError::DuplicateInterface {
                 name,
                 first,
@@ -344,9 +400,22 @@ fn check_distinct(interfaces: &[(Port, String)]) -> Result<(), PortError> {
     Ok(())
 }
 
-/// Runs a switch around `engine` between `interfaces` until `stop` is set: applies
-/// `file`, opens the interfaces, calls `ready`, and forwards. Returns what it did. Gives up after
-/// `patience` without the sign of life that a watch waits for.
+/// How [`run_switch`] is watched and stopped.
+pub struct RunOptions<'a> {
+    /// Ends the run when it is set.
+    pub stop: &'a AtomicBool,
+    /// Called when frames are taken, with the report at that time.
+    pub ready: &'a mut dyn FnMut(&SwitchReport),
+    /// Asks for reports.
+    pub status: Option<Status<'a>>,
+    /// Who is told of ports that fail, return, or work in another way than was asked for.
+    pub notify: &'a mut Notify<'a>,
+    /// Gives up after so long without the sign of life that a watch waits for.
+    pub patience: Option<Duration>,
+}
+
+/// Runs a switch around `engine` between `ports` until it is stopped: applies `file`,
+/// opens the ports, says that it is ready, and forwards. Returns what it did.
 ///
 /// # Errors
 ///
@@ -355,13 +424,11 @@ fn check_distinct(interfaces: &[(Port, String)]) -> Result<(), PortError> {
 pub fn run_switch<E: Engine>(
     engine: E,
     file: &SwitchFile,
-    interfaces: &[(Port, String)],
-    stop: &AtomicBool,
-    ready: &mut dyn FnMut(),
-    status: Option<Status<'_>>,
-    patience: Option<Duration>,
+    ports: &[(Port, PortSpec)],
+    options: RunOptions<'_>,
 ) -> Result<SwitchReport, SwitchServerError> {
-    let ports = interfaces.iter().map(|(number, _)| *number).collect();
+    let specs = ports;
+    let ports = specs.iter().map(|(number, _)| *number).collect();
     let config = SwitchConfig {
         ports,
         ..SwitchConfig::default()
@@ -378,8 +445,8 @@ pub fn run_switch<E: Engine>(
     if let Some(error) = failure {
         return Err(SwitchServerError::Random(error));
     }
-    let mut server = SwitchServer::open(switch, interfaces)?;
-    server.set_patience(patience);
-    ready();
-    server.run(stop, status)
+    let mut server = SwitchServer::open(switch, specs)?;
+    server.set_patience(options.patience);
+    (options.ready)(&server.report());
+    server.run(options.stop, options.status, options.notify)
 }

@@ -4,11 +4,13 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod namespace;
+mod ports;
 mod swap_engine;
 
 use namespace::{Host, ip, try_in_namespace};
+use stateplane_host::ports::{Access, PortSpec};
 use stateplane_host::switch::{
-    Status, SwitchFile, SwitchReport, SwitchServer, SwitchServerError, run_switch,
+    RunOptions, Status, SwitchFile, SwitchReport, SwitchServer, SwitchServerError, run_switch,
 };
 use stateplane_switch::{Generator, MirrorSession, Port, Replica, Switch, SwitchConfig};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,8 +27,31 @@ fn two_links() {
     }
 }
 
-fn interfaces() -> Vec<(Port, String)> {
-    vec![(0, "sw0".to_owned()), (1, "sw1".to_owned())]
+fn ports(access: Access) -> Vec<(Port, PortSpec)> {
+    (0..)
+        .zip(["sw0", "sw1"])
+        .map(|(number, name)| {
+            let name = name.to_owned();
+            (number, PortSpec::Interface { name, access })
+        })
+        .collect()
+}
+
+/// Runs `test` with AF_PACKET and, where the system has it, with AF_XDP.
+fn in_each_way(test: impl Fn(Access) + Send + Sync) {
+    try_in_namespace(|| test(Access::Packet));
+    try_in_namespace(|| {
+        two_links();
+        let refused = SwitchServer::open(switch(SwitchConfig::default()), &ports(Access::Xdp));
+        if let Err(error) = refused.map(drop) {
+            eprintln!("skipped with AF_XDP: {error}");
+            return;
+        }
+        for number in 0..2 {
+            ip(&format!("link delete sw{number}"));
+        }
+        test(Access::Xdp);
+    });
 }
 
 fn switch(config: SwitchConfig) -> Switch<SwapEngine> {
@@ -37,8 +62,11 @@ fn switch(config: SwitchConfig) -> Switch<SwapEngine> {
     Switch::new(SwapEngine::default(), config).unwrap()
 }
 
-fn open(config: SwitchConfig) -> Result<SwitchServer<SwapEngine>, SwitchServerError> {
-    SwitchServer::open(switch(config), &interfaces())
+fn open(
+    config: SwitchConfig,
+    access: Access,
+) -> Result<SwitchServer<SwapEngine>, SwitchServerError> {
+    SwitchServer::open(switch(config), &ports(access))
 }
 
 /// Runs `scenario` while the switch runs, and gives the switch's report.
@@ -59,7 +87,9 @@ fn while_running(
             let _stop = Stop(&stop);
             scenario();
         });
-        server.run(&stop, None).expect("the switch runs")
+        server
+            .run(&stop, None, &mut |_, _, _| {})
+            .expect("the switch runs")
     })
 }
 
@@ -73,9 +103,9 @@ fn frame(length: usize, mark: u8) -> Vec<u8> {
 
 #[test]
 fn frames_cross_the_switch_both_ways() {
-    try_in_namespace(|| {
+    in_each_way(|access| {
         two_links();
-        let mut server = open(SwitchConfig::default()).unwrap();
+        let mut server = open(SwitchConfig::default(), access).unwrap();
         let report = while_running(&mut server, || {
             let (left, right) = (Host::open("h0"), Host::open("h1"));
             for mark in 0..200 {
@@ -100,9 +130,9 @@ fn frames_cross_the_switch_both_ways() {
 
 #[test]
 fn tags_stay_in_their_frames() {
-    try_in_namespace(|| {
+    in_each_way(|access| {
         two_links();
-        let mut server = open(SwitchConfig::default()).unwrap();
+        let mut server = open(SwitchConfig::default(), access).unwrap();
         while_running(&mut server, || {
             let (left, right) = (Host::open("h0"), Host::open("h1"));
             let mut tagged = frame(80, 7);
@@ -119,11 +149,11 @@ fn tags_stay_in_their_frames() {
 
 #[test]
 fn checksums_that_the_sender_left_to_its_device_are_completed() {
-    try_in_namespace(|| {
+    in_each_way(|access| {
         two_links();
         ip("address add 192.0.2.1/24 dev h0");
         ip("neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev h0");
-        let mut server = open(SwitchConfig::default()).unwrap();
+        let mut server = open(SwitchConfig::default(), access).unwrap();
         while_running(&mut server, || {
             let (_left, right) = (Host::open("h0"), Host::open("h1"));
             let socket = std::net::UdpSocket::bind("192.0.2.1:1000").unwrap();
@@ -150,11 +180,11 @@ fn checksums_that_the_sender_left_to_its_device_are_completed() {
 
 #[test]
 fn frames_that_no_link_carries_are_counted() {
-    try_in_namespace(|| {
+    in_each_way(|access| {
         two_links();
         ip("link set h0 mtu 3000");
         ip("link set sw0 mtu 3000");
-        let mut server = open(SwitchConfig::default()).unwrap();
+        let mut server = open(SwitchConfig::default(), access).unwrap();
         let report = while_running(&mut server, || {
             let (left, right) = (Host::open("h0"), Host::open("h1"));
             left.send(&frame(2000, 1));
@@ -172,9 +202,9 @@ fn frames_that_no_link_carries_are_counted() {
 
 #[test]
 fn an_interface_that_goes_down_and_comes_back_goes_on() {
-    try_in_namespace(|| {
+    in_each_way(|access| {
         two_links();
-        let mut server = open(SwitchConfig::default()).unwrap();
+        let mut server = open(SwitchConfig::default(), access).unwrap();
         let report = while_running(&mut server, || {
             let (left, right) = (Host::open("h0"), Host::open("h1"));
             left.send(&frame(100, 1));
@@ -208,11 +238,11 @@ fn an_interface_that_goes_down_and_comes_back_goes_on() {
 
 #[test]
 fn interfaces_found_down_are_set_up_and_left_down() {
-    try_in_namespace(|| {
+    in_each_way(|access| {
         two_links();
         ip("link set sw1 up");
         let is_up = |name: &str| ip(&format!("-o link show {name}")).contains(",UP");
-        let mut server = open(SwitchConfig::default()).unwrap();
+        let mut server = open(SwitchConfig::default(), access).unwrap();
         assert!(is_up("sw0") && is_up("sw1"));
         while_running(&mut server, || {});
         assert!(!is_up("sw0") && is_up("sw1"));
@@ -221,7 +251,7 @@ fn interfaces_found_down_are_set_up_and_left_down() {
 
 #[test]
 fn generators_and_reports_run_by_themselves() {
-    try_in_namespace(|| {
+    in_each_way(|access| {
         two_links();
         let generator = Generator {
             port: 0,
@@ -232,7 +262,7 @@ fn generators_and_reports_run_by_themselves() {
             generators: vec![generator],
             ..SwitchConfig::default()
         };
-        let mut server = open(config).unwrap();
+        let mut server = open(config, access).unwrap();
         let stop = AtomicBool::new(false);
         let mut reports = 0;
         let mut show = |report: &SwitchReport| {
@@ -246,7 +276,7 @@ fn generators_and_reports_run_by_themselves() {
             show: &mut show,
         };
         let start = Instant::now();
-        let report = server.run(&stop, Some(status)).unwrap();
+        let report = server.run(&stop, Some(status), &mut |_, _, _| {}).unwrap();
         assert!(start.elapsed() < Duration::from_secs(10));
         assert_eq!(report.ports[1].tx_packets, report.packets.generated);
     });
@@ -259,7 +289,7 @@ fn wrong_interfaces_are_named() {
         let code = |interfaces: &[(Port, &str)]| {
             let interfaces: Vec<_> = interfaces
                 .iter()
-                .map(|(port, name)| (*port, (*name).to_owned()))
+                .map(|(port, name)| (*port, PortSpec::interface(*name)))
                 .collect();
             let error = SwitchServer::open(switch(SwitchConfig::default()), &interfaces)
                 .err()
@@ -295,7 +325,7 @@ fn a_watch_lowers_its_interface_and_raises_it_again() {
         let file = SwitchFile::parse("switch.toml".as_ref(), watch).unwrap();
         let mut switch = switch(SwitchConfig::default());
         file.apply(&mut switch, &mut || 0).unwrap();
-        let mut server = SwitchServer::open(switch, &interfaces()).unwrap();
+        let mut server = SwitchServer::open(switch, &ports(Access::Best)).unwrap();
         assert!(!is_up(), "nothing was heard yet");
         let report = while_running(&mut server, || {
             let right = Host::open("h1");
@@ -339,11 +369,14 @@ fn one_call_runs_a_switch_from_its_file() {
         let report = run_switch(
             engine,
             &file,
-            &interfaces(),
-            &stop,
-            &mut || ready += 1,
-            Some(status),
-            None,
+            &ports(Access::Best),
+            RunOptions {
+                stop: &stop,
+                ready: &mut |_| ready += 1,
+                status: Some(status),
+                notify: &mut |_, _, _| {},
+                patience: None,
+            },
         );
         let report = report.unwrap();
         assert!(report.packets.generated >= 3);
@@ -369,11 +402,14 @@ fn a_switch_without_a_sign_of_life_gives_up() {
         let error = run_switch(
             SwapEngine::default(),
             &file,
-            &interfaces(),
-            &AtomicBool::new(false),
-            &mut || {},
-            None,
-            Some(Duration::from_millis(200)),
+            &ports(Access::Best),
+            RunOptions {
+                stop: &AtomicBool::new(false),
+                ready: &mut |_| {},
+                status: None,
+                notify: &mut |_, _, _| {},
+                patience: Some(Duration::from_millis(200)),
+            },
         );
         let error = error.unwrap_err();
         assert_eq!(error.code(), "H215");
@@ -443,9 +479,9 @@ fn a_file_sets_sessions_groups_and_generators() {
 
 #[test]
 fn a_signal_to_stop_is_seen_soon() {
-    try_in_namespace(|| {
+    in_each_way(|access| {
         two_links();
-        let mut server = open(SwitchConfig::default()).unwrap();
+        let mut server = open(SwitchConfig::default(), access).unwrap();
         let mut stopped = None;
         while_running(&mut server, || stopped = Some(Instant::now()));
         assert!(stopped.unwrap().elapsed() < Duration::from_millis(500));

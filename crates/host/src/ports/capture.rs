@@ -1,0 +1,250 @@
+//! A port on capture files: frames from one, frames to another
+//! (pcap, draft-ietf-opsawg-pcap; pcapng, draft-ietf-opsawg-pcapng; reading only).
+
+mod source;
+
+use self::source::Source;
+use super::packet_socket::BURST;
+use super::{HostPortCounters, PortError, PortNotice};
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::time::Duration;
+
+/// Frames of one capture in, those sent into another.
+pub(crate) struct CapturePort {
+    name: String,
+    input: Option<Source>,
+    output: Option<PcapWriter<BufWriter<File>>>,
+    timed: bool,
+    /// The clock in µs at the capture's first frame.
+    started: Option<u64>,
+    /// Read, and not yet due.
+    next: Option<(Duration, Vec<u8>)>,
+    burst: Vec<Vec<u8>>,
+    counters: HostPortCounters,
+    notices: Vec<PortNotice>,
+}
+
+impl CapturePort {
+    pub(crate) fn open(
+        input: Option<&Path>,
+        output: Option<&Path>,
+        timed: bool,
+    ) -> Result<CapturePort, PortError> {
+        let name = [input, output]
+            .map(|path| path.map_or("-".to_owned(), |path| path.display().to_string()))
+            .join(" to ");
+        let mut port = CapturePort {
+            name,
+            input: input.map(Source::open).transpose()?,
+            output: output.map(create).transpose()?,
+            timed,
+            started: None,
+            next: None,
+            burst: Vec::with_capacity(BURST),
+            counters: HostPortCounters::default(),
+            notices: Vec::new(),
+        };
+        port.advance();
+        Ok(port)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn counters(&self) -> HostPortCounters {
+        self.counters
+    }
+
+    pub(crate) fn take_notices(&mut self) -> Vec<PortNotice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// When the next frame is due, in µs of the clock that shows `now_us`.
+    pub(crate) fn due(&mut self, now_us: u64) -> Option<u64> {
+        let (time, _) = self.next.as_ref()?;
+        if !self.timed {
+            return Some(now_us);
+        }
+        let started = *self.started.get_or_insert(now_us);
+        Some(started + micros(*time))
+    }
+
+    /// Takes the frames that are due, at most a burst.
+    pub(crate) fn receive(&mut self, now_us: u64) -> usize {
+        self.burst.clear();
+        self.started.get_or_insert(now_us);
+        while self.burst.len() < BURST && self.due(now_us).is_some_and(|due| due <= now_us) {
+            if let Some((_, frame)) = self.next.take() {
+                self.burst.push(frame);
+            }
+            self.advance();
+        }
+        self.counters.received += self.burst.len() as u64;
+        if self.next.is_none() && !self.burst.is_empty() {
+            self.notices.push(PortNotice::CaptureEnded {
+                frames: self.counters.received,
+            });
+        }
+        self.burst.len()
+    }
+
+    pub(crate) fn frame(&mut self, next: usize) -> Option<&mut [u8]> {
+        if self.burst[next].len() > stateplane_switch::MAX_FRAME {
+            self.counters.rx_too_long += 1;
+            return None;
+        }
+        Some(&mut self.burst[next])
+    }
+
+    pub(crate) fn send(&mut self, frames: &[Vec<u8>], now_us: u64) {
+        let Some(output) = &mut self.output else {
+            self.counters.sent += frames.len() as u64;
+            return;
+        };
+        let started = *self.started.get_or_insert(now_us);
+        let time = Duration::from_micros(now_us.saturating_sub(started));
+        for frame in frames {
+            match output.write_packet(&PcapPacket::new(time, frame.len() as u32, frame)) {
+                Ok(_) => self.counters.sent += 1,
+                Err(error) => {
+                    if self.counters.tx_refused == 0 {
+                        let notice = PortNotice::CaptureFailed(error.to_string());
+                        self.notices.push(notice);
+                    }
+                    self.counters.tx_refused += 1;
+                }
+            }
+        }
+    }
+
+    /// Writes what is buffered.
+    pub(crate) fn close(&mut self) {
+        if let Some(output) = self.output.take()
+            && let Err(error) = output.into_writer().into_inner()
+        {
+            self.notices
+                .push(PortNotice::CaptureFailed(error.to_string()));
+        }
+    }
+
+    fn advance(&mut self) {
+        self.next = match self.input.as_mut().and_then(Source::next) {
+            Some(Ok(frame)) => Some(frame),
+            Some(Err(cause)) => {
+                self.counters.rx_failed += 1;
+                self.notices.push(PortNotice::CaptureFailed(cause));
+                None
+            }
+            None => None,
+        };
+    }
+}
+
+fn create(path: &Path) -> Result<PcapWriter<BufWriter<File>>, PortError> {
+    let failed = |cause: String| PortError::Capture {
+        path: path.to_owned(),
+        cause,
+    };
+    let file = File::create(path).map_err(|error| failed(error.to_string()))?;
+    let header = PcapHeader {
+        snaplen: stateplane_switch::MAX_FRAME as u32,
+        ..PcapHeader::default()
+    };
+    PcapWriter::with_header(BufWriter::new(file), header).map_err(|error| failed(error.to_string()))
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(frames: &[(u64, &[u8])]) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut writer = create(file.path()).unwrap();
+        for (time, frame) in frames {
+            let time = Duration::from_micros(*time);
+            writer
+                .write_packet(&PcapPacket::new(time, frame.len() as u32, frame))
+                .unwrap();
+        }
+        writer.into_writer().into_inner().unwrap();
+        file
+    }
+
+    fn bursts(port: &mut CapturePort, now_us: u64) -> Vec<Vec<u8>> {
+        let count = port.receive(now_us);
+        (0..count)
+            .filter_map(|next| port.frame(next).map(|frame| frame.to_vec()))
+            .collect()
+    }
+
+    #[test]
+    fn frames_come_at_once_or_at_their_times() {
+        let file = written(&[(1_000, b"one"), (1_000, b"two"), (5_000, b"three")]);
+        let mut port = CapturePort::open(Some(file.path()), None, false).unwrap();
+        assert_eq!(
+            bursts(&mut port, 70),
+            [b"one".to_vec(), b"two".to_vec(), b"three".to_vec()]
+        );
+        assert!(port.has_ended());
+
+        let mut port = CapturePort::open(Some(file.path()), None, true).unwrap();
+        assert_eq!(port.due(70), Some(70));
+        assert_eq!(bursts(&mut port, 70), [b"one".to_vec(), b"two".to_vec()]);
+        assert_eq!(port.due(80), Some(4_070));
+        assert!(bursts(&mut port, 4_069).is_empty());
+        assert_eq!(bursts(&mut port, 4_070), [b"three".to_vec()]);
+        assert_eq!(port.due(4_070), None);
+    }
+
+    #[test]
+    fn what_is_sent_can_be_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut port = CapturePort::open(None, Some(file.path()), false).unwrap();
+        port.send(&[b"first".to_vec()], 10);
+        port.send(&[b"second".to_vec()], 25);
+        port.close();
+        let mut port = CapturePort::open(Some(file.path()), None, true).unwrap();
+        assert_eq!(bursts(&mut port, 0), [b"first".to_vec()]);
+        assert_eq!(port.due(0), Some(15));
+    }
+
+    #[test]
+    fn damaged_captures_end_with_a_notice() {
+        let file = written(&[(0, b"whole"), (1, b"cut")]);
+        let length = file.as_file().metadata().unwrap().len();
+        file.as_file().set_len(length - 2).unwrap();
+        let mut port = CapturePort::open(Some(file.path()), None, false).unwrap();
+        assert_eq!(bursts(&mut port, 0), [b"whole".to_vec()]);
+        assert!(matches!(
+            port.take_notices()[..],
+            [
+                PortNotice::CaptureFailed(_),
+                PortNotice::CaptureEnded { frames: 1 }
+            ]
+        ));
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "not a capture, but long enough for a header").unwrap();
+        let error = CapturePort::open(Some(file.path()), None, false)
+            .err()
+            .unwrap();
+        assert_eq!(error.code(), "H207");
+        let error = CapturePort::open(Some(Path::new("/no/such/file")), None, false);
+        assert_eq!(error.err().unwrap().code(), "H207");
+    }
+}
