@@ -24,7 +24,7 @@ const MOST_FLOWS: usize = 100_000;
 /// What a tap is told.
 #[derive(Clone, Debug, Args)]
 pub struct TapArguments {
-    /// Ethernet address of the interface whose incoming frames count.
+    /// Ethernet address that frames must go to to count.
     #[arg(long)]
     pub towards: Mac,
     /// Seconds to look for.
@@ -106,7 +106,7 @@ fn look(towards: Mac, until: Instant, stopped: impl Fn() -> bool) -> io::Result<
     Ok(TapReport { flows })
 }
 
-/// Looks at the frames that come in, then prints a [`TapReport`] as one line of JSON.
+/// Looks at the frames that pass, then prints a [`TapReport`] as one line of JSON.
 ///
 /// # Errors
 /// `LAB013` for a time out of range, `LAB016` if the socket fails.

@@ -249,9 +249,11 @@ impl<'a> Trial<'a> {
         self.state = what;
     }
 
-    /// Looks at what the chooser sends to each switch.
+    /// Looks at what the chooser sends to each switch, at the chooser's end of the link:
+    /// AF_XDP takes frames at the switch before a tap there could see them.
     fn tap(&self) -> Result<Vec<(String, Process)>, LabError> {
-        let entrances = plan::entrances(self.lab.topology(), &self.traffic);
+        let topology = self.lab.topology();
+        let entrances = plan::entrances(topology, &self.traffic);
         entrances
             .into_iter()
             .map(|end| {
@@ -265,10 +267,9 @@ impl<'a> Trial<'a> {
                 ];
                 let name = format!("tap-{}", end.node);
                 let command = agent(&self.program, &words);
-                Ok((
-                    end.node.clone(),
-                    self.lab.spawn(&end.node, &name, &command)?,
-                ))
+                let neighbours = topology.neighbours(end);
+                let at = neighbours.first().map_or(&end.node, |far| &far.node);
+                Ok((end.node.clone(), self.lab.spawn(at, &name, &command)?))
             })
             .collect()
     }
