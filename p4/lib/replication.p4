@@ -254,7 +254,8 @@ parser ReplicationParser(packet_in packet,
 
     state bad_state {
         verify(false, error.ReplicationStateLength);
-        transition reject;
+        // The line above has rejected; BMv2 takes no explicit `reject`.
+        transition accept;
     }
 
     state on_board {
@@ -671,7 +672,7 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
     bit<32> period;
     bit<48> renewed;
     bit<16> outer;
-    bool whole;
+    bool whole = false;
     bool stranger;
 
     action set_identity(bit<32> switch_id, bit<32> address, bit<48> mac) {

@@ -1,0 +1,63 @@
+//! The P4 we ship is plain P4-16 for v1model: the reference compiler takes it too.
+//! Where it is not on the PATH, the test says so and passes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Commands of the reference compiler, and what they need to read v1model programs.
+const COMPILERS: [(&str, &[&str]); 2] = [
+    ("p4c-bm2-ss", &["--std", "p4-16"]),
+    ("p4c", &["--target", "bmv2", "--arch", "v1model"]),
+];
+
+fn compiler() -> Option<(&'static str, &'static [&'static str])> {
+    COMPILERS.into_iter().find(|(name, _)| {
+        Command::new(name)
+            .arg("--version")
+            .output()
+            .is_ok_and(|output| output.status.success())
+    })
+}
+
+/// Whole programs below `folder`: those that instantiate the package.
+fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).expect("the folder is part of the repository");
+    for entry in entries {
+        let path = entry.expect("its entries can be read").path();
+        if path.is_dir() {
+            programs(&path, found);
+        } else if path.extension().is_some_and(|end| end == "p4")
+            && std::fs::read_to_string(&path).is_ok_and(|text| text.contains(") main;"))
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_reference_compiler_takes_every_program() {
+    let Some((name, arguments)) = compiler() else {
+        eprintln!("skipped: neither p4c-bm2-ss nor p4c is on the PATH");
+        return;
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = Vec::new();
+    programs(&root.join("p4/apps"), &mut found);
+    programs(&root.join("docs/examples"), &mut found);
+    assert!(found.len() >= 4, "{found:?}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for program in &found {
+        let output = Command::new(name)
+            .args(arguments)
+            .arg("-I")
+            .arg(root.join("p4/lib"))
+            .arg("-o")
+            .arg(folder.path().join("out.json"))
+            .arg(program)
+            .output()
+            .expect("the compiler runs");
+        let messages = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {messages}", program.display());
+    }
+    eprintln!("{name} took {} programs", found.len());
+}
