@@ -169,6 +169,9 @@ impl<'a> Checker<'a> {
             );
             return self.void(span);
         }
+        if self.foreign && name != "verify" {
+            return self.temporary_result(ret, span);
+        }
         if !self.demands_met(signature, &arguments, span) {
             return self.unknown_result(ret, span);
         }
@@ -324,6 +327,7 @@ impl<'a> Checker<'a> {
         }
         let instance = match object.kind {
             ValueKind::Instance(instance) => instance,
+            _ if self.foreign => return self.temporary_result(ret, span),
             _ => return self.unknown_result(ret, span),
         };
         let method = signature.name;
@@ -378,6 +382,14 @@ impl<'a> Checker<'a> {
             self.emit_op(op, span);
         }
         self.unknown_result(ret, span)
+    }
+
+    /// The result of an operation of another architecture.
+    pub(crate) fn temporary_result(&mut self, ret: Ty, span: Span) -> Value {
+        match ret {
+            Ty::Void => self.void(span),
+            _ => self.temporary_value(&ret, span).1,
+        }
     }
 
     pub(crate) fn unknown_result(&self, ret: Ty, span: Span) -> Value {

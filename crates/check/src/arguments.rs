@@ -296,8 +296,9 @@ impl<'a> Checker<'a> {
         let mut lowered = Vec::new();
         for (param, passed) in params.iter().zip(passed) {
             let arg = match passed {
-                Passed::In(value) if matches!(value.ty, Ty::Extern(..)) => {
-                    self.packet_only(&value);
+                Passed::In(value)
+                    if matches!(value.ty, Ty::Extern(..)) || self.is_static(&param.ty) =>
+                {
                     continue;
                 }
                 Passed::In(value) => Some(ir::Arg::In(self.lower(value))),
@@ -323,23 +324,10 @@ impl<'a> Checker<'a> {
         }
         lowered
     }
-
-    fn packet_only(&mut self, value: &Value) {
-        if !matches!(
-            value.kind,
-            ValueKind::Instance(crate::value::Instance::Packet) | ValueKind::Poison
-        ) {
-            self.unsupported(
-                value.span,
-                "an extern object as an argument of a call",
-                "hand it over as an argument of the constructor",
-            );
-        }
-    }
 }
 
 /// The type that an inferred one becomes: the type of a list is a tuple.
-fn closed(ty: &Ty) -> Ty {
+pub(crate) fn closed(ty: &Ty) -> Ty {
     match ty {
         Ty::List(members) => {
             let members: Vec<Ty> = members.iter().map(closed).collect();

@@ -13,17 +13,18 @@ impl<'a> Checker<'a> {
     /// type; finds the type's type arguments. Reports if not.
     pub(crate) fn fits_block(
         &mut self,
-        body: u32,
+        body: &Ty,
         block: u32,
         args: &[Ty],
         vars: &[TypeVar],
         bindings: &mut Bindings,
         span: Span,
     ) -> bool {
-        let info = self.bodies[body as usize];
-        let signature = self.at_top(info.order, |checker| {
-            checker.scoped(|checker| checker.body_signature(info.decl))
-        });
+        let Ty::Body(body, type_args) = body else {
+            return false;
+        };
+        let info = self.bodies[*body as usize];
+        let signature = self.apply_signature(*body, type_args);
         let wanted = self.blocks[block as usize].clone();
         let open: Bindings = wanted
             .signature

@@ -67,7 +67,9 @@ impl Builder {
             | Ty::Invalid
             | Ty::Extern(..)
             | Ty::Block(..)
-            | Ty::Body(_)
+            | Ty::Body(..)
+            | Ty::ListOf(_)
+            | Ty::Package(_)
             | Ty::Var(_) => return None,
         })
     }

@@ -271,7 +271,10 @@ impl<'a> Checker<'a> {
             .iter()
             .map(|var| arguments.bindings[var].clone())
             .collect();
-        let function = self.function_instance(id, type_args);
+        let Some(statics) = self.static_arguments(&info.signature.params, &arguments, span) else {
+            return self.temporary_result(ret, span);
+        };
+        let function = self.function_instance(id, type_args, statics);
         let args = self.ir_args(&info.signature.params, arguments.passed, span);
         let (result, value) = match ret {
             Ty::Void => (None, self.void(span)),
@@ -349,7 +352,12 @@ impl<'a> Checker<'a> {
                 self.check_loose(args);
                 Value::poison(span)
             }
-            (_, ValueKind::Instance(Instance::Control(_) | Instance::Parser(_))) => {
+            (
+                _,
+                ValueKind::Instance(
+                    Instance::Control(_) | Instance::Parser(_) | Instance::Deferred(_),
+                ),
+            ) => {
                 if name == "apply" {
                     self.apply_instance(&value, args, span)
                 } else {
@@ -361,7 +369,7 @@ impl<'a> Checker<'a> {
                 let (id, class_args) = (*id, class_args.clone());
                 self.call_method(value, id, &class_args, member, type_args, args, span)
             }
-            (Ty::Block(..) | Ty::Body(_), _) => {
+            (Ty::Block(..) | Ty::Body(..), _) => {
                 // A constructor parameter of a block that is not instantiated, or an
                 // instance beyond the limits.
                 self.check_loose(args);
@@ -393,7 +401,12 @@ impl<'a> Checker<'a> {
         args: &'a [tree::Argument],
         span: Span,
     ) -> Value {
-        if let TypeKind::Named(path) = &ty.kind {
+        let (path, type_args) = match &ty.kind {
+            TypeKind::Named(path) => (Some(path), [].as_slice()),
+            TypeKind::Specialized { base, args } => (Some(base), args.as_slice()),
+            _ => (None, [].as_slice()),
+        };
+        if let Some(path) = path {
             let body = match self.find(path).map(|symbol| &symbol.entity) {
                 Some(Entity::Body(body)) => Some(*body),
                 _ => None,
@@ -403,7 +416,8 @@ impl<'a> Checker<'a> {
                     self.no_method("a parser or control", member, &["apply"]);
                     return Value::poison(span);
                 }
-                let instance = self.direct_instance(body, span);
+                let type_args = type_args.iter().map(|arg| self.resolve(arg)).collect();
+                let instance = self.direct_instance(body, type_args, span);
                 return self.apply_instance(&instance, args, span);
             }
         }
@@ -415,12 +429,13 @@ impl<'a> Checker<'a> {
     }
 
     /// The instance of a parser or control that is applied by its type's name.
-    fn direct_instance(&mut self, body: u32, span: Span) -> Value {
-        if let Some(found) = self.callable.direct.get(&body) {
+    fn direct_instance(&mut self, body: u32, type_args: Vec<Ty>, span: Span) -> Value {
+        let key = (body, type_args);
+        if let Some(found) = self.callable.direct.get(&key) {
             return found.clone();
         }
-        let value = self.instantiate_body(body, &[], None, span);
-        self.callable.direct.insert(body, value.clone());
+        let value = self.instantiate_body(body, key.1.clone(), &[], None, span);
+        self.callable.direct.insert(key, value.clone());
         value
     }
 
@@ -430,6 +445,36 @@ impl<'a> Checker<'a> {
         args: &'a [tree::Argument],
         span: Span,
     ) -> Value {
+        if let (ValueKind::Instance(Instance::Deferred(id)), Ty::Body(body, type_args)) =
+            (&instance.kind, &instance.ty)
+        {
+            let (id, type_args) = (*id, type_args.clone());
+            let signature = self.apply_signature(*body, &type_args);
+            let Some(arguments) = self.arguments(&signature, Bindings::new(), args, span) else {
+                return self.void(span);
+            };
+            let Some(statics) = self.static_arguments(&signature.params, &arguments, span) else {
+                return self.void(span);
+            };
+            let made = self.specialised(id, statics, span);
+            return self.apply_made(&made, arguments, span);
+        }
+        let signature = match instance.kind {
+            ValueKind::Instance(Instance::Control(id)) => self.made.controls[id.index()].clone(),
+            ValueKind::Instance(Instance::Parser(id)) => self.made.parsers[id.index()].clone(),
+            _ => {
+                self.check_loose(args);
+                return self.void(span);
+            }
+        };
+        match self.arguments(&signature, Bindings::new(), args, span) {
+            Some(arguments) => self.apply_made(instance, arguments, span),
+            None => self.void(span),
+        }
+    }
+
+    /// Applies a parser or control to arguments.
+    fn apply_made(&mut self, instance: &Value, arguments: CallArguments, span: Span) -> Value {
         let (signature, callee, keyword, allowed) = match instance.kind {
             ValueKind::Instance(Instance::Control(id)) => (
                 self.made.controls[id.index()].clone(),
@@ -443,10 +488,7 @@ impl<'a> Checker<'a> {
                 "parser",
                 matches!(self.callable.kind, CallableKind::Parser),
             ),
-            _ => {
-                self.check_loose(args);
-                return self.void(span);
-            }
+            _ => return self.void(span),
         };
         if !allowed {
             self.report(
@@ -462,9 +504,6 @@ impl<'a> Checker<'a> {
             );
             return self.void(span);
         }
-        let Some(arguments) = self.arguments(&signature, Bindings::new(), args, span) else {
-            return self.void(span);
-        };
         let args = self.ir_args(&signature.params, arguments.passed, span);
         self.emit(ir::Stmt::Call {
             callee,

@@ -24,10 +24,14 @@ impl<'a> Checker<'a> {
         owner: &str,
         data: ir::Direction,
     ) -> Vec<ir::Param> {
+        let mut statics = std::mem::take(&mut self.statics).into_iter();
         let mut bound = Vec::new();
         for (ident, param) in written.iter().map(|param| &param.name).zip(params) {
             let kind = match &param.ty {
                 Ty::Poison => ValueKind::Poison,
+                ty if self.is_static(ty) && statics.len() > 0 => {
+                    statics.next().map_or(ValueKind::Poison, |value| value.kind)
+                }
                 Ty::Extern(id, _) => self.object_param(*id, param.span),
                 Ty::Block(..) => {
                     self.unsupported(
@@ -109,7 +113,7 @@ impl<'a> Checker<'a> {
                 &param.ty,
                 Ty::Struct(_) | Ty::Stack(..) | Ty::Tuple(_) | Ty::Varbit(_)
             );
-            if param.direction == Direction::None && !scalar {
+            if param.direction == Direction::None && !scalar && !self.foreign {
                 self.unsupported(
                     param.span,
                     "action data that is not a scalar",
@@ -156,8 +160,9 @@ impl<'a> Checker<'a> {
         &mut self,
         id: u32,
         type_args: Vec<Ty>,
+        statics: Vec<Value>,
     ) -> Option<ir::FunctionId> {
-        let key = (id, type_args);
+        let key = (id, type_args, Self::static_key(&statics));
         if let Some(found) = self.made.functions.get(&key) {
             return Some(*found);
         }
@@ -171,7 +176,7 @@ impl<'a> Checker<'a> {
         };
         let (function, side_effects) = self.deeper(decl.prototype.name.span, |checker| {
             checker.at_top(info.order, |checker| {
-                checker.scoped(|checker| checker.function_body(decl, name, &key.1))
+                checker.scoped(|checker| checker.function_body(decl, name, &key.1, statics))
             })
         })?;
         self.out.functions.push(function);
@@ -186,6 +191,7 @@ impl<'a> Checker<'a> {
         decl: &'a tree::FunctionDecl,
         name: String,
         type_args: &[Ty],
+        statics: Vec<Value>,
     ) -> (ir::Function, Vec<SideEffect>) {
         for (param, ty) in decl.prototype.type_params.iter().zip(type_args) {
             self.declare(param, Entity::Type(ty.clone()));
@@ -214,6 +220,7 @@ impl<'a> Checker<'a> {
         let kind = CallableKind::Function(result, ret);
         let callable = Callable::new(kind, name.clone());
         let (params, callable) = self.in_callable(callable, |checker| {
+            checker.statics = statics;
             let bound =
                 checker.bind_params(&decl.prototype.params, &params, &name, ir::Direction::In);
             checker.block(&decl.body);

@@ -7,6 +7,7 @@ use crate::scope::{
     BlockInfo, BodyInfo, Entity, ExternInfo, Frame, FunctionInfo, Signature, Symbol,
 };
 use crate::side_effect::SideEffect;
+use crate::specialise::Deferred;
 use crate::suggest::nearest;
 use crate::types::{Ty, Types};
 use crate::value::{Access, Instance, Value, ValueKind};
@@ -40,6 +41,13 @@ pub(crate) struct Checker<'a> {
     /// Order of the top-level declaration being checked; only earlier ones are visible.
     pub order: u32,
     pub callable: Callable,
+    /// Arguments for the next parameters that need static ones.
+    pub statics: Vec<Value>,
+    /// The object whose abstract methods are being checked.
+    pub this: Option<Value>,
+    /// Whether the program is for another architecture: its externs are not bound, and
+    /// it is refused at its `main`.
+    pub foreign: bool,
     /// Parsers and controls that were instantiated and so checked.
     pub checked: BTreeSet<u32>,
     /// Instances made, to bound their number.
@@ -56,16 +64,20 @@ pub(crate) struct Checker<'a> {
 pub(crate) struct Made<'a> {
     /// Parallel to `Builder::actions`.
     pub actions: Vec<Rc<ActionInfo<'a>>>,
+    /// Actions that compute the arguments of another one, and that other one.
+    pub runs: BTreeMap<ir::ActionId, ir::ActionId>,
     /// Parallel to `Builder::tables`.
     pub tables: Vec<TableInfo>,
     /// Parallel to `Builder::value_sets`.
     pub value_sets: Vec<ValueSetInfo>,
+    /// Parsers and controls that are made when they are applied.
+    pub deferred: Vec<Deferred<'a>>,
     /// Parallel to `Builder::parsers`: parameters of `apply`, packets included.
     pub parsers: Vec<Rc<Signature<'a>>>,
     /// Parallel to `Builder::controls`: parameters of `apply`, packets included.
     pub controls: Vec<Rc<Signature<'a>>>,
-    /// Functions by their declaration and type arguments.
-    pub functions: BTreeMap<(u32, Vec<Ty>), ir::FunctionId>,
+    /// Functions by their declaration, type arguments and static arguments.
+    pub functions: BTreeMap<(u32, Vec<Ty>, Vec<String>), ir::FunctionId>,
     /// Direct counters and meters that the program uses, and where.
     pub direct: Vec<(Instance, Span)>,
     /// What packets do that others see, and what does it; see [`crate::side_effect`].
@@ -112,8 +124,8 @@ pub(crate) struct Callable {
     pub locals: Vec<ir::VarId>,
     /// Statements of the innermost open block.
     pub block: Vec<ir::Stmt>,
-    /// Instances made for direct applications of a type, by body.
-    pub direct: BTreeMap<u32, Value>,
+    /// Instances made for direct applications of a type, by body and type arguments.
+    pub direct: BTreeMap<(u32, Vec<Ty>), Value>,
     /// Number of temporaries so far.
     pub temporaries: u32,
     /// Loops around the present statement.
@@ -167,6 +179,9 @@ impl<'a> Checker<'a> {
             packages: Vec::new(),
             frames: Vec::new(),
             order: 0,
+            statics: Vec::new(),
+            this: None,
+            foreign: false,
             callable: Callable::new(CallableKind::Constant, String::new()),
             checked: BTreeSet::new(),
             instances: 0,

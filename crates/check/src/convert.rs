@@ -62,11 +62,32 @@ impl Checker<'_> {
         let span = value.span;
         match (&value.ty, target) {
             (Ty::Integer, Ty::Bits(_) | Ty::Int(_)) => Ok(self.sized(value, target)),
+            // A number without a width is of no type that a new one could be mixed up with.
+            (Ty::Integer, Ty::Newtype(id))
+                if matches!(value.kind, ValueKind::Const(_))
+                    && self.underlying_width(target).is_some() =>
+            {
+                let underlying = self.types.newtypes[*id as usize].underlying.clone();
+                let converted = self.convert(value, &underlying)?;
+                Ok(Value {
+                    ty: target.clone(),
+                    ..converted
+                })
+            }
             (Ty::Serial(id), Ty::Bits(_) | Ty::Int(_))
                 if self.types.serials[*id as usize].underlying == *target =>
             {
                 Ok(Value {
                     ty: target.clone(),
+                    ..value
+                })
+            }
+            // What is known loses nothing without its width.
+            (Ty::Bits(_) | Ty::Int(_), Ty::Integer)
+                if matches!(value.kind, ValueKind::Const(_)) =>
+            {
+                Ok(Value {
+                    ty: Ty::Integer,
                     ..value
                 })
             }
@@ -119,6 +140,10 @@ impl Checker<'_> {
                 .collect(),
             Ty::Tuple(members) | Ty::List(members) => members.to_vec(),
             Ty::Stack(element, size) => vec![(**element).clone(); *size as usize],
+            Ty::ListOf(element) => match &value.kind {
+                ValueKind::List(elements) => vec![(**element).clone(); elements.len()],
+                _ => Vec::new(),
+            },
             _ => return Err(value),
         };
         let ValueKind::List(mut elements) = value.kind else {

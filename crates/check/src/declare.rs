@@ -2,9 +2,11 @@
 
 use crate::checker::{Callable, CallableKind, Checker};
 use crate::codes;
-use crate::scope::{BlockInfo, BodyDecl, BodyInfo, Entity, ExternInfo, FunctionInfo, Signature};
+use crate::scope::{
+    BlockInfo, BodyDecl, BodyInfo, Entity, ExternInfo, FunctionInfo, Signature, Symbol,
+};
 use crate::types::{EnumInfo, Field, NewtypeInfo, SerialInfo, StructKind, Template, Ty};
-use crate::value::{Known, ValueKind};
+use crate::value::{Known, Value, ValueKind};
 use num_bigint::BigInt;
 use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_syntax::tree::{self, Declaration, ExternMember, TypedefTarget};
@@ -35,6 +37,7 @@ impl<'a> Checker<'a> {
                 Declaration::ControlType(decl) => self.block_decl(decl, false),
                 Declaration::Package(decl) => {
                     let signature = self.block_signature(decl);
+                    self.types.package_names.push(decl.name.to_string());
                     self.packages.push(Rc::new(signature));
                     let id = self.packages.len() as u32 - 1;
                     self.declare_global(&decl.name, Entity::Package(id));
@@ -58,7 +61,19 @@ impl<'a> Checker<'a> {
                 }
                 Declaration::Instantiation(decl) => {
                     if self.is_package(&decl.ty) {
-                        packages.push((decl, order));
+                        let found =
+                            packages
+                                .iter()
+                                .find(|(other, _): &&(&tree::Instantiation, u32)| {
+                                    other.name.name == decl.name.name
+                                });
+                        match found {
+                            Some((first, _)) => {
+                                let first = first.name.span;
+                                self.duplicate(&decl.name, first);
+                            }
+                            None => packages.push((decl, order)),
+                        }
                     } else {
                         self.global_instance(decl);
                     }
@@ -207,14 +222,16 @@ impl<'a> Checker<'a> {
     fn function_decl(&mut self, decl: &'a tree::FunctionDecl) {
         let id = self.function(&decl.prototype, Some(decl));
         let vars = self.functions[id as usize].signature.vars.clone();
-        if vars.is_empty() {
-            self.function_instance(id, Vec::new());
+        let params = self.functions[id as usize].signature.params.clone();
+        let statics = self.unknown_statics(&params);
+        if vars.is_empty() && statics.is_empty() {
+            self.function_instance(id, Vec::new(), statics);
             return;
         }
         // A generic function is checked once for all types; what is made is thrown away.
         let out = self.out.clone();
         let made = self.made.clone();
-        self.function_instance(id, vars.into_iter().map(Ty::Var).collect());
+        self.function_instance(id, vars.into_iter().map(Ty::Var).collect(), statics);
         self.out = out;
         self.made = made;
     }
@@ -428,23 +445,33 @@ impl<'a> Checker<'a> {
             }
             return Ty::Poison;
         }
-        let members = decl
-            .members
-            .iter()
-            .map(|member| {
+        // A member may be named in the values of those behind it.
+        let members = self.scoped(|checker| {
+            let numbers = decl.members.iter().map(|member| {
                 let number = member
                     .value
                     .as_ref()
-                    .and_then(|value| self.constant(value, "the value of an enum's member"))
-                    .map(|value| self.coerce(value, &underlying))
+                    .and_then(|value| checker.constant(value, "the value of an enum's member"))
+                    .map(|value| checker.coerce(value, &underlying))
                     .and_then(|value| match value.kind {
                         ValueKind::Const(Known::Int(number)) => Some(number),
                         _ => None,
                     })
                     .unwrap_or_else(|| BigInt::from(0));
+                let known = Known::Int(number.clone());
+                let value = Value::known(underlying.clone(), known, member.name.span);
+                let symbol = Symbol {
+                    entity: Entity::Value(value),
+                    span: member.name.span,
+                    order: checker.order,
+                };
+                if let Some(frame) = checker.frames.last_mut() {
+                    frame.insert(member.name.to_string(), symbol);
+                }
                 (member.name.to_string(), number)
-            })
-            .collect();
+            });
+            numbers.collect()
+        });
         self.types.serials.push(SerialInfo {
             name: decl.name.to_string(),
             underlying,

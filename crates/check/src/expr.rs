@@ -42,10 +42,7 @@ impl<'a> Checker<'a> {
                 kind: ValueKind::Invalid,
                 span,
             },
-            ExprKind::This => {
-                self.unsupported(span, "`this`", "abstract externs are not part of v1model");
-                Value::poison(span)
-            }
+            ExprKind::This => self.this_object(span),
             ExprKind::Name(path) => self.name(path, span),
             ExprKind::Type(ty) => {
                 self.resolve(ty);
@@ -189,6 +186,15 @@ impl<'a> Checker<'a> {
     }
 
     fn name(&mut self, path: &'a tree::Path, span: Span) -> Value {
+        if self.find(path).is_none() {
+            let kinds = &self.types.match_kinds;
+            let kind = kinds
+                .iter()
+                .position(|(kind, _)| kind == path.name.as_str());
+            if let Some(index) = kind.filter(|_| !path.absolute) {
+                return Value::known(Ty::MatchKind, Known::Index(index as u32), span);
+            }
+        }
         let Some(symbol) = self.lookup(path) else {
             return Value::poison(span);
         };

@@ -6,7 +6,8 @@ use crate::checker::{Callable, CallableKind, Checker};
 use crate::codes;
 use crate::scope::{BodyDecl, Entity, Param, Signature};
 use crate::side_effect;
-use crate::types::{Bindings, Ty, TypeVar};
+use crate::specialise::Deferred;
+use crate::types::{Bindings, Ty};
 use crate::value::{Instance, Value, ValueKind};
 use num_bigint::BigInt;
 use num_traits::One;
@@ -14,6 +15,7 @@ use stateplane_diagnostics::Diagnostic;
 use stateplane_diagnostics::Span;
 use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, ControlLocal, ExprKind, TypeKind};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Greatest number of parser and control instances of a program. Each instance of a
@@ -29,14 +31,6 @@ impl<'a> Checker<'a> {
 
     /// Makes the instance of a declaration.
     pub(crate) fn named_instance(&mut self, decl: &'a tree::Instantiation) -> Value {
-        if decl.members.is_some() {
-            self.unsupported(
-                decl.span,
-                "an extern with abstract methods",
-                "v1model has none",
-            );
-            return Value::poison(decl.name.span);
-        }
         let name = self.full_name(&decl.name, &decl.annotations);
         let value = self.construct(
             &decl.ty,
@@ -45,10 +39,14 @@ impl<'a> Checker<'a> {
             &decl.annotations,
             decl.name.span,
         );
-        Value {
+        let value = Value {
             span: decl.name.span,
             ..value
+        };
+        if let Some(members) = &decl.members {
+            self.object_members(&value, members);
         }
+        value
     }
 
     /// Makes an instance of a type; without a name it has its type's.
@@ -81,13 +79,9 @@ impl<'a> Checker<'a> {
             Entity::Type(Ty::Extern(id, args_of_alias)) => {
                 self.extern_instance(id, args_of_alias.to_vec(), args, name, annotations, span)
             }
-            Entity::Body(body) => self.instantiate_body(body, args, name, span),
+            Entity::Body(body) => self.instantiate_body(body, type_args, args, name, span),
             Entity::Package(_) => {
-                self.unsupported(
-                    span,
-                    "a package within another",
-                    "instantiate V1Switch as `main`",
-                );
+                // Only `main` is run, and V1Switch contains no package.
                 Value::poison(span)
             }
             other => {
@@ -167,9 +161,9 @@ impl<'a> Checker<'a> {
 
     fn object_of(&mut self, value: Value, ty: &Ty) -> Value {
         match (&value.ty, ty) {
-            (Ty::Body(body), Ty::Block(block, args)) => {
-                let (body, block, args) = (*body, *block, args.clone());
-                self.fits_block(body, block, &args, &[], &mut Bindings::new(), value.span);
+            (Ty::Body(..), Ty::Block(block, args)) => {
+                let (body, block, args) = (value.ty.clone(), *block, args.clone());
+                self.fits_block(&body, block, &args, &[], &mut Bindings::new(), value.span);
                 value
             }
             _ => self.coerce(value, ty),
@@ -180,6 +174,7 @@ impl<'a> Checker<'a> {
     pub(crate) fn instantiate_body(
         &mut self,
         body: u32,
+        type_args: Vec<Ty>,
         args: &'a [tree::Argument],
         name: Option<String>,
         span: Span,
@@ -204,16 +199,13 @@ impl<'a> Checker<'a> {
             );
             return Value::poison(span);
         }
-        let constructor = self.at_top(info.order, |checker| Signature {
-            name: tree_signature.name.as_str(),
-            span: tree_signature.name.span,
-            vars: Vec::new(),
-            params: checker.resolve_params(info.decl.constructor_params()),
-            ret: Ty::Void,
-        });
+        let Some(type_args) = self.body_type_args(body, type_args, args, span) else {
+            return Value::poison(span);
+        };
+        let constructor = self.constructor_signature(body, &type_args);
         let Some(values) = self.constructor_arguments(&constructor, &Bindings::new(), args, span)
         else {
-            return Value::unknown(Ty::Body(body), span);
+            return Value::unknown(Ty::Body(body, type_args), span);
         };
         let name = name.unwrap_or_else(|| {
             annotation::full_name(
@@ -222,7 +214,20 @@ impl<'a> Checker<'a> {
                 &tree_signature.annotations,
             )
         });
-        self.body_instance(body, &constructor.params, values, name, span)
+        let signature = self.apply_signature(body, &type_args);
+        if self.has_static(&signature.params) {
+            let deferred = Deferred {
+                body,
+                type_args,
+                constructor: constructor.params,
+                values,
+                name,
+                made: BTreeMap::new(),
+            };
+            return self.defer(deferred, span);
+        }
+        let params = constructor.params;
+        self.body_instance(body, &type_args, &params, values, name, None, span)
     }
 
     /// Checks a parser or control that nothing instantiates, with constructor
@@ -232,26 +237,35 @@ impl<'a> Checker<'a> {
         let made = self.made.clone();
         let info = self.bodies[body as usize];
         let signature = info.decl.signature();
-        let params = self.at_top(info.order, |checker| {
-            checker.resolve_params(info.decl.constructor_params())
-        });
+        let type_args: Vec<Ty> = signature
+            .type_params
+            .iter()
+            .map(|param| Ty::Var(self.types.fresh_var(param.as_str())))
+            .collect();
+        let params = self.constructor_signature(body, &type_args).params;
+        let apply = self.apply_signature(body, &type_args).params;
+        let statics = self.unknown_statics(&apply);
         let values = params
             .iter()
             .map(|param| Value::unknown(param.ty.clone(), param.span))
             .collect();
         // A name that no other instance can have.
         let name = format!("<{}>", signature.name);
-        self.body_instance(body, &params, values, name, signature.name.span);
+        let (args, span) = (Rc::from(type_args), signature.name.span);
+        self.body_instance(body, &args, &params, values, name, Some(statics), span);
         self.out = out;
         self.made = made;
     }
 
-    fn body_instance(
+    #[expect(clippy::too_many_arguments, reason = "the parts of one instance")]
+    pub(crate) fn body_instance(
         &mut self,
         body: u32,
+        type_args: &Rc<[Ty]>,
         constructor_params: &[Param<'a>],
         values: Vec<Value>,
         name: String,
+        statics: Option<Vec<Value>>,
         span: Span,
     ) -> Value {
         self.checked.insert(body);
@@ -267,12 +281,13 @@ impl<'a> Checker<'a> {
                     .with_help("apply one instance several times"),
                 );
             }
-            return Value::unknown(Ty::Body(body), span);
+            return Value::unknown(Ty::Body(body, type_args.clone()), span);
         }
         let info = self.bodies[body as usize];
         let kind = self.deeper(span, |checker| {
             checker.at_top(info.order, |checker| {
                 checker.scoped(|checker| {
+                    checker.declare_type_args(info.decl, type_args);
                     let written = info.decl.constructor_params();
                     for ((ident, param), value) in written
                         .iter()
@@ -287,6 +302,7 @@ impl<'a> Checker<'a> {
                         checker.declare(ident, Entity::Value(value));
                     }
                     let signature = checker.body_signature(info.decl);
+                    checker.statics = statics.unwrap_or_default();
                     match info.decl {
                         BodyDecl::Parser(decl) => checker.parser_instance(decl, signature, name),
                         BodyDecl::Control(decl) => checker.control_instance(decl, signature, name),
@@ -295,27 +311,20 @@ impl<'a> Checker<'a> {
             })
         });
         Value {
-            ty: Ty::Body(body),
+            ty: Ty::Body(body, type_args.clone()),
             kind: kind.unwrap_or(ValueKind::Poison),
             span,
         }
     }
 
-    /// The parameters of `apply`, resolved in the present scope.
+    /// The parameters of `apply`, resolved in the present scope, which has the type
+    /// parameters.
     pub(crate) fn body_signature(&mut self, decl: BodyDecl<'a>) -> Signature<'a> {
         let written = decl.signature();
-        if let Some(first) = written.type_params.first() {
-            self.unsupported(
-                first.span,
-                &format!("a generic {} with a body", decl.keyword()),
-                "write it for the types that it is used with",
-            );
-        }
-        let vars: Vec<TypeVar> = self.declare_type_params(&written.type_params);
         Signature {
             name: written.name.as_str(),
             span: written.name.span,
-            vars,
+            vars: Vec::new(),
             params: self.resolve_params(&written.params),
             ret: Ty::Void,
         }

@@ -3,7 +3,7 @@
 use crate::checker::Checker;
 use crate::codes;
 use crate::scope::Entity;
-use crate::types::Ty;
+use crate::types::{StructKind, Ty};
 use crate::value::{Known, Value, ValueKind};
 use num_bigint::{BigInt, BigUint};
 use num_traits::{One, Signed, Zero};
@@ -26,7 +26,16 @@ impl<'a> Checker<'a> {
                 KeysetElementKind::Default | KeysetElementKind::DontCare
             );
             if all {
-                return Some(vec![vec![KeySet::Any; keys.len()]]);
+                let scalars = keys.iter().map(|ty| self.key_scalars(ty)).sum();
+                return Some(vec![vec![KeySet::Any; scalars]]);
+            }
+            // One list is what its elements are in parentheses.
+            if let KeysetElementKind::Value(expr) = &element.kind
+                && let tree::ExprKind::List(elements) = &expr.kind
+                && keys.len() > 1
+                && elements.len() == keys.len()
+            {
+                return self.key_value(expr, &Ty::Tuple(keys.into()));
             }
         }
         if self.names_broken(keyset) {
@@ -74,17 +83,7 @@ impl<'a> Checker<'a> {
                 valid = false;
                 continue;
             };
-            combinations = combinations
-                .into_iter()
-                .flat_map(|combination| {
-                    sets.iter().map(move |set| {
-                        let mut combination = combination.clone();
-                        combination.push(set.clone());
-                        combination
-                    })
-                })
-                .take(1 << 10)
-                .collect();
+            combinations = combined(combinations, &sets);
         }
         valid.then_some(combinations)
     }
@@ -104,13 +103,18 @@ impl<'a> Checker<'a> {
             .is_some_and(|symbol| matches!(symbol.entity, Entity::Broken))
     }
 
-    fn keyset_element(&mut self, element: &'a tree::KeysetElement, ty: &Ty) -> Option<Vec<KeySet>> {
+    /// The sets of one element at a key of type `ty`: alternatives, each with one set for
+    /// each scalar of the key.
+    fn keyset_element(
+        &mut self,
+        element: &'a tree::KeysetElement,
+        ty: &Ty,
+    ) -> Option<Vec<Vec<KeySet>>> {
         match &element.kind {
-            KeysetElementKind::Default | KeysetElementKind::DontCare => Some(vec![KeySet::Any]),
-            KeysetElementKind::Value(expr) => {
-                let value = self.key_constant(expr, ty)?;
-                Some(vec![KeySet::Exact(self.key_bits(&value)?)])
+            KeysetElementKind::Default | KeysetElementKind::DontCare => {
+                Some(vec![vec![KeySet::Any; self.key_scalars(ty)]])
             }
+            KeysetElementKind::Value(expr) => self.key_value(expr, ty),
             KeysetElementKind::Mask { value, mask } => {
                 let value = self.key_constant(value, ty);
                 let mask = self.key_constant(mask, ty);
@@ -119,7 +123,7 @@ impl<'a> Checker<'a> {
                     return None;
                 }
                 let (value, mask) = (self.key_bits(&value)?, self.key_bits(&mask)?);
-                Some(vec![KeySet::Mask(value & &mask, mask)])
+                Some(vec![vec![KeySet::Mask(value & &mask, mask)]])
             }
             KeysetElementKind::Range { low, high } => {
                 let low = self.key_constant(low, ty);
@@ -128,7 +132,75 @@ impl<'a> Checker<'a> {
                 if !self.numeric_key(ty, element.span, "..") {
                     return None;
                 }
-                self.range(&low, &high, element.span)
+                let sets = self.range(&low, &high, element.span)?;
+                Some(sets.into_iter().map(|set| vec![set]).collect())
+            }
+        }
+    }
+
+    /// Number of scalars that a key of type `ty` is matched by.
+    fn key_scalars(&self, ty: &Ty) -> usize {
+        match self.members(ty) {
+            Some(members) => members.iter().map(|ty| self.key_scalars(ty)).sum(),
+            None => 1,
+        }
+    }
+
+    /// Types of the members of a struct or tuple.
+    fn members(&self, ty: &Ty) -> Option<Vec<Ty>> {
+        match ty {
+            Ty::Struct(id) if self.types.info(*id).kind == StructKind::Struct => {
+                let fields = &self.types.info(*id).fields;
+                Some(fields.iter().map(|field| field.ty.clone()).collect())
+            }
+            Ty::Tuple(members) | Ty::List(members) => Some(members.to_vec()),
+            _ => None,
+        }
+    }
+
+    fn key_value(&mut self, expr: &'a tree::Expr, ty: &Ty) -> Option<Vec<Vec<KeySet>>> {
+        let elements = match &expr.kind {
+            tree::ExprKind::List(elements) => Some(elements.as_slice()),
+            _ => None,
+        };
+        match (self.members(ty), elements) {
+            (Some(members), Some(elements)) if members.len() == elements.len() => {
+                let mut combinations = vec![Vec::new()];
+                for (element, ty) in elements.iter().zip(&members) {
+                    let sets = self.key_value(element, ty)?;
+                    combinations = combined(combinations, &sets);
+                }
+                Some(combinations)
+            }
+            (None, Some([only])) => self.key_value(only, ty),
+            (Some(_), _) => {
+                let value = self.constant(expr, "a value to match")?;
+                let value = self.coerce(value, ty);
+                let mut sets = Vec::new();
+                self.constant_sets(&value, expr.span, &mut sets)?;
+                Some(vec![sets])
+            }
+            (None, _) => {
+                let value = self.key_constant(expr, ty)?;
+                Some(vec![vec![KeySet::Exact(self.key_bits(&value)?)]])
+            }
+        }
+    }
+
+    /// The scalars of a compile-time value, each as a set.
+    fn constant_sets(&mut self, value: &Value, span: Span, sets: &mut Vec<KeySet>) -> Option<()> {
+        match &value.kind {
+            ValueKind::List(elements) => elements
+                .iter()
+                .try_for_each(|element| self.constant_sets(element, span, sets)),
+            ValueKind::Const(_) => {
+                sets.push(KeySet::Exact(self.key_bits(value)?));
+                Some(())
+            }
+            ValueKind::Poison => None,
+            _ => {
+                self.not_constant(span, "a value to match");
+                None
             }
         }
     }
@@ -210,6 +282,15 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether values of the type can be matched in a `select`, structs and tuples by
+    /// their members; reports if not.
+    pub(crate) fn selectable(&mut self, ty: &Ty, span: Span) -> bool {
+        match self.members(ty) {
+            Some(members) => members.iter().all(|member| self.selectable(member, span)),
+            None => self.matchable(ty, span),
+        }
+    }
+
     /// Whether values of the type can be matched; reports if not.
     pub(crate) fn matchable(&mut self, ty: &Ty, span: Span) -> bool {
         let stripped = match ty {
@@ -235,4 +316,21 @@ impl<'a> Checker<'a> {
         });
         false
     }
+}
+
+/// Every combination with every set behind it, up to a limit.
+fn combined(combinations: Vec<Vec<KeySet>>, sets: &[Vec<KeySet>]) -> Vec<Vec<KeySet>> {
+    /// Each signed range across zero doubles their number.
+    const LIMIT: usize = 1 << 10;
+    combinations
+        .into_iter()
+        .flat_map(|combination| {
+            sets.iter().map(move |set| {
+                let mut combination = combination.clone();
+                combination.extend(set.iter().cloned());
+                combination
+            })
+        })
+        .take(LIMIT)
+        .collect()
 }

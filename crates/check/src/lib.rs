@@ -9,6 +9,7 @@
 //! Externs are bound by the names of their declarations in core.p4 and v1model.p4 to the
 //! operations of the IR.
 
+mod abstract_method;
 mod annotation;
 mod apply;
 mod architecture;
@@ -28,6 +29,7 @@ mod element;
 mod entry;
 mod expr;
 mod instance;
+mod key_name;
 mod keyset;
 mod loops;
 mod method;
@@ -40,6 +42,7 @@ mod property;
 mod resolve;
 mod scope;
 mod side_effect;
+mod specialise;
 mod stmt;
 mod suggest;
 mod table;
@@ -65,6 +68,7 @@ pub struct Checked {
 #[must_use]
 pub fn check(parsed: &Parsed) -> Checked {
     let mut checker = Checker::new(&parsed.sources);
+    checker.foreign = package::is_foreign(&parsed.tree);
     let packages = checker.declarations(&parsed.tree);
     let main = checker.main_package(&packages);
     checker.unattached();

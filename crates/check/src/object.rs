@@ -26,7 +26,13 @@ impl<'a> Checker<'a> {
     ) -> Value {
         let info = self.externs[id as usize].clone();
         let extern_name = info.decl.name.as_str();
-        if type_args.len() != info.vars.len() {
+        let candidates: Vec<(u32, Rc<Signature<'a>>)> =
+            (0u32..).zip(info.constructors.iter().cloned()).collect();
+        if candidates.is_empty() {
+            self.not_constructible(span, &format!("`{extern_name}`"));
+            return Value::poison(span);
+        }
+        if !type_args.is_empty() && type_args.len() != info.vars.len() {
             self.report(
                 Diagnostic::error(
                     codes::TYPE_ARGUMENT_COUNT,
@@ -44,23 +50,27 @@ impl<'a> Checker<'a> {
         if type_args.contains(&Ty::Poison) {
             return Value::poison(span);
         }
-        let candidates: Vec<(u32, Rc<Signature<'a>>)> =
-            (0u32..).zip(info.constructors.iter().cloned()).collect();
-        if candidates.is_empty() {
-            self.not_constructible(span, &format!("`{extern_name}`"));
-            return Value::poison(span);
-        }
-        let ty = Ty::Extern(id, type_args.clone().into());
-        let bindings: Bindings = info
-            .vars
-            .iter()
-            .copied()
-            .zip(type_args.iter().cloned())
-            .collect();
         let Some(chosen) = self.choose(extern_name, candidates, args, span) else {
-            return Value::unknown(ty, span);
+            return Value::poison(span);
         };
-        let constructor = info.constructors[chosen as usize].clone();
+        let constructor = Signature {
+            vars: info.vars.clone(),
+            ..(*info.constructors[chosen as usize]).clone()
+        };
+        let bindings: Bindings = if type_args.is_empty() && !info.vars.is_empty() {
+            let Some(bindings) = self.inferred_bindings(&constructor, args, span) else {
+                return Value::poison(span);
+            };
+            if !self.all_bound(&constructor, &bindings, span) {
+                return Value::poison(span);
+            }
+            bindings
+        } else {
+            let vars = info.vars.iter().copied();
+            vars.zip(type_args.iter().cloned()).collect()
+        };
+        let type_args: Vec<Ty> = info.vars.iter().map(|var| bindings[var].clone()).collect();
+        let ty = Ty::Extern(id, type_args.clone().into());
         let Some(values) = self.constructor_arguments(&constructor, &bindings, args, span) else {
             return Value::unknown(ty, span);
         };
@@ -116,6 +126,9 @@ impl<'a> Checker<'a> {
             "packets_and_bytes" => ir::CounterKind::PacketsAndBytes,
             _ => ir::CounterKind::Packets,
         };
+        if self.foreign {
+            return ValueKind::Poison;
+        }
         match extern_name {
             "register" => {
                 let Some(element) = type_args.first() else {

@@ -344,8 +344,8 @@ impl<'a> Checker<'a> {
             return Value::unknown(Ty::Bool, span);
         }
         let negate = op == tree::BinaryOp::NotEqual;
-        if let (ValueKind::Const(a), ValueKind::Const(b)) = (&left.kind, &right.kind) {
-            return Value::known(Ty::Bool, Known::Bool((a == b) != negate), span);
+        if let Some(equal) = known_equal(&left, &right) {
+            return Value::known(Ty::Bool, Known::Bool(equal != negate), span);
         }
         let lowered = if negate {
             ir::BinaryOp::Ne
@@ -425,6 +425,14 @@ impl<'a> Checker<'a> {
             ir::BinaryOp::Shr
         };
         let ty = left.ty.clone();
+        // A constant is judged by its value.
+        let right = match right.as_int() {
+            Some(_) if matches!(right.ty, Ty::Int(_)) => Value {
+                ty: Ty::Integer,
+                ..right
+            },
+            _ => right,
+        };
         if matches!(right.ty, Ty::Int(_)) {
             let shown = self.quote(&right.ty);
             self.report(
@@ -468,6 +476,12 @@ impl<'a> Checker<'a> {
     }
 
     fn concat(&mut self, left: Value, right: Value, span: Span) -> Value {
+        if let (ValueKind::Const(Known::Str(first)), ValueKind::Const(Known::Str(second))) =
+            (&left.kind, &right.kind)
+        {
+            let text = format!("{first}{second}");
+            return Value::known(Ty::Str, Known::Str(text), span);
+        }
         let left = self.numeric_operand(left);
         let right = self.numeric_operand(right);
         if left.is_poison() || right.is_poison() {
@@ -535,4 +549,19 @@ fn lower_op(op: tree::BinaryOp) -> Option<(ir::BinaryOp, bool)> {
         | tree::BinaryOp::And
         | tree::BinaryOp::Or => return None,
     })
+}
+
+/// Whether two compile-time values of one type are equal; `None` if either depends on
+/// the packet.
+fn known_equal(left: &Value, right: &Value) -> Option<bool> {
+    match (&left.kind, &right.kind) {
+        (ValueKind::Const(left), ValueKind::Const(right)) => Some(left == right),
+        (ValueKind::List(left), ValueKind::List(right)) if left.len() == right.len() => left
+            .iter()
+            .zip(right)
+            .try_fold(true, |equal, (left, right)| {
+                Some(known_equal(left, right)? && equal)
+            }),
+        _ => None,
+    }
 }

@@ -13,6 +13,26 @@ use stateplane_syntax::tree::{self, AnnotationBody, AnnotationTokenKind, ExprKin
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// The instance that a program is.
+const MAIN: &str = "main";
+
+/// The package that this switch runs.
+const V1SWITCH: &str = "V1Switch";
+
+/// Whether the program's `main` is not v1model's: it is checked, but not run.
+pub(crate) fn is_foreign(program: &tree::Program) -> bool {
+    !program.declarations.iter().any(|declaration| {
+        let tree::Declaration::Instantiation(decl) = declaration else {
+            return false;
+        };
+        let (TypeKind::Named(path) | TypeKind::Specialized { base: path, .. }) = &decl.ty.kind
+        else {
+            return false;
+        };
+        decl.name.as_str() == MAIN && path.name.as_str() == V1SWITCH
+    })
+}
+
 impl<'a> Checker<'a> {
     /// Makes the pipeline of the package called `main`.
     pub(crate) fn main_package(
@@ -20,35 +40,19 @@ impl<'a> Checker<'a> {
         packages: &[(&'a tree::Instantiation, u32)],
     ) -> Option<(ir::Pipeline, Vec<ir::FieldList>)> {
         self.callable = Callable::new(CallableKind::Constant, String::new());
-        let mut main = None;
-        for (decl, order) in packages {
-            if decl.name.as_str() == "main" {
-                match main {
-                    None => main = Some((*decl, *order)),
-                    Some((first, _)) => self.duplicate(&decl.name, first.name.span),
-                }
-            } else {
-                self.unsupported(
-                    decl.span,
-                    "a package that is not called `main`",
-                    "call it `main`",
-                );
-            }
-        }
-        let Some((decl, order)) = main else {
-            if packages.is_empty() {
-                let span = self
-                    .sources
-                    .files()
-                    .next()
-                    .map(|(id, _)| stateplane_diagnostics::Span::new(id, 0, 0))
-                    .unwrap_or_default();
-                self.report(
-                    Diagnostic::error(codes::NO_MAIN, span, "the program has no `main`").with_help(
-                        "end it with `V1Switch(parser(), verify(), ingress(), egress(), compute(), deparser()) main;`",
-                    ),
-                );
-            }
+        let main = packages.iter().find(|(decl, _)| decl.name.as_str() == MAIN);
+        let Some(&(decl, order)) = main else {
+            let span = self
+                .sources
+                .files()
+                .next()
+                .map(|(id, _)| stateplane_diagnostics::Span::new(id, 0, 0))
+                .unwrap_or_default();
+            self.report(
+                Diagnostic::error(codes::NO_MAIN, span, "the program has no `main`").with_help(
+                    "end it with `V1Switch(parser(), verify(), ingress(), egress(), compute(), deparser()) main;`",
+                ),
+            );
             return None;
         };
         self.order = order;
@@ -61,7 +65,7 @@ impl<'a> Checker<'a> {
             return None;
         };
         let package = self.packages[id as usize].clone();
-        if package.name != "V1Switch" || package.params.len() != 6 || package.vars.len() != 2 {
+        if package.name != V1SWITCH || package.params.len() != 6 || package.vars.len() != 2 {
             self.unsupported(
                 decl.ty.span,
                 &format!("the package `{}`", package.name),
@@ -117,7 +121,7 @@ impl<'a> Checker<'a> {
         let Ty::Block(block, block_args) = package.params[position].ty.clone() else {
             return None;
         };
-        let Ty::Body(body) = value.ty else {
+        let Ty::Body(..) = value.ty else {
             if !value.is_poison() {
                 let shown = self.quote(&value.ty);
                 self.report(Diagnostic::error(
@@ -132,7 +136,7 @@ impl<'a> Checker<'a> {
             return None;
         };
         let vars = package.vars.clone();
-        let fits = self.fits_block(body, block, &block_args, &vars, bindings, expr.span);
+        let fits = self.fits_block(&value.ty, block, &block_args, &vars, bindings, expr.span);
         match value.kind {
             ValueKind::Instance(instance) if fits => Some(instance),
             _ => None,

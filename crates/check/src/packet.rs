@@ -57,8 +57,7 @@ impl<'a> Checker<'a> {
                 self.void(span)
             }
             ("packet_in", "lookahead", 0) => {
-                let fixed =
-                    self.is_plain(&ret) || (self.types.is_header(&ret) && !self.has_varbit(&ret));
+                let fixed = self.is_fixed(&ret);
                 if !fixed {
                     let shown = self.quote(&ret);
                     self.report(
@@ -67,7 +66,9 @@ impl<'a> Checker<'a> {
                             span,
                             format!("`lookahead` does not work on {shown}"),
                         )
-                        .with_help("use a number, or a header or struct of numbers"),
+                        .with_help(
+                            "use a type whose values all have one size: no `varbit`, no union",
+                        ),
                     );
                     return Value::unknown(ret, span);
                 }
@@ -145,6 +146,21 @@ impl<'a> Checker<'a> {
             }
             Ty::Tuple(members) => members.iter().all(|member| self.emittable(member)),
             _ => false,
+        }
+    }
+
+    /// Whether every value of the type has the same number of bits in a packet.
+    fn is_fixed(&self, ty: &Ty) -> bool {
+        use crate::types::StructKind;
+        match ty {
+            Ty::Stack(element, _) => self.is_fixed(element),
+            Ty::Tuple(members) => members.iter().all(|member| self.is_fixed(member)),
+            Ty::Struct(id) => {
+                let info = self.types.info(*id);
+                info.kind != StructKind::Union
+                    && info.fields.iter().all(|field| self.is_fixed(&field.ty))
+            }
+            _ => self.is_plain(ty),
         }
     }
 

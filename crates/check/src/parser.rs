@@ -117,7 +117,7 @@ impl<'a> Checker<'a> {
         let mut matchable = true;
         let mut types: Vec<Ty> = Vec::new();
         for value in &values {
-            if !self.matchable(&value.ty.clone(), value.span) {
+            if !self.selectable(&value.ty.clone(), value.span) {
                 matchable = false;
             }
             types.push(value.ty.clone());
@@ -135,7 +135,10 @@ impl<'a> Checker<'a> {
         if !matchable {
             return ir::Transition::To(ir::Target::Reject);
         }
-        let keys = values.into_iter().map(|value| self.lower(value)).collect();
+        let mut keys = Vec::new();
+        for value in values {
+            self.scalars_of(value, &mut keys);
+        }
         ir::Transition::Select {
             keys,
             cases: lowered,

@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
                 None => Ty::Poison,
             },
             TypeKind::Specialized { base, args } => {
-                let args: Vec<Ty> = args.iter().map(|arg| self.resolve(arg)).collect();
+                let args: Vec<Ty> = args.iter().map(|arg| self.type_argument(arg)).collect();
                 match self.lookup(base) {
                     Some(symbol) => {
                         let found = self.named(base, &symbol.entity, args, ty.span, symbol.span);
@@ -100,10 +100,18 @@ impl<'a> Checker<'a> {
                 }
                 self.bounded(Ty::Tuple(members.into()), ty.span)
             }
-            TypeKind::List(_) => {
-                self.unsupported(ty.span, "the type `list`", "use a tuple");
-                Ty::Poison
-            }
+            TypeKind::List(element) => match self.resolve(element) {
+                Ty::Poison => Ty::Poison,
+                element => Ty::ListOf(Rc::new(element)),
+            },
+        }
+    }
+
+    /// A type argument; `_` is a type that nothing else names.
+    fn type_argument(&mut self, arg: &'a tree::Type) -> Ty {
+        match arg.kind {
+            TypeKind::DontCare => Ty::Var(self.types.fresh_var("_")),
+            _ => self.resolve(arg),
         }
     }
 
@@ -134,11 +142,16 @@ impl<'a> Checker<'a> {
             Entity::Template(id) => self.types.templates[*id as usize].vars.len(),
             Entity::Extern(id) => self.externs[*id as usize].vars.len(),
             Entity::Block(id) => self.blocks[*id as usize].signature.vars.len(),
+            Entity::Package(id) => self.packages[*id as usize].vars.len(),
             _ => 0,
         };
         match entity {
             Entity::Broken => return Ty::Poison,
-            Entity::Type(_) | Entity::Template(_) | Entity::Extern(_) | Entity::Block(_) => {}
+            Entity::Type(_)
+            | Entity::Template(_)
+            | Entity::Extern(_)
+            | Entity::Block(_)
+            | Entity::Package(_) => {}
             other => {
                 let noun = other.noun();
                 self.report(
@@ -194,6 +207,7 @@ impl<'a> Checker<'a> {
             }
             Entity::Extern(id) => Ty::Extern(*id, args.into()),
             Entity::Block(id) => Ty::Block(*id, args.into()),
+            Entity::Package(id) => Ty::Package(*id),
             _ => Ty::Poison,
         }
     }

@@ -340,10 +340,10 @@ impl<'a> Checker<'a> {
             };
             let symbol = checker.lookup(path)?;
             let position = match symbol.entity {
-                Entity::Action(action) => checker.out.tables[table as usize]
-                    .actions
-                    .iter()
-                    .position(|entry| entry.action == ir::ActionId(action)),
+                Entity::Action(action) => checker.listed_position(
+                    &checker.out.tables[table as usize].actions,
+                    ir::ActionId(action),
+                ),
                 Entity::Broken => return None,
                 _ => None,
             };

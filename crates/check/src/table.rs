@@ -184,39 +184,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The control-plane name of a key: the expression as written (`$valid$` for
-    /// `isValid()`, as the reference compiler has it), unless it computes.
-    fn key_name(&self, expr: &tree::Expr) -> Option<String> {
-        match &expr.kind {
-            ExprKind::Name(path) => Some(path.name.to_string()),
-            ExprKind::Member { base, member } => Some(format!("{}.{member}", self.key_name(base)?)),
-            ExprKind::Slice { base, high, low } => {
-                let (high, low) = (
-                    self.sources.snippet(high.span),
-                    self.sources.snippet(low.span),
-                );
-                Some(format!("{}[{high}:{low}]", self.key_name(base)?))
-            }
-            ExprKind::Index { base, index } => {
-                let index = self.sources.snippet(index.span);
-                Some(format!("{}[{index}]", self.key_name(base)?))
-            }
-            // A mask does not change which field it is.
-            ExprKind::Binary {
-                op: tree::BinaryOp::BitAnd,
-                left,
-                ..
-            } => self.key_name(left),
-            ExprKind::Call { callee, .. } => match &callee.kind {
-                ExprKind::Member { base, member } if member.as_str() == "isValid" => {
-                    Some(format!("{}.$valid$", self.key_name(base)?))
-                }
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     fn table_actions(&mut self, decl: &'a tree::TableDecl) -> Vec<ir::TableAction> {
         let refs = decl
             .properties
@@ -241,7 +208,7 @@ impl<'a> Checker<'a> {
             let Some(action) = self.action_named(&listed.path) else {
                 continue;
             };
-            if actions.iter().any(|other| other.action == action) {
+            if self.listed_position(&actions, action).is_some() {
                 self.report(Diagnostic::error(
                     codes::DUPLICATE_NAME,
                     listed.span,
@@ -267,22 +234,77 @@ impl<'a> Checker<'a> {
                     checker.arguments(&signature, Bindings::new(), args, listed.span)?;
                 Some(checker.ir_args(&signature.params, arguments.passed, listed.span))
             });
+            let mut bound = bound.unwrap_or_default();
+            let mut run = action;
             if !statements.is_empty() {
-                self.unsupported(
-                    listed.span,
-                    "an action's argument with side effects",
-                    "compute it into a variable before the table is applied",
-                );
+                run = self.action_with_effects(action, statements, bound);
+                bound = Vec::new();
             }
             let has = |name| annotation::find(&listed.annotations, name).is_some();
             actions.push(ir::TableAction {
-                action,
-                bound: bound.unwrap_or_default(),
+                action: run,
+                bound,
                 in_entries: !has("defaultonly"),
                 as_default: !has("tableonly"),
             });
         }
         actions
+    }
+
+    /// An action of the same name and action data that runs `statements`, which compute
+    /// its directed arguments, and then `action`.
+    fn action_with_effects(
+        &mut self,
+        action: ir::ActionId,
+        statements: Vec<ir::Stmt>,
+        bound: Vec<ir::Arg>,
+    ) -> ir::ActionId {
+        let inner = self.out.actions[action.index()].clone();
+        let info = self.made.actions[action.index()].clone();
+        let mut args = bound;
+        let mut params = Vec::new();
+        for param in &inner.params {
+            if param.direction != ir::Direction::Data {
+                continue;
+            }
+            let ir::Var { name, ty } = self.out.vars[param.var.index()].clone();
+            let var = self.out.var(name, ty);
+            params.push(ir::Param {
+                var,
+                direction: ir::Direction::Data,
+            });
+            args.push(ir::Arg::In(ir::Expr {
+                kind: ir::ExprKind::Read(ir::Place::var(var)),
+                ty,
+            }));
+        }
+        let mut body = statements;
+        body.push(ir::Stmt::Call {
+            callee: ir::Callee::Action(action),
+            args,
+            result: None,
+        });
+        self.out.actions.push(ir::Action {
+            params,
+            locals: Vec::new(),
+            body,
+            ..inner
+        });
+        self.made.actions.push(info);
+        let outer = ir::ActionId(self.out.actions.len() as u32 - 1);
+        self.made.runs.insert(outer, action);
+        outer
+    }
+
+    /// Where an action stands in the list of a table.
+    pub(crate) fn listed_position(
+        &self,
+        actions: &[ir::TableAction],
+        action: ir::ActionId,
+    ) -> Option<usize> {
+        actions.iter().position(|listed| {
+            listed.action == action || self.made.runs.get(&listed.action) == Some(&action)
+        })
     }
 
     fn action_named(&mut self, path: &tree::Path) -> Option<ir::ActionId> {
@@ -380,10 +402,7 @@ impl<'a> Checker<'a> {
             );
             return;
         };
-        let listed = table
-            .actions
-            .iter()
-            .position(|listed| listed.action == no_action);
+        let listed = self.listed_position(&table.actions, no_action);
         table.default_action.action = match listed {
             Some(position) => position as u32,
             None => {
@@ -408,10 +427,7 @@ impl<'a> Checker<'a> {
         table: &ir::Table,
     ) -> Option<ir::ActionCall> {
         let action = self.action_named(path)?;
-        let listed = table
-            .actions
-            .iter()
-            .position(|listed| listed.action == action);
+        let listed = self.listed_position(&table.actions, action);
         let Some(listed) = listed else {
             self.report(
                 Diagnostic::error(

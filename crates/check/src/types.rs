@@ -47,6 +47,8 @@ pub(crate) enum Ty {
     Stack(Rc<Ty>, u32),
     /// `tuple<…>`.
     Tuple(Rc<[Ty]>),
+    /// `list<T>`, known at compile time.
+    ListOf(Rc<Ty>),
     /// Of `{a, b}`: converts to tuples, structs and headers.
     List(Rc<[Ty]>),
     /// Of `{f = a, g = b}`; the flag tells whether it ends in `...`.
@@ -59,8 +61,10 @@ pub(crate) enum Ty {
     Extern(u32, Rc<[Ty]>),
     /// A parser or control type declaration with type arguments (architecture parameters).
     Block(u32, Rc<[Ty]>),
-    /// An instance of a parser or control: number of its declaration.
-    Body(u32),
+    /// An instance of a package: number of its declaration.
+    Package(u32),
+    /// An instance of a parser or control: number of its declaration, type arguments.
+    Body(u32, Rc<[Ty]>),
     /// A type parameter.
     Var(TypeVar),
 }
@@ -183,6 +187,7 @@ pub(crate) struct Types {
     pub extern_names: Vec<String>,
     pub block_names: Vec<String>,
     pub body_names: Vec<String>,
+    pub package_names: Vec<String>,
     instances: BTreeMap<(u32, Rc<[Ty]>), StructTy>,
 }
 
@@ -305,6 +310,7 @@ impl Types {
             }
             Ty::Tuple(members) => Ty::Tuple(self.substitute_all(members, bindings)),
             Ty::List(members) => Ty::List(self.substitute_all(members, bindings)),
+            Ty::ListOf(element) => Ty::ListOf(Rc::new(self.substitute(element, bindings))),
             Ty::Extern(id, args) => Ty::Extern(*id, self.substitute_all(args, bindings)),
             Ty::Block(id, args) => Ty::Block(*id, self.substitute_all(args, bindings)),
             _ => ty.clone(),
@@ -382,7 +388,12 @@ impl Types {
                     }
                 })
             }
-            (Ty::Stack(left, _), Ty::Stack(right, _)) => self.unify(left, right, vars, bindings),
+            (Ty::Stack(left, _), Ty::Stack(right, _)) | (Ty::ListOf(left), Ty::ListOf(right)) => {
+                self.unify(left, right, vars, bindings)
+            }
+            (Ty::ListOf(element), Ty::List(members)) => members
+                .iter()
+                .try_for_each(|member| self.unify(element, member, vars, bindings)),
             (Ty::Tuple(left), Ty::Tuple(right) | Ty::List(right))
             | (Ty::List(left), Ty::List(right)) => self.unify_all(left, right, vars, bindings),
             (Ty::Extern(left, a), Ty::Extern(right, b))
@@ -427,6 +438,7 @@ impl Types {
             Ty::Struct(id) => self.info(*id).name.clone(),
             Ty::Stack(element, size) => format!("{}[{size}]", self.show(element)),
             Ty::Tuple(members) => format!("tuple<{}>", self.show_all(members)),
+            Ty::ListOf(element) => format!("list<{}>", self.show(element)),
             Ty::List(members) => format!("{{{}}}", self.show_all(members)),
             Ty::Record(members, dots) => {
                 let mut parts: Vec<String> = members
@@ -442,7 +454,8 @@ impl Types {
             Ty::Invalid => "{#}".to_owned(),
             Ty::Extern(id, args) => self.show_generic(&self.extern_names[*id as usize], args),
             Ty::Block(id, args) => self.show_generic(&self.block_names[*id as usize], args),
-            Ty::Body(id) => self.body_names[*id as usize].clone(),
+            Ty::Body(id, args) => self.show_generic(&self.body_names[*id as usize], args),
+            Ty::Package(id) => self.package_names[*id as usize].clone(),
             Ty::Var(var) => self.var_names[var.0 as usize].clone(),
         }
     }

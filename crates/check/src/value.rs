@@ -86,6 +86,9 @@ pub(crate) enum Instance {
     Parser(ir::ParserId),
     /// A control.
     Control(ir::ControlId),
+    /// A parser or control that is made when it is applied: position in
+    /// `Made::deferred`.
+    Deferred(u32),
 }
 
 impl Value {

@@ -109,10 +109,12 @@ impl Run<'_> {
             return Flow::Reject(core_error::PACKET_TOO_SHORT);
         }
         self.read_leaves(&whole, spot.at, cursor, 0);
-        if matches!(spot.ty, Type::Header(_)) {
-            self.m.words[spot.at] = 1;
-            self.settle_union(spot);
+        for leaf in &whole {
+            if leaf.kind == LeafKind::Validity {
+                self.m.words[spot.at + leaf.offset] = 1;
+            }
         }
+        self.settle_union(spot);
         Flow::Next
     }
 

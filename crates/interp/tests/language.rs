@@ -198,3 +198,188 @@ fn both_versions_of_v1model() {
         assert_eq!(send(&mut interp, &[8, 0]).frame, [8, 9]);
     }
 }
+
+/// A program whose parser and controls come from the test, around one two-byte header.
+fn program(declarations: &str, parser: &str, ingress: &str) -> stateplane_interp::Interp {
+    compile(&format!(
+        "{INCLUDES}
+        header h_t {{ bit<8> a; bit<8> b; }}
+        struct headers {{ h_t h; h_t g; }}
+        struct metadata {{ bit<8> x; }}
+        {declarations}
+        parser Parse(packet_in packet, out headers hdr, inout metadata meta,
+                     inout standard_metadata_t std) {{
+            {parser}
+        }}
+        control MyIngress(inout headers hdr, inout metadata meta,
+                        inout standard_metadata_t std) {{
+            {ingress}
+        }}
+        {EMPTY_EGRESS}{REST}"
+    ))
+}
+
+const EXTRACT: &str = "state start { packet.extract(hdr.h); transition accept; }";
+
+#[test]
+fn generic_controls_and_parsers() {
+    let mut interp = program(
+        "control Twice<T>(inout T value) { apply { value = value + value; } }
+         control Keep<T>(in T value, out T kept)(T bias) { apply { kept = value + bias; } }
+         parser Take<H>(packet_in packet, out H one) {
+             state start { packet.extract(one); transition accept; }
+         }",
+        "Take<h_t>() take; state start { take.apply(packet, hdr.h); transition accept; }",
+        "Twice<bit<8>>() narrow; Keep(16w0x102) keep;
+         bit<16> wide;
+         apply {
+             narrow.apply(hdr.h.a);
+             keep.apply(16w1, wide);
+             Twice<bit<16>>.apply(wide);
+             hdr.h.b = wide[7:0] + wide[15:8];
+         }",
+    );
+    // 2 * 7, and 2 * (1 + 0x102) = 0x206.
+    assert_eq!(send(&mut interp, &[7, 0]).frame, [14, 8]);
+}
+
+#[test]
+fn objects_and_numbers_as_arguments_of_apply() {
+    let mut interp = program(
+        "control Count(register<bit<8>> r, int step, inout bit<8> n) {
+             apply { r.read(n, 0); n = n + step; r.write(0, n); }
+         }
+         bit<8> add(in bit<8> x, int by) { return x + by; }",
+        EXTRACT,
+        "register<bit<8>>(1) first; register<bit<8>>(1) second;
+         Count() count;
+         apply {
+             count.apply(first, 1, hdr.h.a);
+             count.apply(second, 2, hdr.h.b);
+             count.apply(second, 2, hdr.h.b);
+             hdr.h.a = add(hdr.h.a, 10);
+         }",
+    );
+    assert_eq!(send(&mut interp, &[0, 0]).frame, [11, 4]);
+    assert_eq!(send(&mut interp, &[0, 0]).frame, [12, 8]);
+}
+
+/// Arguments bound in a table's list of actions are evaluated when the action runs.
+#[test]
+fn bound_arguments_with_side_effects() {
+    let mut interp = program(
+        "bit<8> bump(inout bit<8> x) { x = x + 1; return x; }",
+        EXTRACT,
+        "action set(in bit<8> v, bit<8> w) { hdr.h.b = hdr.h.b + v + w; }
+         action skip() { }
+         table t {
+             key = { hdr.h.a : exact; }
+             actions = { set(bump(hdr.h.a)); skip; }
+             const default_action = skip;
+             const entries = { 5 : set(100); 6 : skip(); }
+         }
+         apply {
+             switch (t.apply().action_run) { set: { hdr.h.b = hdr.h.b + 1; } default: { } }
+         }",
+    );
+    assert_eq!(send(&mut interp, &[5, 1]).frame, [6, 1 + 6 + 100 + 1]);
+    assert_eq!(send(&mut interp, &[6, 1]).frame, [6, 1]);
+}
+
+#[test]
+fn select_matches_structs_by_their_members() {
+    let mut interp = program(
+        "struct pair { bit<8> x; bit<8> y; }",
+        "state start {
+             packet.extract(hdr.h);
+             pair p = { hdr.h.b, 3 };
+             transition select(hdr.h.a, { hdr.h.b, 8w1 }, p) {
+                 (1, { 2, 1 }, _): one;
+                 (1, _, { 4, 3 }): two;
+                 (_, default, { 5, 3 }): three;
+                 _: accept;
+             }
+         }
+         state one { meta.x = 1; transition accept; }
+         state two { meta.x = 2; transition accept; }
+         state three { meta.x = 3; transition accept; }",
+        "apply { hdr.h.a = meta.x; }",
+    );
+    for (frame, state) in [([1, 2], 1), ([1, 4], 2), ([9, 5], 3), ([2, 2], 0)] {
+        assert_eq!(send(&mut interp, &frame).frame, [state, frame[1]]);
+    }
+}
+
+#[test]
+fn lookahead_into_headers_in_structs_and_stacks() {
+    let mut interp = program(
+        "struct peek_t { h_t first; h_t[2] rest; }",
+        "state start {
+             peek_t peek = packet.lookahead<peek_t>();
+             packet.extract(hdr.h);
+             hdr.g = peek.rest[1];
+             hdr.h.a = peek.first.isValid() && peek.rest[0].isValid() ? peek.rest[0].a : 0;
+             transition accept;
+         }",
+        "apply { }",
+    );
+    let frame = [1, 2, 3, 4, 5, 6];
+    assert_eq!(send(&mut interp, &frame).frame, [3, 2, 5, 6, 3, 4, 5, 6]);
+    assert_eq!(send(&mut interp, &[1, 2, 3]).frame, [1, 2, 3]);
+}
+
+#[test]
+fn compile_time_values() {
+    let body = "const pair_t p = { 10, 20 };
+         const list<bit<8>> few = { 1, 2, 4 };
+         for (bit<8> x in few) { hdr.h.a = hdr.h.a + x; }
+         port_t port = 3;
+         if (p == { 10, 20 } && kind_t.c == kind_t.b) { hdr.h.b = (bit<8>)port + (bit<8>)kind_t.d; }
+         log_msg(\"a\" ++ \"b\");
+         hdr.h.b = hdr.h.b << shift;";
+    let mut interp = program(
+        "struct pair_t { bit<8> x; bit<8> y; }
+         type bit<8> port_t;
+         enum bit<8> kind_t { a = 1, b = 2, c = b, d = a + b }
+         const int<4> shift = 1;",
+        EXTRACT,
+        &format!("apply {{ {body} }}"),
+    );
+    assert_eq!(send(&mut interp, &[0, 0]).frame, [7, 12]);
+    assert_eq!(interp.state_mut().log.poll().as_deref(), Some("ab"));
+}
+
+/// Names as the reference compiler gives them, which control planes rely on.
+#[test]
+fn names_of_keys() {
+    let interp = program(
+        "const bit<8> MASK = 0xf0;",
+        EXTRACT,
+        "table t {
+             key = {
+                 hdr.h.a[7:4] : exact;
+                 hdr.h.b & MASK : ternary;
+                 8w0x48 : exact;
+                 hdr.g.isValid() : exact;
+                 std.ingress_port : exact @name(\"in\");
+             }
+             actions = { NoAction; }
+         }
+         apply { t.apply(); }",
+    );
+    let names: Vec<&str> = interp.program().tables[0]
+        .keys
+        .iter()
+        .map(|key| key.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "hdr.h.a[7:4]",
+            "hdr.h.b & 240",
+            "0x48",
+            "hdr.g.$valid$",
+            "in"
+        ]
+    );
+}

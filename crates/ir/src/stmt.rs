@@ -126,7 +126,8 @@ pub enum Op {
         /// Bits of the header's one `varbit` field, for the two-argument form.
         varbit_size: Option<Expr>,
     },
-    /// `packet.lookahead<T>()` into a scalar, struct or header place.
+    /// `packet.lookahead<T>()` into a place without varbits and unions; all headers
+    /// in it become valid.
     Lookahead {
         /// Where the value goes.
         result: Place,

@@ -4,6 +4,19 @@ use super::{Verifier, is_number};
 use crate::{Op, Place, Type};
 
 impl Verifier<'_> {
+    /// Whether all values of a type have the same bits in a packet.
+    fn is_fixed(&self, ty: Type) -> bool {
+        match ty {
+            Type::Struct(id) | Type::Header(id) => {
+                let fields = &self.program.structs[id.index()].fields;
+                fields.iter().all(|field| self.is_fixed(field.ty))
+            }
+            Type::Stack(id) => self.is_fixed(self.program.stacks[id.index()].element),
+            Type::Union(_) | Type::Varbit(_) => false,
+            _ => self.is_plain(ty),
+        }
+    }
+
     /// A place of some `bit` or `int` type.
     fn number_place(&mut self, place: &Place) {
         if let Some(ty) = self.place(place)
@@ -38,17 +51,10 @@ impl Verifier<'_> {
             }
             Op::Lookahead { result } => {
                 self.in_parser("lookahead");
-                if let Some(ty) = self.place(result) {
-                    let plain = match ty {
-                        Type::Header(id) => program.structs[id.index()]
-                            .fields
-                            .iter()
-                            .all(|field| self.is_plain(field.ty)),
-                        _ => self.is_plain(ty),
-                    };
-                    if !plain {
-                        self.fail(10, format!("lookahead of {ty:?}"));
-                    }
+                if let Some(ty) = self.place(result)
+                    && !self.is_fixed(ty)
+                {
+                    self.fail(10, format!("lookahead of {ty:?}"));
                 }
             }
             Op::Advance { bits } => {

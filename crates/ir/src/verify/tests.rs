@@ -482,11 +482,10 @@ fn rule_10_operations() {
         bed.b.start().body.push(builder::emit(s));
     });
     broken(10, |bed| {
-        let s = bed.b.field(bed.v.parser.headers, "s");
-        bed.b
-            .start()
-            .body
-            .push(Stmt::Op(Op::Lookahead { result: s }));
+        let member = ("h", Type::Header(bed.header));
+        let union = bed.b.structure("u_t", &[member]);
+        let result = Place::var(bed.b.var("u", Type::Union(union)));
+        bed.b.start().body.push(Stmt::Op(Op::Lookahead { result }));
     });
     broken(10, |bed| {
         bed.push(Stmt::Op(Op::RegisterWrite {
