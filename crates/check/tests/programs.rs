@@ -72,6 +72,15 @@ fn told(compiled: &Compiled) -> String {
     render_all(&compiled.diagnostics, &compiled.sources, Color::Never)
 }
 
+fn parses_back(path: &str, program: &stateplane_ir::Program) {
+    let parsed = stateplane_ir::parse(&program.to_string());
+    let parsed = parsed.unwrap_or_else(|error| panic!("the IR of {path}: {error}"));
+    assert!(
+        parsed == *program,
+        "the IR of {path} parses to another program"
+    );
+}
+
 #[test]
 fn golden_programs_become_their_ir() {
     let mut wrong = Vec::new();
@@ -83,6 +92,7 @@ fn golden_programs_become_their_ir() {
         };
         assert!(told.is_empty(), "{path}:\n{told}");
         stateplane_ir::verify(&program).unwrap();
+        parses_back(&path, &program);
         wrong.extend(compare(&path, "ir", &program.to_string()));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -117,12 +127,15 @@ fn the_applications_compile() {
         "p4/apps/nat/unprotected.p4",
     ] {
         let compiled = compile_file(path);
-        assert!(compiled.program.is_some(), "{path}:\n{}", told(&compiled));
         assert!(
             compiled.diagnostics.is_empty(),
             "{path}:\n{}",
             told(&compiled)
         );
+        let Some(program) = compiled.program else {
+            panic!("{path} gives no program");
+        };
+        parses_back(path, &program);
     }
 }
 

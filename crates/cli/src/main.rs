@@ -6,6 +6,7 @@ mod check;
 mod compile;
 mod exit;
 mod explain;
+mod ir_file;
 mod lab;
 mod program;
 mod run;

@@ -15,7 +15,8 @@ use std::sync::Arc;
 /// Which program, and how it is preprocessed.
 #[derive(Args)]
 pub struct ProgramArguments {
-    /// The P4-16 program for v1model
+    /// The P4-16 program for v1model; or, if its name ends in `.ir`, the text that
+    /// `compile --emit ir` prints of one
     #[arg(value_name = "PROGRAM.p4")]
     pub program: PathBuf,
     #[command(flatten)]
@@ -97,6 +98,9 @@ impl ProgramArguments {
 
     /// Compiles the program. Errors and warnings go to standard error.
     pub fn compile(&self) -> Result<stateplane_ir::Program, CommandError> {
+        if self.program.extension().is_some_and(|end| end == "ir") {
+            return crate::ir_file::read(&self.program);
+        }
         let compiled = self.source().compile();
         if self.diagnostics_json {
             eprint!("{}", as_json(&compiled.diagnostics, &compiled.sources));

@@ -477,24 +477,7 @@ pub fn error(index: u32) -> Expr {
 /// `op` on two values; comparisons and logic give `bool`, `++` the sum of the
 /// widths, all others the left operand's type.
 pub fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
-    let ty = match op {
-        BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge
-        | BinaryOp::LogicalAnd
-        | BinaryOp::LogicalOr => Type::Bool,
-        BinaryOp::Concat => {
-            let sum = left.ty.scalar_width().unwrap_or(0) + right.ty.scalar_width().unwrap_or(0);
-            match left.ty {
-                Type::Int(_) => Type::Int(sum),
-                _ => Type::Bits(sum),
-            }
-        }
-        _ => left.ty,
-    };
+    let ty = op.result_type(left.ty, right.ty);
     Expr {
         kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
         ty,

@@ -105,7 +105,7 @@ pub enum BinaryOp {
     Shl,
     /// `>>`: logical on `bit`, arithmetic on `int`.
     Shr,
-    /// `++`: left operand in the high bits.
+    /// `++`: left operand in the high bits, and its signedness (spec §8.8).
     Concat,
     /// `==` on scalars, structs, headers (both invalid, or both valid with equal
     /// fields) and stacks.
@@ -124,6 +124,31 @@ pub enum BinaryOp {
     LogicalAnd,
     /// `||`, evaluates the right side only if the left is false.
     LogicalOr,
+}
+
+impl BinaryOp {
+    /// Type of the operation on operands that suit it.
+    pub fn result_type(self, left: Type, right: Type) -> Type {
+        match self {
+            BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::LogicalAnd
+            | BinaryOp::LogicalOr => Type::Bool,
+            BinaryOp::Concat => {
+                let width = |ty: Type| ty.scalar_width().unwrap_or(0);
+                let sum = width(left).saturating_add(width(right));
+                match left {
+                    Type::Int(_) => Type::Int(sum),
+                    _ => Type::Bits(sum),
+                }
+            }
+            _ => left,
+        }
+    }
 }
 
 /// Something that can be read and written: a variable and a way into it.

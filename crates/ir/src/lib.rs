@@ -21,6 +21,7 @@
 pub mod builder;
 pub mod entities;
 pub mod expr;
+pub mod parse;
 mod place;
 mod print;
 pub mod program;
@@ -33,6 +34,7 @@ mod sample;
 
 pub use entities::*;
 pub use expr::*;
+pub use parse::{ParseError, parse};
 pub use program::*;
 pub use stmt::*;
 pub use types::*;

@@ -1,20 +1,22 @@
-//! Text form of a program, for golden files and for reading.
+//! Text form of a program, for golden files, for reading, and for
+//! [`parse`](crate::parse()), whose module has the grammar.
 //!
 //! Entities print by name; where two of a kind share a name, by name and `#`
 //! position, so that an added entity does not renumber the rest of the text.
 //! Any `Program` value prints, also one that breaks the IR's rules: a
-//! handle out of range prints as `?` and its number. Equal programs print equally.
+//! handle out of range prints as `?` and its number. Equal programs print equally, and
+//! those that the verifier accepts parse back to what they were.
 //!
 //! Constants carry their type as in P4 (`16w0x800`, `8s-1`); a number of 10 or more
 //! is hexadecimal if unsigned. Operations are fully parenthesised.
 
-mod expr;
-mod names;
-mod stmt;
+pub(crate) mod expr;
+pub(crate) mod names;
+pub(crate) mod stmt;
 
 use crate::{
-    ActionCall, Annotation, Direction, Entry, FieldDef, KeySet, MatchKind, Param, Parser, Program,
-    Table, Target, Transition, VarId,
+    ActionCall, Annotation, CounterKind, Direction, Entry, KeySet, MatchKind, Param, Parser,
+    Program, Table, TableAction, Target, Transition, VarId,
 };
 use names::Names;
 use std::fmt::{self, Display, Formatter, Write};
@@ -150,10 +152,16 @@ impl Printer<'_> {
 
     fn types(&mut self) {
         let program = self.program;
-        self.line(format_args!("error {{{}}}", program.errors.join(", ")));
+        self.line(format_args!(
+            "error {{{}}}",
+            names::members(&program.errors)
+        ));
         for (i, def) in program.enums.iter().enumerate() {
             let name = self.names.enums.of(i);
-            self.line(format_args!("enum {name} {{{}}}", def.members.join(", ")));
+            self.line(format_args!(
+                "enum {name} {{{}}}",
+                names::members(&def.members)
+            ));
         }
         for (i, def) in program.structs.iter().enumerate() {
             let head = format!(
@@ -162,14 +170,11 @@ impl Printer<'_> {
                 annotations(&def.annotations)
             );
             self.block(head, |p| {
-                for FieldDef {
-                    name,
-                    ty,
-                    annotations: notes,
-                } in &def.fields
-                {
-                    let ty = p.ty(*ty);
-                    p.line(format_args!("{name}: {ty}{}", annotations(notes)));
+                for (position, field) in def.fields.iter().enumerate() {
+                    let name = p.names.fields[i].of(position);
+                    let ty = p.ty(field.ty);
+                    let notes = annotations(&field.annotations);
+                    p.line(format_args!("{name}: {ty}{notes}"));
                 }
             });
         }
@@ -192,11 +197,7 @@ impl Printer<'_> {
             self.line(line);
         }
         for (i, counter) in program.counters.iter().enumerate() {
-            let kind = match counter.kind {
-                crate::CounterKind::Packets => "packets",
-                crate::CounterKind::Bytes => "bytes",
-                crate::CounterKind::PacketsAndBytes => "packets_and_bytes",
-            };
+            let kind = counter_kind(counter.kind);
             let name = self.names.counters.of(i);
             let extent = self.extent(counter.size, counter.table);
             self.line(format_args!("counter {name}: {kind}{extent}"));
@@ -421,15 +422,28 @@ impl Printer<'_> {
             .iter()
             .map(|value| self.constant(value, types.next().flatten()))
             .collect();
+        let same = |other: &&TableAction| other.action == listed.action;
+        let position = match table.actions.iter().filter(same).count() {
+            1 => String::new(),
+            _ => format!("[{}]", call.action),
+        };
         format!(
-            "{}({})",
+            "{}{position}({})",
             self.names.actions.of(listed.action.index()),
             data.join(", ")
         )
     }
 }
 
-fn match_kind(kind: MatchKind) -> &'static str {
+pub(crate) fn counter_kind(kind: CounterKind) -> &'static str {
+    match kind {
+        CounterKind::Packets => "packets",
+        CounterKind::Bytes => "bytes",
+        CounterKind::PacketsAndBytes => "packets_and_bytes",
+    }
+}
+
+pub(crate) fn match_kind(kind: MatchKind) -> &'static str {
     match kind {
         MatchKind::Exact => "exact",
         MatchKind::Lpm => "lpm",
@@ -444,6 +458,7 @@ fn annotations(annotations: &[Annotation]) -> String {
     let mut text = String::new();
     for Annotation { name, body } in annotations {
         // Writing to a string does not fail.
+        let name = names::annotation(name);
         let _ = if body.is_empty() {
             write!(text, " @{name}")
         } else {

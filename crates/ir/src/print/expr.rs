@@ -1,7 +1,9 @@
 //! Text of types, places and expressions.
 
-use super::Printer;
-use crate::{BinaryOp, Const, Expr, ExprKind, Place, Projection, StructId, Type, UnaryOp, VarId};
+use super::{Printer, names};
+use crate::{
+    BinaryOp, Const, Expr, ExprKind, Place, Projection, StackId, StructId, Type, UnaryOp, VarId,
+};
 use num_bigint::{BigInt, BigUint};
 use std::fmt::Write;
 
@@ -19,14 +21,23 @@ impl Printer<'_> {
             Type::Struct(id) => named("struct", id),
             Type::Header(id) => named("header", id),
             Type::Union(id) => named("header_union", id),
-            Type::Stack(id) => match self.program.stacks.get(id.index()) {
-                // A stack of stacks is refused by the verifier and could be a cycle.
-                Some(def) if !matches!(def.element, Type::Stack(_)) => {
-                    format!("{}[{}]", self.ty(def.element), def.size)
-                }
-                Some(_) => format!("stack {}", id.0),
-                None => format!("stack ?{}", id.0),
-            },
+            Type::Stack(id) => self.stack(id),
+        }
+    }
+
+    /// A stack by its definition; by its position where that does not tell it from others,
+    /// or is no definition (a stack of stacks, which could be a cycle).
+    fn stack(&self, id: StackId) -> String {
+        let stacks = &self.program.stacks;
+        match stacks.get(id.index()) {
+            Some(def)
+                if !matches!(def.element, Type::Stack(_))
+                    && stacks.iter().filter(|other| *other == def).count() == 1 =>
+            {
+                format!("{}[{}]", self.ty(def.element), def.size)
+            }
+            Some(_) => format!("stack {}", id.0),
+            None => format!("stack ?{}", id.0),
         }
     }
 
@@ -40,21 +51,18 @@ impl Printer<'_> {
 
     /// Name and type of a member.
     fn field(&self, of: Option<Type>, field: u32) -> (String, Option<Type>) {
-        let def = match of {
-            Some(Type::Struct(id) | Type::Header(id) | Type::Union(id)) => self
-                .program
-                .structs
-                .get(id.index())
-                .and_then(|def| def.fields.get(field as usize)),
-            _ => None,
+        let Some(Type::Struct(id) | Type::Header(id) | Type::Union(id)) = of else {
+            return (format!("?{field}"), None);
         };
-        match def {
-            Some(def) => (def.name.clone(), Some(def.ty)),
+        let (field, id) = (field as usize, id.index());
+        let def = self.program.structs.get(id);
+        match def.and_then(|def| def.fields.get(field)) {
+            Some(def) => (self.names.fields[id].of(field), Some(def.ty)),
             None => (format!("?{field}"), None),
         }
     }
 
-    /// A path of members, joined by dots.
+    /// A path of members, joined by dots; a dot alone if it has none.
     pub(super) fn field_path(&self, from: Type, path: &[u32]) -> String {
         let mut ty = Some(from);
         let mut names = Vec::with_capacity(path.len());
@@ -63,7 +71,10 @@ impl Printer<'_> {
             names.push(name);
             ty = next;
         }
-        names.join(".")
+        match names.is_empty() {
+            true => ".".to_owned(),
+            false => names.join("."),
+        }
     }
 
     pub(super) fn place(&self, place: &Place) -> String {
@@ -154,8 +165,7 @@ impl Printer<'_> {
             usize::try_from(bits)
                 .ok()
                 .and_then(|index| names.get(index))
-                .cloned()
-                .unwrap_or_else(|| format!("?{bits}"))
+                .map_or_else(|| format!("?{bits}"), |name| names::member(name))
         };
         match ty {
             Some(Type::Bits(width)) => format!("{width}w{}", number(bits)),
@@ -169,9 +179,9 @@ impl Printer<'_> {
                     };
                 format!("{width}s{signed}")
             }
-            Some(Type::Error) => format!("error.{}", member(&self.program.errors)),
+            Some(Type::Error) => format!("error::{}", member(&self.program.errors)),
             Some(Type::Enum(id)) => format!(
-                "{}.{}",
+                "{}::{}",
                 self.names.enums.of(id.index()),
                 match self.program.enums.get(id.index()) {
                     Some(def) => member(&def.members),
@@ -191,7 +201,7 @@ fn number(value: &BigUint) -> String {
     }
 }
 
-fn sign(op: BinaryOp) -> &'static str {
+pub(crate) fn sign(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "+",
         BinaryOp::Sub => "-",

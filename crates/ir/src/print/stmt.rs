@@ -275,7 +275,7 @@ impl Printer<'_> {
     }
 }
 
-pub(super) fn algorithm_name(algorithm: HashAlgorithm) -> &'static str {
+pub(crate) fn algorithm_name(algorithm: HashAlgorithm) -> &'static str {
     match algorithm {
         HashAlgorithm::Crc32 => "crc32",
         HashAlgorithm::Crc32Custom => "crc32_custom",

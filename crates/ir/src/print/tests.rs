@@ -36,10 +36,10 @@ fn constants_carry_their_type() {
     assert_eq!(print(Type::Int(8), 0xff), "8s-1");
     assert_eq!(print(Type::Int(8), 0x80), "8s-128");
     assert_eq!(print(Type::Int(8), 0x7f), "8s127");
-    assert_eq!(print(Type::Error, 2), "error.NoMatch");
-    assert_eq!(print(Type::Error, 200), "error.?200");
-    assert_eq!(print(Type::Enum(sample::COLOR), 1), "Color.green");
-    assert_eq!(print(Type::Enum(EnumId(5)), 1), "?5.?1");
+    assert_eq!(print(Type::Error, 2), "error::NoMatch");
+    assert_eq!(print(Type::Error, 200), "error::?200");
+    assert_eq!(print(Type::Enum(sample::COLOR), 1), "Color::green");
+    assert_eq!(print(Type::Enum(EnumId(5)), 1), "?5::?1");
 }
 
 #[test]

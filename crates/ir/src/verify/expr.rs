@@ -148,11 +148,7 @@ impl Verifier<'_> {
                 is_number(left.ty) && ty == left.ty && matches!(right.ty, Type::Bits(_))
             }
             BinaryOp::Concat => {
-                let sum = left.ty.scalar_width().zip(right.ty.scalar_width());
-                is_number(left.ty)
-                    && is_number(right.ty)
-                    && is_number(ty)
-                    && sum.map(|(left, right)| left + right) == ty.scalar_width()
+                is_number(left.ty) && is_number(right.ty) && ty == op.result_type(left.ty, right.ty)
             }
             BinaryOp::Eq | BinaryOp::Ne => same && ty == Type::Bool,
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
