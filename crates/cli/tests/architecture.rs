@@ -44,7 +44,7 @@ fn reachable(graph: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet
 #[test]
 fn the_switch_knows_no_protocol() {
     let graph = dependencies();
-    for name in ["switch", "interp", "target", "ir"] {
+    for name in ["switch", "interp", "native", "target", "ir"] {
         assert!(graph.contains_key(name), "crate {name} is gone");
         let found = reachable(&graph, name);
         for protocol in ["wire", "store"] {

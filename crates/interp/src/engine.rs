@@ -1,8 +1,8 @@
 //! The interpreter as an engine of the switch.
 
 use crate::Interp;
-use crate::code::MetaField;
-use crate::machine::{Flow, InFlight, Run, restore};
+use crate::machine::{Flow, InFlight, Run};
+use stateplane_target::storage::MetaField;
 use stateplane_target::{
     CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome,
     Preserved, TargetState,
@@ -31,7 +31,7 @@ impl Interp {
         let m = &mut self.machine;
         m.start_block(input.now);
         m.words[self.code.packet.clone()].fill(0);
-        restore(&self.code, input.preserved, &mut m.words);
+        self.code.restore(input.preserved, &mut m.words);
         m.frame.clear();
         m.frame.extend_from_slice(input.frame);
         m.cursor = 0;
@@ -60,7 +60,7 @@ impl Interp {
         let (session, list) = request;
         CloneRequest {
             session,
-            preserved: self.machine.preserve(&self.code, list),
+            preserved: self.code.preserve(list, &self.machine.words),
         }
     }
 
@@ -101,7 +101,7 @@ impl Engine for Interp {
                 .map(|request| self.clone_request(request)),
             resubmit: requests
                 .resubmit
-                .map(|list| self.machine.preserve(&self.code, Some(list))),
+                .map(|list| self.code.preserve(Some(list), &self.machine.words)),
             packet: self.machine.store(&self.code),
         }
     }
@@ -114,7 +114,7 @@ impl Engine for Interp {
     fn restore(&mut self, packet: &mut InFlight, preserved: &Preserved) {
         packet.words[self.code.metadata.clone()].fill(0);
         packet.words[self.code.standard.clone()].fill(0);
-        restore(&self.code, preserved, &mut packet.words);
+        self.code.restore(preserved, &mut packet.words);
         if let Some(field) = self.code.meta.packet_length {
             packet.words[field.at] = packet.frame.len() as u128 & field.mask;
         }
@@ -163,7 +163,7 @@ impl Engine for Interp {
         }
         let recirculate = requests
             .recirculate
-            .map(|list| self.machine.preserve(&self.code, Some(list)));
+            .map(|list| self.code.preserve(Some(list), &self.machine.words));
         self.run().block(compute);
         self.deparse(frame);
         EgressOutcome {

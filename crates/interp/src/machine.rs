@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::place::Spot;
 use stateplane_ir::{Program, Type};
-use stateplane_target::{Color, Layout, Preserved, TargetState};
+use stateplane_target::{Color, Layout, TargetState};
 
 /// Transitions that a parser may make for one packet; more end it with
 /// `ParserTimeout`.
@@ -176,68 +176,6 @@ impl Machine {
         self.requests = Requests::default();
         self.stack.clear();
         self.spots.clear();
-    }
-
-    /// Values of a field list, as [`Preserved`] wants them.
-    pub(crate) fn preserve(&self, code: &Code, field_list: Option<u32>) -> Preserved {
-        let mut preserved = Preserved {
-            field_list,
-            bytes: Vec::new(),
-        };
-        let list = code
-            .preserves
-            .iter()
-            .find(|list| Some(list.number) == field_list);
-        if let Some(list) = list {
-            for leaf in &list.leaves {
-                leaf_bytes(*leaf, &self.words, &mut preserved.bytes);
-            }
-        }
-        preserved
-    }
-}
-
-/// Words and bytes per word group of a leaf: a varbit's length is a scalar of 32
-/// bits before its value.
-fn parts(leaf: stateplane_target::layout::Leaf) -> impl Iterator<Item = (usize, u32)> {
-    use stateplane_target::layout::LeafKind;
-    let varbit = leaf.kind == LeafKind::Varbit;
-    let length = varbit.then_some((leaf.offset, 32));
-    let value = (leaf.offset + usize::from(varbit), leaf.width);
-    length.into_iter().chain([value])
-}
-
-fn leaf_bytes(leaf: stateplane_target::layout::Leaf, words: &[u128], bytes: &mut Vec<u8>) {
-    use stateplane_target::bits::{BitWriter, word_count};
-    for (at, width) in parts(leaf) {
-        let size = width.div_ceil(8);
-        let value = &words[at..at + word_count(width)];
-        BitWriter::new(bytes).put_words(value, size * 8);
-    }
-}
-
-/// Puts preserved values back into the words of a packet, which begin with word 0 of
-/// all variables. Bytes that are missing leave the rest as it is.
-pub(crate) fn restore(code: &Code, preserved: &Preserved, words: &mut [u128]) {
-    use stateplane_target::bits::{clear_above, read_words, word_count};
-    let list = code
-        .preserves
-        .iter()
-        .find(|list| Some(list.number) == preserved.field_list);
-    let Some(list) = list else {
-        return;
-    };
-    let mut at = 0;
-    for leaf in &list.leaves {
-        for (word, width) in parts(*leaf) {
-            let size = width.div_ceil(8);
-            let value = &mut words[word..word + word_count(width)];
-            if !read_words(&preserved.bytes, at, size * 8, value) {
-                return;
-            }
-            clear_above(value, width);
-            at += (size * 8) as usize;
-        }
     }
 }
 

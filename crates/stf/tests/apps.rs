@@ -1,13 +1,16 @@
 //! Runs every packet test of the applications, `p4/apps/*/tests/*.stf`, and those in
-//! this folder, on the reference interpreter.
+//! this folder, on the reference interpreter and as machine code: both meet what is
+//! expected, and end in the same state.
 
 use stateplane_check::compile;
 use stateplane_diagnostics::{Color, render_all};
-use stateplane_interp::{Interp, Options};
+use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, with_library};
+use stateplane_native::Native;
 use stateplane_stf::{Script, parse, run};
 use stateplane_syntax::{FileLoader, LoadError};
+use stateplane_target::Engine;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,10 +68,19 @@ fn test(path: &Path, programs: &mut Programs) -> Result<(), String> {
         .entry(key)
         .or_insert_with(|| program(&main, &script))
         .clone()?;
-    let engine = Interp::new(program, Options::default()).map_err(|error| error.to_string())?;
-    run(&script, engine)
-        .map(|_| ())
-        .map_err(|error| error.to_string())
+    let interp = Interp::new(program.clone(), Default::default());
+    let native = Native::new(program, Default::default());
+    let interp = run(&script, interp.map_err(|error| error.to_string())?);
+    let native = run(&script, native.map_err(|error| error.to_string())?);
+    let interp = interp.map_err(|error| format!("interp: {error}"))?;
+    let native = native.map_err(|error| format!("native: {error}"))?;
+    if interp.engine().state() != native.engine().state() {
+        return Err("the engines end in different states".to_owned());
+    }
+    if interp.counters() != native.counters() {
+        return Err("the switches count differently".to_owned());
+    }
+    Ok(())
 }
 
 /// Runs the scripts and tells all that fail; returns how many there were.

@@ -8,6 +8,7 @@ pub const MAX_ARRAY: u64 = 1 << 24;
 
 /// What was counted. Both numbers wrap at 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(C)]
 pub struct Count {
     /// Packets.
     pub packets: u64,
@@ -66,6 +67,11 @@ impl Counter {
     /// entries of its table.
     pub fn counts(&self) -> &[Count] {
         &self.counts
+    }
+
+    /// All elements, for a data plane that counts on its own.
+    pub fn counts_mut(&mut self) -> &mut [Count] {
+        &mut self.counts
     }
 
     /// Counts a packet of `bytes` bytes; nothing past the end.

@@ -113,6 +113,20 @@ pub struct EgressOutcome<P> {
     pub recirculate: Option<Preserved>,
 }
 
+/// What became of a frame that was to be forwarded.
+#[derive(Clone, Debug)]
+pub enum Forwarded<P> {
+    /// Egress has run as well.
+    Done {
+        /// The port that ingress chose.
+        port: Port,
+        /// What egress decided; the frame is deparsed unless it was dropped.
+        outcome: EgressOutcome<P>,
+    },
+    /// The packet waits for what ingress decided.
+    Waits(IngressOutcome<P>),
+}
+
 /// Executes one v1model program.
 pub trait Engine {
     /// A packet between ingress and egress. A clone shares nothing that a later
@@ -124,6 +138,18 @@ pub trait Engine {
     /// A parser error does not drop: it is in `standard_metadata.parser_error`
     /// for the program to see, as in BMv2.
     fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<Self::InFlight>;
+
+    /// Runs ingress and, if it does nothing but choose a port below [`DROP_PORT`], at once
+    /// egress, as of a packet that was alone in its queue; `frame` is then what
+    /// [`Engine::egress`] makes it. An engine may always leave egress to its caller.
+    fn forward(
+        &mut self,
+        input: &IngressInput<'_>,
+        frame: &mut Vec<u8>,
+    ) -> Forwarded<Self::InFlight> {
+        frame.clear();
+        Forwarded::Waits(self.ingress(input))
+    }
 
     /// Parses `input.frame` alone, with `preserved` in the metadata: the packet of
     /// an ingress-to-egress clone.

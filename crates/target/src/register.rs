@@ -80,6 +80,12 @@ impl Register {
         self.words.get_mut(at..at + self.stride)
     }
 
+    /// The words of all elements, for a data plane that reads and writes on its own.
+    /// Bits above a scalar's width must stay zero.
+    pub fn all_words_mut(&mut self) -> &mut [u128] {
+        &mut self.words
+    }
+
     fn out_of_range(&self, index: u64) -> StateError {
         StateError::Index {
             kind: Kind::Register,

@@ -2,10 +2,14 @@
 
 mod change;
 mod key;
+mod log;
 #[cfg(test)]
 mod tests;
 
 pub use key::{KeyInfo, KeyMatch};
+pub use log::{Changes, Rule};
+
+use log::Log;
 
 use crate::bits;
 use crate::counter::Count;
@@ -102,6 +106,13 @@ enum Index {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryId(u32);
 
+impl EntryId {
+    /// The entry at a position of [`Table::rule`].
+    pub fn at(position: u32) -> EntryId {
+        EntryId(position)
+    }
+}
+
 /// A match-action table and its entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -120,6 +131,7 @@ pub struct Table {
     count: u64,
     next_serial: u64,
     index: Index,
+    log: Log,
 }
 
 fn number(value: &Const) -> BigUint {
@@ -207,6 +219,7 @@ impl Table {
             free: Vec::new(),
             count: 0,
             next_serial: 0,
+            log: Log::default(),
         };
         let data: Vec<BigUint> = def.default_action.data.iter().map(number).collect();
         table.default = table.call(def.default_action.action, &data)?;
@@ -519,6 +532,7 @@ impl Table {
         });
         self.next_serial += 1;
         self.count += 1;
+        self.log.note(position);
         Ok(())
     }
 
@@ -543,6 +557,7 @@ impl Table {
         }
         self.free.push(position);
         self.count -= 1;
+        self.log.note(position);
     }
 }
 

@@ -54,6 +54,7 @@ impl Table {
         if let Some(Some(stored)) = self.entries.get_mut(position as usize) {
             stored.call = call;
         }
+        self.log.note(position);
         Ok(())
     }
 
@@ -97,6 +98,7 @@ impl Table {
             return Err(self.constant("the default action"));
         }
         self.default = self.named_call(action, data, Use::Default)?;
+        self.log.note_default();
         Ok(())
     }
 
@@ -110,6 +112,7 @@ impl Table {
             return Err(self.constant("the default action"));
         }
         self.default = self.initial_default.clone();
+        self.log.note_default();
         Ok(())
     }
 

@@ -1,0 +1,530 @@
+//! The functions of a program: the blocks of the pipeline one after the other, and what
+//! the architecture does between them.
+
+use super::{Frame, Gen, Site};
+use crate::context::{Context, ended, request};
+use crate::plan::{Home, Plan};
+use crate::run;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{AbiParam, Block, InstBuilder, Value, types};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use stateplane_ir::{CloneKind, ControlId, LOOP_LIMIT, Op, Stmt};
+use stateplane_target::DROP_PORT;
+use std::mem::offset_of;
+
+/// A function of a program.
+pub(crate) type Function = unsafe extern "C" fn(*mut Context) -> u64;
+
+/// Machine code of a program. The functions live as long as it does.
+pub(crate) struct Code {
+    module: Option<JITModule>,
+    /// Parser, VerifyChecksum, ingress, and perhaps the rest; returns how it ended.
+    pub(crate) ingress: Function,
+    /// Egress, ComputeChecksum and deparser; returns how it ended.
+    pub(crate) egress: Function,
+    /// The parser alone, for packets that ingress clones.
+    pub(crate) parse: Option<Function>,
+    /// Statements whose texts are put together at run time.
+    pub(crate) sites: Vec<Site>,
+    /// Bytes that the deparser writes at most without asking for room.
+    pub(crate) room: usize,
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Code").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            // SAFETY: the functions are called only through this value's owner, which
+            // gives them up together with it.
+            #[allow(unsafe_code, reason = "frees the code's memory")]
+            unsafe {
+                module.free_memory();
+            }
+        }
+    }
+}
+
+/// Which function is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Ingress,
+    Egress,
+    Parse,
+}
+
+/// Makes the code of a program.
+///
+/// # Errors
+///
+/// What the code generator does not manage, in its words: no machine code for this
+/// processor, or a program too large for it.
+pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
+    let mut flags = settings::builder();
+    for (name, value) in [
+        ("opt_level", "speed"),
+        ("is_pic", "false"),
+        ("use_colocated_libcalls", "false"),
+        ("enable_probestack", "false"),
+        (
+            "enable_verifier",
+            if cfg!(debug_assertions) {
+                "true"
+            } else {
+                "false"
+            },
+        ),
+    ] {
+        flags.set(name, value).map_err(|error| error.to_string())?;
+    }
+    let isa = cranelift_native::builder().map_err(str::to_owned)?;
+    let isa = isa
+        .finish(settings::Flags::new(flags))
+        .map_err(|error| error.to_string())?;
+    let mut module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
+    let mut maker = Maker {
+        plan,
+        module: &mut module,
+        frontend: FunctionBuilderContext::new(),
+        sites: Vec::new(),
+        kept: vec![false; plan.storage.packet.end],
+        room: 0,
+    };
+    for list in &plan.storage.field_lists {
+        for leaf in &list.leaves {
+            for (at, _) in stateplane_target::storage::parts(*leaf) {
+                maker.kept[at] = true;
+            }
+        }
+    }
+    // What egress asks for is what ingress has to keep.
+    let egress = maker.function(Part::Egress)?;
+    let ingress = maker.function(Part::Ingress)?;
+    let parse = if clones_in_ingress(plan) {
+        Some(maker.function(Part::Parse)?)
+    } else {
+        None
+    };
+    let (sites, room) = (maker.sites, maker.room);
+    module
+        .finalize_definitions()
+        .map_err(|error| error.to_string())?;
+    let function = |id: FuncId| {
+        let address = module.get_finalized_function(id);
+        // SAFETY: the function has this type; it was made a moment ago.
+        #[allow(unsafe_code, reason = "calls what was generated")]
+        unsafe {
+            std::mem::transmute::<*const u8, Function>(address)
+        }
+    };
+    Ok(Code {
+        ingress: function(ingress),
+        egress: function(egress),
+        parse: parse.map(function),
+        module: Some(module),
+        sites,
+        room,
+    })
+}
+
+fn clones_in_ingress(plan: &Plan) -> bool {
+    let mut clones = false;
+    crate::plan::each_statement(&plan.program, &mut |stmt| {
+        clones |= matches!(
+            stmt,
+            Stmt::Op(Op::Clone {
+                kind: CloneKind::IngressToEgress,
+                ..
+            })
+        );
+    });
+    clones
+}
+
+struct Maker<'a> {
+    plan: &'a Plan,
+    module: &'a mut JITModule,
+    frontend: FunctionBuilderContext,
+    sites: Vec<Site>,
+    /// Words of the packet that ingress keeps for egress and later packets.
+    kept: Vec<bool>,
+    room: usize,
+}
+
+impl Maker<'_> {
+    fn function(&mut self, part: Part) -> Result<FuncId, String> {
+        let mut context = self.module.make_context();
+        context
+            .func
+            .signature
+            .params
+            .push(AbiParam::new(types::I64));
+        context
+            .func
+            .signature
+            .returns
+            .push(AbiParam::new(types::I64));
+        let call_convention = context.func.signature.call_conv;
+        let config = self.module.target_config();
+        let builder = FunctionBuilder::new(&mut context.func, &mut self.frontend);
+        let mut made = Gen::new(builder, self.plan, &mut self.sites, call_convention);
+        match part {
+            Part::Egress => {
+                made.load_packet();
+                made.egress(None);
+                for (kept, used) in self.kept.iter_mut().zip(&made.used) {
+                    *kept |= *used;
+                }
+            }
+            Part::Ingress => made.ingress(&self.kept),
+            Part::Parse => {
+                made.start_packet();
+                made.parse();
+                made.keep(&self.kept);
+                made.end(ended::INGRESS);
+            }
+        }
+        made.finish_shared();
+        self.room = self.room.max(made.room);
+        made.b.seal_all_blocks();
+        made.b.finalize(config);
+        let name = match part {
+            Part::Ingress => "ingress",
+            Part::Egress => "egress",
+            Part::Parse => "parse",
+        };
+        let id = self
+            .module
+            .declare_function(name, Linkage::Export, &context.func.signature)
+            .map_err(|error| error.to_string())?;
+        self.module
+            .define_function(id, &mut context)
+            .map_err(|error| format!("{error:?}"))?;
+        self.module.clear_context(&mut context);
+        Ok(id)
+    }
+}
+
+impl Gen<'_, '_> {
+    fn end(&mut self, how: u64) {
+        if self.live {
+            let how = self.number(how);
+            self.b.ins().return_(&[how]);
+            self.live = false;
+        }
+    }
+
+    /// Words of the packet that live in registers, and their widths.
+    fn packet_registers(&self) -> Vec<(usize, u32)> {
+        let words = self.plan.storage.packet.clone();
+        words
+            .filter_map(|at| match self.plan.slots[at] {
+                Some(slot) if slot.home == Home::Register => Some((at, slot.width)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Word in which the place of a header in the frame is kept.
+    fn origin_word(&self, header: usize) -> i32 {
+        ((self.plan.storage.packet.end + header) * super::WORD_BYTES) as i32
+    }
+
+    fn zeros(&mut self) -> Value {
+        self.context_field(offset_of!(Context, zeros))
+    }
+
+    /// The state of a frame that arrives.
+    fn start_packet(&mut self) {
+        for variable in [
+            self.cursor,
+            self.transitions,
+            self.fault,
+            self.error,
+            self.requests,
+            self.rest,
+            self.emitted,
+        ] {
+            self.set_number(variable, 0);
+        }
+        let zeros = self.zeros();
+        for origin in self.origins.clone() {
+            self.b.def_var(origin, zeros);
+        }
+        // What is preserved from an earlier pass is in memory.
+        for list in &self.plan.storage.field_lists {
+            for leaf in &list.leaves {
+                for (at, width) in stateplane_target::storage::parts(*leaf) {
+                    if let Some((_, Home::Register)) = self.home(at) {
+                        let value = self.load_kept(at, width);
+                        self.store(at, None, width, value);
+                    }
+                }
+            }
+        }
+        let meta = self.plan.storage.meta;
+        for (field, offset) in [
+            (meta.ingress_port, offset_of!(Context, ingress_port)),
+            (meta.instance_type, offset_of!(Context, instance_type)),
+            (meta.packet_length, offset_of!(Context, frame_length)),
+            (meta.ingress_global_timestamp, offset_of!(Context, now)),
+        ] {
+            let value = self.context_field(offset);
+            self.set_meta(field, value);
+        }
+    }
+
+    fn load_kept(&mut self, at: usize, width: u32) -> Value {
+        let (base, offset) = self.address(at);
+        let flags = Self::flags(self.regions.storage);
+        self.b
+            .ins()
+            .load(super::clif(width), flags, base, offset as i32)
+    }
+
+    /// Takes on a packet that was kept.
+    fn load_packet(&mut self) {
+        for variable in [self.fault, self.error, self.requests, self.emitted] {
+            self.set_number(variable, 0);
+        }
+        let rest = self.context_field(offset_of!(Context, rest));
+        self.b.def_var(self.rest, rest);
+        for (at, width) in self.packet_registers() {
+            let value = self.load_kept(at, width);
+            self.store(at, None, width, value);
+        }
+        let zeros = self.zeros();
+        for header in 0..self.origins.len() {
+            let flags = Self::flags(self.regions.storage);
+            let offset = self.origin_word(header);
+            let kept = self.b.ins().load(types::I64, flags, self.packet, offset);
+            let place = self.b.ins().iadd(self.frame, kept);
+            let place = self.b.ins().iadd_imm_s(place, -1);
+            let place = self.b.ins().select(kept, place, zeros);
+            self.b.def_var(self.origins[header], place);
+        }
+    }
+
+    /// Writes the packet to memory as far as others ask for it.
+    fn keep(&mut self, kept: &[bool]) {
+        for (at, width) in self.packet_registers() {
+            if kept[at] {
+                let register = self.register(at, width);
+                let value = self.b.use_var(register);
+                self.store_in_memory(at, None, value);
+            }
+        }
+        let zeros = self.zeros();
+        let none = self.number(0);
+        for header in 0..self.origins.len() {
+            let place = self.b.use_var(self.origins[header]);
+            let missing = self.b.ins().icmp(IntCC::Equal, place, zeros);
+            let from = self.b.ins().isub(place, self.frame);
+            let from = self.b.ins().iadd_imm_s(from, 1);
+            let from = self.b.ins().select(missing, none, from);
+            let flags = Self::flags(self.regions.storage);
+            let offset = self.origin_word(header);
+            self.b.ins().store(flags, from, self.packet, offset);
+        }
+        let rest = self.b.use_var(self.rest);
+        self.set_context_field(offset_of!(Context, rest), rest);
+    }
+
+    /// Runs the parser.
+    fn parse(&mut self) {
+        let [accepted, rejected, parsed] = [(); 3].map(|()| self.block());
+        self.in_parser = true;
+        self.set_number(self.rounds, u64::from(LOOP_LIMIT));
+        let id = self.program().pipeline.parser;
+        self.reset(&self.program().parsers[id.index()].locals);
+        self.frames.push(Frame {
+            after: accepted,
+            exit: accepted,
+            reject: rejected,
+        });
+        self.states(id);
+        self.frames.pop();
+        self.in_parser = false;
+        if self.entered.contains(&rejected) {
+            self.enter(rejected);
+            let error = self.b.use_var(self.error);
+            self.set_meta(self.plan.storage.meta.parser_error, error);
+            let context = self.context;
+            self.call_engine(
+                run::count_parser_error as *const u8,
+                &[context, error],
+                false,
+            );
+            self.jump(parsed);
+        }
+        if self.entered.contains(&accepted) {
+            self.enter(accepted);
+            self.jump(parsed);
+        }
+        self.enter(parsed);
+        let cursor = self.b.use_var(self.cursor);
+        let rest = if self.plan.unaligned {
+            self.b.ins().iadd_imm_s(cursor, 7)
+        } else {
+            cursor
+        };
+        let rest = self.shifted_right(rest, 3);
+        self.b.def_var(self.rest, rest);
+    }
+
+    /// Runs a control of the pipeline.
+    fn control(&mut self, id: ControlId) {
+        let after = self.block();
+        self.set_number(self.rounds, u64::from(LOOP_LIMIT));
+        let control = &self.program().controls[id.index()];
+        self.reset(&control.locals);
+        self.frames.push(Frame {
+            after,
+            exit: after,
+            reject: after,
+        });
+        self.stmts(&control.body);
+        self.frames.pop();
+        self.jump(after);
+        self.enter(after);
+    }
+
+    fn ingress(&mut self, kept: &[bool]) {
+        self.start_packet();
+        self.parse();
+        let pipeline = &self.program().pipeline;
+        let (verify, ingress) = (pipeline.verify_checksum, pipeline.ingress);
+        let meta = self.plan.storage.meta;
+        self.control(verify);
+        let wrong = self.get_meta(meta.checksum_error);
+        let [count, counted] = [(); 2].map(|()| self.block());
+        self.b.set_cold_block(count);
+        self.branch(wrong, count, counted);
+        self.enter(count);
+        let context = self.context;
+        self.call_engine(run::count_checksum_error as *const u8, &[context], false);
+        self.jump(counted);
+        self.enter(counted);
+        self.control(ingress);
+        let egress_spec = self.get_meta(meta.egress_spec);
+        let mcast_grp = self.get_meta(meta.mcast_grp);
+        self.set_context_field(offset_of!(Context, egress_spec), egress_spec);
+        self.set_context_field(offset_of!(Context, mcast_grp), mcast_grp);
+        let requests = self.b.use_var(self.requests);
+        self.set_context_field(offset_of!(Context, requests), requests);
+
+        // Egress at once: one copy to one port, and nothing waits before it.
+        let [direct, waiting] = [(); 2].map(|()| self.block());
+        let drop = self.number(u64::from(DROP_PORT));
+        let port = self
+            .b
+            .ins()
+            .icmp(IntCC::UnsignedLessThan, egress_spec, drop);
+        let port = self.bit(port);
+        let allowed = self.context_field(offset_of!(Context, direct));
+        let allowed = self.b.ins().band(allowed, port);
+        let others = self.b.ins().bor(requests, mcast_grp);
+        let zero = self.number(0);
+        let alone = self.b.ins().icmp(IntCC::Equal, others, zero);
+        let alone = self.bit(alone);
+        let allowed = self.b.ins().band(allowed, alone);
+        self.branch(allowed, direct, waiting);
+        self.enter(waiting);
+        self.keep(kept);
+        self.end(ended::INGRESS);
+        self.enter(direct);
+        self.set_context_field(offset_of!(Context, egress_port), egress_spec);
+        self.egress(Some(kept));
+    }
+
+    /// Egress and what follows it; `kept` if that is known already.
+    fn egress(&mut self, kept: Option<&[bool]>) {
+        let meta = self.plan.storage.meta;
+        let now = self.context_field(offset_of!(Context, now));
+        let enqueued_at = self.context_field(offset_of!(Context, enqueued_at));
+        let waited = self.b.ins().isub(now, enqueued_at);
+        let early = self.b.ins().icmp(IntCC::UnsignedLessThan, now, enqueued_at);
+        let zero = self.number(0);
+        let waited = self.b.ins().select(early, zero, waited);
+        for (field, offset) in [
+            (meta.egress_port, offset_of!(Context, egress_port)),
+            (meta.egress_rid, offset_of!(Context, egress_rid)),
+            (meta.instance_type, offset_of!(Context, instance_type)),
+            (meta.enq_timestamp, offset_of!(Context, enqueued_at)),
+            (meta.enq_qdepth, offset_of!(Context, enqueue_depth)),
+            (meta.deq_qdepth, offset_of!(Context, dequeue_depth)),
+            (meta.egress_global_timestamp, offset_of!(Context, now)),
+        ] {
+            let value = self.context_field(offset);
+            self.set_meta(field, value);
+        }
+        self.set_meta(meta.deq_timedelta, waited);
+        // As BMv2 does, so that only egress itself can drop here.
+        self.set_meta(meta.egress_spec, zero);
+
+        let pipeline = &self.program().pipeline;
+        let (egress, compute) = (pipeline.egress, pipeline.compute_checksum);
+        let deparser = pipeline.deparser;
+        self.control(egress);
+        let requests = self.b.use_var(self.requests);
+        self.set_context_field(offset_of!(Context, requests), requests);
+        let [keeping, ended_egress] = [(); 2].map(|()| self.block());
+        self.b.set_cold_block(keeping);
+        self.branch(requests, keeping, ended_egress);
+        self.enter(ended_egress);
+        let egress_spec = self.get_meta(meta.egress_spec);
+        let drop = self.number(u64::from(DROP_PORT));
+        let dropped = self.b.ins().icmp(IntCC::Equal, egress_spec, drop);
+        let [drops, on] = [(); 2].map(|()| self.block());
+        self.branch(dropped, drops, on);
+        self.enter(drops);
+        self.end(ended::DROPPED);
+        self.enter(on);
+        self.control(compute);
+        self.control(deparser);
+        let emitted = self.b.use_var(self.emitted);
+        self.set_context_field(offset_of!(Context, out_length), emitted);
+        let rest = self.b.use_var(self.rest);
+        self.set_context_field(offset_of!(Context, rest), rest);
+        self.end(ended::EGRESS);
+
+        // Made last, when all is known that a clone's own egress asks for.
+        self.enter(keeping);
+        let known = match kept {
+            Some(kept) => kept.to_vec(),
+            None => self.kept_by_egress(),
+        };
+        self.keep(&known);
+        self.capture(requests, ended_egress);
+    }
+
+    fn kept_by_egress(&self) -> Vec<bool> {
+        let mut kept = self.used[..self.plan.storage.packet.end].to_vec();
+        for list in &self.plan.storage.field_lists {
+            for leaf in &list.leaves {
+                for (at, _) in stateplane_target::storage::parts(*leaf) {
+                    kept[at] = true;
+                }
+            }
+        }
+        kept
+    }
+
+    fn capture(&mut self, requests: Value, after: Block) {
+        let clone = self.number(request::EGRESS_CLONE);
+        let clone = self.b.ins().band(requests, clone);
+        let copies = self.block();
+        self.branch(clone, copies, after);
+        self.enter(copies);
+        let context = self.context;
+        self.call_engine(run::capture as *const u8, &[context], false);
+        self.jump(after);
+    }
+}

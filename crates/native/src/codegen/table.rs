@@ -1,0 +1,144 @@
+//! `table.apply()`: the key, the lookup, the action.
+
+use super::Gen;
+use super::bits::BitString;
+use crate::run;
+use crate::table::{Shape, View};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_frontend::Switch;
+use stateplane_ir::{Direction, Place, TableId};
+use stateplane_target::layout::scalar_bits;
+use std::mem::{offset_of, size_of};
+
+impl Gen<'_, '_> {
+    /// Looks a table up and runs the action that it names.
+    pub(super) fn apply(&mut self, id: TableId, hit: Option<&Place>, action_run: Option<&Place>) {
+        let program = self.program();
+        let def = &program.tables[id.index()];
+        let mut key = BitString::default();
+        for part in &def.keys {
+            self.push_expr(&mut key, &part.expr);
+        }
+        self.check_fault();
+        let tables = self.context_field(offset_of!(crate::context::Context, tables));
+        let view = (id.index() * size_of::<View>()) as i64;
+        let view = self.b.ins().iadd_imm_s(tables, view);
+        let found = self.look_up(view, &key);
+        if def.direct_counter.is_some() || def.direct_meter.is_some() {
+            let context = self.context;
+            let table = self.number(u64::from(id.0));
+            let meter = def
+                .direct_meter
+                .map_or(u64::MAX, |meter| u64::from(meter.0));
+            let meter = self.number(meter);
+            self.call_engine(
+                run::note_hit as *const u8,
+                &[context, table, found, meter],
+                false,
+            );
+        }
+        let shape = Shape::of(program, def);
+        let flags = Self::flags(self.regions.state);
+        let records = self
+            .b
+            .ins()
+            .load(types::I64, flags, view, offset_of!(View, records) as i32);
+        let stride = self.number(shape.stride as u64);
+        let offset = self.b.ins().imul(found, stride);
+        let record = self.b.ins().iadd(records, offset);
+        let after = self.block();
+        let run_count = def.actions.len();
+        let action = if run_count > 1 || action_run.is_some() {
+            let action = self.b.ins().load(types::I32, flags, record, 0);
+            self.b.ins().uextend(types::I64, action)
+        } else {
+            self.number(0)
+        };
+        let blocks: Vec<Block> = def.actions.iter().map(|_| self.block()).collect();
+        match blocks.as_slice() {
+            [only] => self.jump(*only),
+            _ => {
+                let mut switch = Switch::new();
+                for (position, block) in blocks.iter().enumerate().skip(1) {
+                    switch.set_entry(position as u128, *block);
+                }
+                switch.emit(&mut self.b, action, blocks[0]);
+                self.live = false;
+            }
+        }
+        for (position, block) in blocks.into_iter().enumerate() {
+            self.enter(block);
+            self.free_scratch();
+            self.load_data(id, position, record, &shape);
+            let listed = &def.actions[position];
+            self.run_action(listed.action, &listed.bound);
+            self.jump(after);
+        }
+        if !self.entered.contains(&after) {
+            return;
+        }
+        self.enter(after);
+        if let Some(place) = hit {
+            let zero = self.number(0);
+            let hit = self.b.ins().icmp(IntCC::NotEqual, found, zero);
+            let hit = self.bit(hit);
+            self.store_number(place, hit);
+        }
+        if let Some(place) = action_run {
+            self.store_number(place, action);
+        }
+    }
+
+    /// Number of the record for a key; 0 is the default action's.
+    fn look_up(&mut self, view: Value, key: &BitString) -> Value {
+        if key.width == 0 {
+            return self.number(0);
+        }
+        // Words from the least significant on.
+        let mut words = Vec::new();
+        let mut end = key.width;
+        while end > 0 {
+            let width = end.min(64);
+            end -= width;
+            words.push(self.gather(key, end, width));
+        }
+        match words.as_slice() {
+            [one] => self.call_for(run::look_up_1 as *const u8, &[view, *one]),
+            [one, two] => self.call_for(run::look_up_2 as *const u8, &[view, *one, *two]),
+            _ => {
+                let pointer = self.scratch(words.len().div_ceil(2));
+                let flags = Self::flags(self.regions.storage);
+                for (index, word) in words.iter().enumerate() {
+                    self.b.ins().store(flags, *word, pointer, index as i32 * 8);
+                }
+                self.call_for(run::look_up as *const u8, &[view, pointer])
+            }
+        }
+    }
+
+    /// Gives an action its data from a record.
+    fn load_data(&mut self, id: TableId, position: usize, record: Value, shape: &Shape) {
+        let program = self.program();
+        let listed = &program.tables[id.index()].actions[position];
+        let action = &program.actions[listed.action.index()];
+        let data = action.params.iter();
+        let data = data.filter(|param| param.direction == Direction::Data);
+        for (param, offset) in data.zip(&shape.data[position]) {
+            let spot = self.variable(param.var);
+            let width = scalar_bits(spot.ty);
+            let flags = Self::flags(self.regions.state);
+            if width <= 128 {
+                let ty = super::clif(width);
+                let value = self.b.ins().load(ty, flags, record, *offset as i32);
+                self.store(spot.at, None, width, value);
+            } else {
+                let from = self.b.ins().iadd_imm_s(record, *offset as i64);
+                let to = self.pointer(spot.at, None);
+                let words = stateplane_target::bits::word_count(width);
+                let words = self.number(words as u64);
+                self.call_engine(run::copy_words as *const u8, &[to, from, words], false);
+            }
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Machine code as an engine of the switch.
+
+#![allow(unsafe_code, reason = "runs generated code")]
+
+use crate::Native;
+use crate::codegen::Function;
+use crate::context::{ended, request};
+use crate::machine::InFlight;
+use stateplane_target::{
+    CloneRequest, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput, IngressOutcome,
+    Port, Preserved, TargetState,
+};
+
+/// Buffers kept for later packets.
+const MAX_SPARE: usize = 64;
+
+impl Native {
+    /// Takes over what the control plane changed.
+    fn refresh(&mut self) {
+        if !self.stale {
+            return;
+        }
+        self.stale = false;
+        for (lookup, table) in self.lookups.iter_mut().zip(self.machine.state.tables()) {
+            lookup.update(table);
+        }
+        self.views.clear();
+        self.views
+            .extend(self.lookups.iter().map(|lookup| lookup.view()));
+        let state = &mut self.machine.state;
+        self.registers.clear();
+        self.counters.clear();
+        for id in 0..state.registers().len() {
+            let register = state.register_at(stateplane_ir::RegisterId(id as u32));
+            self.registers.push(register.all_words_mut().as_mut_ptr());
+        }
+        for id in 0..state.counters().len() {
+            let counter = state.counter_at(stateplane_ir::CounterId(id as u32));
+            self.counters.push(counter.counts_mut().as_mut_ptr());
+        }
+        self.context.registers = self.registers.as_ptr();
+        self.context.counters = self.counters.as_ptr();
+        self.context.tables = self.views.as_ptr();
+    }
+
+    /// Runs a function on a frame.
+    fn run(&mut self, function: Function, frame: &[u8]) -> u64 {
+        let context = &mut *self.context;
+        context.frame = frame.as_ptr();
+        context.frame_length = frame.len() as u64;
+        context.packet = self.packet.as_mut_ptr();
+        context.locals = self.locals.as_mut_ptr();
+        context.zeros = self.zeros.as_ptr();
+        context.machine = &mut *self.machine;
+        context.out = self.machine.out.as_mut_ptr();
+        context.out_length = 0;
+        // SAFETY: the context's pointers are those of buffers of this engine, made for
+        // this program, and of the frame; none of them moves while the function runs,
+        // except the output, which it asks for anew when it may have moved.
+        unsafe { function(context) }
+    }
+
+    /// Prepares the packet of a frame that arrives.
+    fn take(&mut self, input: &IngressInput<'_>) {
+        self.refresh();
+        for range in &self.cleared {
+            self.packet[range.clone()].fill(0);
+        }
+        if input.preserved.field_list.is_some() {
+            let packet = &mut self.packet;
+            self.plan.storage.restore(input.preserved, packet);
+        }
+        let context = &mut *self.context;
+        context.limit = u64::from(u32::MAX);
+        context.now = input.now;
+        context.ingress_port = u64::from(input.port);
+        context.instance_type = u64::from(input.instance_type as u32);
+        context.direct = 0;
+    }
+
+    /// The packet that generated code left.
+    fn store(&mut self, frame: &[u8]) -> InFlight {
+        let mut words = self
+            .spare_words
+            .pop()
+            .unwrap_or_else(|| vec![0; self.packet.len()]);
+        std::mem::swap(&mut words, &mut self.packet);
+        let mut copy = self.spare_frames.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(frame);
+        InFlight {
+            words,
+            frame: copy,
+            rest: self.context.rest,
+            limit: self.context.limit,
+        }
+    }
+
+    fn clone_request(&self, with_list: u64, list: u64, session: u64) -> CloneRequest {
+        let list = (self.context.requests & with_list != 0).then_some(list as u32);
+        CloneRequest {
+            session: session as u32,
+            preserved: self.preserve(list),
+        }
+    }
+
+    fn preserve(&self, list: Option<u32>) -> Preserved {
+        self.plan.storage.preserve(list, &self.packet)
+    }
+
+    fn requested(&self, bit: u64) -> bool {
+        self.context.requests & bit != 0
+    }
+
+    fn ingress_outcome(&mut self, frame: &[u8]) -> IngressOutcome<InFlight> {
+        let context = &self.context;
+        let (session, list) = (context.ingress_session, context.ingress_list);
+        let resubmit_list = context.resubmit_list as u32;
+        IngressOutcome {
+            egress_spec: context.egress_spec as Port,
+            mcast_grp: context.mcast_grp as u16,
+            clone: self
+                .requested(request::INGRESS_CLONE)
+                .then(|| self.clone_request(request::INGRESS_LIST, list, session)),
+            resubmit: self
+                .requested(request::RESUBMIT)
+                .then(|| self.preserve(Some(resubmit_list))),
+            packet: self.store(frame),
+        }
+    }
+
+    /// Gives the deparser room.
+    fn open(&mut self, out: &mut Vec<u8>) {
+        out.clear();
+        std::mem::swap(out, &mut self.machine.out);
+        self.machine.out_free = 0;
+        if !self.plan.emits_bits {
+            self.machine.out.resize(self.machine.room, 0);
+        }
+    }
+
+    /// Ends what the deparser wrote with the rest of the frame.
+    fn close(&mut self, how: u64, frame: &[u8], out: &mut Vec<u8>) {
+        std::mem::swap(out, &mut self.machine.out);
+        if how == ended::DROPPED {
+            return out.clear();
+        }
+        if !self.plan.emits_bits {
+            out.truncate(self.context.out_length as usize);
+        }
+        let limit = self.context.limit as usize;
+        let room = limit.saturating_sub(out.len());
+        let rest = frame.get(self.context.rest as usize..).unwrap_or(&[]);
+        out.extend_from_slice(&rest[..rest.len().min(room)]);
+        out.truncate(limit);
+    }
+
+    fn egress_outcome(&mut self, how: u64) -> EgressOutcome<InFlight> {
+        let (session, list) = (self.context.egress_session, self.context.egress_list);
+        let clone = self.machine.captured.take().map(|packet| {
+            let request = self.clone_request(request::EGRESS_LIST, list, session);
+            (request, packet)
+        });
+        let dropped = how == ended::DROPPED;
+        let list = self.context.recirculate_list as u32;
+        EgressOutcome {
+            dropped,
+            clone,
+            recirculate: (!dropped && self.requested(request::RECIRCULATE))
+                .then(|| self.preserve(Some(list))),
+        }
+    }
+}
+
+impl Engine for Native {
+    type InFlight = InFlight;
+
+    fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<InFlight> {
+        self.take(input);
+        self.run(self.code.ingress, input.frame);
+        self.ingress_outcome(input.frame)
+    }
+
+    fn forward(&mut self, input: &IngressInput<'_>, out: &mut Vec<u8>) -> Forwarded<InFlight> {
+        self.take(input);
+        let context = &mut *self.context;
+        context.direct = 1;
+        context.egress_rid = 0;
+        context.enqueued_at = input.now;
+        context.enqueue_depth = 0;
+        context.dequeue_depth = 0;
+        self.open(out);
+        let how = self.run(self.code.ingress, input.frame);
+        if how == ended::INGRESS {
+            std::mem::swap(out, &mut self.machine.out);
+            out.clear();
+            return Forwarded::Waits(self.ingress_outcome(input.frame));
+        }
+        self.close(how, input.frame, out);
+        Forwarded::Done {
+            port: self.context.egress_port as Port,
+            outcome: self.egress_outcome(how),
+        }
+    }
+
+    fn parse(&mut self, input: &IngressInput<'_>) -> InFlight {
+        self.take(input);
+        self.context.requests = 0;
+        if let Some(parse) = self.code.parse {
+            self.run(parse, input.frame);
+        } else {
+            // No program that lacks this function asks for it.
+            self.run(self.code.ingress, input.frame);
+        }
+        self.store(input.frame)
+    }
+
+    fn restore(&mut self, packet: &mut InFlight, preserved: &Preserved) {
+        let storage = &self.plan.storage;
+        packet.words[storage.metadata.clone()].fill(0);
+        packet.words[storage.standard.clone()].fill(0);
+        storage.restore(preserved, &mut packet.words);
+        if let Some(field) = storage.meta.packet_length {
+            packet.words[field.at] = packet.frame.len() as u128 & field.mask;
+        }
+    }
+
+    fn truncate(&mut self, packet: &mut InFlight, bytes: u32) {
+        packet.limit = packet.limit.min(u64::from(bytes));
+    }
+
+    fn egress(
+        &mut self,
+        packet: InFlight,
+        input: &EgressInput,
+        out: &mut Vec<u8>,
+    ) -> EgressOutcome<InFlight> {
+        self.refresh();
+        let InFlight {
+            words,
+            frame,
+            rest,
+            limit,
+        } = packet;
+        let words = std::mem::replace(&mut self.packet, words);
+        let context = &mut *self.context;
+        context.rest = rest;
+        context.limit = limit;
+        context.now = input.now;
+        context.instance_type = u64::from(input.instance_type as u32);
+        context.egress_port = u64::from(input.port);
+        context.egress_rid = u64::from(input.rid);
+        context.enqueued_at = input.enqueued_at;
+        context.enqueue_depth = u64::from(input.enqueue_depth);
+        context.dequeue_depth = u64::from(input.dequeue_depth);
+        self.open(out);
+        let how = self.run(self.code.egress, &frame);
+        self.close(how, &frame, out);
+        let outcome = self.egress_outcome(how);
+        if self.spare_words.len() < MAX_SPARE {
+            self.spare_words.push(words);
+        }
+        if self.spare_frames.len() < MAX_SPARE {
+            self.spare_frames.push(frame);
+        }
+        outcome
+    }
+
+    fn length(&self, packet: &InFlight) -> usize {
+        packet.frame.len()
+    }
+
+    fn state(&self) -> &TargetState {
+        &self.machine.state
+    }
+
+    fn state_mut(&mut self) -> &mut TargetState {
+        self.stale = true;
+        &mut self.machine.state
+    }
+}

@@ -1,0 +1,164 @@
+//! P4 programs as machine code: the IR is translated when a program is loaded, and runs
+//! as an [`Engine`](stateplane_target::Engine) in place of the interpreter, which it
+//! agrees with packet by packet.
+//!
+//! * `plan`: what is decided before: which variables live in registers, which headers
+//!   are read where they lie in the frame, which calls become part of their callers.
+//! * `codegen`: IR to Cranelift's, three functions for a program.
+//! * `table`: tables as generated code looks them up.
+//! * `context`, `run`: what generated code shares with the engine, and calls of it.
+//! * `machine`, `engine`: the [`Engine`](stateplane_target::Engine).
+//!
+//! Memory for code is never writable and executable at once, and is given back when the
+//! engine is dropped.
+
+mod codegen;
+mod context;
+mod engine;
+mod machine;
+mod plan;
+mod run;
+mod table;
+
+pub use machine::InFlight;
+
+use codegen::Code;
+use context::Context;
+use machine::Machine;
+use plan::Plan;
+use stateplane_ir::{Program, VerifyError};
+use stateplane_target::{Color, Count, StateError, TargetState};
+use std::ops::Range;
+use table::{Lookup, View};
+use thiserror::Error;
+
+/// Settings of an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Determines `random()` and the hash algorithm `random`.
+    pub seed: u64,
+}
+
+/// A program that cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// It breaks rules of the IR. The checker makes no such program, so this is a
+    /// fault of whoever built it.
+    #[error("the program breaks the IR's rules: {}", first(.0))]
+    Invalid(Vec<VerifyError>),
+    /// Its tables or types are beyond what the target holds.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The code generator cannot make it into code for this processor.
+    #[error("no machine code for this program: {0}; run it with --engine interp")]
+    Code(String),
+}
+
+fn first(errors: &[VerifyError]) -> String {
+    match errors {
+        [] => "none".to_owned(),
+        [only] => only.to_string(),
+        [first, rest @ ..] => format!("{first}, and {} more", rest.len()),
+    }
+}
+
+impl LoadError {
+    /// Stable code: `NA001`, `NA002`, or that of the [`StateError`].
+    pub fn code(&self) -> &'static str {
+        match self {
+            LoadError::Invalid(_) => "NA001",
+            LoadError::Code(_) => "NA002",
+            LoadError::State(error) => error.code(),
+        }
+    }
+}
+
+/// A loaded program with its code and state. Packets go through it by
+/// [`Engine`](stateplane_target::Engine).
+#[derive(Debug)]
+pub struct Native {
+    code: Code,
+    plan: Plan,
+    machine: Box<Machine>,
+    context: Box<Context>,
+    lookups: Vec<Lookup>,
+    views: Vec<View>,
+    registers: Vec<*mut u128>,
+    counters: Vec<*mut Count>,
+    /// Whether the control plane may have changed something.
+    stale: bool,
+    /// The packet at hand, and all other variables.
+    packet: Vec<u128>,
+    locals: Vec<u128>,
+    zeros: Vec<u8>,
+    /// Words of the packet that generated code finds in memory when it starts.
+    cleared: Vec<Range<usize>>,
+    spare_words: Vec<Vec<u128>>,
+    spare_frames: Vec<Vec<u8>>,
+}
+
+impl Native {
+    /// Loads a program: checks it, makes code of it, and makes its tables, registers,
+    /// counters and meters.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn new(program: Program, options: Options) -> Result<Native, LoadError> {
+        stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
+        let state = TargetState::new(&program, options.seed)?;
+        let plan = Plan::new(program)?;
+        let code = codegen::compile(&plan).map_err(LoadError::Code)?;
+        let tables = plan.program.tables.iter().zip(state.tables());
+        let lookups = tables
+            .map(|(def, table)| Lookup::new(&plan.program, def, table))
+            .collect();
+        let machine = Machine {
+            colors: vec![Color::Green; state.meters().len()],
+            state,
+            sites: code.sites.clone(),
+            data: Vec::new(),
+            data_free: 0,
+            realigned: Vec::new(),
+            out: Vec::new(),
+            out_free: 0,
+            room: code.room,
+            captured: None,
+            packet_words: plan.packet_words(),
+        };
+        Ok(Native {
+            code,
+            machine: Box::new(machine),
+            context: Box::new(Context::new()),
+            lookups,
+            views: Vec::new(),
+            registers: Vec::new(),
+            counters: Vec::new(),
+            stale: true,
+            packet: vec![0; plan.packet_words()],
+            locals: vec![0; plan.local_words()],
+            zeros: vec![0; plan.largest.max(1)],
+            cleared: plan.cleared(),
+            spare_words: Vec::new(),
+            spare_frames: Vec::new(),
+            plan,
+        })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.plan.program
+    }
+
+    /// Bytes of memory that the lookups of a table take, beside what the control plane
+    /// keeps; `None` if there is no such table.
+    pub fn lookup_bytes(&self, table: &str) -> Option<usize> {
+        let position = self
+            .machine
+            .state
+            .tables()
+            .iter()
+            .position(|known| known.name() == table)?;
+        Some(self.lookups[position].bytes())
+    }
+}
