@@ -273,6 +273,7 @@ extern void resubmit_preserving_field_list(bit<8> index);
 // fields annotated @field_list(index). Only in egress.
 extern void recirculate_preserving_field_list(bit<8> index);
 
+// Like the three above, with the fields of the user metadata that `data` lists.
 @deprecated("call resubmit_preserving_field_list")
 extern void resubmit<T>(in T data);
 @deprecated("call recirculate_preserving_field_list")

@@ -4,6 +4,7 @@
 use crate::arguments::{CallArguments, Passed};
 use crate::checker::{CallableKind, Checker};
 use crate::codes;
+use crate::deprecated::checksum16;
 use crate::scope::Signature;
 use crate::types::Ty;
 use crate::value::{Instance, Known, Value, ValueKind};
@@ -67,7 +68,12 @@ pub(crate) struct Taken<'c, 'a> {
     passed: std::vec::IntoIter<Passed>,
 }
 
-impl Taken<'_, '_> {
+impl<'a> Taken<'_, 'a> {
+    /// The check that they belong to.
+    pub(crate) fn checker(&mut self) -> &mut Checker<'a> {
+        self.checker
+    }
+
     pub(crate) fn value(&mut self) -> Option<Value> {
         match self.passed.next()? {
             Passed::In(value) if !value.is_poison() => Some(value),
@@ -100,7 +106,7 @@ impl Taken<'_, '_> {
         }
     }
 
-    fn scalars(&mut self) -> Option<Vec<ir::Expr>> {
+    pub(crate) fn scalars(&mut self) -> Option<Vec<ir::Expr>> {
         let value = self.value()?;
         let mut scalars = Vec::new();
         self.checker.scalars_of(value, &mut scalars);
@@ -182,17 +188,6 @@ impl<'a> Checker<'a> {
             .cloned();
         let location = self.location(span);
         let count = arguments.passed.len();
-        let unsupported = match (name, count) {
-            ("resubmit", _) => Some("use `resubmit_preserving_field_list`"),
-            ("recirculate", _) => Some("use `recirculate_preserving_field_list`"),
-            ("clone3", _) => Some("use `clone_preserving_field_list`"),
-            ("mark_to_drop", 0) => Some("use `mark_to_drop(standard_metadata)`"),
-            _ => None,
-        };
-        if let Some(help) = unsupported {
-            self.unsupported(span, &format!("the deprecated `{name}`"), help);
-            return self.void(span);
-        }
         let mut taken = self.taken(arguments.passed);
         let op = match (name, count) {
             ("verify", 2) => verify(&mut taken),
@@ -205,6 +200,17 @@ impl<'a> Checker<'a> {
             ("mark_to_drop", 1) => taken
                 .place()
                 .map(|standard_metadata| Op::MarkToDrop { standard_metadata }),
+            ("mark_to_drop", 0) => taken
+                .checker()
+                .standard_metadata_in_scope(span)
+                .map(|standard_metadata| Op::MarkToDrop { standard_metadata }),
+            ("clone3", 3) => clone3(&mut taken),
+            ("resubmit", 1) => taken
+                .written_list()
+                .map(|field_list| Op::Resubmit { field_list }),
+            ("recirculate", 1) => taken
+                .written_list()
+                .map(|field_list| Op::Recirculate { field_list }),
             ("clone", 2) => clone(&mut taken, false),
             ("clone_preserving_field_list", 3) => clone(&mut taken, true),
             ("resubmit_preserving_field_list", 1) => {
@@ -343,6 +349,14 @@ impl<'a> Checker<'a> {
         ) {
             self.made.direct.push((instance, object.span));
         }
+        if (instance, method) == (Instance::Checksum16, "get") {
+            let (place, value) = self.temporary_value(&ret, span);
+            let mut taken = self.taken(arguments.passed);
+            if let Some(op) = place.and_then(|place| checksum16(&mut taken, place)) {
+                self.emit_op(op, span);
+            }
+            return value;
+        }
         let mut taken = self.taken(arguments.passed);
         let op = match (instance, method) {
             (Instance::Register(register), "read") => taken.place().and_then(|result| {
@@ -477,12 +491,27 @@ fn update_checksum(taken: &mut Taken<'_, '_>, with_payload: bool) -> Option<Op> 
     })
 }
 
+fn clone_kind(taken: &mut Taken<'_, '_>) -> Option<ir::CloneKind> {
+    match taken.member("the kind of clone")?.as_str() {
+        "I2E" => Some(ir::CloneKind::IngressToEgress),
+        "E2E" => Some(ir::CloneKind::EgressToEgress),
+        _ => None,
+    }
+}
+
+fn clone3(taken: &mut Taken<'_, '_>) -> Option<Op> {
+    let kind = clone_kind(taken)?;
+    let session = taken.expr()?;
+    let field_list = Some(taken.written_list()?);
+    Some(Op::Clone {
+        kind,
+        session,
+        field_list,
+    })
+}
+
 fn clone(taken: &mut Taken<'_, '_>, preserving: bool) -> Option<Op> {
-    let kind = match taken.member("the kind of clone")?.as_str() {
-        "I2E" => ir::CloneKind::IngressToEgress,
-        "E2E" => ir::CloneKind::EgressToEgress,
-        _ => return None,
-    };
+    let kind = clone_kind(taken)?;
     let session = taken.expr()?;
     let field_list = if preserving {
         Some(taken.expr()?)

@@ -3,6 +3,7 @@
 
 use crate::build::Builder;
 use crate::codes;
+use crate::deprecated::WrittenList;
 use crate::scope::{
     BlockInfo, BodyInfo, Entity, ExternInfo, Frame, FunctionInfo, Signature, Symbol,
 };
@@ -78,6 +79,8 @@ pub(crate) struct Made<'a> {
     pub controls: Vec<Rc<Signature<'a>>>,
     /// Functions by their declaration, type arguments and static arguments.
     pub functions: BTreeMap<(u32, Vec<Ty>, Vec<String>), ir::FunctionId>,
+    /// Field lists written out in calls.
+    pub written_lists: Vec<WrittenList>,
     /// Direct counters and meters that the program uses, and where.
     pub direct: Vec<(Instance, Span)>,
     /// What packets do that others see, and what does it; see [`crate::side_effect`].

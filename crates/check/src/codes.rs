@@ -21,7 +21,7 @@ stateplane_diagnostics::codes! {
     CANNOT_INFER = "E1109": "a type argument cannot be inferred";
     NOT_A_RUNTIME_TYPE = "E1110": "values of a type do not exist while packets are processed";
     INVALID_FIELD = "E1111": "a struct, header or union has a member of a type that it cannot have";
-    STACK_OF_NON_HEADERS = "E1112": "a stack holds something else than headers";
+    NOT_STACKABLE = "E1112": "an array holds something of which there are no arrays";
     ENUM_TYPE = "E1113": "an enum is represented by a type that cannot represent it";
     NEWTYPE = "E1114": "`type` is applied to a type to which it does not apply";
     TYPE_TOO_LARGE = "E1115": "a type has too many members";

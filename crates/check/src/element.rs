@@ -31,6 +31,9 @@ impl<'a> Checker<'a> {
             "last" => Some(ir::Projection::Last),
             _ => return self.no_members(&value, member, span),
         };
+        if !self.holds_headers(&element) {
+            return self.no_members(&value, member, span);
+        }
         if !matches!(self.callable.kind, CallableKind::Parser) {
             self.report(
                 Diagnostic::error(

@@ -24,6 +24,7 @@ pub mod codes;
 mod constant;
 mod convert;
 mod declare;
+mod deprecated;
 mod effects;
 mod element;
 mod entry;

@@ -22,7 +22,9 @@ impl<'a> Checker<'a> {
         let name = member.as_str();
         let kind = self.types.struct_kind(&value.ty);
         match (name, &value.ty, kind) {
-            ("push_front" | "pop_front", Ty::Stack(..), _) => {
+            ("push_front" | "pop_front", Ty::Stack(element, _), _)
+                if self.holds_headers(element) =>
+            {
                 return self.move_stack(value, name == "push_front", args, span);
             }
             ("isValid", _, Some(StructKind::Header | StructKind::Union)) => {
@@ -58,11 +60,21 @@ impl<'a> Checker<'a> {
         let known: &[&str] = match (&value.ty, kind) {
             (_, Some(StructKind::Header)) => &["isValid", "setValid", "setInvalid"],
             (_, Some(StructKind::Union)) => &["isValid"],
-            (Ty::Stack(..), _) => &["push_front", "pop_front"],
+            (Ty::Stack(element, _), _) if self.holds_headers(element) => {
+                &["push_front", "pop_front"]
+            }
             _ => &[],
         };
         self.no_method(&format!("a value of type {shown}"), member, known);
         Value::poison(span)
+    }
+
+    /// Whether an array of such elements is a header stack.
+    pub(crate) fn holds_headers(&self, element: &Ty) -> bool {
+        matches!(
+            self.types.struct_kind(element),
+            Some(StructKind::Header | StructKind::Union)
+        )
     }
 
     fn no_arguments(&mut self, name: &str, args: &'a [tree::Argument]) {

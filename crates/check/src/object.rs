@@ -212,14 +212,7 @@ impl<'a> Checker<'a> {
                 let id = ir::ActionProfileId(self.out.action_profiles.len() as u32 - 1);
                 ValueKind::Instance(Instance::ActionProfile(id))
             }
-            "Checksum16" => {
-                self.unsupported(
-                    span,
-                    "the deprecated `Checksum16`",
-                    "use `verify_checksum` and `update_checksum`",
-                );
-                ValueKind::Poison
-            }
+            "Checksum16" => ValueKind::Instance(Instance::Checksum16),
             _ => {
                 self.report(
                     Diagnostic::error(

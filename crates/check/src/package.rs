@@ -171,10 +171,12 @@ impl<'a> Checker<'a> {
         };
         let mut lists = BTreeMap::new();
         self.field_lists(&metadata_ty, &mut Vec::new(), &mut lists);
-        let field_lists = lists
+        let mut field_lists: Vec<ir::FieldList> = lists
             .into_iter()
             .map(|(number, fields)| ir::FieldList { number, fields })
             .collect();
+        let standard = ir::Type::Struct(standard_metadata);
+        field_lists.extend(self.written_field_lists(metadata, standard));
         let pipeline = ir::Pipeline {
             parser,
             verify_checksum,

@@ -138,7 +138,7 @@ impl<'a> Checker<'a> {
         use crate::types::StructKind;
         match ty {
             Ty::Var(_) | Ty::Poison | Ty::Invalid => true,
-            Ty::Stack(..) => true,
+            Ty::Stack(element, _) => self.emittable(element),
             Ty::Struct(id) => {
                 let info = self.types.info(*id);
                 info.kind != StructKind::Struct

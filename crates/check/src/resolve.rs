@@ -3,7 +3,7 @@
 use crate::checker::Checker;
 use crate::codes;
 use crate::scope::{Entity, Param};
-use crate::types::{StructKind, Ty, TypeVar};
+use crate::types::{Ty, TypeVar};
 use num_traits::ToPrimitive;
 use stateplane_diagnostics::Diagnostic;
 use stateplane_diagnostics::Span;
@@ -73,21 +73,21 @@ impl<'a> Checker<'a> {
             TypeKind::Stack { element, size } => {
                 let element_ty = self.resolve(element);
                 let size = self.constant_u32(size, "the size of a header stack", 1, 65_535);
-                match (&element_ty, self.types.struct_kind(&element_ty), size) {
-                    (Ty::Poison, _, _) | (_, _, None) => Ty::Poison,
-                    (_, Some(StructKind::Header | StructKind::Union), Some(size)) => {
+                match (&element_ty, size) {
+                    (Ty::Poison, _) | (_, None) => Ty::Poison,
+                    (element, Some(size)) if self.stackable(element) => {
                         self.bounded(Ty::Stack(Rc::new(element_ty), size), ty.span)
                     }
                     _ => {
                         let shown = self.quote(&element_ty);
                         self.report(
                             Diagnostic::error(
-                                codes::STACK_OF_NON_HEADERS,
+                                codes::NOT_STACKABLE,
                                 element.span,
-                                format!("a stack of {shown}"),
+                                format!("an array of {shown}"),
                             )
-                            .with_label("not a header or header union")
-                            .with_help("only headers and header unions can be stacked"),
+                            .with_label("not a header, number or struct")
+                            .with_help("put it into a struct, and make an array of that"),
                         );
                         Ty::Poison
                     }
@@ -112,6 +112,14 @@ impl<'a> Checker<'a> {
         match arg.kind {
             TypeKind::DontCare => Ty::Var(self.types.fresh_var("_")),
             _ => self.resolve(arg),
+        }
+    }
+
+    /// Whether the type can be that of an array's elements.
+    fn stackable(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Struct(_) | Ty::Tuple(_) => true,
+            _ => self.is_plain(ty),
         }
     }
 

@@ -82,6 +82,8 @@ pub(crate) enum Instance {
     DirectMeter(ir::MeterId),
     /// An action profile or selector.
     ActionProfile(ir::ActionProfileId),
+    /// The deprecated `Checksum16`, which has no state.
+    Checksum16,
     /// A parser.
     Parser(ir::ParserId),
     /// A control.

@@ -383,3 +383,73 @@ fn names_of_keys() {
         ]
     );
 }
+
+/// Spec §8.17: arrays of anything but headers have elements, and no more.
+#[test]
+fn arrays_of_numbers_and_structs() {
+    let mut interp = program(
+        "struct pair { bit<8> x; bit<8> y; }
+         struct lanes { bit<8>[4] lane; pair[2] pairs; }",
+        EXTRACT,
+        "bit<8>[4] a;
+         action copy(inout bit<8>[4] to, in lanes l) { to = l.lane; to[3] = l.pairs[1].y; }
+         apply {
+             lanes l;
+             l.lane = { 1, 2, 3, 4 };
+             l.lane[hdr.h.a[1:0]] = 9;
+             l.pairs[1] = { 5, 6 };
+             copy(a, l);
+             for (bit<8> x in a) { hdr.h.b = hdr.h.b + x; }
+             hdr.h.a = a[hdr.h.a] + (a == l.lane ? 8w100 : 0);
+         }",
+    );
+    assert_eq!(send(&mut interp, &[0, 0]).frame, [9, 9 + 2 + 3 + 6]);
+    assert_eq!(send(&mut interp, &[1, 0]).frame, [9, 1 + 9 + 3 + 6]);
+    assert_eq!(
+        send(&mut interp, &[7, 0]).frame,
+        [0, 1 + 2 + 3 + 6],
+        "past the end"
+    );
+}
+
+/// `clone3`, `resubmit`, `recirculate` with data, `Checksum16`, `mark_to_drop()`.
+#[test]
+fn externs_of_older_programs() {
+    let mut interp = program(
+        "struct rest_t { bit<8> z; }",
+        EXTRACT,
+        "Checksum16() sum;
+         action drop() { mark_to_drop(); }
+         apply {
+             if (hdr.h.a == 1) { drop(); }
+             if (hdr.h.a == 2) { meta.x = hdr.h.b; resubmit({ meta.x, std.ingress_port }); }
+             if (hdr.h.a == 3) { meta.x = 7; clone3(CloneType.I2E, 5, meta); }
+             if (hdr.h.a == 4) {
+                 bit<16> c = sum.get({ hdr.h.a, hdr.h.b });
+                 hdr.h = { c[15:8], c[7:0] };
+             }
+         }",
+    );
+    assert_eq!(
+        send(&mut interp, &[1, 0]).port,
+        stateplane_target::DROP_PORT
+    );
+    assert_eq!(send(&mut interp, &[4, 1]).frame, [0xfb, 0xfe]);
+    let ingress = |interp: &mut stateplane_interp::Interp, frame: &[u8]| {
+        interp.ingress(&stateplane_target::IngressInput {
+            frame,
+            port: 2,
+            instance_type: stateplane_target::InstanceType::Normal,
+            preserved: &stateplane_target::Preserved::default(),
+            now: 0,
+        })
+    };
+    let outcome = ingress(&mut interp, &[2, 0x5a]);
+    assert_eq!(
+        outcome.resubmit.map(|fields| fields.bytes),
+        Some(vec![0x5a])
+    );
+    let outcome = ingress(&mut interp, &[3, 0]);
+    let clone = outcome.clone.expect("a clone is asked for");
+    assert_eq!((clone.session, clone.preserved.bytes), (5, vec![7]));
+}

@@ -60,10 +60,11 @@ pub struct FieldDef {
     pub annotations: Vec<Annotation>,
 }
 
-/// A header stack type.
+/// A header stack type, or an array type: an array has a `nextIndex` too, but nothing
+/// moves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackDef {
-    /// [`Type::Header`] or [`Type::Union`].
+    /// [`Type::Header`] or [`Type::Union`]; of an array a scalar or a [`Type::Struct`].
     pub element: Type,
     /// Number of elements, at least 1.
     pub size: u32,

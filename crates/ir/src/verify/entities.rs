@@ -20,8 +20,8 @@ impl Verifier<'_> {
         for (index, def) in program.stacks.iter().enumerate() {
             self.place = format!("stack{index}");
             self.type_exists(def.element);
-            if !matches!(def.element, Type::Header(_) | Type::Union(_)) {
-                self.fail(2, "elements of a stack are headers or unions");
+            if matches!(def.element, Type::Stack(_) | Type::Varbit(_)) {
+                self.fail(2, "elements of a stack are no stacks or varbits");
             }
             if def.size == 0 {
                 self.fail(2, "a stack has at least one element");

@@ -1,7 +1,0 @@
-#include "shell.p4"
-
-struct s {
-    bit<8>[4] a;
-}
-
-SWITCH(EmptyParser, NoIngress);
