@@ -113,7 +113,10 @@ fn rule_2_types() {
     broken(2, |bed| bed.b.program.vars[0].ty = Type::Bits(2049));
     broken(2, |bed| bed.b.program.vars[0].ty = Type::Int(0));
     broken(2, |bed| bed.b.program.stacks[0].size = 0);
-    broken(2, |bed| bed.b.program.stacks[0].element = Type::Bool);
+    broken(2, |bed| bed.b.program.stacks[0].element = Type::Varbit(8));
+    broken(2, |bed| {
+        bed.b.program.stacks[0].element = Type::Stack(bed.stack)
+    });
     broken(2, |bed| {
         let header = Type::Header(bed.header);
         bed.b.program.structs[0].fields[0].ty = header;
