@@ -6,12 +6,18 @@ CARGO ?= cargo
 STATEPLANE := target/release/stateplane
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: help demo test soak bench build setup rust tools lint clean
+# Seconds that `make soak` gives each fuzz target.
+FUZZ_SECONDS ?= 300
+
+FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+
+.PHONY: help demo test soak fuzz bench build setup rust tools lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
-	@echo 'make soak    the demo ten times, and many simulation seeds'
+	@echo 'make soak    the demo ten times, many simulation seeds, many generated programs, make fuzz'
+	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make bench   committed benchmarks, results in target/bench'
 	@echo 'make build   the release binary, $(STATEPLANE)'
 	@echo 'make setup   install what the demo and the tests need (Debian packages)'
@@ -34,6 +40,25 @@ soak: build tools
 	done
 	$(STATEPLANE) sim --program counter --first-seed 100000 --seeds 5000
 	$(STATEPLANE) sim --program nat --first-seed 100000 --seeds 5000
+	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500
+	$(MAKE) fuzz
+
+# With coverage where nightly Rust and cargo-fuzz are installed, else with inputs damaged at random.
+fuzz: rust
+	@if $(CARGO) +nightly fuzz --version >/dev/null 2>&1; then \
+	  $(CARGO) run --release --quiet --package stateplane-fuzz --example seeds >/dev/null; \
+	  for target in $$($(CARGO) +nightly fuzz list); do \
+	    echo "fuzz target $$target"; \
+	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+	      -rss_limit_mb=4096 -verbosity=0 -dict=fuzz/dictionaries/$$target; \
+	  done; \
+	else \
+	  echo 'no nightly Rust with cargo-fuzz (rustup toolchain install nightly; cargo install cargo-fuzz):'; \
+	  echo 'the fuzz targets run without coverage'; \
+	  for target in $(FUZZ_TARGETS); do \
+	    $(CARGO) run --release --quiet --package stateplane-fuzz --example mutate -- $$target 1 1000 200; \
+	  done; \
+	fi
 
 bench: rust
 	$(CARGO) bench --package stateplane-bench --quiet

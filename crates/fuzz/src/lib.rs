@@ -1,0 +1,9 @@
+//! What the fuzz targets do: each takes any bytes, and panics where something that
+//! should always hold does not. `fuzz/` at the root of the repository gives them to
+//! cargo-fuzz; [`mutate`] makes inputs for short runs without it.
+
+pub mod corpus;
+pub mod mutate;
+mod targets;
+
+pub use targets::{TARGETS, Target, run};

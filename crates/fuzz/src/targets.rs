@@ -1,0 +1,103 @@
+//! The targets.
+
+mod engine;
+mod program;
+mod script;
+mod wire;
+
+use crate::corpus;
+use std::path::Path;
+
+/// Something that takes any bytes.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Its name, that of its file in `fuzz/fuzz_targets` too.
+    pub name: &'static str,
+    /// Takes an input; panics where something does not hold.
+    pub run: fn(&[u8]),
+    /// What inputs are made from, of the repository at the path given.
+    pub corpus: fn(&Path) -> Vec<Vec<u8>>,
+    /// Words of its language.
+    pub words: &'static [&'static str],
+    /// Inputs of a short run, which takes about half a second.
+    pub short: usize,
+}
+
+/// Gives an input to the target `name`.
+///
+/// # Panics
+///
+/// Where something does not hold, or if there is no such target.
+pub fn run(name: &str, input: &[u8]) {
+    match TARGETS.iter().find(|target| target.name == name) {
+        Some(target) => (target.run)(input),
+        None => panic!("no target is called {name}"),
+    }
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "preprocessor",
+        run: program::preprocess,
+        corpus: |root| corpus::texts(root, "p4"),
+        words: program::DIRECTIVES,
+        short: 1500,
+    },
+    Target {
+        name: "parser",
+        run: program::parse,
+        corpus: |root| corpus::texts(root, "p4"),
+        words: program::WORDS,
+        short: 600,
+    },
+    Target {
+        name: "checker",
+        run: program::check,
+        corpus: |root| corpus::texts(root, "p4"),
+        words: program::WORDS,
+        short: 300,
+    },
+    Target {
+        name: "generator",
+        run: program::generate,
+        corpus: |_| (0..8).map(|number| vec![number * 31; 400]).collect(),
+        words: &[],
+        short: 100,
+    },
+    Target {
+        name: "interpreter",
+        run: engine::packets,
+        corpus: |_| corpus::frames(),
+        words: &[],
+        short: 1500,
+    },
+    Target {
+        name: "stf",
+        run: script::stf,
+        corpus: |root| corpus::texts(root, "stf"),
+        words: script::STF_WORDS,
+        short: 2000,
+    },
+    Target {
+        name: "toml",
+        run: script::toml,
+        corpus: |root| corpus::texts(root, "toml"),
+        words: script::TOML_WORDS,
+        short: 1000,
+    },
+    Target {
+        name: "wire",
+        run: wire::decoders,
+        corpus: |_| corpus::frames(),
+        words: &[],
+        short: 20_000,
+    },
+    Target {
+        name: "store",
+        run: wire::store,
+        corpus: |_| wire::exchanges(),
+        words: &[],
+        short: 3000,
+    },
+];

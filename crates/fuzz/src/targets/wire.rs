@@ -1,0 +1,164 @@
+//! Headers and messages as bytes.
+
+use crate::corpus;
+use core::net::{Ipv4Addr, SocketAddrV4};
+use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, NatPool, Replica};
+use stateplane_wire::{chain, ethernet, ipv4, replication, tcp, udp};
+
+const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+/// What a decoder accepts, it reads alike from the bytes that are written of it.
+pub(super) fn decoders(input: &[u8]) {
+    if let Ok(packet) = ethernet::Packet::new_checked(input) {
+        let _ = ethernet::Repr::parse(&packet);
+    }
+    if let Ok(packet) = ipv4::Packet::new_checked(input)
+        && let Ok(repr) = ipv4::Repr::parse(&packet)
+        && let Ok(bytes) = repr.to_vec()
+    {
+        let again = ipv4::Packet::new_checked(&bytes).map(|packet| ipv4::Repr::parse(&packet));
+        assert_eq!(again, Ok(Ok(repr)));
+    }
+    if let Ok(packet) = udp::Packet::new_checked(input)
+        && let Ok(repr) = udp::Repr::parse(&packet, SOURCE, DESTINATION)
+        && let Ok(bytes) = repr.to_vec(SOURCE, DESTINATION)
+    {
+        let again = udp::Packet::new_checked(&bytes)
+            .map(|packet| udp::Repr::parse(&packet, SOURCE, DESTINATION));
+        assert_eq!(again, Ok(Ok(repr)));
+    }
+    if let Ok(packet) = tcp::Packet::new_checked(input)
+        && let Ok(repr) = tcp::Repr::parse(&packet, SOURCE, DESTINATION)
+        && let Ok(bytes) = repr.to_vec(SOURCE, DESTINATION)
+    {
+        let again = tcp::Packet::new_checked(&bytes)
+            .map(|packet| tcp::Repr::parse(&packet, SOURCE, DESTINATION));
+        assert_eq!(again, Ok(Ok(repr)));
+    }
+    if let Ok(packet) = replication::Packet::new_checked(input) {
+        let repr = replication::Repr::parse(&packet);
+        if let Ok(bytes) = repr.to_vec() {
+            let again = replication::Packet::new_checked(&bytes)
+                .map(|packet| replication::Repr::parse(&packet));
+            assert_eq!(again, Ok(repr));
+        }
+    }
+    if let Ok(packet) = chain::Packet::new_checked(input) {
+        let repr = chain::Repr::parse(&packet);
+        if repr.kind == chain::Kind::Update
+            && let Ok(entry) = chain::Entry::parse(repr.body)
+        {
+            let mut bytes = vec![0; entry.buffer_len()];
+            if entry.emit(&mut bytes).is_ok() {
+                assert_eq!(chain::Entry::parse(&bytes), Ok(entry));
+            }
+        }
+    }
+}
+
+/// Inputs of [`store`]: the messages one behind the other.
+pub(super) fn exchanges() -> Vec<Vec<u8>> {
+    let messages = corpus::messages();
+    let piece = |message: &Vec<u8>| -> Vec<u8> {
+        let mut piece = vec![0, message.len() as u8];
+        piece.extend(message);
+        piece
+    };
+    let mut inputs: Vec<Vec<u8>> = messages.iter().map(piece).collect();
+    inputs.push(messages.iter().flat_map(piece).collect());
+    inputs
+}
+
+fn config() -> Config {
+    let pool = NatPool {
+        addresses: vec![Ipv4Addr::new(192, 0, 2, 1)],
+        first_port: 32_760,
+        last_port: 32_775,
+    };
+    Config::new(2, 0)
+        .with_shards(2)
+        .with_class(ClassConfig {
+            class: 1,
+            state_length: 4,
+            first_lease: FirstLease::Zero,
+            shared_only: false,
+            idle: IdleTimeouts::never(),
+        })
+        .with_nat(pool, 2, 3)
+}
+
+/// Messages to two replicas that are a chain, each behind a byte that says from where,
+/// and its length; what the replicas send each other is delivered. They audit well.
+pub(super) fn store(input: &[u8]) {
+    for replica in &exchange(input) {
+        assert_eq!(replica.audit(), Ok(()));
+    }
+}
+
+fn exchange(input: &[u8]) -> [Replica; 2] {
+    let tail = Config {
+        position: 1,
+        ..config()
+    };
+    let (head, tail) = (Replica::new(config(), 1), Replica::new(tail, 2));
+    let (Ok(head), Ok(tail)) = (head, tail) else {
+        panic!("the configuration is refused");
+    };
+    let mut replicas = [head, tail];
+    let mut now = 0;
+    let mut rest = input;
+    while let [from, length, behind @ ..] = rest {
+        let (message, behind) = behind.split_at(usize::from(*length).min(behind.len()));
+        rest = behind;
+        now += u64::from(from >> 3) * 100_000;
+        let to = usize::from(*from & 1);
+        match from >> 1 & 3 {
+            0 | 1 => {
+                let sender = SocketAddrV4::new(SOURCE, u16::from(*from));
+                replicas[to].handle_request(now, sender, message);
+            }
+            2 => replicas[to].handle_chain(now, 1 - to as u8, message),
+            _ => replicas[to].handle_timeout(now),
+        }
+        deliver(&mut replicas, now);
+    }
+    replicas
+}
+
+/// Rounds of messages between the replicas at one time.
+const ROUNDS: usize = 64;
+
+fn deliver(replicas: &mut [Replica; 2], now: u64) {
+    for _ in 0..ROUNDS {
+        let mut idle = true;
+        for from in 0..2 {
+            while let Some(sent) = replicas[from].poll_transmit() {
+                idle = false;
+                if let stateplane_store::Destination::Replica(to) = sent.to
+                    && let Some(replica) = replicas.get_mut(usize::from(to))
+                {
+                    replica.handle_chain(now, from as u8, &sent.bytes);
+                }
+            }
+        }
+        if idle {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_corpus_makes_records() {
+        let inputs = exchanges();
+        let records: usize = inputs
+            .iter()
+            .map(|input| exchange(input)[1].records().count())
+            .sum();
+        assert!(records > 0);
+    }
+}
