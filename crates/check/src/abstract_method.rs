@@ -3,7 +3,7 @@
 
 use crate::checker::{Callable, CallableKind, Checker};
 use crate::codes;
-use crate::suggest::nearest;
+use stateplane_diagnostics::nearest;
 use crate::types::Ty;
 use crate::value::{Value, ValueKind};
 use stateplane_diagnostics::Diagnostic;

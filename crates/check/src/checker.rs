@@ -9,13 +9,12 @@ use crate::scope::{
 };
 use crate::side_effect::SideEffect;
 use crate::specialise::Deferred;
-use crate::suggest::nearest;
 use crate::types::{Ty, Types};
 use crate::value::{Access, Instance, Value, ValueKind};
 use crate::value_set::ValueSetInfo;
 use indexmap::IndexMap;
 use stateplane_diagnostics::Span;
-use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap};
+use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap, nearest};
 use stateplane_ir as ir;
 use stateplane_syntax::tree;
 use std::collections::{BTreeMap, BTreeSet};

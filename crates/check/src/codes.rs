@@ -77,4 +77,19 @@ stateplane_diagnostics::codes! {
     LIMIT = "E1702": "the program exceeds a limit of the compiler";
     VALUE_TRUNCATED = "W1001": "a constant does not fit its type and is cut";
     UNKNOWN_PROPERTY = "W1002": "a table has a property without effect";
+    UNKNOWN_ANNOTATION = "W1003": "an annotation looks like a misspelt known one";
+    UNINITIALISED = "W1101": "a variable may be read before it has a value";
+    INVALID_HEADER = "W1102": "a field of a header is used while the header is invalid";
+    OUT_WITHOUT_VALUE = "W1103": "an `out` parameter may be left without a value";
+    UNUSED_VARIABLE = "W1104": "a variable or constant is never used";
+    UNUSED_ACTION = "W1105": "an action of a control is never used";
+    UNUSED_TABLE = "W1106": "a table is never applied";
+    UNUSED_INSTANCE = "W1107": "an instance is never used";
+    UNUSED_PARAMETER = "W1108": "a constructor parameter is never used";
+    UNREACHABLE_STATE = "W1109": "no way leads to a parser state";
+    UNREACHABLE_CODE = "W1110": "a statement is never reached";
+    SHIFT_PAST_WIDTH = "W1111": "a shift moves every bit out";
+    CONSTANT_COMPARISON = "W1112": "a comparison has the same result for every value";
+    UNREACHABLE_CASE = "W1113": "a case or entry can never match";
+    DEPRECATED = "W1114": "something deprecated is used";
 }

@@ -9,6 +9,7 @@ use num_traits::{One, ToPrimitive, Zero};
 use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir::{self as ir, KeySet, MatchKind};
 use stateplane_syntax::tree::{self, TablePropertyValue};
+use std::collections::BTreeMap;
 
 impl<'a> Checker<'a> {
     /// Checks the entries of a table whose keys and actions are known.
@@ -39,6 +40,7 @@ impl<'a> Checker<'a> {
         }
         let priorities = self.priorities(decl, entries);
         let mut lowered = Vec::new();
+        let mut taken = BTreeMap::new();
         for (entry, priority) in entries.iter().zip(priorities) {
             let keys = self
                 .keyset(&entry.keyset, types)
@@ -60,6 +62,13 @@ impl<'a> Checker<'a> {
                     )
                     .with_secondary(decl.name.span, "in this table"),
                 );
+            }
+            let span = entry.keyset.span;
+            match taken.get(&keys) {
+                Some(earlier) => self.unreachable_case("entry", span, *earlier),
+                None => {
+                    taken.insert(keys.clone(), span);
+                }
             }
             lowered.push(ir::Entry {
                 keys,

@@ -5,13 +5,12 @@ use crate::codes;
 use crate::constant::{Fault, Repr, fits};
 use crate::effects::has_effects;
 use crate::scope::Entity;
-use crate::suggest::nearest;
 use crate::types::{StructInfo, StructKind, Ty};
 use crate::value::{Access, Known, Value, ValueKind};
 use num_bigint::{BigInt, BigUint};
 use num_traits::One;
-use stateplane_diagnostics::Diagnostic;
 use stateplane_diagnostics::Span;
+use stateplane_diagnostics::{Diagnostic, nearest};
 use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, ExprKind};
 

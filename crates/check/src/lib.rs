@@ -25,6 +25,7 @@ mod constant;
 mod convert;
 mod declare;
 mod deprecated;
+mod doubt;
 mod effects;
 mod element;
 mod entry;
@@ -32,6 +33,7 @@ mod expr;
 mod instance;
 mod key_name;
 mod keyset;
+mod lint;
 mod loops;
 mod method;
 mod object;
@@ -45,7 +47,6 @@ mod scope;
 mod side_effect;
 mod specialise;
 mod stmt;
-mod suggest;
 mod table;
 mod types;
 mod value;
@@ -74,6 +75,10 @@ pub fn check(parsed: &Parsed) -> Checked {
     let main = checker.main_package(&packages);
     checker.unattached();
     checker.uninstantiated();
+    // A program with errors may lack `main` because of them.
+    if main.is_none() && !checker.diagnostics.has_errors() {
+        checker.no_main();
+    }
     let span = packages
         .last()
         .map_or_else(Span::default, |(decl, _)| decl.name.span);
@@ -88,6 +93,7 @@ pub fn check(parsed: &Parsed) -> Checked {
         };
     }
     let program = main.map(|(pipeline, field_lists)| out.finish(errors, pipeline, field_lists));
+    lint::lint(&parsed.tree, &mut diagnostics);
     let verified = program.as_ref().map(ir::verify);
     if let Some(Err(broken)) = verified {
         for error in broken {

@@ -244,6 +244,9 @@ impl<'a> Checker<'a> {
                 Err(fault) => self.fault(fault, span),
             };
         }
+        if is_comparison {
+            self.doubt_comparison(lowered, &left, &right, span);
+        }
         let result = if is_comparison { Ty::Bool } else { ty };
         self.binary_expr(lowered, left, right, result, span)
     }
@@ -462,6 +465,7 @@ impl<'a> Checker<'a> {
             );
             return Value::poison(span);
         }
+        self.doubt_shift(&ty, right.as_int(), span);
         let right = match right.as_int() {
             Some(amount) if amount.is_negative() => {
                 return self.fault(constant::Fault::NegativeShift, right.span);

@@ -7,7 +7,7 @@ use crate::types::{Bindings, Ty};
 use crate::value::{Instance, Value, ValueKind};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
-use stateplane_diagnostics::Diagnostic;
+use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, AnnotationBody, AnnotationTokenKind, ExprKind, TypeKind};
 use std::collections::BTreeMap;
@@ -34,6 +34,17 @@ pub(crate) fn is_foreign(program: &tree::Program) -> bool {
 }
 
 impl<'a> Checker<'a> {
+    /// Reports that nothing is called `main`.
+    pub(crate) fn no_main(&mut self) {
+        let first = self.sources.files().next();
+        let span = first.map_or_else(Span::default, |(id, _)| Span::new(id, 0, 0));
+        self.report(
+            Diagnostic::error(codes::NO_MAIN, span, "the program has no `main`").with_help(
+                "end it with `V1Switch(parser(), verify(), ingress(), egress(), compute(), deparser()) main;`",
+            ),
+        );
+    }
+
     /// Makes the pipeline of the package called `main`.
     pub(crate) fn main_package(
         &mut self,
@@ -41,20 +52,7 @@ impl<'a> Checker<'a> {
     ) -> Option<(ir::Pipeline, Vec<ir::FieldList>)> {
         self.callable = Callable::new(CallableKind::Constant, String::new());
         let main = packages.iter().find(|(decl, _)| decl.name.as_str() == MAIN);
-        let Some(&(decl, order)) = main else {
-            let span = self
-                .sources
-                .files()
-                .next()
-                .map(|(id, _)| stateplane_diagnostics::Span::new(id, 0, 0))
-                .unwrap_or_default();
-            self.report(
-                Diagnostic::error(codes::NO_MAIN, span, "the program has no `main`").with_help(
-                    "end it with `V1Switch(parser(), verify(), ingress(), egress(), compute(), deparser()) main;`",
-                ),
-            );
-            return None;
-        };
+        let &(decl, order) = main?;
         self.order = order;
         let (path, type_args) = match &decl.ty.kind {
             TypeKind::Named(path) => (path, [].as_slice()),

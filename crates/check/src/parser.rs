@@ -2,12 +2,12 @@
 
 use crate::checker::Checker;
 use crate::codes;
-use crate::suggest::nearest;
+use crate::doubt::Cases;
 use crate::types::Ty;
 use crate::value::ValueKind;
 use indexmap::IndexMap;
-use stateplane_diagnostics::Diagnostic;
 use stateplane_diagnostics::Span;
+use stateplane_diagnostics::{Diagnostic, nearest};
 use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, ParserLocal, TransitionKind};
 
@@ -123,12 +123,16 @@ impl<'a> Checker<'a> {
             types.push(value.ty.clone());
         }
         let mut lowered = Vec::new();
+        let mut taken = Cases::default();
         for case in cases {
             let target = self.target(&case.target, states);
             if !matchable {
                 continue;
             }
             for sets in self.keyset(&case.keyset, &types).into_iter().flatten() {
+                if let Some(earlier) = taken.take(&sets, case.keyset.span) {
+                    self.unreachable_case("case", case.keyset.span, earlier);
+                }
                 lowered.push((sets, target));
             }
         }

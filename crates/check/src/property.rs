@@ -3,10 +3,9 @@
 use crate::annotation;
 use crate::checker::Checker;
 use crate::codes;
-use crate::suggest::nearest;
 use crate::value::{Instance, ValueKind};
 use num_traits::ToPrimitive;
-use stateplane_diagnostics::{Diagnostic, Span};
+use stateplane_diagnostics::{Diagnostic, Span, nearest};
 use stateplane_ir::{self as ir};
 use stateplane_syntax::tree::{self, ExprKind};
 

@@ -52,6 +52,14 @@ impl FileLoader for Disk {
             }),
         }
     }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let folder = if folder.is_empty() { "." } else { folder };
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect()
+    }
 }
 
 /// What reading and checking a program needs.

@@ -20,4 +20,4 @@ pub use json::{to_json, to_json_lines};
 pub use list::Diagnostics;
 pub use render::{Color, render, render_all};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};
-pub use suggest::nearest;
+pub use suggest::{distance, nearest};

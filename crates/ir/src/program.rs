@@ -158,7 +158,7 @@ pub enum Target {
 }
 
 /// A set of values of one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeySet {
     /// `_` and `default`.
     Any,

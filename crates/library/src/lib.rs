@@ -56,6 +56,18 @@ impl<L: FileLoader> FileLoader for WithLibrary<L> {
                 .ok_or(LoadError::NotFound),
         }
     }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        match folder.strip_prefix(ROOT) {
+            None => self.0.names(folder),
+            Some(rest) => FILES
+                .iter()
+                .filter_map(|(name, _)| name.rsplit_once('/'))
+                .filter(|(front, _)| rest.strip_prefix('/') == Some(front))
+                .map(|(_, name)| name.to_owned())
+                .collect(),
+        }
+    }
 }
 
 #[cfg(test)]

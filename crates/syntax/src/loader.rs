@@ -19,6 +19,12 @@ pub trait FileLoader {
     /// # Errors
     /// See [`LoadError`].
     fn load(&self, path: &str) -> Result<Arc<str>, LoadError>;
+
+    /// The names of the files in `folder`, in any order, for suggestions; empty where
+    /// they are not known.
+    fn names(&self, _folder: &str) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Files held in memory.
@@ -45,6 +51,15 @@ impl MemoryLoader {
 impl FileLoader for MemoryLoader {
     fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
         self.files.get(path).cloned().ok_or(LoadError::NotFound)
+    }
+
+    fn names(&self, folder_wanted: &str) -> Vec<String> {
+        self.files
+            .keys()
+            .filter(|path| folder(path) == folder_wanted)
+            .filter_map(|path| path.rsplit('/').next())
+            .map(str::to_owned)
+            .collect()
     }
 }
 

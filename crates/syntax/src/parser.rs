@@ -9,6 +9,7 @@ mod annotation;
 mod container;
 mod declaration;
 mod expression;
+mod hint;
 mod number;
 mod scope;
 mod statement;
@@ -203,6 +204,11 @@ impl Parser {
             );
             return Err(Failed);
         }
+        let outside = self.at_outermost() || self.at_member();
+        if outside && symbol == Symbol::RightBrace && !self.is(symbol) {
+            self.unclosed_here(open);
+            return Ok(self.span().at_start());
+        }
         self.expect(symbol)
     }
 }
@@ -306,6 +312,10 @@ impl Parser {
             format!("expected {wanted}, found {found}"),
         )
         .with_label(format!("{wanted} is expected here"));
+        let diagnostic = match self.hint(wanted) {
+            Some(hint) => diagnostic.with_help(hint),
+            None => diagnostic,
+        };
         self.fail(diagnostic)
     }
 
@@ -442,7 +452,7 @@ impl Parser {
     /// Reads elements up to a closing brace, which is not read. Those that fail are skipped.
     fn braced_list<T>(&mut self, mut element: impl FnMut(&mut Self) -> Result<T>) -> Vec<T> {
         let mut list = Vec::new();
-        while !self.is(Symbol::RightBrace) && !self.at_end() {
+        while !self.is(Symbol::RightBrace) && !self.at_end() && !self.at_outermost() {
             list.extend(self.guarded(&mut element));
         }
         list

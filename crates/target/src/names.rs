@@ -1,6 +1,7 @@
 //! Finding objects by their control-plane names.
 
 use crate::error::{Kind, StateError};
+use stateplane_diagnostics::distance;
 
 /// Names offered for an unknown one.
 const SUGGESTIONS: usize = 3;
@@ -53,8 +54,11 @@ pub(crate) fn positions<'a>(
 pub(crate) fn near<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) -> Vec<String> {
     let mut near: Vec<(usize, &str)> = names
         .filter_map(|name| {
-            let distance = distance(name, wanted).min(distance(last_part(name), last_part(wanted)));
-            (distance <= 1 + last_part(wanted).len() / 3).then_some((distance, name))
+            let allowed = 1 + last_part(wanted).len() / 3;
+            let whole = distance(name, wanted, allowed);
+            let part = distance(last_part(name), last_part(wanted), allowed);
+            let least = whole.into_iter().chain(part).min()?;
+            Some((least, name))
         })
         .collect();
     near.sort_unstable();
@@ -64,27 +68,6 @@ pub(crate) fn near<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) -> Ve
 
 fn last_part(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
-}
-
-/// Single-character changes that make one text of the other (Levenshtein).
-fn distance(left: &str, right: &str) -> usize {
-    /// Longer texts are not compared: no name is so long, but input may be.
-    const LONGEST: usize = 200;
-    if left.len() > LONGEST || right.len() > LONGEST {
-        return usize::MAX;
-    }
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, from) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, to) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(from != *to);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]
@@ -132,12 +115,5 @@ mod tests {
         );
         let error = look("something_else").unwrap_err();
         assert_eq!(error.to_string(), "there is no table `something_else`");
-    }
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("a", "a"), 0);
     }
 }

@@ -16,7 +16,6 @@ impl Parser {
     pub(super) fn program(&mut self) -> Program {
         let mut declarations = Vec::new();
         while !self.at_end() {
-            declarations.extend(self.braced_list(Self::declaration).into_iter().flatten());
             if self.is(Symbol::RightBrace) {
                 let span = self.span();
                 self.report(
@@ -24,6 +23,8 @@ impl Parser {
                         .with_help("remove it, or look for a brace too many before it"),
                 );
                 self.bump();
+            } else {
+                declarations.extend(self.guarded(Self::declaration).flatten());
             }
         }
         Program { declarations }

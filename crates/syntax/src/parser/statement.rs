@@ -52,6 +52,8 @@ impl Parser {
         let ends = |p: &Self| {
             p.is(Symbol::RightBrace)
                 || p.at_end()
+                || p.at_outermost()
+                || p.at_member()
                 || (place == Place::State && p.is_keyword(Keyword::Transition))
         };
         while !ends(self) {

@@ -1,10 +1,12 @@
 //! Tables.
 
+use stateplane_diagnostics::{Diagnostic, nearest};
+
 use super::{Failed, Parser, Result};
 use crate::codes;
 use crate::token::{Keyword, Symbol, TokenKind};
 use crate::tree::{
-    ActionRef, Annotation, Expr, KeyElement, TableDecl, TableEntry, TableProperty,
+    ActionRef, Annotation, Expr, Ident, KeyElement, TableDecl, TableEntry, TableProperty,
     TablePropertyValue,
 };
 
@@ -60,6 +62,7 @@ impl Parser {
             }
         }
         self.expect(Symbol::Assign)?;
+        let keyword = keyword.or_else(|| self.misspelt_list(&name));
         let value = match keyword {
             Some(keyword) => {
                 let open = self.expect(Symbol::LeftBrace)?;
@@ -85,6 +88,28 @@ impl Parser {
             name,
             value,
             span: self.span_from(start),
+        })
+    }
+
+    /// The property whose value is a list in braces that `name` probably stands for, where
+    /// such a list follows; reports.
+    fn misspelt_list(&mut self, name: &Ident) -> Option<Keyword> {
+        if !self.is(Symbol::LeftBrace) {
+            return None;
+        }
+        let near = nearest(name.as_str(), ["key", "actions", "entries"])?;
+        self.report(
+            Diagnostic::error(
+                codes::UNEXPECTED_TOKEN,
+                name.span,
+                format!("no table property `{name}` has a list in braces"),
+            )
+            .with_help(format!("did you mean `{near}`?")),
+        );
+        Some(match near {
+            "key" => Keyword::Key,
+            "actions" => Keyword::Actions,
+            _ => Keyword::Entries,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stateplane_diagnostics::{Diagnostic, Span};
+use stateplane_diagnostics::{Diagnostic, Span, nearest};
 
 use super::{Conditional, MAX_FILES, MAX_INCLUDE_DEPTH, Macro, Preprocessor, condition};
 use crate::codes;
@@ -192,12 +192,13 @@ impl Preprocessor<'_> {
             .last()
             .map(|f| folder(&f.path).to_owned())
             .unwrap_or_default();
+        let options = self.options;
         let folders = quoted
             .then_some(here.as_str())
             .into_iter()
-            .chain(self.options.include_dirs.iter().map(String::as_str));
+            .chain(options.include_dirs.iter().map(String::as_str));
         let mut searched = Vec::new();
-        for folder in folders {
+        for folder in folders.clone() {
             let path = join(folder, &name);
             match self.loader.load(&path) {
                 Ok(text) => {
@@ -218,16 +219,27 @@ impl Preprocessor<'_> {
                 }
             }
         }
+        let known: Vec<String> = folders.flat_map(|f| self.names_like(f, &name)).collect();
         let mut diagnostic = Diagnostic::error(
             codes::FILE_NOT_FOUND,
             span,
             format!("there is no file `{name}` to include"),
         )
-        .with_help("add the folder that holds it to the include path");
+        .with_help(match nearest(&name, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add the folder that holds it to the include path".to_owned(),
+        });
         for path in searched {
             diagnostic = diagnostic.with_note(format!("there is no `{path}`"));
         }
         self.report(diagnostic);
+    }
+
+    /// The files beside the one that `name` would be in `folder`, written like `name`.
+    fn names_like(&self, folder: &str, name: &str) -> Vec<String> {
+        let front = name.rfind('/').map_or("", |at| &name[..=at]);
+        let names = self.loader.names(&join(folder, front));
+        names.iter().map(|file| format!("{front}{file}")).collect()
     }
 
     /// The file that an `#include` names through macros.

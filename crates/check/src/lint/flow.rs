@@ -1,0 +1,84 @@
+//! What is certain at a place of a program.
+
+/// A set of facts that hold on every way to a place: that a variable has a value, that a
+/// header is invalid.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flow {
+    words: Vec<u64>,
+    /// No way leads here.
+    dead: bool,
+}
+
+impl Flow {
+    /// The flow of a place that is never reached.
+    pub(super) fn dead() -> Flow {
+        Flow {
+            words: Vec::new(),
+            dead: true,
+        }
+    }
+
+    /// Whether no way leads here.
+    pub(super) fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// Whether a fact holds; nothing does where no way leads.
+    pub(super) fn holds(&self, fact: usize) -> bool {
+        let word = self.words.get(fact / 64).copied().unwrap_or_default();
+        !self.dead && word >> (fact % 64) & 1 == 1
+    }
+
+    /// Makes a fact hold, or not.
+    pub(super) fn set(&mut self, fact: usize, holds: bool) {
+        let at = fact / 64;
+        if self.words.len() <= at {
+            self.words.resize(at + 1, 0);
+        }
+        if holds {
+            self.words[at] |= 1 << (fact % 64);
+        } else {
+            self.words[at] &= !(1 << (fact % 64));
+        }
+    }
+
+    /// Adds another way to this place.
+    pub(super) fn join(&mut self, other: &Flow) {
+        if other.dead {
+            return;
+        }
+        if self.dead {
+            self.clone_from(other);
+            return;
+        }
+        self.words.truncate(other.words.len());
+        for (word, also) in self.words.iter_mut().zip(&other.words) {
+            *word &= also;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_holds_on_both_ways_holds_after_them() {
+        let mut left = Flow::default();
+        left.set(3, true);
+        left.set(70, true);
+        let mut right = Flow::default();
+        right.set(3, true);
+        right.set(1, true);
+        left.join(&right);
+        assert_eq!(
+            [1, 3, 70].map(|fact| left.holds(fact)),
+            [false, true, false]
+        );
+        left.join(&Flow::dead());
+        assert!(left.holds(3) && !left.is_dead());
+        let mut nowhere = Flow::dead();
+        nowhere.join(&left);
+        assert_eq!(nowhere, left);
+    }
+}

@@ -1,0 +1,96 @@
+//! What an author who knows other languages, or who forgot a brace, probably meant.
+
+use stateplane_diagnostics::{Diagnostic, Span, nearest};
+
+use super::Parser;
+use crate::codes;
+use crate::token::{Keyword, Symbol, TokenKind};
+
+/// How far back the beginning of a statement is looked for.
+const BACKWARD: usize = 100;
+
+impl Parser {
+    /// Advice for the place where `wanted` was expected, if there is any.
+    pub(super) fn hint(&self, wanted: &str) -> Option<String> {
+        let TokenKind::Symbol(found) = self.token().kind else {
+            return None;
+        };
+        match (wanted, found) {
+            ("`)`", Symbol::Assign) => Some("compare with `==`".to_owned()),
+            ("`=` or a call", Symbol::Equal) => Some("assign with `=`".to_owned()),
+            ("`=` or a call", Symbol::Concat) => {
+                Some("P4 has no increment: write `… = … + 1`".to_owned())
+            }
+            ("`=` or a call", Symbol::Minus) if self.ahead(1).is(Symbol::Minus) => {
+                Some("P4 has no decrement: write `… = … - 1`".to_owned())
+            }
+            ("`;`", Symbol::LeftBrace) => self.foreign_statement(),
+            _ => None,
+        }
+    }
+
+    /// Advice on `word (…) {`, which P4 does not have.
+    fn foreign_statement(&self) -> Option<String> {
+        let mut open = 0_u32;
+        let earliest = self.at.saturating_sub(BACKWARD);
+        for at in (earliest..self.at).rev() {
+            match self.tokens[at].kind {
+                TokenKind::Symbol(Symbol::RightParen) => open += 1,
+                TokenKind::Symbol(Symbol::LeftParen) => open = open.saturating_sub(1),
+                _ if open == 0 => {
+                    return match &*self.tokens[at].text {
+                        "elif" | "elsif" | "elseif" => Some("write `else if`".to_owned()),
+                        "while" | "until" | "loop" => {
+                            Some("P4 has no such loop: write `for (…; …; …)`".to_owned())
+                        }
+                        "foreach" => Some("write `for (… in …)`".to_owned()),
+                        word => nearest(word, ["if", "for", "switch"])
+                            .filter(|_| word.len() > 2)
+                            .map(|near| format!("did you mean `{near}`?")),
+                    };
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Whether a line begins with a declaration that stands in no braces, so that a brace
+    /// must be missing before it.
+    pub(super) fn at_outermost(&self) -> bool {
+        self.token().line_start
+            && matches!(
+                self.token().kind,
+                TokenKind::Keyword(Keyword::Control | Keyword::Parser | Keyword::Package)
+            )
+            && Self::is_name(self.ahead(1))
+    }
+
+    /// Whether a line begins with a declaration that stands among no statements.
+    pub(super) fn at_member(&self) -> bool {
+        let token = self.token();
+        let TokenKind::Keyword(keyword) = token.kind else {
+            return false;
+        };
+        token.line_start
+            && match keyword {
+                Keyword::Action | Keyword::Table | Keyword::State => Self::is_name(self.ahead(1)),
+                Keyword::Apply => self.ahead(1).is(Symbol::LeftBrace),
+                _ => false,
+            }
+    }
+
+    /// Reports that the brace opened at `open` should have been closed before this token.
+    pub(super) fn unclosed_here(&mut self, open: Span) {
+        let (span, text) = (self.span(), self.token().text.clone());
+        self.report(
+            Diagnostic::error(
+                codes::UNCLOSED,
+                span,
+                format!("`}}` is missing before this `{text}`"),
+            )
+            .with_secondary(open, "this `{` is not closed")
+            .with_help("add the missing `}`"),
+        );
+    }
+}
