@@ -3,10 +3,10 @@
 
 use crate::checker::{Callable, CallableKind, Checker};
 use crate::codes;
-use stateplane_diagnostics::nearest;
 use crate::types::Ty;
 use crate::value::{Value, ValueKind};
 use stateplane_diagnostics::Diagnostic;
+use stateplane_diagnostics::nearest;
 use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, ObjectMember};
 

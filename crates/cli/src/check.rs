@@ -1,7 +1,7 @@
 //! `stateplane check`: what is wrong with programs, and nothing else.
 
 use crate::exit::{CommandError, Failure};
-use crate::program::{PreprocessArguments, as_json, print_hint, print_text};
+use crate::program::{PreprocessArguments, WarningArguments, as_json, print_hint, print_text};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -20,6 +20,8 @@ pub struct CheckArguments {
     programs: Vec<PathBuf>,
     #[command(flatten)]
     preprocess: PreprocessArguments,
+    #[command(flatten)]
+    warnings: WarningArguments,
     /// Print JSON, one object a line for each error and warning
     #[arg(long)]
     json: bool,
@@ -31,6 +33,7 @@ pub fn run(arguments: &CheckArguments) -> Result<(), CommandError> {
     let mut refused = false;
     for program in &arguments.programs {
         let compiled = arguments.preprocess.source(program).compile();
+        let compiled = arguments.warnings.applied(compiled);
         match arguments.json {
             true => print!("{}", as_json(&compiled.diagnostics, &compiled.sources)),
             false => print_text(&compiled.diagnostics, &compiled.sources),

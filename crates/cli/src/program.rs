@@ -21,6 +21,8 @@ pub struct ProgramArguments {
     pub program: PathBuf,
     #[command(flatten)]
     preprocess: PreprocessArguments,
+    #[command(flatten)]
+    warnings: WarningArguments,
     /// Print errors and warnings as JSON, one a line
     #[arg(long)]
     diagnostics_json: bool,
@@ -37,6 +39,31 @@ pub struct PreprocessArguments {
     /// Define a macro before the first line; may be given several times
     #[arg(short = 'D', long = "define", value_name = "NAME[=BODY]")]
     define: Vec<String>,
+}
+
+/// What becomes of warnings.
+#[derive(Args)]
+pub struct WarningArguments {
+    /// Say nothing of this warning; may be given several times
+    #[arg(short = 'A', long = "allow", value_name = "CODE")]
+    allow: Vec<String>,
+    /// Refuse a program with warnings, other than those allowed
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+impl WarningArguments {
+    /// The outcome with fewer warnings, or with errors in place of them.
+    pub fn applied(&self, mut compiled: Compiled) -> Compiled {
+        let allowed = |id: &str| self.allow.iter().any(|code| code.eq_ignore_ascii_case(id));
+        compiled.diagnostics.allow(|code| allowed(code.id()));
+        if self.deny_warnings && compiled.diagnostics.warning_count() > 0 {
+            let note = "a warning is an error here: --deny-warnings";
+            compiled.diagnostics.deny_warnings(note);
+            compiled.program = None;
+        }
+        compiled
+    }
 }
 
 /// Files of the file system.
@@ -109,7 +136,7 @@ impl ProgramArguments {
         if self.program.extension().is_some_and(|end| end == "ir") {
             return crate::ir_file::read(&self.program);
         }
-        let compiled = self.source().compile();
+        let compiled = self.warnings.applied(self.source().compile());
         if self.diagnostics_json {
             eprint!("{}", as_json(&compiled.diagnostics, &compiled.sources));
         } else {

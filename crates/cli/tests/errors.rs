@@ -88,6 +88,26 @@ fn errors_of_programs_are_data_too() {
 }
 
 #[test]
+fn warnings_can_be_silenced_and_made_errors() {
+    let folder = Folder::new();
+    let cable = fs::read_to_string(repository().join("docs/examples/cable.p4")).unwrap();
+    let (front, back) = cable.rsplit_once("control ").unwrap();
+    let doubtful =
+        format!("{front}bit<8> f() {{\n    return 1;\n    return 2;\n}}\n\ncontrol {back}");
+    let path = folder.file("cable.p4", &doubtful);
+    let output = stateplane(&["compile", &path]).output().unwrap();
+    assert!(output.status.success() && errors(&output).contains("warning[W1110]"));
+    refuses(
+        &["compile", "--deny-warnings", &path],
+        PROGRAM,
+        &["error[W1110]", "--deny-warnings"],
+    );
+    let silenced = ["check", "--deny-warnings", "-A", "w1110", &path];
+    let output = stateplane(&silenced).output().unwrap();
+    assert!(output.status.success() && errors(&output).is_empty());
+}
+
+#[test]
 fn a_missing_program_is_named() {
     let parts = ["error[E", "no file `nothere.p4`"];
     refuses(&["run", "nothere.p4", "--port", "0=lo"], PROGRAM, &parts);

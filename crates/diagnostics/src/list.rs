@@ -1,6 +1,6 @@
 //! A bounded collection of diagnostics.
 
-use crate::{Diagnostic, Severity, Span};
+use crate::{Code, Diagnostic, Severity, Span};
 
 /// Diagnostics in the making: bounded in number, duplicates dropped.
 ///
@@ -74,6 +74,25 @@ impl Diagnostics {
         other.kept.into_iter().for_each(|d| self.push(d));
     }
 
+    /// Drops the warnings whose code `allowed` names; those past the limit stay counted.
+    pub fn allow(&mut self, allowed: impl Fn(Code) -> bool) {
+        let before = self.kept.len();
+        self.kept
+            .retain(|d| d.severity == Severity::Error || !allowed(d.code));
+        self.warnings -= before - self.kept.len();
+    }
+
+    /// Makes errors of all warnings, with `note` on each.
+    pub fn deny_warnings(&mut self, note: &str) {
+        for diagnostic in &mut self.kept {
+            if diagnostic.severity == Severity::Warning {
+                diagnostic.severity = Severity::Error;
+                diagnostic.notes.push(note.to_owned());
+            }
+        }
+        self.errors += std::mem::take(&mut self.warnings);
+    }
+
     /// Whether any error was added, kept or not.
     #[must_use]
     pub const fn has_errors(&self) -> bool {
@@ -139,7 +158,7 @@ impl Extend<Diagnostic> for Diagnostics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Code, FileId};
+    use crate::FileId;
 
     const CODE: Code = Code::new("E0001", "for tests");
 
@@ -172,6 +191,22 @@ mod tests {
             (whole.iter().count(), whole.error_count(), whole.dropped()),
             (2, 5, 3)
         );
+    }
+
+    #[test]
+    fn warnings_are_dropped_or_become_errors() {
+        const OTHER: Code = Code::new("W0002", "for tests");
+        let span = Span::new(FileId::default(), 0, 1);
+        let mut list = Diagnostics::new();
+        list.push(at(3));
+        list.push(Diagnostic::warning(OTHER, span, "doubtful"));
+        list.push(Diagnostic::warning(CODE, span, "doubtful"));
+        list.allow(|code| code == CODE);
+        assert_eq!((list.error_count(), list.warning_count()), (1, 1));
+        list.deny_warnings("asked for");
+        assert_eq!((list.error_count(), list.warning_count()), (2, 0));
+        let denied = list.iter().find(|d| d.code == OTHER).unwrap();
+        assert!(denied.is_error() && denied.notes == ["asked for"]);
     }
 
     #[test]
