@@ -211,7 +211,11 @@ impl<E: Engine> Switch<E> {
             Ok(()) => {
                 let mut work = self.limits.work;
                 let preserved = Preserved::default();
-                self.run_ingress(frame, port, InstanceType::Normal, &preserved, 0, &mut work);
+                if self.is_idle() {
+                    self.forward(frame, port, &preserved, &mut work);
+                } else {
+                    self.run_ingress(frame, port, InstanceType::Normal, &preserved, 0, &mut work);
+                }
             }
             Err(reason) => self.counters.drop(reason),
         }
@@ -298,6 +302,19 @@ impl<E: Engine> Switch<E> {
         entry.counters.rx_packets += 1;
         entry.counters.rx_bytes += frame.len() as u64;
         Ok(())
+    }
+
+    /// Whether nothing waits, or is due, that would be served before the egress of a
+    /// packet that arrives.
+    fn is_idle(&self) -> bool {
+        self.egress.len() == 0
+            && self.recirculation.is_empty()
+            && self.resubmission.is_empty()
+            && self.held.first_due().is_none_or(|due| due > self.now)
+            && self
+                .generators
+                .iter()
+                .all(|active| active.due.is_some_and(|due| due > self.now))
     }
 
     /// Works until nothing is due or the work of one call is done.

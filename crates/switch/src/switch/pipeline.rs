@@ -5,7 +5,8 @@ use crate::config::{MAX_FRAME, MIN_FRAME, MirrorSession, Replica};
 use crate::counters::DropReason;
 use crate::queue::Queued;
 use stateplane_target::{
-    CloneRequest, DROP_PORT, EgressInput, Engine, IngressInput, InstanceType, Port, Preserved,
+    CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput,
+    IngressOutcome, InstanceType, Port, Preserved,
 };
 
 impl<E: Engine> Switch<E> {
@@ -27,7 +28,50 @@ impl<E: Engine> Switch<E> {
             preserved,
             now,
         });
+        self.after_ingress(outcome, frame, port, instance_type, resubmits, work);
+    }
 
+    /// Takes a frame that arrived through ingress, and through egress at once where the
+    /// engine can and nothing comes between.
+    pub(super) fn forward(
+        &mut self,
+        frame: &[u8],
+        port: Port,
+        preserved: &Preserved,
+        work: &mut u32,
+    ) {
+        *work = work.saturating_sub(1);
+        let instance_type = InstanceType::Normal;
+        let input = IngressInput {
+            frame,
+            port,
+            instance_type,
+            preserved,
+            now: self.now & TIMESTAMP_MASK,
+        };
+        let mut sent = self.spare.pop().unwrap_or_default();
+        match self.engine.forward(&input, &mut sent) {
+            Forwarded::Done { port, outcome } => {
+                *work = work.saturating_sub(1);
+                self.after_egress(outcome, port, sent);
+            }
+            Forwarded::Waits(outcome) => {
+                self.recycle(sent);
+                self.after_ingress(outcome, frame, port, instance_type, 0, work);
+            }
+        }
+    }
+
+    fn after_ingress(
+        &mut self,
+        outcome: IngressOutcome<E::InFlight>,
+        frame: &[u8],
+        port: Port,
+        instance_type: InstanceType,
+        resubmits: u32,
+        work: &mut u32,
+    ) {
+        let now = self.now & TIMESTAMP_MASK;
         if let Some(CloneRequest { session, preserved }) = &outcome.clone {
             *work = work.saturating_sub(1);
             self.counters.ingress_clones += 1;
@@ -134,7 +178,10 @@ impl<E: Engine> Switch<E> {
         };
         let mut frame = self.spare.pop().unwrap_or_default();
         let outcome = self.engine.egress(queued.packet, &input, &mut frame);
+        self.after_egress(outcome, port, frame);
+    }
 
+    fn after_egress(&mut self, outcome: EgressOutcome<E::InFlight>, port: Port, frame: Vec<u8>) {
         if let Some((CloneRequest { session, preserved }, mut packet)) = outcome.clone {
             self.counters.egress_clones += 1;
             if let Some(&session) = self.sessions.get(&session) {
