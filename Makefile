@@ -22,7 +22,7 @@ help:
 	@echo 'make build   the release binary, $(STATEPLANE)'
 	@echo 'make setup   install what the demo and the tests need (Debian packages)'
 
-# The demo makes network namespaces, which needs root.
+# The demo makes network namespaces: as root, or in a user namespace where there is no sudo.
 demo: build tools
 	$(SUDO) $(STATEPLANE) lab demo
 

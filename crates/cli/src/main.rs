@@ -37,7 +37,7 @@ enum Command {
     Explain(explain::ExplainArguments),
     Store(store::StoreArguments),
     Sim(sim::SimArguments),
-    /// Build networks out of namespaces, and run the failover demonstration (needs root).
+    /// Build networks out of namespaces, and run the failover demonstration (as root, or in a user namespace).
     #[command(subcommand)]
     Lab(stateplane_lab::Command),
 }

@@ -336,12 +336,22 @@ fn the_lab_says_what_it_needs() {
     let folder = tempfile::Builder::new().tempdir_in("/tmp").unwrap();
     let command = folder.path().join("stateplane");
     fs::copy(support::STATEPLANE, &command).unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(folder.path(), open).unwrap();
+    // As where the kernel gives users no namespaces.
+    let refusing = folder.path().join("unshare");
+    fs::write(&refusing, "#!/bin/sh\nexit 1\n").unwrap();
+    let open = || std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&refusing, open()).unwrap();
+    fs::set_permissions(folder.path(), open()).unwrap();
+    let path = format!(
+        "{}:{}",
+        folder.path().display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
     let output = std::process::Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
         .arg(&command)
         .args(["lab", "demo"])
+        .env("PATH", path)
         .current_dir("/")
         .output()
         .unwrap();

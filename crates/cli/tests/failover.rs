@@ -111,6 +111,48 @@ fn connections_survive_their_switch() {
     nothing_left(owner, &[]);
 }
 
+#[test]
+fn an_ordinary_user_has_the_lab_in_a_user_namespace() {
+    let Some(_alone) = alone() else { return };
+    const NOBODY: [&str; 5] = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let may = Command::new("setpriv")
+        .args(NOBODY)
+        .args(["unshare", "--user", "--map-root-user", "--net", "true"])
+        .status();
+    if !may.is_ok_and(|status| status.success()) {
+        eprintln!("not tested: the kernel gives users no user namespaces");
+        return;
+    }
+    // The repository may lie in a folder that only root can enter.
+    let folder = tempfile::Builder::new().tempdir_in("/tmp").unwrap();
+    let copied = Command::new("cp")
+        .arg("--recursive")
+        .args([support::STATEPLANE, "lab", "p4"])
+        .arg(folder.path())
+        .current_dir(support::repository())
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    let given = Command::new("chown")
+        .args(["--recursive", "65534:65534"])
+        .arg(folder.path())
+        .status()
+        .unwrap();
+    assert!(given.success());
+    let output = Command::new("setpriv")
+        .args(NOBODY)
+        .arg(folder.path().join("stateplane"))
+        .args(["lab", "demo", "--runs", "protected", "--seconds", "17"])
+        .args(["--kill-at", "6", "--restart-at", "10", "--rate-mbps", "5"])
+        .args(["--connections", &CONNECTIONS.to_string()])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &errors(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("no connection breaks (0 of"), "{said}");
+}
+
 /// Starts a lab by `arguments`, waits until all its namespaces are there and processes
 /// run in them, then sends `signal`: it must end soon and leave nothing.
 fn interrupted(arguments: &[&str], signal: &str) -> std::process::Output {

@@ -7,7 +7,7 @@ use crate::demo::{self, Options};
 use crate::error::LabError;
 use crate::running::{Lab, Setting};
 use crate::topology::Topology;
-use crate::{agent, interrupt, runs, tool};
+use crate::{agent, interrupt, rootless, runs, tool};
 use clap::Subcommand;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,7 +29,10 @@ pub enum Command {
     },
     /// Take every lab down, and remove what dead ones left.
     Down,
-    /// Run a command in a node of the lab that was brought up last.
+    /// Run a command in a node of the lab that root brought up last.
+    ///
+    /// The lab of an ordinary user lies in namespaces of its own: `nsenter --user --net
+    /// --mount --target PID` enters those of its process.
     Exec {
         /// The node.
         node: String,
@@ -75,6 +78,7 @@ impl Command {
             }
             Self::Exec { node, command } => exec(node, command),
             Self::Demo(options) => {
+                rootless::become_root()?;
                 let report = demo::run(options)?;
                 println!("{report}");
                 println!("plot     {}", options.output.join("result.html").display());
@@ -93,6 +97,7 @@ impl Command {
 }
 
 fn up(file: &PathBuf, variant: &str, logs: &std::path::Path) -> Result<ExitCode, LabError> {
+    rootless::become_root()?;
     interrupt::install();
     let topology = Topology::load(file)?;
     let program =

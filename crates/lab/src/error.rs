@@ -7,9 +7,10 @@ use thiserror::Error;
 /// what happened, where, and how to mend it.
 #[derive(Debug, Error)]
 pub enum LabError {
-    /// The lab makes network namespaces, which only root may.
+    /// The lab makes network namespaces, which only root may, and the kernel gives the
+    /// user no user namespace to be root in.
     #[error(
-        "the lab makes network namespaces and needs root (effective user id 0, this is {0}); run it with sudo"
+        "the lab makes network namespaces: it needs root (effective user id 0, this is {0}) or the right to make user namespaces, which this kernel refuses (`sysctl user.max_user_namespaces`, `kernel.unprivileged_userns_clone`, AppArmor); run it with sudo"
     )]
     NotRoot(u32),
     /// A program that the lab calls is not installed.

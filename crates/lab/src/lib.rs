@@ -4,7 +4,8 @@
 //! network namespace a node, and takes it down when dropped; [`demo::run`] sends real
 //! TCP traffic through it while a switch fails. [`agent`] is that traffic.
 //!
-//! The lab calls `ip`, `ethtool`, `setpriv` and `iperf3`, and needs root.
+//! The lab calls `ip`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a
+//! user namespace that it makes for an ordinary user.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod address;
@@ -14,6 +15,7 @@ pub mod demo;
 mod error;
 pub mod interrupt;
 mod process;
+mod rootless;
 mod running;
 pub mod runs;
 mod setup;
