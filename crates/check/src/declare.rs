@@ -381,6 +381,7 @@ impl<'a> Checker<'a> {
     pub(crate) fn fits_in(&self, kind: StructKind, ty: &Ty) -> bool {
         match (kind, ty) {
             (StructKind::Header, Ty::Varbit(_)) => true,
+            (StructKind::Header, Ty::Stack(element, _)) => self.is_plain(element),
             (StructKind::Header, Ty::Tuple(_)) => false,
             (StructKind::Header, _) => self.is_plain(ty),
             (StructKind::Union, _) => self.types.is_header(ty),

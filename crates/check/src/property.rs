@@ -3,6 +3,7 @@
 use crate::annotation;
 use crate::checker::Checker;
 use crate::codes;
+use crate::types::Ty;
 use crate::value::{Instance, ValueKind};
 use num_traits::ToPrimitive;
 use stateplane_diagnostics::{Diagnostic, Span, nearest};
@@ -198,25 +199,41 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reports `selector` keys of a table without an action selector.
-    pub(crate) fn selector_keys(&mut self, decl: &'a tree::TableDecl, table: &ir::Table) {
+    /// Drops the `selector` keys of a table without an action selector, as BMv2 does:
+    /// nothing hashes them.
+    pub(crate) fn selector_keys(
+        &mut self,
+        decl: &'a tree::TableDecl,
+        table: &mut ir::Table,
+        types: &mut Vec<Ty>,
+    ) {
         let profile = table
             .implementation
             .map(|profile| &self.out.action_profiles[profile.index()]);
         let selects = profile.is_some_and(|profile| profile.selector.is_some());
-        let mut kinds = table.keys.iter().map(|key| key.match_kind);
-        if !selects && kinds.any(|kind| kind == ir::MatchKind::Selector) {
+        let kinds: Vec<ir::MatchKind> = table.keys.iter().map(|key| key.match_kind).collect();
+        if selects || !kinds.contains(&ir::MatchKind::Selector) {
+            return;
+        }
+        if !self.foreign {
             self.report(
-                Diagnostic::error(
-                    codes::MISSING_PROPERTY,
+                Diagnostic::warning(
+                    codes::UNKNOWN_PROPERTY,
                     decl.name.span,
                     format!(
-                        "the table `{}` has a `selector` key, but no action selector",
+                        "the `selector` keys of the table `{}`, which has no action selector, are ignored",
                         decl.name
                     ),
                 )
                 .with_help("add `implementation = action_selector(HashAlgorithm.crc16, 128, 16);`"),
             );
+        }
+        table
+            .keys
+            .retain(|key| key.match_kind != ir::MatchKind::Selector);
+        if types.len() == kinds.len() {
+            let mut kinds = kinds.iter();
+            types.retain(|_| kinds.next() != Some(&ir::MatchKind::Selector));
         }
     }
 }

@@ -31,7 +31,7 @@ impl<'a> Checker<'a> {
         let name = self.full_name(&decl.name, &decl.annotations);
         self.claim_name("table", &name, decl.name.span);
         let id = ir::TableId(self.out.tables.len() as u32);
-        let ((keys, key_types), prelude) = self.nested(|checker| checker.table_keys(decl));
+        let ((keys, mut key_types), prelude) = self.nested(|checker| checker.table_keys(decl));
         let actions = self.table_actions(decl);
         let mut table = ir::Table {
             name,
@@ -57,7 +57,7 @@ impl<'a> Checker<'a> {
                 self.table_property(property, expr, id, &mut table);
             }
         }
-        self.selector_keys(decl, &table);
+        self.selector_keys(decl, &mut table, &mut key_types);
         if let Some((property, entries)) = find_entries(decl) {
             table.const_entries = property.is_const;
             table.entries =

@@ -453,3 +453,30 @@ fn externs_of_older_programs() {
     let clone = outcome.clone.expect("a clone is asked for");
     assert_eq!((clone.session, clone.preserved.bytes), (5, vec![7]));
 }
+
+#[test]
+fn arrays_in_headers_are_extracted_and_emitted() {
+    let mut interp = compile(&format!(
+        "{INCLUDES}
+        header h_t {{ bit<4> a; bit<4>[3] n; }}
+        struct headers {{ h_t h; h_t g; }}
+        struct metadata {{ }}
+        parser Parse(packet_in packet, out headers hdr, inout metadata meta,
+                     inout standard_metadata_t std) {{
+            state start {{ packet.extract(hdr.h); transition accept; }}
+        }}
+        control MyIngress(inout headers hdr, inout metadata meta,
+                        inout standard_metadata_t std) {{
+            apply {{ hdr.g = hdr.h; hdr.g.n[hdr.h.a] = 0xf; if (hdr.g == hdr.h) {{ hdr.h.a = 9; }} }}
+        }}
+        {EMPTY_EGRESS}{REST}"
+    ));
+    assert_eq!(
+        send(&mut interp, &[0x12, 0x34]).frame,
+        [0x12, 0x34, 0x12, 0xf4]
+    );
+    assert_eq!(
+        send(&mut interp, &[0x2a, 0xbf, 7]).frame,
+        [0x9a, 0xbf, 0x2a, 0xbf, 7]
+    );
+}

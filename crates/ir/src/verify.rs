@@ -3,7 +3,7 @@
 //!
 //! 1. **Handles** lie within their tables.
 //! 2. **Types**: `bit<W>` and `varbit<W>` have W ≤ 2048, `int<W>` 1 ≤ W ≤ 2048;
-//!    members of headers are scalars, structs of scalars, and at most one varbit;
+//!    members of headers are scalars, structs and arrays of them, and at most one varbit;
 //!    members of unions are headers; stacks hold at least one element, and neither
 //!    stacks nor varbits.
 //!    Types nest at most [`MAX_TYPE_DEPTH`] deep, which excludes a type that contains

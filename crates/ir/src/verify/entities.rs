@@ -114,6 +114,7 @@ impl Verifier<'_> {
                 for field in &program.structs[id.index()].fields {
                     match field.ty {
                         Type::Varbit(_) => varbits += 1,
+                        Type::Stack(id) if self.is_plain(program.stacks[id.index()].element) => {}
                         ty if self.is_plain(ty) => {}
                         _ => self.fail(2, format!("`{}` cannot be in a header", field.name)),
                     }
