@@ -59,6 +59,13 @@ pub const TARGETS: &[Target] = &[
         short: 300,
     },
     Target {
+        name: "ir",
+        run: program::ir,
+        corpus: |root| corpus::texts(root, "ir"),
+        words: program::IR_WORDS,
+        short: 1000,
+    },
+    Target {
         name: "generator",
         run: program::generate,
         corpus: |_| (0..8).map(|number| vec![number * 31; 400]).collect(),

@@ -45,6 +45,7 @@ pub fn interpreter(program: Program, seed: u64) -> Result<Interp, String> {
 ///
 /// * an equal seed gives an equal program and session;
 /// * the program is accepted without an error, and its IR keeps the IR's rules;
+/// * the text form of its IR reads as equal IR;
 /// * its tree printed as text and read again gives equal IR;
 /// * the interpreter loads it, accepts the session's writes or refuses them with a
 ///   coded error, does not panic, and does the same in a second run.
@@ -66,6 +67,11 @@ pub fn check(seed: u64, packets: usize) -> Result<Outcome, Box<Broken>> {
     let program = source::compile(&generated.program).map_err(&broken)?;
     if let Err(errors) = stateplane_ir::verify(&program) {
         return Err(broken(format!("the IR breaks its rules: {errors:?}")));
+    }
+    match stateplane_ir::parse(&program.to_string()) {
+        Ok(again) if again == program => {}
+        Ok(again) => return Err(broken(format!("the IR's text reads as\n{again}"))),
+        Err(error) => return Err(broken(format!("the IR's text: {error}\n{program}"))),
     }
     let reread = reprint(&generated.program).map_err(&broken)?;
     let reread = source::compile(&reread)

@@ -88,6 +88,24 @@ pub(super) fn check(input: &[u8]) {
     }
 }
 
+/// What reads as IR prints as text that reads as the same IR, and the verifier has an
+/// opinion.
+pub(super) fn ir(input: &[u8]) {
+    let program = match stateplane_ir::parse(&text(input)) {
+        Ok(program) => program,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let printed = program.to_string();
+    match stateplane_ir::parse(&printed) {
+        Ok(again) => assert_eq!(again.to_string(), printed, "printed IR reads differently"),
+        Err(error) => panic!("printed IR is refused: {error}\n{printed}"),
+    }
+    if stateplane_ir::verify(&program).is_ok() {
+        // Loading may refuse what is too large, but does not fail otherwise.
+        let _ = stateplane_generate::properties::interpreter(program, 0);
+    }
+}
+
 /// What the bytes decide is a program that is accepted.
 pub(super) fn generate(input: &[u8]) {
     let generated = generate_from(Choices::from_bytes(input), 4);
@@ -214,4 +232,81 @@ pub(super) const WORDS: &[&str] = &[
     ". ",
     ": ",
     "= ",
+];
+
+/// Words of the IR's text form.
+pub(super) const IR_WORDS: &[&str] = &[
+    "bit<8>",
+    "int<8>",
+    "varbit<8>",
+    "bool",
+    "error",
+    "8w1",
+    "8s-1",
+    "0x",
+    "#1",
+    "?1",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    "<",
+    ">",
+    "=",
+    ";",
+    ",",
+    ".",
+    ":",
+    "_",
+    "&&&",
+    "..",
+    "/",
+    "\"",
+    "\\",
+    "if ",
+    "else ",
+    "switch ",
+    "loop ",
+    "break",
+    "continue",
+    "return",
+    "exit",
+    "block ",
+    "atomic ",
+    "call ",
+    "apply ",
+    "state ",
+    "select ",
+    "accept",
+    "reject",
+    "table ",
+    "action ",
+    "control ",
+    "parser ",
+    "function ",
+    "register ",
+    "counter ",
+    "meter ",
+    "header ",
+    "struct ",
+    "union ",
+    "stack ",
+    "enum ",
+    "var ",
+    "in ",
+    "out ",
+    "inout ",
+    "data ",
+    "default",
+    "true",
+    "false",
+    "4294967296",
+    "99999999999999999999",
+    "-",
+    "+",
+    "++",
+    "last",
+    "next",
 ];
