@@ -1,8 +1,9 @@
 //! Annotations: control-plane names, and the form in which the IR keeps them.
 
-use stateplane_diagnostics::SourceMap;
+use crate::checker::Checker;
+use crate::value::{Known, ValueKind};
 use stateplane_ir as ir;
-use stateplane_syntax::tree::{Annotation, AnnotationBody};
+use stateplane_syntax::tree::{self, Annotation, AnnotationBody, AnnotationTokenKind};
 
 /// The annotation of that name, if there is one.
 pub(crate) fn find<'t>(annotations: &'t [Annotation], name: &str) -> Option<&'t Annotation> {
@@ -24,36 +25,60 @@ pub(crate) fn full_name(prefix: &str, name: &str, annotations: &[Annotation]) ->
     }
 }
 
-/// The annotation as the IR keeps it: its body as text.
-pub(crate) fn kept(sources: &SourceMap, annotation: &Annotation) -> ir::Annotation {
-    let body = match (&annotation.body, annotation.string()) {
-        (_, Some(text)) => text.to_string(),
-        (AnnotationBody::Empty, _) => String::new(),
-        (AnnotationBody::Unstructured(tokens), _) => {
-            let mut body = String::new();
-            for token in tokens {
-                let glued = matches!(token.text.as_ref(), "," | "." | ")" | "]" | "(" | "[");
-                let after_dot = body.ends_with(['.', '(', '[']);
-                if !body.is_empty() && !glued && !after_dot {
-                    body.push(' ');
-                }
-                body.push_str(&token.text);
+impl<'a> Checker<'a> {
+    /// The annotation as the IR keeps it.
+    pub(crate) fn kept_annotation(&mut self, annotation: &'a Annotation) -> ir::Annotation {
+        let body = match &annotation.body {
+            AnnotationBody::Empty => ir::AnnotationBody::Empty,
+            AnnotationBody::Unstructured(tokens) => {
+                ir::AnnotationBody::Tokens(tokens.iter().map(kept_token).collect())
             }
-            body
+            AnnotationBody::Expressions(exprs) => ir::AnnotationBody::Values(
+                exprs
+                    .iter()
+                    .filter_map(|expr| self.annotation_value(expr))
+                    .collect(),
+            ),
+            AnnotationBody::KeyValues(pairs) => ir::AnnotationBody::Pairs(
+                pairs
+                    .iter()
+                    .filter_map(|pair| {
+                        let value = self.annotation_value(&pair.value)?;
+                        Some((pair.name.to_string(), value))
+                    })
+                    .collect(),
+            ),
+        };
+        ir::Annotation {
+            name: annotation.name.to_string(),
+            body,
         }
-        (AnnotationBody::Expressions(exprs), _) => exprs
-            .iter()
-            .map(|expr| sources.snippet(expr.span))
-            .collect::<Vec<_>>()
-            .join(", "),
-        (AnnotationBody::KeyValues(pairs), _) => pairs
-            .iter()
-            .map(|pair| sources.snippet(pair.span))
-            .collect::<Vec<_>>()
-            .join(", "),
-    };
-    ir::Annotation {
-        name: annotation.name.to_string(),
-        body,
+    }
+
+    /// A value of a structured annotation, known at compile time (spec §20.2).
+    fn annotation_value(&mut self, expr: &'a tree::Expr) -> Option<ir::AnnotationValue> {
+        let value = self.constant(expr, "a value in an annotation")?;
+        match value.kind {
+            ValueKind::Const(Known::Int(number)) => Some(ir::AnnotationValue::Int(number)),
+            ValueKind::Const(Known::Bool(value)) => Some(ir::AnnotationValue::Bool(value)),
+            ValueKind::Const(Known::Str(text)) => Some(ir::AnnotationValue::String(text)),
+            ValueKind::Const(Known::Index(_)) => {
+                let text = self.sources.snippet(expr.span).to_owned();
+                Some(ir::AnnotationValue::String(text))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn kept_token(token: &tree::AnnotationToken) -> ir::AnnotationToken {
+    match &token.kind {
+        AnnotationTokenKind::String(text) => ir::AnnotationToken::String(text.to_string()),
+        AnnotationTokenKind::Number(literal) => {
+            ir::AnnotationToken::Number(literal.value.clone(), token.text.to_string())
+        }
+        AnnotationTokenKind::Word | AnnotationTokenKind::Symbol => {
+            ir::AnnotationToken::Other(token.text.to_string())
+        }
     }
 }

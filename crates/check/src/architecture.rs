@@ -527,10 +527,7 @@ fn clone(taken: &mut Taken<'_, '_>, preserving: bool) -> Option<Op> {
 
 fn digest(taken: &mut Taken<'_, '_>, ty: Option<Ty>) -> Option<Op> {
     let _receiver = taken.value()?;
-    let name = match ty {
-        Some(ty @ Ty::Struct(_)) => taken.checker.types.show(&ty),
-        _ => "digest".to_owned(),
-    };
+    let name = taken.checker.digest_interface(&ty?)?;
     let data = taken.expr()?;
     Some(Op::Digest { name, data })
 }

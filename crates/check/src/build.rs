@@ -22,6 +22,8 @@ pub(crate) struct Builder {
     pub meters: Vec<ir::Meter>,
     pub value_sets: Vec<ir::ValueSet>,
     pub action_profiles: Vec<ir::ActionProfile>,
+    pub interface: ir::Interface,
+    pub(crate) named_types: BTreeMap<Ty, ir::NamedTypeId>,
     struct_ids: BTreeMap<StructTy, ir::StructId>,
     tuple_ids: BTreeMap<Rc<[Ty]>, ir::StructId>,
     stack_ids: BTreeMap<(Ty, u32), ir::StackId>,

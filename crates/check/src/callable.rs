@@ -134,12 +134,14 @@ impl<'a> Checker<'a> {
                 bound
             })
         });
+        let annotations = self.kept(&decl.annotations);
+        self.action_interface(decl, &params);
         self.out.actions.push(ir::Action {
             name,
             params: bound,
             locals: callable.locals,
             body: callable.block,
-            annotations: self.kept(&decl.annotations),
+            annotations,
         });
         self.made.actions.push(Rc::new(ActionInfo {
             signature: Signature {
@@ -242,10 +244,10 @@ impl<'a> Checker<'a> {
     }
 
     /// The annotations as the IR keeps them.
-    pub(crate) fn kept(&self, annotations: &[tree::Annotation]) -> Vec<ir::Annotation> {
+    pub(crate) fn kept(&mut self, annotations: &'a [tree::Annotation]) -> Vec<ir::Annotation> {
         annotations
             .iter()
-            .map(|written| annotation::kept(self.sources, written))
+            .map(|written| self.kept_annotation(written))
             .collect()
     }
 

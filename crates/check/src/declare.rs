@@ -334,7 +334,9 @@ impl<'a> Checker<'a> {
         if generic {
             Entity::Template(id)
         } else {
-            Entity::Type(Ty::Struct(self.types.instance(id, Rc::new([]))))
+            let ty = Ty::Struct(self.types.instance(id, Rc::new([])));
+            self.out.controller_header(&self.types, &ty);
+            Entity::Type(ty)
         }
     }
 
@@ -421,6 +423,7 @@ impl<'a> Checker<'a> {
                 None => seen.push(name),
             }
         }
+        let annotations = self.kept(&decl.annotations);
         let Some(written) = &decl.underlying else {
             self.types.enums.push(EnumInfo {
                 name: decl.name.to_string(),
@@ -428,6 +431,7 @@ impl<'a> Checker<'a> {
                     .iter()
                     .map(|name| (name.to_string(), name.span))
                     .collect(),
+                annotations,
             });
             return Ty::Enum(self.types.enums.len() as u32 - 1);
         };
@@ -477,6 +481,7 @@ impl<'a> Checker<'a> {
             name: decl.name.to_string(),
             underlying,
             members,
+            annotations,
         });
         Ty::Serial(self.types.serials.len() as u32 - 1)
     }
@@ -519,9 +524,11 @@ impl<'a> Checker<'a> {
                 return Ty::Poison;
             }
         }
+        let annotations = self.kept(&decl.annotations);
         self.types.newtypes.push(NewtypeInfo {
             name: decl.name.to_string(),
             underlying,
+            annotations,
         });
         Ty::Newtype(self.types.newtypes.len() as u32 - 1)
     }

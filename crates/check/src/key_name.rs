@@ -4,6 +4,7 @@
 use crate::checker::Checker;
 use crate::types::Ty;
 use num_bigint::BigInt;
+use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, ExprKind};
 
 impl<'a> Checker<'a> {
@@ -72,8 +73,10 @@ impl<'a> Checker<'a> {
         let info = self.types.info(id);
         let field = info.fields.iter().find(|field| field.name == member);
         field
-            .and_then(|field| field.annotations.iter().find(|note| note.name == "name"))
-            .map_or_else(|| member.to_owned(), |note| note.body.clone())
+            .and_then(|field| ir::Annotation::find(&field.annotations, "name"))
+            .and_then(ir::Annotation::string)
+            .unwrap_or(member)
+            .to_owned()
     }
 }
 

@@ -31,6 +31,7 @@ mod element;
 mod entry;
 mod expr;
 mod instance;
+mod interface;
 mod key_name;
 mod keyset;
 mod lint;
@@ -62,6 +63,8 @@ use stateplane_syntax::{FileLoader, Options, Parsed};
 pub struct Checked {
     /// The program; `None` if there are errors. It satisfies [`ir::verify`].
     pub program: Option<ir::Program>,
+    /// What the control plane sees of the program; empty if there are errors.
+    pub interface: ir::Interface,
     /// Errors and warnings of the check; those of reading the text are not among them.
     pub diagnostics: Diagnostics,
 }
@@ -84,11 +87,13 @@ pub fn check(parsed: &Parsed) -> Checked {
         .map_or_else(Span::default, |(decl, _)| decl.name.span);
     let errors = checker.types.errors.iter().map(|(name, _)| name.clone());
     let errors: Vec<String> = errors.collect();
-    let out = checker.out;
+    let mut out = checker.out;
+    let interface = std::mem::take(&mut out.interface);
     let mut diagnostics = checker.diagnostics;
     if diagnostics.has_errors() || parsed.diagnostics.has_errors() {
         return Checked {
             program: None,
+            interface: ir::Interface::default(),
             diagnostics,
         };
     }
@@ -104,11 +109,13 @@ pub fn check(parsed: &Parsed) -> Checked {
         }
         return Checked {
             program: None,
+            interface: ir::Interface::default(),
             diagnostics,
         };
     }
     Checked {
         program,
+        interface,
         diagnostics,
     }
 }
@@ -118,6 +125,8 @@ pub fn check(parsed: &Parsed) -> Checked {
 pub struct Compiled {
     /// The program; `None` if there are errors.
     pub program: Option<ir::Program>,
+    /// What the control plane sees of the program; empty if there are errors.
+    pub interface: ir::Interface,
     /// All errors and warnings, of reading and of the check.
     pub diagnostics: Diagnostics,
     /// The texts read, to render diagnostics with.
@@ -134,6 +143,7 @@ pub fn compile(loader: &dyn FileLoader, main_file: &str, options: &Options) -> C
     if parsed.diagnostics.has_errors() {
         return Compiled {
             program: None,
+            interface: ir::Interface::default(),
             diagnostics: parsed.diagnostics,
             sources: parsed.sources,
         };
@@ -143,6 +153,7 @@ pub fn compile(loader: &dyn FileLoader, main_file: &str, options: &Options) -> C
     diagnostics.append(checked.diagnostics);
     Compiled {
         program: checked.program,
+        interface: checked.interface,
         diagnostics,
         sources: parsed.sources,
     }

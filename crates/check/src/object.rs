@@ -151,6 +151,7 @@ impl<'a> Checker<'a> {
                 }
                 self.claim_name("register", &name, span);
                 let annotations = self.kept(annotations);
+                self.register_interface(element, &annotations);
                 self.out.registers.push(ir::Register {
                     name,
                     element: lowered,
@@ -171,6 +172,8 @@ impl<'a> Checker<'a> {
                     table: None,
                 });
                 let id = ir::CounterId(self.out.counters.len() as u32 - 1);
+                let annotations = self.kept(annotations);
+                self.out.interface.counters.insert(id, annotations);
                 ValueKind::Instance(if direct {
                     Instance::DirectCounter(id)
                 } else {
@@ -188,6 +191,8 @@ impl<'a> Checker<'a> {
                     table: None,
                 });
                 let id = ir::MeterId(self.out.meters.len() as u32 - 1);
+                let annotations = self.kept(annotations);
+                self.out.interface.meters.insert(id, annotations);
                 ValueKind::Instance(if direct {
                     Instance::DirectMeter(id)
                 } else {

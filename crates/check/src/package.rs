@@ -115,7 +115,14 @@ impl<'a> Checker<'a> {
             }
             return None;
         };
-        let value: Value = self.construct(ty, args, None, &[], expr.span);
+        // A block is called after its type: `@name` does not rename it.
+        let name = match &ty.kind {
+            TypeKind::Named(path) | TypeKind::Specialized { base: path, .. } => {
+                Some(path.name.to_string())
+            }
+            _ => None,
+        };
+        let value: Value = self.construct(ty, args, name, &[], expr.span);
         let Ty::Block(block, block_args) = package.params[position].ty.clone() else {
             return None;
         };
@@ -187,6 +194,7 @@ impl<'a> Checker<'a> {
             standard_metadata,
         };
         self.check_side_effects(&metadata_ty, &pipeline);
+        self.out.interface.package = self.kept(&decl.annotations);
         Some((pipeline, field_lists))
     }
 

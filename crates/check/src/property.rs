@@ -1,9 +1,12 @@
 //! Table properties other than keys, actions and entries.
 
-use crate::annotation;
 use crate::checker::Checker;
 use crate::codes;
+<<<<<<< HEAD
 use crate::types::Ty;
+=======
+use crate::interface::property_object_name;
+>>>>>>> c7117d7 (P4Info: the control plane's view of a program, with the reference compiler's ids and names)
 use crate::value::{Instance, ValueKind};
 use num_traits::ToPrimitive;
 use stateplane_diagnostics::{Diagnostic, Span, nearest};
@@ -74,7 +77,7 @@ impl<'a> Checker<'a> {
             "support_timeout" => {
                 table.support_timeout = self.constant_bool(expr, "`support_timeout`", false);
             }
-            name @ ("counters" | "meters") => self.direct_object(name, expr, id, table),
+            "counters" | "meters" => self.direct_object(property, expr, id, table),
             "implementation" => self.implementation(property, expr, table),
             _ => {}
         }
@@ -82,18 +85,19 @@ impl<'a> Checker<'a> {
 
     pub(crate) fn direct_object(
         &mut self,
-        property: &str,
+        property: &'a tree::TableProperty,
         expr: &'a tree::Expr,
         id: ir::TableId,
         table: &mut ir::Table,
     ) {
         let value = match &expr.kind {
             ExprKind::Construct { ty, args } => {
-                let made = format!("{}.{property}", table.name);
-                self.construct(ty, args, Some(made), &[], expr.span)
+                let made = property_object_name(property, &table.name);
+                self.construct(ty, args, Some(made), &property.annotations, expr.span)
             }
             _ => self.expr(expr),
         };
+        let property = property.name.as_str();
         let attached = match (property, &value.kind) {
             ("counters", ValueKind::Instance(Instance::DirectCounter(counter))) => {
                 table.direct_counter = Some(*counter);
@@ -143,10 +147,7 @@ impl<'a> Checker<'a> {
     ) {
         let value = match &expr.kind {
             ExprKind::Construct { ty, args } => {
-                let made = match annotation::find(&property.annotations, "name") {
-                    Some(_) => self.full_name(&property.name, &property.annotations),
-                    None => format!("{}.implementation", table.name),
-                };
+                let made = property_object_name(property, &table.name);
                 self.construct(ty, args, Some(made), &property.annotations, expr.span)
             }
             _ => self.expr(expr),

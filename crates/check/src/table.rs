@@ -3,6 +3,7 @@
 use crate::annotation;
 use crate::checker::{Checker, TableInfo};
 use crate::codes;
+use crate::interface::{ActionRef, KeyInterface};
 use crate::scope::{Entity, Signature};
 use crate::types::{Bindings, Ty};
 use crate::value::ValueKind;
@@ -31,8 +32,10 @@ impl<'a> Checker<'a> {
         let name = self.full_name(&decl.name, &decl.annotations);
         self.claim_name("table", &name, decl.name.span);
         let id = ir::TableId(self.out.tables.len() as u32);
-        let ((keys, mut key_types), prelude) = self.nested(|checker| checker.table_keys(decl));
-        let actions = self.table_actions(decl);
+        let ((keys, mut key_types, key_interfaces), prelude) =
+            self.nested(|checker| checker.table_keys(decl));
+        let (actions, action_refs) = self.table_actions(decl);
+        let annotations = self.kept(&decl.annotations);
         let mut table = ir::Table {
             name,
             keys,
@@ -49,7 +52,7 @@ impl<'a> Checker<'a> {
             direct_meter: None,
             support_timeout: false,
             implementation: None,
-            annotations: self.kept(&decl.annotations),
+            annotations,
         };
         self.default_action(decl, &mut table);
         for property in &decl.properties {
@@ -64,6 +67,7 @@ impl<'a> Checker<'a> {
                 self.table_entries(decl, entries, &table, &key_types, property.is_const);
             table.size = table.size.max(table.entries.len() as u64);
         }
+        self.table_interface(decl, id, &table, key_interfaces, action_refs);
         self.out.tables.push(table);
         self.made.tables.push(TableInfo {
             span: decl.name.span,
@@ -72,7 +76,10 @@ impl<'a> Checker<'a> {
         self.declare(&decl.name, Entity::Table(id.0));
     }
 
-    fn table_keys(&mut self, decl: &'a tree::TableDecl) -> (Vec<ir::Key>, Vec<Ty>) {
+    fn table_keys(
+        &mut self,
+        decl: &'a tree::TableDecl,
+    ) -> (Vec<ir::Key>, Vec<Ty>, Vec<KeyInterface>) {
         let elements = decl
             .properties
             .iter()
@@ -85,6 +92,7 @@ impl<'a> Checker<'a> {
         let values = self.sequence(&exprs);
         let types = values.iter().map(|value| value.ty.clone()).collect();
         let mut keys: Vec<ir::Key> = Vec::new();
+        let mut interfaces = Vec::new();
         for (element, value) in elements.iter().zip(values) {
             let Some(match_kind) = self.match_kind(&element.match_kind) else {
                 continue;
@@ -131,6 +139,7 @@ impl<'a> Checker<'a> {
                 );
                 continue;
             };
+            interfaces.extend(self.key_interface(element, &value.ty));
             let expr = self.lower(value);
             keys.push(ir::Key {
                 name,
@@ -138,7 +147,7 @@ impl<'a> Checker<'a> {
                 match_kind,
             });
         }
-        (keys, types)
+        (keys, types, interfaces)
     }
 
     fn match_kind(&mut self, name: &tree::Ident) -> Option<MatchKind> {
@@ -183,7 +192,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn table_actions(&mut self, decl: &'a tree::TableDecl) -> Vec<ir::TableAction> {
+    fn table_actions(
+        &mut self,
+        decl: &'a tree::TableDecl,
+    ) -> (Vec<ir::TableAction>, Vec<ActionRef>) {
         let refs = decl
             .properties
             .iter()
@@ -200,9 +212,10 @@ impl<'a> Checker<'a> {
                 )
                 .with_help("add `actions = { … }`"),
             );
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         };
         let mut actions: Vec<ir::TableAction> = Vec::new();
+        let mut interfaces = Vec::new();
         for listed in refs {
             let Some(action) = self.action_named(&listed.path) else {
                 continue;
@@ -239,6 +252,7 @@ impl<'a> Checker<'a> {
                 run = self.action_with_effects(action, statements, bound);
                 bound = Vec::new();
             }
+            interfaces.push((run, self.kept(&listed.annotations)));
             let has = |name| annotation::find(&listed.annotations, name).is_some();
             actions.push(ir::TableAction {
                 action: run,
@@ -247,7 +261,7 @@ impl<'a> Checker<'a> {
                 as_default: !has("tableonly"),
             });
         }
-        actions
+        (actions, interfaces)
     }
 
     /// An action of the same name and action data that runs `statements`, which compute
@@ -292,6 +306,9 @@ impl<'a> Checker<'a> {
         self.made.actions.push(info);
         let outer = ir::ActionId(self.out.actions.len() as u32 - 1);
         self.made.runs.insert(outer, action);
+        if let Some(interface) = self.out.interface.actions.get(&action).cloned() {
+            self.out.interface.actions.insert(outer, interface);
+        }
         outer
     }
 

@@ -156,6 +156,7 @@ impl StructInfo {
 pub(crate) struct EnumInfo {
     pub name: String,
     pub members: Vec<(String, Span)>,
+    pub annotations: Vec<stateplane_ir::Annotation>,
 }
 
 /// An enum with underlying type.
@@ -164,6 +165,7 @@ pub(crate) struct SerialInfo {
     pub name: String,
     pub underlying: Ty,
     pub members: Vec<(String, num_bigint::BigInt)>,
+    pub annotations: Vec<stateplane_ir::Annotation>,
 }
 
 /// A `type` declaration.
@@ -171,6 +173,7 @@ pub(crate) struct SerialInfo {
 pub(crate) struct NewtypeInfo {
     pub name: String,
     pub underlying: Ty,
+    pub annotations: Vec<stateplane_ir::Annotation>,
 }
 
 /// All types of a program.

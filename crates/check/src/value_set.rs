@@ -52,6 +52,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let annotations = self.kept(&decl.annotations);
+        self.value_set_interface(&element);
         self.out.value_sets.push(ir::ValueSet {
             name,
             fields,
@@ -125,7 +126,7 @@ impl<'a> Checker<'a> {
         let written = annotations
             .iter()
             .find(|annotation| annotation.name == "match")?;
-        match written.body.as_str() {
+        match written.word().unwrap_or_default() {
             "exact" => Some(MatchKind::Exact),
             "lpm" => Some(MatchKind::Lpm),
             "ternary" => Some(MatchKind::Ternary),

@@ -1,16 +1,18 @@
 //! `stateplane compile`: what the compiler makes of a program.
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, Failure};
 use crate::program::{ProgramArguments, Source};
 use clap::{Args, ValueEnum};
 use stateplane_diagnostics::Diagnostics;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 /// Check a program, and show a stage of its compilation.
 ///
 /// The stages, in order: the tokens that the preprocessor leaves, each with its place; the
 /// syntax tree of the program with all that it includes; the intermediate representation,
 /// in which every type, name and constant is resolved and every instance of a control or
-/// parser stands by itself. A stage is shown as far as there is one, also if a later one
+/// parser stands by itself; what the control plane sees of it. A stage is shown as far as there is one, also if a later one
 /// finds errors.
 #[derive(Args)]
 pub struct CompileArguments {
@@ -19,6 +21,10 @@ pub struct CompileArguments {
     /// Print this stage to standard output
     #[arg(long, value_enum)]
     emit: Option<Stage>,
+    /// Write P4Info to this file: in binary form if its name ends in .bin or .pb, as text
+    /// if it ends in .txt or .txtpb
+    #[arg(long, value_name = "FILE")]
+    p4info: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -29,6 +35,8 @@ enum Stage {
     Tree,
     /// The typed intermediate representation
     Ir,
+    /// What the control plane sees: P4Info in text form
+    P4info,
 }
 
 /// Runs the command.
@@ -51,11 +59,63 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
             let parsed = stateplane_syntax::parse(&source.loader, &source.main, &source.options);
             print!("{}", stateplane_syntax::print(&parsed.tree));
         }
-        Some(Stage::Ir) | None => {}
+        Some(Stage::Ir | Stage::P4info) | None => {}
     }
-    let program = arguments.program.compile()?;
+    let form = match &arguments.p4info {
+        Some(file) => Some((file, Form::of(file)?)),
+        None => None,
+    };
+    if arguments.emit != Some(Stage::P4info) && form.is_none() {
+        let program = arguments.program.compile()?;
+        if arguments.emit == Some(Stage::Ir) {
+            print!("{program}");
+        }
+        return Ok(());
+    }
+    let (program, interface) = arguments.program.compile_with_interface()?;
     if arguments.emit == Some(Stage::Ir) {
         print!("{program}");
     }
+    let info = stateplane_p4info::generate(&program, &interface)
+        .map_err(|error| CommandError::new(Failure::Program, error))?;
+    let text = stateplane_p4info::text::write(&info)
+        .map_err(|error| CommandError::new(Failure::Program, error))?;
+    if arguments.emit == Some(Stage::P4info) {
+        print!("{text}");
+    }
+    if let Some((file, form)) = form {
+        let bytes = match form {
+            Form::Text => text.into_bytes(),
+            Form::Binary => stateplane_p4info::binary::write(&info),
+        };
+        std::fs::write(file, bytes).map_err(|error| {
+            let message = format!("{} cannot be written: {error}", file.display());
+            CommandError::new(Failure::System, message)
+        })?;
+    }
     Ok(())
+}
+
+/// A form of P4Info.
+enum Form {
+    Text,
+    Binary,
+}
+
+impl Form {
+    /// The form that a file's name asks for.
+    fn of(file: &Path) -> Result<Form, CommandError> {
+        match file.extension().and_then(OsStr::to_str) {
+            Some("txt" | "txtpb") => Ok(Form::Text),
+            Some("bin" | "pb") => Ok(Form::Binary),
+            _ => Err(CommandError::new(
+                Failure::Input,
+                format!(
+                    "{} does not say in which form to write P4Info: end it in .txtpb or .txt \
+                     for text, in .bin or .pb for binary",
+                    file.display()
+                ),
+            )),
+        }
+    }
 }

@@ -136,6 +136,18 @@ impl ProgramArguments {
         if self.program.extension().is_some_and(|end| end == "ir") {
             return crate::ir_file::read(&self.program);
         }
+        self.compile_with_interface().map(|(program, _)| program)
+    }
+
+    /// Compiles the program, and tells what the control plane sees of it. Errors and
+    /// warnings go to standard error.
+    pub fn compile_with_interface(
+        &self,
+    ) -> Result<(stateplane_ir::Program, stateplane_ir::Interface), CommandError> {
+        if self.program.extension().is_some_and(|end| end == "ir") {
+            let message = "IR text does not say what the control plane sees: name the P4 program";
+            return Err(CommandError::new(Failure::Input, message));
+        }
         let compiled = self.warnings.applied(self.source().compile());
         if self.diagnostics_json {
             eprint!("{}", as_json(&compiled.diagnostics, &compiled.sources));
@@ -145,6 +157,7 @@ impl ProgramArguments {
         }
         compiled
             .program
+            .map(|program| (program, compiled.interface))
             .ok_or_else(|| CommandError::explained(Failure::Program))
     }
 }

@@ -18,9 +18,11 @@
 //! * **Types are resolved**: typedefs, newtypes, serialisable enums and tuples are
 //!   gone (an enum with an underlying type is its bits, a tuple is a struct).
 
+pub mod annotation;
 pub mod builder;
 pub mod entities;
 pub mod expr;
+pub mod interface;
 pub mod parse;
 mod place;
 mod print;
@@ -32,8 +34,10 @@ pub mod verify;
 #[cfg(test)]
 mod sample;
 
+pub use annotation::*;
 pub use entities::*;
 pub use expr::*;
+pub use interface::*;
 pub use parse::{ParseError, parse};
 pub use program::*;
 pub use stmt::*;

@@ -94,7 +94,10 @@
 //!             | ('header' | 'header_union') name [ '[' integer ']' ] | 'stack' integer
 //! members     = '.' | member { '.' member }
 //!
-//! notes       = { '@' path [ '(' string ')' ] }
+//! notes       = { '@' path [ '(' { token } ')' | '[' list(value) ']' | '[' list(pair) ']' ] }
+//! token       = string | integer ':' string | '.' string
+//! value       = string | [ '-' ] integer | 'true' | 'false'
+//! pair        = member '=' value
 //! var         = name
 //! name        = (path | string) [ '#' integer ]
 //! member      = (identifier | string) [ '#' integer ]
@@ -104,11 +107,13 @@
 //! int         = width 's' [ '-' ] integer
 //! ```
 //!
-//! A `string` is a Rust string literal. A name that is no `path`, or a
+//! A `string` is a Rust string literal. A `token` is a string literal of the source, a
+//! number literal (its value, and how it is written), or any other token. A name that is no `path`, or a
 //! [reserved word](crate::print::names::RESERVED), is a string. `#` and a position tell
 //! apart entities of one name, and mark a variable whose name another goes on from at a
 //! dot, so that no place can be read in two ways.
 
+mod annotation;
 mod declaration;
 mod expr;
 mod header;

@@ -10,6 +10,7 @@
 //! Constants carry their type as in P4 (`16w0x800`, `8s-1`); a number of 10 or more
 //! is hexadecimal if unsigned. Operations are fully parenthesised.
 
+mod annotation;
 pub(crate) mod expr;
 pub(crate) mod names;
 pub(crate) mod stmt;
@@ -456,14 +457,9 @@ pub(crate) fn match_kind(kind: MatchKind) -> &'static str {
 
 fn annotations(annotations: &[Annotation]) -> String {
     let mut text = String::new();
-    for Annotation { name, body } in annotations {
+    for annotation in annotations {
         // Writing to a string does not fail.
-        let name = names::annotation(name);
-        let _ = if body.is_empty() {
-            write!(text, " @{name}")
-        } else {
-            write!(text, " @{name}({body:?})")
-        };
+        let _ = write!(text, " {}", annotation::text(annotation));
     }
     text
 }

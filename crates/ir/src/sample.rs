@@ -176,7 +176,11 @@ fn types(program: &mut Program) {
     ];
     program.structs[METADATA.index()].fields[0].annotations = vec![Annotation {
         name: "field_list".to_owned(),
-        body: "1".to_owned(),
+        body: AnnotationBody::Tokens(vec![
+            AnnotationToken::Number(1.into(), "0x1".to_owned()),
+            AnnotationToken::Other(",".to_owned()),
+            AnnotationToken::String("\"".to_owned()),
+        ]),
     }];
     program.stacks = vec![StackDef {
         element: Type::Header(TAG),
@@ -530,10 +534,16 @@ pub(crate) fn program() -> Program {
                 params: Vec::new(),
                 locals: Vec::new(),
                 body: Vec::new(),
-                annotations: vec![Annotation {
-                    name: "noWarn".to_owned(),
-                    body: "unused".to_owned(),
-                }],
+                annotations: vec![
+                    Annotation::text("noWarn", "unused"),
+                    Annotation {
+                        name: "list".to_owned(),
+                        body: AnnotationBody::Values(vec![
+                            AnnotationValue::String("a".to_owned()),
+                            AnnotationValue::Int(7.into()),
+                        ]),
+                    },
+                ],
             },
         ],
         functions: vec![Function {
@@ -593,7 +603,10 @@ pub(crate) fn program() -> Program {
             }),
             annotations: vec![Annotation {
                 name: "mode".to_owned(),
-                body: "fair".to_owned(),
+                body: AnnotationBody::Pairs(vec![
+                    ("fair".to_owned(), AnnotationValue::Bool(true)),
+                    ("match".to_owned(), AnnotationValue::Int((-3).into())),
+                ]),
             }],
         }],
         field_lists: vec![FieldList {

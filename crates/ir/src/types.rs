@@ -1,6 +1,6 @@
 //! Types after resolution.
 
-use crate::{EnumId, StackId, StructId};
+use crate::{Annotation, EnumId, StackId, StructId};
 
 /// A resolved type. Small and `Copy`; names and members are in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,14 +77,4 @@ pub struct EnumDef {
     pub name: String,
     /// Member names; a value is an index into them.
     pub members: Vec<String>,
-}
-
-/// An annotation: its name and its body as source text (empty if it has none).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Annotation {
-    /// Name without the `@`.
-    pub name: String,
-    /// What stands between the brackets, as written; string literals unquoted
-    /// when the body is one literal alone.
-    pub body: String,
 }

@@ -212,21 +212,6 @@ impl Parser<'_> {
         Ok((annotations, fields, names))
     }
 
-    /// Annotations, possibly none.
-    pub(super) fn annotations(&mut self) -> Result<Vec<Annotation>> {
-        let mut annotations = Vec::new();
-        while self.take("@") {
-            let name = self.path()?;
-            let mut body = String::new();
-            if self.take("(") {
-                body = self.string()?;
-                self.sign(")")?;
-            }
-            annotations.push(Annotation { name, body });
-        }
-        Ok(annotations)
-    }
-
     /// Nothing more of a declaration: a new line.
     pub(super) fn end_of_item(&self) -> Result<()> {
         match self.tokens.get(self.at) {

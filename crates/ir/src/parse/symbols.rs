@@ -44,7 +44,7 @@ pub(super) struct Symbols {
 
 impl Parser<'_> {
     /// The identifier or string that comes next.
-    fn segment(&mut self) -> Result<String> {
+    pub(super) fn segment(&mut self) -> Result<String> {
         match self.peek() {
             Token::Word(word) => {
                 self.at += 1;

@@ -1,0 +1,71 @@
+//! What can be wrong with a program's control-plane interface, and with P4Info read.
+
+use thiserror::Error;
+
+/// Why a program has no P4Info.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum GenerateError {
+    /// `@id` has another kind's prefix.
+    #[error(
+        "the @id of `{name}` is {id:#x}, but the high byte of a {kind}'s id is 0 or {prefix:#x}"
+    )]
+    WrongPrefix {
+        /// Control-plane name.
+        name: String,
+        /// What it is.
+        kind: &'static str,
+        /// The id written.
+        id: u32,
+        /// The prefix of its kind.
+        prefix: u32,
+    },
+    /// Two objects, or two fields of one, have the same `@id`.
+    #[error(
+        "the @id {id} of `{name}` is taken: ids are unique among all objects, and among the fields of one"
+    )]
+    DuplicateId {
+        /// Control-plane name of the second.
+        name: String,
+        /// The id.
+        id: u32,
+    },
+    /// `@id` is not a number from 1 to 2^32 - 1.
+    #[error("the @id of `{name}` is not a number from 1 to 4294967295")]
+    InvalidId {
+        /// Control-plane name.
+        name: String,
+    },
+    /// No id is left for an object.
+    #[error("no id is left for `{name}`: 2^24 objects of one kind are the most")]
+    NoIdLeft {
+        /// Control-plane name.
+        name: String,
+    },
+    /// Two objects of one kind have one name.
+    #[error("two objects of one kind are called `{name}`: give one another name with @name")]
+    DuplicateName {
+        /// Control-plane name.
+        name: String,
+    },
+    /// An annotation that P4Runtime gives a meaning is not written as it says.
+    #[error("`{annotation}` of `{name}`: {expected}")]
+    Annotation {
+        /// Whose annotation.
+        name: String,
+        /// The annotation as written.
+        annotation: String,
+        /// What is expected.
+        expected: &'static str,
+    },
+}
+
+/// Why a text or bytes are not P4Info.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FormatError {
+    /// Not the text form.
+    #[error("not P4Info in text form: {0}")]
+    Text(String),
+    /// Not the binary form.
+    #[error("not P4Info in binary form: {0}")]
+    Binary(String),
+}
