@@ -2,11 +2,8 @@
 
 use crate::checker::Checker;
 use crate::codes;
-<<<<<<< HEAD
-use crate::types::Ty;
-=======
 use crate::interface::property_object_name;
->>>>>>> c7117d7 (P4Info: the control plane's view of a program, with the reference compiler's ids and names)
+use crate::types::Ty;
 use crate::value::{Instance, ValueKind};
 use num_traits::ToPrimitive;
 use stateplane_diagnostics::{Diagnostic, Span, nearest};
