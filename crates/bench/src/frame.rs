@@ -39,6 +39,20 @@ pub fn tcp(source: SocketAddrV4, destination: SocketAddrV4, length: usize) -> Ve
     frame(from, to, ipv4::PROTOCOL_TCP, &segment)
 }
 
+/// A UDP datagram in a frame of `length` bytes, at least 42.
+pub fn udp(source: SocketAddrV4, destination: SocketAddrV4, length: usize) -> Vec<u8> {
+    let headers = ethernet::HEADER_LENGTH + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH;
+    let payload = vec![0x5a; length.saturating_sub(headers)];
+    let datagram = udp::Repr {
+        source_port: source.port(),
+        destination_port: destination.port(),
+        payload: &payload,
+    };
+    let (from, to) = (*source.ip(), *destination.ip());
+    let datagram = datagram.to_vec(from, to).expect("a datagram fits");
+    frame(from, to, ipv4::PROTOCOL_UDP, &datagram)
+}
+
 /// A message of the store at `from` to a switch.
 pub fn message(from: Ipv4Addr, to: SocketAddrV4, message: &[u8]) -> Vec<u8> {
     let datagram = udp::Repr {

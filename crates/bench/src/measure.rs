@@ -91,6 +91,18 @@ impl Report {
         });
     }
 
+    /// Adds a figure that was measured elsewhere.
+    pub fn add(&mut self, name: &str, value: f64, against: &str, against_value: f64) {
+        self.figures.push(Figure {
+            name: name.to_owned(),
+            value,
+            unit: self.unit,
+            against: against.to_owned(),
+            against_value,
+            ratio: value / against_value,
+        });
+    }
+
     /// Prints the figures, and writes them to `target/bench/<name>.json`.
     ///
     /// # Errors

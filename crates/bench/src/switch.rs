@@ -5,6 +5,7 @@ use crate::frame;
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_host::switch::SwitchFile;
 use stateplane_interp::{Interp, Options};
+use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_switch::{Port, Switch, SwitchConfig};
 use stateplane_syntax::{FileLoader, LoadError};
@@ -25,6 +26,27 @@ impl FileLoader for Disk {
     }
 }
 
+/// Compiles `program`, a path in the repository.
+///
+/// # Panics
+///
+/// If it has errors.
+pub fn compile(program: &str) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(program);
+    let options = with_library(stateplane_syntax::Options::default());
+    let compiled = stateplane_check::compile(&WithLibrary(Disk), &path.to_string_lossy(), &options);
+    let Some(program) = compiled.program else {
+        let color = Color::Never;
+        panic!(
+            "{}",
+            render_all(&compiled.diagnostics, &compiled.sources, color)
+        );
+    };
+    program
+}
+
 /// A switch with ports 0 to 2, of which the last leads to the store.
 pub struct Bench {
     switch: Switch<Interp>,
@@ -40,19 +62,7 @@ impl Bench {
     ///
     /// If either is wrong.
     pub fn new(program: &str, config: &str) -> Bench {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../..")
-            .join(program);
-        let options = with_library(stateplane_syntax::Options::default());
-        let compiled =
-            stateplane_check::compile(&WithLibrary(Disk), &path.to_string_lossy(), &options);
-        let Some(program) = compiled.program else {
-            let color = Color::Never;
-            panic!(
-                "{}",
-                render_all(&compiled.diagnostics, &compiled.sources, color)
-            );
-        };
+        let program = compile(program);
         let engine = Interp::new(program, Options::default()).expect("the program loads");
         let ports = SwitchConfig {
             ports: vec![0, 1, STORE],
