@@ -13,6 +13,7 @@ mod run;
 mod signal;
 mod sim;
 mod store;
+mod trace;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ enum Command {
     Check(check::CheckArguments),
     Compile(compile::CompileArguments),
     Explain(explain::ExplainArguments),
+    Trace(trace::TraceArguments),
     Store(store::StoreArguments),
     Sim(sim::SimArguments),
     /// Build networks out of namespaces, and run the failover demonstration (as root, or in a user namespace).
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Trace(arguments) => trace::run(arguments),
         Command::Store(arguments) => store::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Lab(command) => return lab::run(&command),

@@ -131,6 +131,12 @@ impl ProgramArguments {
         self.preprocess.source(&self.program)
     }
 
+    /// Defines macros, name and body, besides those of the command line.
+    pub fn define(&mut self, macros: &[(String, String)]) {
+        let texts = macros.iter().map(|(name, body)| format!("{name}={body}"));
+        self.preprocess.define.extend(texts);
+    }
+
     /// Compiles the program. Errors and warnings go to standard error.
     pub fn compile(&self) -> Result<stateplane_ir::Program, CommandError> {
         if self.program.extension().is_some_and(|end| end == "ir") {

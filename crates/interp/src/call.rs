@@ -1,15 +1,17 @@
 //! Calls and tables: copy-in, run, copy-out.
 
 use crate::machine::{Flow, Run};
+use crate::observe::{Block, Datum, Event, Observer};
 use crate::place::Spot;
 use stateplane_ir::{
-    Action, ActionId, Arg, Callee, ControlId, Direction, LOOP_LIMIT, Param, Place, TableId, VarId,
+    Action, ActionId, Arg, Callee, ControlId, Direction, LOOP_LIMIT, Param, Place, Table, TableId,
+    VarId,
 };
 use stateplane_target::bits::word_count;
 use stateplane_target::layout::scalar_bits;
 use std::ops::Range;
 
-impl Run<'_> {
+impl<O: Observer> Run<'_, O> {
     fn reset(&mut self, ranges: &[Range<usize>]) {
         for range in ranges {
             self.m.words[range.clone()].fill(0);
@@ -98,6 +100,7 @@ impl Run<'_> {
             return flow;
         }
         self.reset(resets);
+        self.tell(|run| Event::Call(callee, run.parameters(params.iter())));
         let flow = match callee {
             Callee::Action(id) => self.stmts(&program.actions[id.index()].body),
             Callee::Function(id) => self.stmts(&program.functions[id.index()].body),
@@ -105,6 +108,7 @@ impl Run<'_> {
             Callee::Parser(id) => self.states(id),
         };
         self.copy_out(params.iter(), args, base);
+        self.tell(|_| Event::End);
         match flow {
             Flow::Next | Flow::Return => {
                 if let (Callee::Function(id), Some(place)) = (callee, result)
@@ -120,11 +124,13 @@ impl Run<'_> {
     }
 
     /// Runs a block of the pipeline; its parameters are in place.
-    pub(crate) fn block(&mut self, control: ControlId) {
+    pub(crate) fn block(&mut self, control: ControlId, block: fn(ControlId) -> Block) {
         let code = self.code;
+        self.tell(|_| Event::Block(block(control)));
         self.m.rounds = LOOP_LIMIT;
         self.reset(&code.control_resets[control.index()]);
         self.stmts(&code.program.controls[control.index()].body);
+        self.tell(|_| Event::End);
     }
 
     /// Enters the pipeline's parser; its parameters are in place.
@@ -153,6 +159,7 @@ impl Run<'_> {
             self.m.stack.truncate(base);
             return flow;
         }
+        let keys = self.keys(def, base);
         let bytes = self.m.frame.len() as u64;
         let now = self.m.now;
         let m = &mut *self.m;
@@ -177,6 +184,13 @@ impl Run<'_> {
             m.words[at..at + size].copy_from_slice(&data[from..from + size]);
             from += size;
         }
+        self.tell(|run| Event::Apply {
+            table: id,
+            keys,
+            entry: entry.and_then(|entry| run.m.state.table_at(id).entry(entry)),
+            action: listed.action,
+            data: run.parameters(data_params(action)),
+        });
         let flow = self.run_action(listed.action, &listed.bound);
         if flow != Flow::Next {
             return flow;
@@ -190,6 +204,20 @@ impl Run<'_> {
         Flow::Next
     }
 
+    /// Values of a table's keys, whose words begin at `base` of the stack; for an observer.
+    fn keys(&self, table: &Table, base: usize) -> Vec<Datum> {
+        if !O::ACTIVE {
+            return Vec::new();
+        }
+        let mut at = base;
+        let keys = table.keys.iter().map(|key| {
+            let start = at;
+            at += self.size(key.expr.ty);
+            self.datum(key.expr.ty, &self.m.stack[start..at])
+        });
+        keys.collect()
+    }
+
     /// Runs an action whose action data are in place.
     fn run_action(&mut self, id: ActionId, bound: &[Arg]) -> Flow {
         let code = self.code;
@@ -201,8 +229,10 @@ impl Run<'_> {
         };
         self.copy_in(directed(), bound);
         self.reset(&code.action_resets[id.index()]);
+        self.tell(|run| Event::Call(Callee::Action(id), run.parameters(action.params.iter())));
         let flow = self.stmts(&action.body);
         self.copy_out(directed(), bound, base);
+        self.tell(|_| Event::End);
         match flow {
             Flow::Return => Flow::Next,
             other => other,

@@ -2,13 +2,14 @@
 
 use crate::Interp;
 use crate::machine::{Flow, InFlight, Run};
+use crate::observe::{Block, Event, Observer};
 use stateplane_target::storage::MetaField;
 use stateplane_target::{
     CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome,
-    Preserved, TargetState,
+    Preserved, SwitchEvent, TargetState,
 };
 
-impl Interp {
+impl<O: Observer> Interp<O> {
     fn set(&mut self, field: Option<MetaField>, value: u64) {
         if let Some(field) = field {
             self.machine.words[field.at] = u128::from(value) & field.mask;
@@ -19,10 +20,11 @@ impl Interp {
         field.map_or(0, |field| self.machine.words[field.at] as u16)
     }
 
-    fn run(&mut self) -> Run<'_> {
+    fn run(&mut self) -> Run<'_, O> {
         Run {
             code: &self.code,
             m: &mut self.machine,
+            o: &mut self.observer,
         }
     }
 
@@ -44,16 +46,20 @@ impl Interp {
         self.set(meta.ingress_global_timestamp, input.now);
 
         self.machine.in_parser = true;
+        let parser = self.code.parser();
+        self.run().tell(|_| Event::Block(Block::Parser(parser)));
         let flow = self.run().enter_parser();
         self.machine.in_parser = false;
         self.machine.rest = self.machine.cursor.div_ceil(8);
         if let Flow::Reject(error) = flow {
+            self.run().tell(|_| Event::ParserError(error));
             self.set(meta.parser_error, u64::from(error));
             let errors = &mut self.machine.state.events.parser_errors;
             if let Some(count) = errors.get_mut(error as usize) {
                 *count += 1;
             }
         }
+        self.run().tell(|_| Event::End);
     }
 
     fn clone_request(&self, request: (u32, Option<u32>)) -> CloneRequest {
@@ -69,7 +75,7 @@ impl Interp {
         let deparser = self.code.program.pipeline.deparser;
         std::mem::swap(frame, &mut self.machine.emitted);
         self.machine.emitted_free = 0;
-        self.run().block(deparser);
+        self.run().block(deparser, Block::Deparser);
         std::mem::swap(frame, &mut self.machine.emitted);
         let m = &self.machine;
         let room = (m.limit as usize).saturating_sub(frame.len());
@@ -79,19 +85,20 @@ impl Interp {
     }
 }
 
-impl Engine for Interp {
+impl<O: Observer> Engine for Interp<O> {
     type InFlight = InFlight;
 
     fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<InFlight> {
+        self.run().tell(|_| Event::Ingress(input));
         self.take(input);
         let pipeline = &self.code.program.pipeline;
         let (verify, ingress) = (pipeline.verify_checksum, pipeline.ingress);
         let meta = self.code.meta;
-        self.run().block(verify);
+        self.run().block(verify, Block::VerifyChecksum);
         if self.get(meta.checksum_error) != 0 {
             self.machine.state.events.checksum_errors += 1;
         }
-        self.run().block(ingress);
+        self.run().block(ingress, Block::Ingress);
         let requests = self.machine.requests;
         IngressOutcome {
             egress_spec: self.get(meta.egress_spec),
@@ -107,6 +114,7 @@ impl Engine for Interp {
     }
 
     fn parse(&mut self, input: &IngressInput<'_>) -> InFlight {
+        self.run().tell(|_| Event::Reparse(input));
         self.take(input);
         self.machine.store(&self.code)
     }
@@ -131,6 +139,7 @@ impl Engine for Interp {
         frame: &mut Vec<u8>,
     ) -> EgressOutcome<InFlight> {
         frame.clear();
+        self.run().tell(|_| Event::Egress(input));
         self.machine.start_block(input.now);
         self.machine.load(&self.code, packet);
         let meta = self.code.meta;
@@ -148,7 +157,7 @@ impl Engine for Interp {
 
         let pipeline = &self.code.program.pipeline;
         let (egress, compute) = (pipeline.egress, pipeline.compute_checksum);
-        self.run().block(egress);
+        self.run().block(egress, Block::Egress);
         let requests = self.machine.requests;
         let clone = requests.egress_clone.map(|request| {
             let request = self.clone_request(request);
@@ -164,13 +173,17 @@ impl Engine for Interp {
         let recirculate = requests
             .recirculate
             .map(|list| self.code.preserve(Some(list), &self.machine.words));
-        self.run().block(compute);
+        self.run().block(compute, Block::ComputeChecksum);
         self.deparse(frame);
         EgressOutcome {
             dropped: false,
             clone,
             recirculate,
         }
+    }
+
+    fn note(&mut self, event: SwitchEvent<'_>) {
+        self.run().tell(|_| Event::Switched(event));
     }
 
     fn length(&self, packet: &InFlight) -> usize {

@@ -2,6 +2,7 @@
 //! [`Run::push`] handles all types.
 
 use crate::machine::Run;
+use crate::observe::Observer;
 use crate::place::is_narrow;
 use stateplane_ir::{BinaryOp, Const, Expr, ExprKind, Place, Type, UnaryOp};
 use stateplane_target::bits::{self, mask};
@@ -17,7 +18,7 @@ fn is_signed(ty: Type) -> bool {
     matches!(ty, Type::Int(_))
 }
 
-impl Run<'_> {
+impl<O: Observer> Run<'_, O> {
     /// The value of a scalar of at most 128 bits.
     pub(crate) fn narrow(&mut self, expr: &Expr) -> u128 {
         match &expr.kind {

@@ -10,6 +10,7 @@
 //! * `machine`: variables, packet and requests of the packet at hand.
 //! * `place`, `expr`, `wide`: reading, computing, writing.
 //! * `stmt`, `call`, `parser`, `packet`, `ops`: statements and operations.
+//! * `observe`, `watch`: telling an [`Observer`] what happens.
 //! * `engine`: the [`Engine`](stateplane_target::Engine).
 
 mod call;
@@ -17,17 +18,20 @@ mod code;
 mod engine;
 mod expr;
 mod machine;
+mod observe;
 mod ops;
 mod packet;
 mod parser;
 mod place;
 mod stmt;
+mod watch;
 mod wide;
 
 #[cfg(test)]
 mod tests;
 
 pub use machine::InFlight;
+pub use observe::{Block, Datum, Event, Observer};
 
 use code::Code;
 use machine::Machine;
@@ -75,11 +79,13 @@ impl LoadError {
 }
 
 /// A loaded program with its state. Packets go through it by
-/// [`Engine`](stateplane_target::Engine).
+/// [`Engine`](stateplane_target::Engine), and an observer, if there is one, is told of
+/// each step.
 #[derive(Debug)]
-pub struct Interp {
+pub struct Interp<O = ()> {
     code: Code,
     machine: Machine,
+    observer: O,
 }
 
 impl Interp {
@@ -90,15 +96,44 @@ impl Interp {
     ///
     /// [`LoadError`].
     pub fn new(program: Program, options: Options) -> Result<Interp, LoadError> {
+        Interp::observed(program, options, ())
+    }
+}
+
+impl<O: Observer> Interp<O> {
+    /// As [`Interp::new`], with an observer.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn observed(
+        program: Program,
+        options: Options,
+        observer: O,
+    ) -> Result<Interp<O>, LoadError> {
         stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
         let state = TargetState::new(&program, options.seed)?;
         let code = Code::new(program)?;
         let machine = Machine::new(&code, state);
-        Ok(Interp { code, machine })
+        Ok(Interp {
+            code,
+            machine,
+            observer,
+        })
     }
 
     /// The program.
     pub fn program(&self) -> &Program {
         &self.code.program
+    }
+
+    /// The observer.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// The observer.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
     }
 }

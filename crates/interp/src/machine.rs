@@ -180,12 +180,13 @@ impl Machine {
 }
 
 /// A run through one block: the program, and the machine that it changes.
-pub(crate) struct Run<'a> {
+pub(crate) struct Run<'a, O> {
     pub(crate) code: &'a Code,
     pub(crate) m: &'a mut Machine,
+    pub(crate) o: &'a mut O,
 }
 
-impl<'a> Run<'a> {
+impl<'a, O> Run<'a, O> {
     pub(crate) fn program(&self) -> &'a Program {
         &self.code.program
     }

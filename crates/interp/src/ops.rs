@@ -1,13 +1,14 @@
 //! Operations of the core library and of v1model.
 
 use crate::machine::{Flow, Run};
+use crate::observe::{Event, Observer};
 use num_bigint::BigUint;
 use stateplane_ir::{CloneKind, Expr, HashAlgorithm, Op, Place, Type};
 use stateplane_target::bits::{self, word_count};
 use stateplane_target::layout::scalar_bits;
 use stateplane_target::{DROP_PORT, Digest, Shape, Value, hash};
 
-impl Run<'_> {
+impl<O: Observer> Run<'_, O> {
     pub(crate) fn op(&mut self, op: &Op) -> Flow {
         match op {
             Op::Extract {
@@ -36,9 +37,11 @@ impl Run<'_> {
                 result,
             } => {
                 let index = self.index(index);
+                let watched = self.watch(result);
                 let spot = self.spot(result);
                 let base = self.m.stack.len();
                 let m = &mut *self.m;
+                let inside = m.state.register_at(*register).words(index).is_some();
                 match m.state.register_at(*register).words(index) {
                     Some(words) => m.stack.extend_from_slice(words),
                     None => {
@@ -47,6 +50,12 @@ impl Run<'_> {
                     }
                 }
                 self.pop_into(base, spot);
+                self.after(watched, |result, value| Event::RegisterRead {
+                    register: *register,
+                    index,
+                    value: inside.then_some(value),
+                    result,
+                });
             }
             Op::RegisterWrite {
                 register,
@@ -56,6 +65,16 @@ impl Run<'_> {
                 let index = self.index(index);
                 let base = self.m.stack.len();
                 self.push(value);
+                self.tell(|run| {
+                    let old = run.m.state.register_at(*register).words(index);
+                    let old = old.map(<[u128]>::to_vec);
+                    Event::RegisterWrite {
+                        register: *register,
+                        index,
+                        old: old.map(|words| run.datum(value.ty, &words)),
+                        value: run.datum(value.ty, &run.m.stack[base..]),
+                    }
+                });
                 let m = &mut *self.m;
                 if let Some(words) = m.state.register_at(*register).words_mut(index) {
                     words.copy_from_slice(&m.stack[base..]);
@@ -66,6 +85,7 @@ impl Run<'_> {
                 let index = self.index(index);
                 let bytes = self.m.frame.len() as u64;
                 self.m.state.counter_at(*counter).count(index, bytes);
+                self.tell(|_| Event::Count(*counter, index));
             }
             // Counted at the table's hit.
             Op::DirectCounterCount { counter: _ } => {}
@@ -78,10 +98,12 @@ impl Run<'_> {
                 let bytes = self.m.frame.len() as u64;
                 let now = self.m.now;
                 let color = self.m.state.meter_at(*meter).execute(index, bytes, now);
+                self.tell(|_| Event::Meter(*meter, index, color));
                 self.store_number(result, color as u128);
             }
             Op::DirectMeterRead { meter, result } => {
                 let color = self.m.colors[meter.index()];
+                self.tell(|_| Event::DirectMeter(*meter, color));
                 self.store_number(result, color as u128);
             }
             Op::Hash {
@@ -103,7 +125,9 @@ impl Run<'_> {
                     let computed = self.checksum(*algorithm, data, *with_payload);
                     let width = scalar_bits(checksum.ty);
                     let carried = self.low(checksum);
-                    if u128::from(computed) & bits::mask(width) != carried
+                    let computed = u128::from(computed) & bits::mask(width);
+                    self.tell(|_| Event::VerifyChecksum { carried, computed });
+                    if computed != carried
                         && let Some(field) = self.code.meta.checksum_error
                     {
                         self.m.words[field.at] = 1;
@@ -119,10 +143,13 @@ impl Run<'_> {
             } => {
                 if self.narrow(condition) == 1 {
                     let computed = self.checksum(*algorithm, data, *with_payload);
+                    let watched = self.watch(checksum);
                     self.store_number(checksum, u128::from(computed));
+                    self.after(watched, Event::UpdateChecksum);
                 }
             }
             Op::MarkToDrop { standard_metadata } => {
+                self.tell(|_| Event::MarkToDrop);
                 if let Some(spot) = self.spot(standard_metadata) {
                     // The place may be another copy than the architecture's.
                     let moved = |at: usize| spot.at + at - self.code.standard.start;
@@ -142,6 +169,7 @@ impl Run<'_> {
             } => {
                 let session = self.low(session) as u32;
                 let list = field_list.as_ref().map(|list| self.low(list) as u32);
+                self.tell(|_| Event::Clone(*kind, session, list));
                 let requests = &mut self.m.requests;
                 match kind {
                     CloneKind::IngressToEgress => requests.ingress_clone = Some((session, list)),
@@ -149,14 +177,19 @@ impl Run<'_> {
                 }
             }
             Op::Resubmit { field_list } => {
-                self.m.requests.resubmit = Some(self.low(field_list) as u32);
+                let list = self.low(field_list) as u32;
+                self.tell(|_| Event::Resubmit(list));
+                self.m.requests.resubmit = Some(list);
             }
             Op::Recirculate { field_list } => {
-                self.m.requests.recirculate = Some(self.low(field_list) as u32);
+                let list = self.low(field_list) as u32;
+                self.tell(|_| Event::Recirculate(list));
+                self.m.requests.recirculate = Some(list);
             }
             Op::Truncate { length } => {
                 let length = self.index(length);
                 let length = u32::try_from(length).unwrap_or(u32::MAX);
+                self.tell(|_| Event::Truncate(length));
                 self.m.limit = self.m.limit.min(length);
             }
             Op::Digest { name, data } => self.digest(name, data),
@@ -168,6 +201,7 @@ impl Run<'_> {
                     self.m.state.events.failed_assertions += 1;
                     let line = || format!("{location}: assertion failed");
                     self.m.state.log.push_with(line);
+                    self.tell(|_| Event::AssertionFailed(location));
                 }
             }
             Op::LogMessage { format, values } => self.log(format, values),
@@ -192,7 +226,17 @@ impl Run<'_> {
         let value = hash::hash(algorithm, &bytes, &mut self.m.state.random);
         self.m.data = bytes;
         let offset = u128::from(value).checked_rem(max).unwrap_or(0);
+        let watched = self.watch(result);
         self.store_number(result, base.wrapping_add(offset));
+        if O::ACTIVE {
+            let data = self.m.data.clone();
+            self.after(watched, |result, value| Event::Hash {
+                algorithm,
+                data,
+                result,
+                value,
+            });
+        }
     }
 
     /// A scalar of any width; those from 2^128 on become the greatest `u128`.
@@ -221,6 +265,7 @@ impl Run<'_> {
         } else {
             low
         };
+        let watched = self.watch(result);
         if let Some(spot) = self.spot(result) {
             let base = self.m.stack.len();
             let width = match spot.slice {
@@ -231,6 +276,7 @@ impl Run<'_> {
             bits::put_biguint(&number, width, &mut self.m.stack[base..]);
             self.pop_into(base, Some(spot));
         }
+        self.after(watched, Event::Random);
     }
 
     fn checksum(&mut self, algorithm: HashAlgorithm, data: &[Expr], with_payload: bool) -> u64 {
@@ -248,6 +294,7 @@ impl Run<'_> {
     fn digest(&mut self, name: &str, data: &Expr) {
         let base = self.m.stack.len();
         self.push(data);
+        self.tell(|run| Event::Digest(name, run.datum(data.ty, &run.m.stack[base..])));
         let m = &mut *self.m;
         let words = &m.stack[base..];
         let program = &self.code.program;
@@ -266,9 +313,7 @@ impl Run<'_> {
         for value in values {
             self.push(value);
         }
-        let m = &mut *self.m;
-        let mut words = &m.stack[base..];
-        m.state.log.push_with(|| {
+        let line = |mut words: &[u128]| {
             let mut line = String::new();
             let mut parts = format.split("{}");
             line.push_str(parts.next().unwrap_or(""));
@@ -289,7 +334,11 @@ impl Run<'_> {
                 line.push_str(part);
             }
             line
-        });
+        };
+        self.tell(|run| Event::Log(line(&run.m.stack[base..])));
+        let m = &mut *self.m;
+        let words = &m.stack[base..];
+        m.state.log.push_with(|| line(words));
         m.stack.truncate(base);
     }
 }

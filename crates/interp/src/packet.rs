@@ -1,11 +1,13 @@
 //! Operations on the packet's bytes: extract, lookahead, advance, emit.
 
 use crate::machine::{Flow, Run, core_error};
+use crate::observe::{Event, Observer};
 use stateplane_ir::{Expr, Place, Type};
 use stateplane_target::bits::{self, BitWriter, word_count};
 use stateplane_target::layout::{Leaf, LeafKind};
+use std::fmt;
 
-impl Run<'_> {
+impl<O: Observer> Run<'_, O> {
     fn bits_left(&self) -> usize {
         (self.m.frame.len() * 8).saturating_sub(self.m.cursor)
     }
@@ -67,9 +69,17 @@ impl Run<'_> {
         if total > self.bits_left() {
             return Flow::Reject(core_error::PACKET_TOO_SHORT);
         }
-        self.read_leaves(leaves, spot.at + 1, self.m.cursor, varbit);
+        let watched = self.watch(header);
+        let from = self.m.cursor;
+        self.read_leaves(leaves, spot.at + 1, from, varbit);
         self.m.cursor += total;
         self.m.words[spot.at] = 1;
+        self.after(watched, |header, value| Event::Extract {
+            header,
+            from,
+            bits: total,
+            value,
+        });
         self.settle_union(spot);
         if let Some(stack) = self.advanced_stack(header) {
             self.m.words[stack.at] += 1;
@@ -86,6 +96,7 @@ impl Run<'_> {
         let Some(spot) = spot else {
             return Flow::Next;
         };
+        let watched = self.watch(result);
         let cursor = self.m.cursor;
         if let (Some((hi, lo)), _) = (spot.slice, spot.ty) {
             let width = hi - lo + 1;
@@ -97,6 +108,7 @@ impl Run<'_> {
             let m = &mut *self.m;
             bits::read_words(&m.frame, cursor, width, &mut m.stack[base..]);
             self.pop_into(base, Some(spot));
+            self.after(watched, Event::Lookahead);
             return Flow::Next;
         }
         let whole = self.layout().leaves(spot.ty);
@@ -115,6 +127,7 @@ impl Run<'_> {
             }
         }
         self.settle_union(spot);
+        self.after(watched, Event::Lookahead);
         Flow::Next
     }
 
@@ -128,34 +141,53 @@ impl Run<'_> {
             return Flow::Reject(core_error::PACKET_TOO_SHORT);
         }
         self.m.cursor += bits as usize;
+        self.tell(|_| Event::Advance(bits));
         Flow::Next
     }
 
     /// `packet.emit`.
     pub(crate) fn emit(&mut self, value: &Place) {
+        let name = match O::ACTIVE {
+            true => self.place_name(value),
+            false => String::new(),
+        };
         if let Some(spot) = self.spot(value) {
-            self.emit_words(spot.ty, spot.at);
+            self.emit_words(spot.ty, spot.at, &name);
         }
     }
 
-    fn emit_words(&mut self, ty: Type, at: usize) {
+    /// Emits what lies at a word; `name` is for an observer.
+    fn emit_words(&mut self, ty: Type, at: usize, name: &str) {
+        let part = |suffix: fmt::Arguments<'_>| match O::ACTIVE {
+            true => format!("{name}{suffix}"),
+            false => String::new(),
+        };
         match ty {
             Type::Header(_) if self.m.words[at] != 1 => {}
             Type::Header(id) => {
                 let leaves = self.layout().header_leaves(id);
                 self.emit_leaves(leaves, at + 1);
+                self.tell(|run| {
+                    let words = &run.m.words[at..at + run.size(ty)];
+                    Event::Emit(name.to_owned(), run.datum(ty, words))
+                });
             }
             Type::Struct(id) | Type::Union(id) => {
                 let fields = &self.code.program.structs[id.index()].fields;
                 for (index, field) in fields.iter().enumerate() {
                     let offset = self.layout().field_offset(ty, index as u32);
-                    self.emit_words(field.ty, at + offset);
+                    self.emit_words(
+                        field.ty,
+                        at + offset,
+                        &part(format_args!(".{}", field.name)),
+                    );
                 }
             }
             Type::Stack(id) => {
                 let (element, stride, count) = self.layout().stack(id);
                 for index in 0..count as usize {
-                    self.emit_words(element, at + 1 + index * stride);
+                    let name = part(format_args!("[{index}]"));
+                    self.emit_words(element, at + 1 + index * stride, &name);
                 }
             }
             _ => {}

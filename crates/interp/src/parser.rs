@@ -1,12 +1,13 @@
 //! Parsers: states and transitions.
 
 use crate::machine::{Flow, MAX_TRANSITIONS, Run, core_error};
+use crate::observe::{Datum, Event, Observer};
 use crate::wide::is_in;
 use stateplane_ir::{Expr, KeySet, ParserId, Target, Transition};
 use stateplane_target::bits::word_count;
 use stateplane_target::layout::scalar_bits;
 
-impl Run<'_> {
+impl<O: Observer> Run<'_, O> {
     /// Runs a parser, whose parameters and locals are in place, from its start state
     /// to `accept` ([`Flow::Next`]) or an error.
     pub(crate) fn states(&mut self, id: ParserId) -> Flow {
@@ -22,13 +23,17 @@ impl Run<'_> {
                 return Flow::Reject(core_error::PARSER_TIMEOUT);
             }
             let current = &parser.states[state.index()];
+            self.tell(|_| Event::State(id, state));
             match self.stmts(&current.body) {
                 Flow::Next | Flow::Return => {}
                 stopped => return stopped,
             }
             let target = match &current.transition {
-                Transition::To(target) => Some(*target),
-                Transition::Select { keys, cases } => self.select(keys, cases),
+                Transition::To(target) => {
+                    self.tell(|_| Event::Transition(id, Vec::new(), Some(*target)));
+                    Some(*target)
+                }
+                Transition::Select { keys, cases } => self.select(id, keys, cases),
             };
             if let Some(flow) = self.faulted() {
                 return flow;
@@ -42,7 +47,12 @@ impl Run<'_> {
         }
     }
 
-    fn select(&mut self, keys: &[Expr], cases: &[(Vec<KeySet>, Target)]) -> Option<Target> {
+    fn select(
+        &mut self,
+        parser: ParserId,
+        keys: &[Expr],
+        cases: &[(Vec<KeySet>, Target)],
+    ) -> Option<Target> {
         let base = self.m.stack.len();
         for key in keys {
             self.push(key);
@@ -70,6 +80,18 @@ impl Run<'_> {
             .iter()
             .find(|(sets, _)| matches(sets))
             .map(|(_, target)| *target);
+        if self.m.fault.is_none() {
+            self.tell(|run| {
+                let mut at = base;
+                let values = keys.iter().map(|key| {
+                    let start = at;
+                    at += word_count(scalar_bits(key.ty));
+                    run.datum(key.ty, &run.m.stack[start..at])
+                });
+                let values: Vec<Datum> = values.collect();
+                Event::Transition(parser, values, target)
+            });
+        }
         self.m.stack.truncate(base);
         target
     }

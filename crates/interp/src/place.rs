@@ -1,6 +1,7 @@
 //! Places: where a variable's part lies, and how it is read and written.
 
 use crate::machine::{Run, core_error};
+use crate::observe::Observer;
 use stateplane_ir::{Place, Projection, Type};
 use stateplane_target::bits;
 use stateplane_target::layout::scalar_bits;
@@ -38,7 +39,7 @@ pub(crate) fn is_narrow(ty: Type) -> bool {
     }
 }
 
-impl Run<'_> {
+impl<O: Observer> Run<'_, O> {
     /// Finds a place. `None` if it lies past the end of a stack; for `next` and
     /// `last` in a parser that is an error.
     pub(crate) fn spot(&mut self, place: &Place) -> Option<Spot> {

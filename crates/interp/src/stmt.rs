@@ -1,12 +1,13 @@
 //! Statements.
 
 use crate::machine::{Flow, Run};
+use crate::observe::{Event, Observer};
 use crate::place::{Spot, is_narrow};
 use crate::wide::is_number;
 use num_bigint::BigUint;
 use stateplane_ir::{Expr, ExprKind, Place, Stmt, Type};
 
-impl Run<'_> {
+impl<O: Observer> Run<'_, O> {
     /// Runs statements until one does not go on with the next.
     pub(crate) fn stmts(&mut self, stmts: &[Stmt]) -> Flow {
         for stmt in stmts {
@@ -20,7 +21,14 @@ impl Run<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) -> Flow {
         match stmt {
-            Stmt::Assign(place, value) => self.assign(place, value),
+            Stmt::Assign(place, value) => {
+                let watched = self.watch(place);
+                let flow = self.assign(place, value);
+                if flow == Flow::Next {
+                    self.after(watched, Event::Assign);
+                }
+                flow
+            }
             Stmt::If {
                 condition,
                 then,
@@ -30,6 +38,7 @@ impl Run<'_> {
                 if let Some(flow) = self.faulted() {
                     return flow;
                 }
+                self.tell(|_| Event::Branch(condition, holds));
                 self.stmts(if holds { then } else { otherwise })
             }
             Stmt::Switch {
@@ -72,7 +81,10 @@ impl Run<'_> {
             Stmt::Break => Flow::Break,
             Stmt::Continue => Flow::Continue,
             Stmt::Return => Flow::Return,
-            Stmt::Exit => Flow::Exit,
+            Stmt::Exit => {
+                self.tell(|_| Event::Exit);
+                Flow::Exit
+            }
         }
     }
 
@@ -153,6 +165,9 @@ impl Run<'_> {
         let chosen = cases
             .iter()
             .find(|(labels, _)| labels.iter().any(|label| is_number(words, label)));
+        if self.m.fault.is_none() {
+            self.tell(|run| Event::Switch(value, run.datum(value.ty, &run.m.stack[base..])));
+        }
         self.m.stack.truncate(base);
         if let Some(flow) = self.faulted() {
             return flow;
@@ -164,6 +179,7 @@ impl Run<'_> {
         if let Some(spot) = self.spot(place) {
             self.m.words[spot.at] = valid;
             self.settle_union(spot);
+            self.tell(|run| Event::Validity(run.place_name(place), valid == 1));
         }
     }
 

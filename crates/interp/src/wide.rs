@@ -1,6 +1,7 @@
 //! Scalars of more than 128 bits, by numbers of any size.
 
 use crate::machine::Run;
+use crate::observe::Observer;
 use num_bigint::{BigInt, BigUint};
 use num_traits::Zero;
 use stateplane_ir::{BinaryOp, Const, Expr, ExprKind, KeySet, Type, UnaryOp};
@@ -46,7 +47,7 @@ fn bounds(ty: Type) -> (BigInt, BigInt) {
     }
 }
 
-impl Run<'_> {
+impl<O: Observer> Run<'_, O> {
     /// The bits of a scalar of any width.
     pub(crate) fn big(&mut self, expr: &Expr) -> BigUint {
         let base = self.m.stack.len();

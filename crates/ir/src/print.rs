@@ -16,7 +16,7 @@ pub(crate) mod names;
 pub(crate) mod stmt;
 
 use crate::{
-    ActionCall, Annotation, CounterKind, Direction, Entry, KeySet, MatchKind, Param, Parser,
+    ActionCall, Annotation, CounterKind, Direction, Entry, Expr, KeySet, MatchKind, Param, Parser,
     Program, Table, TableAction, Target, Transition, VarId,
 };
 use names::Names;
@@ -24,13 +24,14 @@ use std::fmt::{self, Display, Formatter, Write};
 
 impl Display for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let printer = Printer {
-            program: self,
-            names: Names::of(self),
-            indent: 0,
-            text: String::new(),
-        };
-        f.write_str(&printer.print())
+        f.write_str(&Printer::of(self).print())
+    }
+}
+
+impl Program {
+    /// An expression as the text form has it.
+    pub fn expr_text(&self, expr: &Expr) -> String {
+        Printer::of(self).expr(expr)
     }
 }
 
@@ -42,6 +43,15 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
+    fn of(program: &Program) -> Printer<'_> {
+        Printer {
+            program,
+            names: Names::of(program),
+            indent: 0,
+            text: String::new(),
+        }
+    }
+
     fn line(&mut self, text: impl Display) {
         for _ in 0..self.indent {
             self.text.push_str("  ");

@@ -217,7 +217,7 @@ impl<E: Engine> Switch<E> {
                     self.run_ingress(frame, port, InstanceType::Normal, &preserved, 0, &mut work);
                 }
             }
-            Err(reason) => self.counters.drop(reason),
+            Err(reason) => self.drop(reason),
         }
         self.run();
     }

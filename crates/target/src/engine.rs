@@ -127,6 +127,53 @@ pub enum Forwarded<P> {
     Waits(IngressOutcome<P>),
 }
 
+/// What a switch does with a packet between and after the runs of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchEvent<'a> {
+    /// It waits for egress by this port.
+    Queued {
+        /// The port.
+        port: Port,
+        /// `egress_rid`: of a multicast copy, else 0.
+        rid: u16,
+    },
+    /// It ends here.
+    Dropped {
+        /// Why, as the switch's counters name it.
+        reason: &'a str,
+    },
+    /// It goes to the replicas of a multicast group.
+    Multicast {
+        /// The group.
+        group: u16,
+        /// How many replicas there are.
+        replicas: usize,
+    },
+    /// A clone is made for a mirror session.
+    Mirrored {
+        /// The session.
+        session: u32,
+        /// The port by which the clone leaves.
+        port: Port,
+        /// How long it is held before, in µs.
+        hold_us: u64,
+    },
+    /// The frame as it came goes back to ingress.
+    Resubmitted,
+    /// The frame as deparsed goes back to ingress.
+    Recirculated {
+        /// The frame.
+        frame: &'a [u8],
+    },
+    /// It leaves.
+    Transmitted {
+        /// The port.
+        port: Port,
+        /// The frame.
+        frame: &'a [u8],
+    },
+}
+
 /// Executes one v1model program.
 pub trait Engine {
     /// A packet between ingress and egress. A clone shares nothing that a later
@@ -170,6 +217,12 @@ pub trait Engine {
         input: &EgressInput,
         frame: &mut Vec<u8>,
     ) -> EgressOutcome<Self::InFlight>;
+
+    /// Hears what the switch does with the packet that the engine worked on last. An engine
+    /// that shows its work overrides this; for others it is nothing.
+    fn note(&mut self, event: SwitchEvent<'_>) {
+        let _ = event;
+    }
 
     /// Length in bytes of the frame that `packet` came from (queue accounting).
     fn length(&self, packet: &Self::InFlight) -> usize;

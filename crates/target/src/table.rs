@@ -322,6 +322,12 @@ impl Table {
         (call.action, &call.data)
     }
 
+    /// An entry that [`Table::lookup`] found, if it is still there.
+    pub fn entry(&self, entry: EntryId) -> Option<Listed> {
+        let stored = self.entries.get(entry.0 as usize)?.as_ref()?;
+        Some(self.listed(stored))
+    }
+
     /// Notes a hit by a packet of `bytes` bytes at `now` in µs: counts it, and meters
     /// it if the table has a direct meter.
     pub fn hit(&mut self, entry: EntryId, bytes: u64, now: u64) -> Color {

@@ -6,7 +6,7 @@ use crate::counters::DropReason;
 use crate::queue::Queued;
 use stateplane_target::{
     CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput,
-    IngressOutcome, InstanceType, Port, Preserved,
+    IngressOutcome, InstanceType, Port, Preserved, SwitchEvent,
 };
 
 impl<E: Engine> Switch<E> {
@@ -72,11 +72,16 @@ impl<E: Engine> Switch<E> {
         work: &mut u32,
     ) {
         let now = self.now & TIMESTAMP_MASK;
-        if let Some(CloneRequest { session, preserved }) = &outcome.clone {
+        if let Some(CloneRequest {
+            session: number,
+            preserved,
+        }) = &outcome.clone
+        {
             *work = work.saturating_sub(1);
             self.counters.ingress_clones += 1;
-            if let Some(&session) = self.sessions.get(session) {
+            if let Some(&session) = self.sessions.get(number) {
                 let instance_type = InstanceType::IngressClone;
+                self.note_mirror(*number, session);
                 let packet = self.engine.parse(&IngressInput {
                     frame,
                     port,
@@ -86,7 +91,7 @@ impl<E: Engine> Switch<E> {
                 });
                 self.mirror(session, packet, instance_type);
             } else {
-                self.counters.drop(DropReason::UnknownMirrorSession);
+                self.drop(DropReason::UnknownMirrorSession);
             }
         }
 
@@ -95,9 +100,9 @@ impl<E: Engine> Switch<E> {
         } else if outcome.mcast_grp != 0 {
             self.replicate(outcome.packet, outcome.mcast_grp);
         } else if outcome.egress_spec == DROP_PORT {
-            self.counters.drop(DropReason::Ingress);
+            self.drop(DropReason::Ingress);
         } else if outcome.egress_spec > DROP_PORT {
-            self.counters.drop(DropReason::UnknownPort);
+            self.drop(DropReason::UnknownPort);
         } else {
             self.enqueue(Queued::new(
                 outcome.packet,
@@ -107,16 +112,24 @@ impl<E: Engine> Switch<E> {
         }
     }
 
+    /// Counts a packet that ends here.
+    pub(super) fn drop(&mut self, reason: DropReason) {
+        self.counters.drop(reason);
+        let reason = reason.name();
+        self.engine.note(SwitchEvent::Dropped { reason });
+    }
+
     fn resubmit(&mut self, frame: &[u8], port: Port, preserved: Preserved, resubmits: u32) {
         if resubmits >= self.limits.resubmits_per_frame {
-            self.counters.drop(DropReason::ResubmitLimit);
+            self.drop(DropReason::ResubmitLimit);
         } else if self.resubmission.len() >= self.limits.resubmission as usize {
-            self.counters.drop(DropReason::ResubmissionFull);
+            self.drop(DropReason::ResubmissionFull);
         } else {
             let mut copy = self.spare.pop().unwrap_or_default();
             copy.clear();
             copy.extend_from_slice(frame);
             let resubmits = resubmits + 1;
+            self.engine.note(SwitchEvent::Resubmitted);
             self.resubmission.push_back(Returning {
                 frame: copy,
                 port,
@@ -128,18 +141,27 @@ impl<E: Engine> Switch<E> {
 
     fn replicate(&mut self, packet: E::InFlight, group: u16) {
         let Some(replicas) = self.groups.get(&group) else {
-            self.counters.drop(DropReason::UnknownMulticastGroup);
+            self.drop(DropReason::UnknownMulticastGroup);
             return;
         };
         self.counters.replicated += 1;
-        for &Replica { port, rid } in replicas {
+        let replicas = replicas.len();
+        self.engine.note(SwitchEvent::Multicast { group, replicas });
+        for position in 0..replicas {
+            let Replica { port, rid } = self.groups[&group][position];
             self.counters.replicas += 1;
             let mut copy = Queued::new(packet.clone(), port, InstanceType::Replication);
             copy.rid = rid;
-            if !self.egress.push(self.now, copy) {
-                self.counters.drop(DropReason::QueueFull);
-            }
+            self.enqueue(copy);
         }
+    }
+
+    fn note_mirror(&mut self, number: u32, session: MirrorSession) {
+        self.engine.note(SwitchEvent::Mirrored {
+            session: number,
+            port: session.egress_port,
+            hold_us: session.hold_us,
+        });
     }
 
     fn mirror(&mut self, session: MirrorSession, mut packet: E::InFlight, instance: InstanceType) {
@@ -151,13 +173,16 @@ impl<E: Engine> Switch<E> {
         if session.hold_us == 0 {
             self.enqueue(copy);
         } else if !self.held.push(self.now + session.hold_us, bytes, copy) {
-            self.counters.drop(DropReason::HeldFull);
+            self.drop(DropReason::HeldFull);
         }
     }
 
     pub(super) fn enqueue(&mut self, packet: Queued<E::InFlight>) {
-        if !self.egress.push(self.now, packet) {
-            self.counters.drop(DropReason::QueueFull);
+        let (port, rid) = (packet.port, packet.rid);
+        if self.egress.push(self.now, packet) {
+            self.engine.note(SwitchEvent::Queued { port, rid });
+        } else {
+            self.drop(DropReason::QueueFull);
         }
     }
 
@@ -182,13 +207,18 @@ impl<E: Engine> Switch<E> {
     }
 
     fn after_egress(&mut self, outcome: EgressOutcome<E::InFlight>, port: Port, frame: Vec<u8>) {
-        if let Some((CloneRequest { session, preserved }, mut packet)) = outcome.clone {
+        if let Some((request, mut packet)) = outcome.clone {
+            let CloneRequest {
+                session: number,
+                preserved,
+            } = request;
             self.counters.egress_clones += 1;
-            if let Some(&session) = self.sessions.get(&session) {
+            if let Some(&session) = self.sessions.get(&number) {
+                self.note_mirror(number, session);
                 self.engine.restore(&mut packet, &preserved);
                 self.mirror(session, packet, InstanceType::EgressClone);
             } else {
-                self.counters.drop(DropReason::UnknownMirrorSession);
+                self.drop(DropReason::UnknownMirrorSession);
             }
         }
 
@@ -201,10 +231,12 @@ impl<E: Engine> Switch<E> {
         };
         match (verdict, outcome.recirculate) {
             (Err(reason), _) => {
-                self.counters.drop(reason);
+                self.drop(reason);
                 self.recycle(frame);
             }
             (Ok(()), Some(preserved)) => {
+                self.engine
+                    .note(SwitchEvent::Recirculated { frame: &frame });
                 self.recirculation.push_back(Returning {
                     frame,
                     port,
@@ -212,7 +244,14 @@ impl<E: Engine> Switch<E> {
                     resubmits: 0,
                 });
             }
-            (Ok(()), None) => self.transmit.push_back(Transmit { port, frame }),
+            (Ok(()), None) => {
+                let event = SwitchEvent::Transmitted {
+                    port,
+                    frame: &frame,
+                };
+                self.engine.note(event);
+                self.transmit.push_back(Transmit { port, frame });
+            }
         }
     }
 
