@@ -10,6 +10,7 @@
 
 pub mod chain;
 pub mod frame;
+pub mod generate;
 mod measure;
 pub mod switch;
 

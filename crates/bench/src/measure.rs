@@ -14,7 +14,7 @@ const ROUND: Duration = Duration::from_millis(100);
 /// What one go of a benchmark did.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Packets or requests done.
+    /// Packets, requests or lines done.
     pub items: u64,
     /// The time that they took.
     pub spent: Duration,
@@ -35,13 +35,13 @@ pub fn timed(work: impl FnOnce() -> u64) -> Sample {
 pub struct Figure {
     /// What was measured.
     pub name: String,
-    /// Items per second, the median of the rounds.
+    /// Items per second, the median of the rounds; or a time.
     pub value: f64,
-    /// `packets/s` or `requests/s`.
+    /// `packets/s`, `requests/s` or `lines/s`; `ms` for a time.
     pub unit: &'static str,
     /// The limit or peer.
     pub against: String,
-    /// Its items per second.
+    /// Its items per second, or time.
     pub against_value: f64,
     /// `value` divided by `against_value`.
     pub ratio: f64,
@@ -65,13 +65,14 @@ impl Report {
     }
 
     /// Measures `work` and `other` in alternating rounds, after one that does not count.
+    /// Returns the rate of `work` in items per second.
     pub fn compare(
         &mut self,
         name: &str,
         mut work: impl FnMut() -> Sample,
         against: &str,
         mut other: impl FnMut() -> Sample,
-    ) {
+    ) -> f64 {
         let mut rates = [Vec::new(), Vec::new()];
         for counts in std::iter::once(false).chain([true; ROUNDS]) {
             let round = [rate(&mut work), rate(&mut other)];
@@ -85,6 +86,19 @@ impl Report {
             name: name.to_owned(),
             value,
             unit: self.unit,
+            against: against.to_owned(),
+            against_value,
+            ratio: value / against_value,
+        });
+        value
+    }
+
+    /// Adds a time in ms that was measured, beside the one that it must not exceed.
+    pub fn limit(&mut self, name: &str, value: f64, against: &str, against_value: f64) {
+        self.figures.push(Figure {
+            name: name.to_owned(),
+            value,
+            unit: "ms",
             against: against.to_owned(),
             against_value,
             ratio: value / against_value,
@@ -124,12 +138,18 @@ impl fmt::Display for Report {
         ];
         let mut rows = vec![head.map(str::to_owned)];
         for figure in &self.figures {
+            let is_rate = figure.unit == self.unit;
+            let shown = |value: f64| match is_rate {
+                true => format!("{value:.0}"),
+                false => format!("{value:.2} {}", figure.unit),
+            };
+            let each = is_rate.then(|| format!("{:.2}", 1e6 / figure.value));
             rows.push([
                 figure.name.clone(),
-                format!("{:.0}", figure.value),
-                format!("{:.2}", 1e6 / figure.value),
+                shown(figure.value),
+                each.unwrap_or_default(),
                 figure.against.clone(),
-                format!("{:.0}", figure.against_value),
+                shown(figure.against_value),
                 format!("{:.5}", figure.ratio),
             ]);
         }
@@ -197,11 +217,15 @@ mod tests {
             turn += 1;
             sample(if turn % 3 == 0 { 1 } else { 20 }, 100)()
         };
-        report.compare("uneven", uneven, "steady", sample(100, 250));
+        let rate = report.compare("uneven", uneven, "steady", sample(100, 250));
+        assert_eq!(rate, 200.0);
         let figure = &report.figures[0];
         assert_eq!((figure.value, figure.against_value), (200.0, 400.0));
         assert_eq!(figure.ratio, 0.5);
         assert!(report.to_string().contains("5000.00"), "{report}");
+        report.limit("a time", 5.0, "the most", 50.0);
+        assert_eq!(report.figures[1].ratio, 0.1);
+        assert!(report.to_string().contains("5.00 ms"), "{report}");
     }
 
     #[test]

@@ -13,20 +13,18 @@ use stateplane_syntax::tree::{self, ObjectMember};
 impl<'a> Checker<'a> {
     /// Checks the block of an extern object's declaration.
     pub(crate) fn object_members(&mut self, object: &Value, members: &'a [ObjectMember]) {
-        let out = self.out.clone();
-        let made = self.made.clone();
         let this = self.this.replace(object.clone());
-        self.scoped(|checker| {
-            for member in members {
-                match member {
-                    ObjectMember::Instantiation(decl) => checker.local_instance(decl),
-                    ObjectMember::Function(decl) => checker.method_body(&object.ty, decl),
+        self.thrown_away(|checker| {
+            checker.scoped(|checker| {
+                for member in members {
+                    match member {
+                        ObjectMember::Instantiation(decl) => checker.local_instance(decl),
+                        ObjectMember::Function(decl) => checker.method_body(&object.ty, decl),
+                    }
                 }
-            }
+            });
         });
         self.this = this;
-        self.out = out;
-        self.made = made;
     }
 
     fn method_body(&mut self, object: &Ty, decl: &'a tree::FunctionDecl) {

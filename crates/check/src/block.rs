@@ -67,7 +67,7 @@ impl<'a> Checker<'a> {
             );
             return false;
         }
-        let mut fits = true;
+        let mut wrong: Option<Diagnostic> = None;
         for (found, wanted_param) in signature.params.iter().zip(&wanted.signature.params) {
             let pattern = self.types.substitute(&wanted_param.ty, &open);
             let unified = self.types.unify(&pattern, &found.ty, vars, bindings);
@@ -80,12 +80,17 @@ impl<'a> Checker<'a> {
                     Ok(()) => self.types.show(&expected),
                 };
                 let direction = direction_word(wanted_param.direction);
-                self.report(
-                    Diagnostic::error(
+                let must = format!("must be `{direction}{expected}`");
+                let earlier = wrong.take();
+                wrong = Some(match earlier {
+                    Some(earlier) => earlier
+                        .with_secondary(found.span, format!("and this {must}"))
+                        .with_secondary(wanted_param.span, "and this"),
+                    None => Diagnostic::error(
                         codes::BLOCK_PARAMETERS,
                         found.span,
                         format!(
-                            "the parameter `{}` of `{}` must be `{direction}{expected}`",
+                            "the parameter `{}` of `{}` {must}",
                             found.name, signature.name
                         ),
                     )
@@ -94,9 +99,12 @@ impl<'a> Checker<'a> {
                         format!("so says `{}`", wanted.signature.name),
                     )
                     .with_secondary(span, "instantiated here"),
-                );
-                fits = false;
+                });
             }
+        }
+        let fits = wrong.is_none();
+        if let Some(wrong) = wrong {
+            self.report(wrong);
         }
         fits
     }

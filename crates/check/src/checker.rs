@@ -50,6 +50,8 @@ pub(crate) struct Checker<'a> {
     pub foreign: bool,
     /// Parsers and controls that were instantiated and so checked.
     pub checked: BTreeSet<u32>,
+    /// Generic functions, which are checked at the end.
+    pub generic: Vec<u32>,
     /// Instances made, to bound their number.
     pub instances: u32,
     /// Instances and functions within which the present one is being made.
@@ -186,6 +188,7 @@ impl<'a> Checker<'a> {
             foreign: false,
             callable: Callable::new(CallableKind::Constant, String::new()),
             checked: BTreeSet::new(),
+            generic: Vec::new(),
             instances: 0,
             depth: 0,
             nesting: 0,
@@ -267,6 +270,16 @@ impl<'a> Checker<'a> {
         let result = f(self);
         self.depth -= 1;
         Some(result)
+    }
+
+    /// Runs `f`, and forgets what it made. That costs a copy of all that has been made, so
+    /// it is done once for many things.
+    pub(crate) fn thrown_away(&mut self, f: impl FnOnce(&mut Self)) {
+        let out = self.out.clone();
+        let made = self.made.clone();
+        f(self);
+        self.out = out;
+        self.made = made;
     }
 
     /// Takes over the side effects of a callable that has been made.

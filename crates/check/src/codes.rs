@@ -56,6 +56,7 @@ stateplane_diagnostics::codes! {
     WRONG_HEADER = "E1409": "a packet operation is applied to a type to which it does not apply";
     WRONG_OPERAND = "E1410": "an operation of the architecture does not work on a type";
     SIDE_EFFECT = "E1411": "a packet that may have to wait does something that others see";
+    ENDLESS_PARSER = "E1412": "no way leads out of a parser";
     UNKNOWN_MATCH_KIND = "E1501": "a match kind is not declared";
     MISSING_PROPERTY = "E1502": "a table lacks a property";
     NOT_AN_ACTION = "E1503": "an action is needed";

@@ -162,6 +162,18 @@ impl<'a> Checker<'a> {
                             }));
                     }
                     ExternMember::Method(method) => {
+                        let name = &method.prototype.name;
+                        if name.name == decl.name.name {
+                            checker.report(
+                                Diagnostic::error(
+                                    codes::DUPLICATE_NAME,
+                                    name.span,
+                                    format!("a method has the name of its extern `{name}`"),
+                                )
+                                .with_secondary(decl.name.span, "the extern")
+                                .with_help("a constructor has no result type: remove it"),
+                            );
+                        }
                         let signature = checker.prototype(&method.prototype);
                         checker.externs[id as usize]
                             .methods
@@ -221,23 +233,30 @@ impl<'a> Checker<'a> {
 
     fn function_decl(&mut self, decl: &'a tree::FunctionDecl) {
         let id = self.function(&decl.prototype, Some(decl));
-        let vars = self.functions[id as usize].signature.vars.clone();
-        let params = self.functions[id as usize].signature.params.clone();
-        let statics = self.unknown_statics(&params);
-        if vars.is_empty() && statics.is_empty() {
-            self.function_instance(id, Vec::new(), statics);
+        let signature = self.functions[id as usize].signature.clone();
+        if signature.vars.is_empty() && !self.has_static(&signature.params) {
+            self.function_instance(id, Vec::new(), Vec::new());
             return;
         }
-        // A generic function is checked once for all types; what is made is thrown away.
-        let out = self.out.clone();
-        let made = self.made.clone();
-        self.function_instance(id, vars.into_iter().map(Ty::Var).collect(), statics);
-        self.out = out;
-        self.made = made;
+        self.generic.push(id);
+    }
+
+    /// Checks a generic function once for all types.
+    pub(crate) fn check_generic(&mut self, id: u32) {
+        let signature = self.functions[id as usize].signature.clone();
+        let statics = self.unknown_statics(&signature.params);
+        let type_args = signature.vars.iter().map(|var| Ty::Var(*var)).collect();
+        self.function_instance(id, type_args, statics);
     }
 
     fn body_decl(&mut self, decl: BodyDecl<'a>) {
         let name = &decl.signature().name;
+        for param in decl.constructor_params() {
+            let mut names = decl.signature().params.iter().map(|other| &other.name);
+            if let Some(other) = names.find(|other| other.name == param.name.name) {
+                self.duplicate(&param.name, other.span);
+            }
+        }
         self.types.body_names.push(name.to_string());
         self.bodies.push(BodyInfo {
             decl,
@@ -347,7 +366,8 @@ impl<'a> Checker<'a> {
         field: &tree::Field,
         decl: &tree::StructDecl,
     ) -> bool {
-        if self.types.is_open(ty) {
+        let never = kind == StructKind::Union && matches!(ty, Ty::Tuple(_) | Ty::List(_));
+        if self.types.is_open(ty) && !never {
             return true;
         }
         let allowed = match kind {

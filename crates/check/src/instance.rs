@@ -231,10 +231,8 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks a parser or control that nothing instantiates, with constructor
-    /// parameters unknown. What is made is thrown away.
+    /// parameters unknown.
     pub(crate) fn check_uninstantiated(&mut self, body: u32) {
-        let out = self.out.clone();
-        let made = self.made.clone();
         let info = self.bodies[body as usize];
         let signature = info.decl.signature();
         let type_args: Vec<Ty> = signature
@@ -252,9 +250,10 @@ impl<'a> Checker<'a> {
         // A name that no other instance can have.
         let name = format!("<{}>", signature.name);
         let (args, span) = (Rc::from(type_args), signature.name.span);
+        // Two that no program needs at once may well have one control-plane name.
+        let names = std::mem::take(&mut self.made.names);
         self.body_instance(body, &args, &params, values, name, Some(statics), span);
-        self.out = out;
-        self.made = made;
+        self.made.names = names;
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one instance")]

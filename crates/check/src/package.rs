@@ -34,15 +34,22 @@ pub(crate) fn is_foreign(program: &tree::Program) -> bool {
 }
 
 impl<'a> Checker<'a> {
-    /// Reports that nothing is called `main`.
+    /// Reports that no package is called `main`.
     pub(crate) fn no_main(&mut self) {
-        let first = self.sources.files().next();
-        let span = first.map_or_else(Span::default, |(id, _)| Span::new(id, 0, 0));
-        self.report(
-            Diagnostic::error(codes::NO_MAIN, span, "the program has no `main`").with_help(
-                "end it with `V1Switch(parser(), verify(), ingress(), egress(), compute(), deparser()) main;`",
-            ),
-        );
+        let help = "end it with `V1Switch(parser(), verify(), ingress(), egress(), compute(), deparser()) main;`";
+        let other = self.globals.get(MAIN).and_then(|known| known.first());
+        let (span, message) = match other {
+            Some(symbol) => {
+                let message = format!("`main` is {}, not a package", symbol.entity.noun());
+                (symbol.span, message)
+            }
+            None => {
+                let first = self.sources.files().next();
+                let span = first.map_or_else(Span::default, |(id, _)| Span::new(id, 0, 0));
+                (span, "the program has no `main`".to_owned())
+            }
+        };
+        self.report(Diagnostic::error(codes::NO_MAIN, span, message).with_help(help));
     }
 
     /// Makes the pipeline of the package called `main`.
@@ -308,14 +315,19 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks what `main` does not reach.
+    /// Checks what `main` does not reach, and generic functions for all types.
     pub(crate) fn uninstantiated(&mut self) {
         self.order = END;
         self.callable = Callable::new(CallableKind::Constant, String::new());
-        for body in 0..self.bodies.len() as u32 {
-            if !self.checked.contains(&body) {
-                self.check_uninstantiated(body);
+        self.thrown_away(|checker| {
+            for id in std::mem::take(&mut checker.generic) {
+                checker.check_generic(id);
             }
-        }
+            for body in 0..checker.bodies.len() as u32 {
+                if !checker.checked.contains(&body) {
+                    checker.check_uninstantiated(body);
+                }
+            }
+        });
     }
 }

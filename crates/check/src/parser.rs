@@ -66,11 +66,21 @@ impl<'a> Checker<'a> {
                 ir::StateId(0)
             }
         };
-        let lowered = decl
+        let lowered: Vec<ir::State> = decl
             .states
             .iter()
             .map(|state| self.state(state, &states))
             .collect();
+        if !self.diagnostics.has_errors() && !ends(&lowered, start) {
+            self.report(
+                Diagnostic::error(
+                    codes::ENDLESS_PARSER,
+                    decl.signature.name.span,
+                    format!("the parser `{}` never ends", decl.signature.name),
+                )
+                .with_help("add a transition to `accept` or `reject`"),
+            );
+        }
         (lowered, start)
     }
 
@@ -171,4 +181,35 @@ impl<'a> Checker<'a> {
             },
         }
     }
+}
+
+/// Whether a way leads from the state `start` out of the parser.
+fn ends(states: &[ir::State], start: ir::StateId) -> bool {
+    let mut reached = vec![false; states.len()];
+    let mut waiting = vec![start];
+    while let Some(id) = waiting.pop() {
+        let Some(state) = states.get(id.index()) else {
+            continue;
+        };
+        if std::mem::replace(&mut reached[id.index()], true) {
+            continue;
+        }
+        let targets: Vec<ir::Target> = match &state.transition {
+            ir::Transition::To(target) => vec![*target],
+            ir::Transition::Select { cases, .. } => {
+                let total = |sets: &[ir::KeySet]| sets.iter().all(|set| *set == ir::KeySet::Any);
+                if !cases.iter().any(|(sets, _)| total(sets)) {
+                    return true;
+                }
+                cases.iter().map(|(_, target)| *target).collect()
+            }
+        };
+        for target in targets {
+            match target {
+                ir::Target::State(next) => waiting.push(next),
+                ir::Target::Accept | ir::Target::Reject => return true,
+            }
+        }
+    }
+    false
 }

@@ -93,9 +93,24 @@ impl<'a> Checker<'a> {
                     }
                 }
             }
-            TypeKind::Tuple(members) => {
-                let members: Vec<Ty> = members.iter().map(|member| self.resolve(member)).collect();
+            TypeKind::Tuple(written) => {
+                let members: Vec<Ty> = written.iter().map(|member| self.resolve(member)).collect();
                 if members.contains(&Ty::Poison) {
+                    return Ty::Poison;
+                }
+                let object = members
+                    .iter()
+                    .position(|ty| matches!(ty, Ty::Extern(..) | Ty::Block(..) | Ty::Void));
+                if let Some(position) = object {
+                    let shown = self.quote(&members[position]);
+                    self.report(
+                        Diagnostic::error(
+                            codes::INVALID_FIELD,
+                            written[position].span,
+                            format!("a tuple cannot have a member of type {shown}"),
+                        )
+                        .with_help("objects are not values"),
+                    );
                     return Ty::Poison;
                 }
                 self.bounded(Ty::Tuple(members.into()), ty.span)
@@ -269,7 +284,12 @@ impl<'a> Checker<'a> {
                 ));
             }
             let directed = param.direction != tree::Direction::None;
-            if directed && matches!(ty, Ty::Extern(..) | Ty::Block(..)) {
+            let help = match ty {
+                Ty::Extern(..) | Ty::Block(..) => Some("objects are neither copied in nor out"),
+                Ty::Str | Ty::Integer => Some("its values are known at compile time"),
+                _ => None,
+            };
+            if directed && let Some(help) = help {
                 let shown = self.quote(&ty);
                 self.report(
                     Diagnostic::error(
@@ -277,7 +297,7 @@ impl<'a> Checker<'a> {
                         param.span,
                         format!("a parameter of type {shown} has no direction"),
                     )
-                    .with_help("remove the direction: objects are neither copied in nor out"),
+                    .with_help(format!("remove the direction: {help}")),
                 );
             }
             if let Some(default) = &param.default

@@ -1,0 +1,3 @@
+#include "shell.p4"
+
+register<bit<8>>(4) main;
