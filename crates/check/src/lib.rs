@@ -42,6 +42,7 @@ mod operator;
 mod package;
 mod packet;
 mod parser;
+mod print;
 mod property;
 mod resolve;
 mod scope;
@@ -52,6 +53,8 @@ mod table;
 mod types;
 mod value;
 mod value_set;
+
+pub use print::print;
 
 use checker::Checker;
 use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};

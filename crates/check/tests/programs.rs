@@ -1,5 +1,6 @@
 //! Programs beside what becomes of them: `golden/name.p4` with `name.ir`, the text of its
-//! IR; `rejected/name.p4`, with errors, and `warned/name.p4`, with warnings only, with
+//! IR, and for some of them `name.checked`, the checked program as P4-like text;
+//! `rejected/name.p4`, with errors, and `warned/name.p4`, with warnings only, with
 //! `name.stderr`, what the user is told. They include `include/shell.p4`.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p stateplane-check --test programs` writes the files anew;
@@ -93,6 +94,21 @@ fn golden_programs_become_their_ir() {
         stateplane_ir::verify(&program).unwrap();
         parses_back(&path, &program);
         wrong.extend(compare(&path, "ir", &program.to_string()));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn checked_programs_read_like_p4() {
+    let mut wrong = Vec::new();
+    for name in ["constructors", "externs", "operators", "parsers", "tables"] {
+        let path = format!("crates/check/tests/golden/{name}.p4");
+        let program = compile_file(&path).program.expect(name);
+        wrong.extend(compare(
+            &path,
+            "checked",
+            &stateplane_check::print(&program),
+        ));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

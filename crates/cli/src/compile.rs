@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 /// Check a program, and show a stage of its compilation.
 ///
 /// The stages, in order: the tokens that the preprocessor leaves, each with its place; the
-/// syntax tree of the program with all that it includes; the intermediate representation,
-/// in which every type, name and constant is resolved and every instance of a control or
-/// parser stands by itself; what the control plane sees of it. A stage is shown as far as there is one, also if a later one
+/// syntax tree of the program with all that it includes; the checked program, in which
+/// every type, name and constant is resolved and every instance of a control or parser
+/// stands by itself, written like P4; the same as intermediate representation; what the
+/// control plane sees of it. A stage is shown as far as there is one, also if a later one
 /// finds errors.
 #[derive(Args)]
 pub struct CompileArguments {
@@ -33,6 +34,8 @@ enum Stage {
     Tokens,
     /// The syntax tree, printed as P4
     Tree,
+    /// The checked program, printed like P4: types resolved, constants folded, names in full
+    Checked,
     /// The typed intermediate representation
     Ir,
     /// What the control plane sees: P4Info in text form
@@ -59,7 +62,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
             let parsed = stateplane_syntax::parse(&source.loader, &source.main, &source.options);
             print!("{}", stateplane_syntax::print(&parsed.tree));
         }
-        Some(Stage::Ir | Stage::P4info) | None => {}
+        Some(Stage::Checked | Stage::Ir | Stage::P4info) | None => {}
     }
     let form = match &arguments.p4info {
         Some(file) => Some((file, Form::of(file)?)),
@@ -67,15 +70,11 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
     };
     if arguments.emit != Some(Stage::P4info) && form.is_none() {
         let program = arguments.program.compile()?;
-        if arguments.emit == Some(Stage::Ir) {
-            print!("{program}");
-        }
+        show(&program, arguments.emit);
         return Ok(());
     }
     let (program, interface) = arguments.program.compile_with_interface()?;
-    if arguments.emit == Some(Stage::Ir) {
-        print!("{program}");
-    }
+    show(&program, arguments.emit);
     let info = stateplane_p4info::generate(&program, &interface)
         .map_err(|error| CommandError::new(Failure::Program, error))?;
     let text = stateplane_p4info::text::write(&info)
@@ -94,6 +93,15 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
         })?;
     }
     Ok(())
+}
+
+/// Prints the stages that come of a checked program.
+fn show(program: &stateplane_ir::Program, emit: Option<Stage>) {
+    match emit {
+        Some(Stage::Checked) => print!("{}", stateplane_check::print(program)),
+        Some(Stage::Ir) => print!("{program}"),
+        _ => {}
+    }
 }
 
 /// A form of P4Info.

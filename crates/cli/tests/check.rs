@@ -94,6 +94,10 @@ fn each_stage_can_be_seen() {
             ][..],
         ),
         ("tree", &["control Cable(", "V1Switch("][..]),
+        (
+            "checked",
+            &["control Cable(", "packets.read(Cable.count, "][..],
+        ),
         ("ir", &["pipeline {\n", "register_read packets["][..]),
     ] {
         let output = run(&["compile", CABLE, "--emit", stage]);
