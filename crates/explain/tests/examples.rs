@@ -7,6 +7,8 @@ use stateplane_library::{WithLibrary, with_library};
 use stateplane_syntax::{FileLoader, LoadError, Options};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The example, and what it may include.
@@ -108,4 +110,27 @@ fn right_examples_compile_and_are_free_of_the_code() {
             (shows_it || compiled.program.is_none()).then(|| "the right example".to_owned())
         },
     );
+}
+
+/// The sources of all crates, but this one's.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("explain") {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&fs::read_to_string(&path).expect("a source"));
+        }
+    }
+}
+
+#[test]
+fn codes_of_other_crates_that_have_a_text_exist() {
+    let mut text = String::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut text);
+    let stale: Vec<_> = all()
+        .map(|text| text.code)
+        .filter(|code| !is_front_end(code) && !text.contains(&format!("=> \"{code}\"")))
+        .collect();
+    assert!(stale.is_empty(), "nothing is reported as {stale:?}");
 }
