@@ -2,8 +2,9 @@
 //! copying the same frames once through a buffer, which every switch must do.
 
 use stateplane_bench::chain::Chain;
-use stateplane_bench::switch::{Bench, replies};
+use stateplane_bench::switch::{Bench, compile, replies};
 use stateplane_bench::{Report, Sample, copy, frame, timed};
+use stateplane_interp::Interp;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 const NAT_STORE: &str = include_str!("../../../lab/nat/store.toml");
@@ -14,6 +15,10 @@ const COUNTER_SWITCH: &str = include_str!("counter-switch.toml");
 const FLOWS: u16 = 64;
 /// Frames of each flow in one sample.
 const TURNS: usize = 16;
+
+fn interp(program: &str) -> Interp {
+    Interp::new(compile(program), Default::default()).expect("the program loads")
+}
 
 /// A segment of each flow from the inside to the outside.
 fn frames(length: usize) -> Vec<Vec<u8>> {
@@ -35,7 +40,7 @@ fn copied(frames: &[Vec<u8>]) -> impl FnMut() -> Sample {
 }
 
 /// Frames that a switch passes from port 0 to port 1 at once.
-fn passing<'a>(bench: &'a mut Bench, frames: &'a [Vec<u8>]) -> impl FnMut() -> Sample + 'a {
+fn passing<'a>(bench: &'a mut Bench<Interp>, frames: &'a [Vec<u8>]) -> impl FnMut() -> Sample + 'a {
     move || {
         timed(|| {
             let mut passed = 0;
@@ -52,7 +57,10 @@ fn passing<'a>(bench: &'a mut Bench, frames: &'a [Vec<u8>]) -> impl FnMut() -> S
 fn nat(report: &mut Report, length: usize) {
     let frames = frames(length);
     let mut chain = Chain::new(NAT_STORE, 3);
-    let mut bench = Bench::new("p4/apps/nat/nat.p4", &NAT_SWITCH.replace("${id}", "1"));
+    let mut bench = Bench::new(
+        interp("p4/apps/nat/nat.p4"),
+        &NAT_SWITCH.replace("${id}", "1"),
+    );
     let passed = bench.converse(&mut chain, &frames);
     assert_eq!(passed, frames.len(), "every flow gets its lease");
     report.compare(
@@ -68,7 +76,7 @@ fn nat(report: &mut Report, length: usize) {
 fn counter(report: &mut Report, length: usize) {
     let frames = frames(length);
     let mut chain = Chain::new(COUNTER_STORE, 1);
-    let mut bench = Bench::new("p4/apps/counter/counter.p4", COUNTER_SWITCH);
+    let mut bench = Bench::new(interp("p4/apps/counter/counter.p4"), COUNTER_SWITCH);
     assert_eq!(bench.converse(&mut chain, &frames), frames.len());
     let work = || {
         let mut requests = Vec::with_capacity(frames.len());
@@ -104,7 +112,7 @@ fn counter(report: &mut Report, length: usize) {
 
 fn cable(report: &mut Report, length: usize) {
     let frames = frames(length);
-    let mut bench = Bench::new("docs/examples/cable.p4", "");
+    let mut bench = Bench::new(interp("docs/examples/cable.p4"), "");
     report.compare(
         &format!("cable, {length} B"),
         passing(&mut bench, &frames),

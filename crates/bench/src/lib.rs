@@ -9,8 +9,10 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod chain;
+pub mod engine;
 pub mod frame;
 pub mod generate;
+pub mod limit;
 mod measure;
 pub mod switch;
 

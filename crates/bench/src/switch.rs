@@ -4,11 +4,11 @@ use crate::chain::Chain;
 use crate::frame;
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_host::switch::SwitchFile;
-use stateplane_interp::{Interp, Options};
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_switch::{Port, Switch, SwitchConfig};
 use stateplane_syntax::{FileLoader, LoadError};
+use stateplane_target::Engine;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,40 +30,37 @@ impl FileLoader for Disk {
 ///
 /// # Panics
 ///
-/// If it has errors.
+/// If it is refused.
 pub fn compile(program: &str) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(program);
     let options = with_library(stateplane_syntax::Options::default());
     let compiled = stateplane_check::compile(&WithLibrary(Disk), &path.to_string_lossy(), &options);
-    let Some(program) = compiled.program else {
-        let color = Color::Never;
-        panic!(
-            "{}",
-            render_all(&compiled.diagnostics, &compiled.sources, color)
-        );
-    };
-    program
+    match compiled.program {
+        Some(program) => program,
+        None => {
+            let color = Color::Never;
+            let shown = render_all(&compiled.diagnostics, &compiled.sources, color);
+            panic!("{shown}")
+        }
+    }
 }
 
 /// A switch with ports 0 to 2, of which the last leads to the store.
-pub struct Bench {
-    switch: Switch<Interp>,
+pub struct Bench<E: Engine> {
+    switch: Switch<E>,
     /// Virtual time in µs.
     pub now: u64,
 }
 
-impl Bench {
-    /// Compiles `program`, a path in the repository, and applies the switch's file
-    /// `config`.
+impl<E: Engine> Bench<E> {
+    /// Applies the switch's file `config` to a switch around `engine`.
     ///
     /// # Panics
     ///
-    /// If either is wrong.
-    pub fn new(program: &str, config: &str) -> Bench {
-        let program = compile(program);
-        let engine = Interp::new(program, Options::default()).expect("the program loads");
+    /// If the file is wrong for the program.
+    pub fn new(engine: E, config: &str) -> Bench<E> {
         let ports = SwitchConfig {
             ports: vec![0, 1, STORE],
             ..SwitchConfig::default()

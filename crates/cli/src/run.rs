@@ -3,12 +3,13 @@
 use crate::exit::{CommandError, Failure};
 use crate::program::ProgramArguments;
 use crate::signal::stop_flag;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec};
 use stateplane_host::switch::{
     RunOptions, Status, SwitchFile, SwitchReport, SwitchServerError, run_switch,
 };
-use stateplane_interp::{Interp, Options};
+use stateplane_interp::Interp;
+use stateplane_native::Native;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,9 +42,20 @@ pub struct RunArguments {
     /// many seconds of the start; 0 waits for ever
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = EngineChoice::Native)]
+    engine: EngineChoice,
     /// Print status as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EngineChoice {
+    /// Machine code, made when the program is loaded
+    Native,
+    /// The reference interpreter, tens of times slower
+    Interp,
 }
 
 fn port(text: &str) -> Result<(u16, PortSpec), String> {
@@ -89,8 +101,6 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             .map_err(|error| CommandError::coded(Failure::Input, error.code(), error))?,
         None => SwitchFile::default(),
     };
-    let engine = Interp::new(program, Options::default())
-        .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
     let stop = stop_flag()?;
     let terminal = std::io::stderr().is_terminal();
     let json = arguments.json;
@@ -130,7 +140,20 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         notify: &mut notify,
         patience,
     };
-    let report = run_switch(engine, &file, &arguments.ports, options).map_err(|error| {
+    let ports = &arguments.ports;
+    let ran = match arguments.engine {
+        EngineChoice::Native => {
+            let engine = Native::new(program, Default::default())
+                .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
+            run_switch(engine, &file, ports, options)
+        }
+        EngineChoice::Interp => {
+            let engine = Interp::new(program, Default::default())
+                .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
+            run_switch(engine, &file, ports, options)
+        }
+    };
+    let report = ran.map_err(|error| {
         let failure = match error {
             SwitchServerError::Port(
                 PortError::DuplicateInterface { .. } | PortError::Capture { .. },

@@ -4,7 +4,7 @@ use crate::exit::{CommandError, Failure};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
-use stateplane_sim::{Options, ProgramKind, Rule, Scenario, Simulator};
+use stateplane_sim::{EngineKind, Options, ProgramKind, Rule, Scenario, Simulator};
 
 /// Simulate switches, store, links and clocks in virtual time, and judge what happened.
 ///
@@ -15,6 +15,9 @@ pub struct SimArguments {
     /// What runs on the switches
     #[arg(long, default_value = "counter", value_parser = PossibleValuesParser::new(ProgramKind::ALL.map(ProgramKind::name)))]
     program: String,
+    /// What runs the program: machine code, or the reference interpreter
+    #[arg(long, default_value = EngineKind::default().name(), value_parser = PossibleValuesParser::new(EngineKind::ALL.map(EngineKind::name)))]
+    engine: String,
     /// How the world behaves
     #[arg(long, default_value = "mixed", value_parser = PossibleValuesParser::new(Scenario::ALL.map(|s| s.name)))]
     scenario: String,
@@ -37,7 +40,8 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
     let unknown = || CommandError::explained(Failure::Input);
     let program = ProgramKind::from_name(&arguments.program).ok_or_else(unknown)?;
     let scenario = Scenario::from_name(&arguments.scenario).ok_or_else(unknown)?;
-    let mut options = Options::new(program).scenario(scenario);
+    let engine = EngineKind::from_name(&arguments.engine).ok_or_else(unknown)?;
+    let mut options = Options::new(program).scenario(scenario).engine(engine);
     if let Some(rule) = &arguments.without {
         options = options.without(Rule::from_name(rule).ok_or_else(unknown)?);
     }

@@ -68,7 +68,7 @@ impl Native {
         }
         if input.preserved.field_list.is_some() {
             let packet = &mut self.packet;
-            self.plan.storage.restore(input.preserved, packet);
+            self.shared.plan.storage.restore(input.preserved, packet);
         }
         let context = &mut *self.context;
         context.limit = u64::from(u32::MAX);
@@ -105,7 +105,7 @@ impl Native {
     }
 
     fn preserve(&self, list: Option<u32>) -> Preserved {
-        self.plan.storage.preserve(list, &self.packet)
+        self.shared.plan.storage.preserve(list, &self.packet)
     }
 
     fn requested(&self, bit: u64) -> bool {
@@ -134,7 +134,7 @@ impl Native {
         out.clear();
         std::mem::swap(out, &mut self.machine.out);
         self.machine.out_free = 0;
-        if !self.plan.emits_bits {
+        if !self.shared.plan.emits_bits {
             self.machine.out.resize(self.machine.room, 0);
         }
     }
@@ -145,7 +145,7 @@ impl Native {
         if how == ended::DROPPED {
             return out.clear();
         }
-        if !self.plan.emits_bits {
+        if !self.shared.plan.emits_bits {
             out.truncate(self.context.out_length as usize);
         }
         let limit = self.context.limit as usize;
@@ -177,7 +177,7 @@ impl Engine for Native {
 
     fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<InFlight> {
         self.take(input);
-        self.run(self.code.ingress, input.frame);
+        self.run(self.shared.code.ingress, input.frame);
         self.ingress_outcome(input.frame)
     }
 
@@ -190,7 +190,7 @@ impl Engine for Native {
         context.enqueue_depth = 0;
         context.dequeue_depth = 0;
         self.open(out);
-        let how = self.run(self.code.ingress, input.frame);
+        let how = self.run(self.shared.code.ingress, input.frame);
         if how == ended::INGRESS {
             std::mem::swap(out, &mut self.machine.out);
             out.clear();
@@ -206,17 +206,17 @@ impl Engine for Native {
     fn parse(&mut self, input: &IngressInput<'_>) -> InFlight {
         self.take(input);
         self.context.requests = 0;
-        if let Some(parse) = self.code.parse {
+        if let Some(parse) = self.shared.code.parse {
             self.run(parse, input.frame);
         } else {
             // No program that lacks this function asks for it.
-            self.run(self.code.ingress, input.frame);
+            self.run(self.shared.code.ingress, input.frame);
         }
         self.store(input.frame)
     }
 
     fn restore(&mut self, packet: &mut InFlight, preserved: &Preserved) {
-        let storage = &self.plan.storage;
+        let storage = &self.shared.plan.storage;
         packet.words[storage.metadata.clone()].fill(0);
         packet.words[storage.standard.clone()].fill(0);
         storage.restore(preserved, &mut packet.words);
@@ -254,7 +254,7 @@ impl Engine for Native {
         context.enqueue_depth = u64::from(input.enqueue_depth);
         context.dequeue_depth = u64::from(input.dequeue_depth);
         self.open(out);
-        let how = self.run(self.code.egress, &frame);
+        let how = self.run(self.shared.code.egress, &frame);
         self.close(how, &frame, out);
         let outcome = self.egress_outcome(how);
         if self.spare_words.len() < MAX_SPARE {

@@ -29,6 +29,7 @@ use plan::Plan;
 use stateplane_ir::{Program, VerifyError};
 use stateplane_target::{Color, Count, StateError, TargetState};
 use std::ops::Range;
+use std::sync::Arc;
 use table::{Lookup, View};
 use thiserror::Error;
 
@@ -73,42 +74,37 @@ impl LoadError {
     }
 }
 
-/// A loaded program with its code and state. Packets go through it by
-/// [`Engine`](stateplane_target::Engine).
+/// A program as machine code, for any number of engines.
+#[derive(Clone, Debug)]
+pub struct Compiled(Arc<Shared>);
+
 #[derive(Debug)]
-pub struct Native {
+struct Shared {
     code: Code,
     plan: Plan,
-    machine: Box<Machine>,
-    context: Box<Context>,
-    lookups: Vec<Lookup>,
-    views: Vec<View>,
-    registers: Vec<*mut u128>,
-    counters: Vec<*mut Count>,
-    /// Whether the control plane may have changed something.
-    stale: bool,
-    /// The packet at hand, and all other variables.
-    packet: Vec<u128>,
-    locals: Vec<u128>,
-    zeros: Vec<u8>,
-    /// Words of the packet that generated code finds in memory when it starts.
-    cleared: Vec<Range<usize>>,
-    spare_words: Vec<Vec<u128>>,
-    spare_frames: Vec<Vec<u8>>,
 }
 
-impl Native {
-    /// Loads a program: checks it, makes code of it, and makes its tables, registers,
-    /// counters and meters.
+impl Compiled {
+    /// Checks a program and makes code of it.
     ///
     /// # Errors
     ///
     /// [`LoadError`].
-    pub fn new(program: Program, options: Options) -> Result<Native, LoadError> {
+    pub fn new(program: Program) -> Result<Compiled, LoadError> {
         stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
-        let state = TargetState::new(&program, options.seed)?;
         let plan = Plan::new(program)?;
         let code = codegen::compile(&plan).map_err(LoadError::Code)?;
+        Ok(Compiled(Arc::new(Shared { code, plan })))
+    }
+
+    /// An engine with tables, registers, counters and meters of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::State`].
+    pub fn engine(&self, options: Options) -> Result<Native, LoadError> {
+        let Shared { code, plan } = &*self.0;
+        let state = TargetState::new(&plan.program, options.seed)?;
         let tables = plan.program.tables.iter().zip(state.tables());
         let lookups = tables
             .map(|(def, table)| Lookup::new(&plan.program, def, table))
@@ -127,7 +123,6 @@ impl Native {
             packet_words: plan.packet_words(),
         };
         Ok(Native {
-            code,
             machine: Box::new(machine),
             context: Box::new(Context::new()),
             lookups,
@@ -141,13 +136,52 @@ impl Native {
             cleared: plan.cleared(),
             spare_words: Vec::new(),
             spare_frames: Vec::new(),
-            plan,
+            shared: self.0.clone(),
         })
+    }
+}
+
+/// A loaded program with its code and state. Packets go through it by
+/// [`Engine`](stateplane_target::Engine).
+#[derive(Debug)]
+pub struct Native {
+    shared: Arc<Shared>,
+    machine: Box<Machine>,
+    context: Box<Context>,
+    lookups: Vec<Lookup>,
+    views: Vec<View>,
+    registers: Vec<*mut u128>,
+    counters: Vec<*mut Count>,
+    /// Whether the control plane may have changed something.
+    stale: bool,
+    /// The packet at hand, and all other variables.
+    packet: Vec<u128>,
+    locals: Vec<u128>,
+    zeros: Vec<u8>,
+    /// Words of the packet that generated code finds in memory when it starts.
+    cleared: Vec<Range<usize>>,
+    spare_words: Vec<Vec<u128>>,
+    spare_frames: Vec<Vec<u8>>,
+}
+
+// SAFETY: its pointers lead to what it owns itself, or to the shared code.
+#[allow(unsafe_code, reason = "engines move to the threads that run them")]
+unsafe impl Send for Native {}
+
+impl Native {
+    /// Loads a program: checks it, makes code of it, and makes its tables, registers,
+    /// counters and meters.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn new(program: Program, options: Options) -> Result<Native, LoadError> {
+        Compiled::new(program)?.engine(options)
     }
 
     /// The program.
     pub fn program(&self) -> &Program {
-        &self.plan.program
+        &self.shared.plan.program
     }
 
     /// Bytes of memory that the lookups of a table take, beside what the control plane

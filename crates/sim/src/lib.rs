@@ -31,7 +31,7 @@ mod traffic;
 mod world;
 
 pub use link::LinkQuality;
-pub use options::{Options, ProgramKind, Rule};
+pub use options::{EngineKind, Options, ProgramKind, Rule};
 pub use p4::SetupError;
 pub use report::{Coverage, Report};
 pub use scenario::Scenario;

@@ -143,11 +143,41 @@ impl fmt::Display for Rule {
     }
 }
 
+/// What runs the program of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum EngineKind {
+    /// Machine code.
+    #[default]
+    Native,
+    /// The reference interpreter.
+    Interp,
+}
+
+impl EngineKind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Native, Self::Interp];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Interp => "interp",
+        }
+    }
+
+    /// The engine of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// What a run depends on besides its seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What runs on the switches.
     pub program: ProgramKind,
+    /// What runs it. Equal seeds give equal runs on all engines.
+    pub engine: EngineKind,
     /// How the world behaves.
     pub scenario: Scenario,
     /// A rule that is turned off.
@@ -159,6 +189,7 @@ impl Options {
     pub fn new(program: ProgramKind) -> Self {
         Self {
             program,
+            engine: EngineKind::default(),
             scenario: Scenario::mixed(),
             without: None,
         }
@@ -168,6 +199,13 @@ impl Options {
     #[must_use]
     pub fn scenario(mut self, scenario: Scenario) -> Self {
         self.scenario = scenario;
+        self
+    }
+
+    /// The same on another engine.
+    #[must_use]
+    pub fn engine(mut self, engine: EngineKind) -> Self {
+        self.engine = engine;
         self
     }
 

@@ -3,7 +3,7 @@
 use crate::chain::SHARDS;
 use crate::device::{Device, Identity};
 use crate::model::Model;
-use crate::options::Options;
+use crate::options::{EngineKind, Options};
 use crate::p4::{P4Switch, SetupError};
 use crate::program::program;
 use crate::report::Report;
@@ -11,6 +11,7 @@ use crate::world::World;
 use stateplane_history::judge;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
+use stateplane_native::Compiled;
 use thiserror::Error;
 
 /// Why a world cannot begin.
@@ -25,16 +26,26 @@ pub enum SimError {
     /// The interpreter refuses the program.
     #[error("SIM003: the program cannot be loaded: {0}")]
     Load(#[from] stateplane_interp::LoadError),
+    /// No machine code can be made of the program.
+    #[error("SIM005: the program cannot be loaded: {0}")]
+    Native(#[from] stateplane_native::LoadError),
     /// The program lacks what a switch of the world sets up.
     #[error("SIM004: the switch cannot be set up: {0}")]
     Setup(#[from] SetupError),
 }
 
+/// What switches run.
+enum Loaded {
+    /// The model in Rust.
+    Model,
+    Interp(Box<Program>),
+    Native(Compiled),
+}
+
 /// Options made ready to run any number of seeds.
 pub struct Simulator {
     options: Options,
-    /// `None` for the model.
-    program: Option<Program>,
+    program: Loaded,
 }
 
 impl Simulator {
@@ -42,11 +53,16 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// [`SimError::Compile`].
+    /// [`SimError::Compile`] and [`SimError::Native`].
     pub fn new(options: Options) -> Result<Self, SimError> {
         let buckets = options.scenario.buckets;
         let program =
             program(options.program, buckets, options.without).map_err(SimError::Compile)?;
+        let program = match (program, options.engine) {
+            (None, _) => Loaded::Model,
+            (Some(program), EngineKind::Interp) => Loaded::Interp(Box::new(program)),
+            (Some(program), EngineKind::Native) => Loaded::Native(Compiled::new(program)?),
+        };
         Ok(Self { options, program })
     }
 
@@ -70,15 +86,22 @@ impl Simulator {
     }
 
     fn device(&self, identity: Identity) -> Result<Box<dyn Device>, SimError> {
-        let Some(program) = &self.program else {
-            let capacity = self.options.scenario.buckets as usize * 4;
-            return Ok(Box::new(Model::new(identity, SHARDS, capacity)));
-        };
-        let seed = u64::from(identity.incarnation);
-        let options = stateplane_interp::Options { seed };
-        let engine = Interp::new(program.clone(), options)?;
-        let switch = P4Switch::new(engine, self.options.program, identity)?;
-        Ok(Box::new(switch))
+        let (kind, seed) = (self.options.program, u64::from(identity.incarnation));
+        Ok(match &self.program {
+            Loaded::Model => {
+                let capacity = self.options.scenario.buckets as usize * 4;
+                Box::new(Model::new(identity, SHARDS, capacity))
+            }
+            Loaded::Interp(program) => {
+                let options = stateplane_interp::Options { seed };
+                let engine = Interp::new((**program).clone(), options)?;
+                Box::new(P4Switch::new(engine, kind, identity)?)
+            }
+            Loaded::Native(compiled) => {
+                let engine = compiled.engine(stateplane_native::Options { seed })?;
+                Box::new(P4Switch::new(engine, kind, identity)?)
+            }
+        })
     }
 }
 

@@ -39,6 +39,14 @@ impl std::fmt::Debug for Code {
     }
 }
 
+// SAFETY: code does not change once it is made, and the module is only touched to free
+// its memory.
+#[allow(unsafe_code, reason = "engines on several threads share the code")]
+unsafe impl Send for Code {}
+// SAFETY: as above.
+#[allow(unsafe_code, reason = "engines on several threads share the code")]
+unsafe impl Sync for Code {}
+
 impl Drop for Code {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {

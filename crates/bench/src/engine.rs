@@ -1,0 +1,46 @@
+//! An engine as a job: ingress and egress of one frame, without a switch around it.
+
+use crate::limit::Job;
+use stateplane_target::{
+    DROP_PORT, EgressInput, Engine, Forwarded, IngressInput, InstanceType, Preserved,
+};
+
+/// An engine and the time that it sees.
+pub struct Alone<E> {
+    /// The engine.
+    pub engine: E,
+    /// Time in µs.
+    pub now: u64,
+}
+
+impl<E: Engine> Job for Alone<E> {
+    #[inline]
+    fn frame(&mut self, port: u16, frame: &[u8], out: &mut Vec<u8>) -> Option<u16> {
+        let input = IngressInput {
+            frame,
+            port,
+            instance_type: InstanceType::Normal,
+            preserved: &Preserved::default(),
+            now: self.now,
+        };
+        let outcome = match self.engine.forward(&input, out) {
+            Forwarded::Done { port, outcome } => return (!outcome.dropped).then_some(port),
+            Forwarded::Waits(outcome) => outcome,
+        };
+        let port = outcome.egress_spec;
+        if port >= DROP_PORT {
+            return None;
+        }
+        let input = EgressInput {
+            port,
+            rid: 0,
+            instance_type: InstanceType::Normal,
+            enqueued_at: self.now,
+            enqueue_depth: 0,
+            dequeue_depth: 0,
+            now: self.now,
+        };
+        let outcome = self.engine.egress(outcome.packet, &input, out);
+        (!outcome.dropped).then_some(port)
+    }
+}
