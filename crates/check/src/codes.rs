@@ -64,7 +64,7 @@ stateplane_diagnostics::codes! {
     DIRECT_OBJECT_SHARED = "E1505": "two tables share a direct counter or meter";
     SECOND_LPM_KEY = "E1506": "a table has two longest-prefix keys";
     MISSING_NAME = "E1507": "a computed key has no name";
-    UNATTACHED_OBJECT = "E1508": "a direct counter or meter belongs to no table";
+    UNATTACHED_METER = "E1508": "a direct meter belongs to no table";
     SELECTOR_INPUTS = "E1509": "two tables with different selector keys share an action selector";
     MISPLACED_INSTANTIATION = "E1601": "an instance is made where it cannot be";
     NOT_CONSTRUCTIBLE = "E1602": "an instance is made of something that has none";
@@ -93,4 +93,5 @@ stateplane_diagnostics::codes! {
     CONSTANT_COMPARISON = "W1112": "a comparison has the same result for every value";
     UNREACHABLE_CASE = "W1113": "a case or entry can never match";
     DEPRECATED = "W1114": "something deprecated is used";
+    UNATTACHED_COUNTER = "W1115": "a direct counter belongs to no table";
 }

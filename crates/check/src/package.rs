@@ -294,23 +294,33 @@ impl<'a> Checker<'a> {
         self.globals.get(name)?.first().map(|symbol| &symbol.entity)
     }
 
-    /// Reports direct counters and meters that are used, but belong to no table.
+    /// Reports direct counters and meters that are used, but belong to no table. Such a
+    /// counter counts nothing, as in the reference compiler; what a meter would read is
+    /// not known.
     pub(crate) fn unattached(&mut self) {
         for (instance, span) in std::mem::take(&mut self.made.direct) {
-            let attached = match instance {
-                Instance::DirectCounter(id) => self.out.counters[id.index()].table,
-                Instance::DirectMeter(id) => self.out.meters[id.index()].table,
-                _ => continue,
-            };
-            if attached.is_none() {
-                self.report(
-                    Diagnostic::error(
-                        codes::UNATTACHED_OBJECT,
-                        span,
-                        "this direct counter or meter belongs to no table",
-                    )
-                    .with_help("name it in a table: counters = …; or meters = …;"),
-                );
+            match instance {
+                Instance::DirectCounter(id) if self.out.counters[id.index()].table.is_none() => {
+                    self.report(
+                        Diagnostic::warning(
+                            codes::UNATTACHED_COUNTER,
+                            span,
+                            "this direct counter belongs to no table and counts nothing",
+                        )
+                        .with_help("name it in a table: counters = …;"),
+                    );
+                }
+                Instance::DirectMeter(id) if self.out.meters[id.index()].table.is_none() => {
+                    self.report(
+                        Diagnostic::error(
+                            codes::UNATTACHED_METER,
+                            span,
+                            "this direct meter belongs to no table",
+                        )
+                        .with_help("name it in a table: meters = …;"),
+                    );
+                }
+                _ => {}
             }
         }
     }

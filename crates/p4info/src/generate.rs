@@ -129,6 +129,7 @@ fn symbols(
     for (id, counter) in (0u32..).zip(&program.counters) {
         let annotations = interface.counters.get(&stateplane_ir::CounterId(id));
         let kind = match counter.table {
+            None if counter.size == 0 => continue,
             None => Kind::Counter,
             Some(_) => Kind::DirectCounter,
         };
@@ -137,6 +138,7 @@ fn symbols(
     for (id, meter) in (0u32..).zip(&program.meters) {
         let annotations = interface.meters.get(&stateplane_ir::MeterId(id));
         let kind = match meter.table {
+            None if meter.size == 0 => continue,
             None => Kind::Meter,
             Some(_) => Kind::DirectMeter,
         };

@@ -27,7 +27,10 @@ impl Interner {
 #[derive(Clone)]
 pub(crate) struct Lexer {
     file: FileId,
+    /// Without the line ends that a backslash stands before.
     text: Arc<str>,
+    /// Where they stood.
+    joints: Arc<[Joint]>,
     pos: usize,
     /// Whether nothing but white space and comments has been read since the last line end.
     at_line_start: bool,
@@ -35,14 +38,24 @@ pub(crate) struct Lexer {
     fixed_span: Option<Span>,
 }
 
+/// A place where two lines were joined.
+struct Joint {
+    /// In the joined text.
+    at: usize,
+    /// Bytes taken out up to here, this joint's included.
+    removed: usize,
+}
+
 /// What the lexer has to complain about, besides the token that it returns.
 pub(crate) type Complaint = Option<Diagnostic>;
 
 impl Lexer {
     pub(crate) fn new(file: FileId, text: Arc<str>) -> Self {
+        let (text, joints) = join_lines(text);
         Self {
             file,
             text,
+            joints: joints.into(),
             pos: 0,
             at_line_start: true,
             fixed_span: None,
@@ -54,6 +67,7 @@ impl Lexer {
         Self {
             file: span.file,
             text,
+            joints: Arc::default(),
             pos: 0,
             at_line_start: false,
             fixed_span: Some(span),
@@ -65,8 +79,23 @@ impl Lexer {
     }
 
     fn span_from(&self, start: usize) -> Span {
-        self.fixed_span
-            .unwrap_or_else(|| Span::new(self.file, start as u32, self.pos as u32))
+        self.fixed_span.unwrap_or_else(|| {
+            let end = if self.pos > start {
+                self.written_at(self.pos - 1) + 1
+            } else {
+                self.written_at(start)
+            };
+            Span::new(self.file, self.written_at(start) as u32, end as u32)
+        })
+    }
+
+    /// The place in the file of byte `at` of the joined text.
+    fn written_at(&self, at: usize) -> usize {
+        let before = self.joints.partition_point(|joint| joint.at <= at);
+        match before.checked_sub(1) {
+            Some(last) => at + self.joints[last].removed,
+            None => at,
+        }
     }
 
     /// Whether the next token is the first of a line, or there is none.
@@ -89,9 +118,6 @@ impl Lexer {
             } else if self.rest().starts_with("/*") {
                 let body = &self.rest()[2..];
                 self.pos += body.find("*/").map_or(body.len() + 2, |at| at + 4);
-                out.push(' ');
-            } else if let Some(length) = continuation(self.rest()) {
-                self.pos += length;
                 out.push(' ');
             } else {
                 self.pos += c.len_utf8();
@@ -131,9 +157,7 @@ impl Lexer {
         let mut complaint = None;
         loop {
             let rest = self.rest();
-            if let Some(length) = continuation(rest) {
-                self.pos += length;
-            } else if rest.starts_with('\n') {
+            if rest.starts_with('\n') {
                 self.pos += 1;
                 self.at_line_start = true;
             } else if let Some(c) = rest.chars().next().filter(|c| c.is_whitespace()) {
@@ -240,12 +264,35 @@ impl Lexer {
     }
 }
 
-/// Length of a backslash followed by a line end, which joins two lines.
-fn continuation(text: &str) -> Option<usize> {
-    ["\\\n", "\\\r\n"]
-        .iter()
-        .find(|c| text.starts_with(**c))
-        .map(|c| c.len())
+/// Joins lines that end in a backslash with the next, wherever that is: in a directive, a
+/// comment or the middle of a name (as the C preprocessor does, ISO C 5.1.1.2).
+fn join_lines(text: Arc<str>) -> (Arc<str>, Vec<Joint>) {
+    let mut joints = Vec::new();
+    if !text.contains("\\\n") && !text.contains("\\\r\n") {
+        return (text, joints);
+    }
+    let mut joined = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = rest.find('\\') {
+        let (before, after) = rest.split_at(at);
+        joined.push_str(before);
+        let length = ["\\\n", "\\\r\n"]
+            .iter()
+            .find(|end| after.starts_with(**end))
+            .map_or(0, |end| end.len());
+        if length == 0 {
+            joined.push('\\');
+            rest = &after[1..];
+        } else {
+            rest = &after[length..];
+            joints.push(Joint {
+                at: joined.len(),
+                removed: text.len() - rest.len() - joined.len(),
+            });
+        }
+    }
+    joined.push_str(rest);
+    (joined.into(), joints)
 }
 
 /// Length of the string literal at the start of the text, quotes included; `None` where the

@@ -108,8 +108,9 @@ impl Verifier<'_> {
                 self.attached(def.map(|def| def.table.is_some()), false);
             }
             Op::DirectCounterCount { counter } => {
+                // Without table and elements: a direct counter that counts nothing.
                 let def = program.counters.get(counter.index());
-                self.attached(def.map(|def| def.table.is_some()), true);
+                self.attached(def.map(|def| def.table.is_some() || def.size == 0), true);
             }
             Op::MeterExecute {
                 meter,

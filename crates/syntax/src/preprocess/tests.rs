@@ -63,6 +63,7 @@ fn object_like_macros() {
     gives("#define A 1\n#undef A\nA", "A");
     gives("#define A\nx A y", "x y");
     gives("#define A 1 \\\n 2\nA", "1 2");
+    gives("#define LONG\\\nER 3 // not \\\n here\nLON\\\r\nGER", "3");
     gives("#define bit byte\nbit", "byte");
     gives("#define A (x)\nA", "( x )");
 }
@@ -206,6 +207,20 @@ fn included_files_keep_their_spans() {
     assert_eq!(place(0), ("a".to_owned(), 1));
     assert_eq!(place(1), ("main".to_owned(), 3));
     assert_eq!(sources.include_chain(tokens[0].span.file).len(), 1);
+}
+
+#[test]
+fn joined_lines_keep_their_places() {
+    let text = "#define A \\\n 1\nfirst sec\\\nond\nthird";
+    let mut diagnostics = Diagnostics::new();
+    let loader = MemoryLoader::new().with("main", text);
+    let (tokens, _) = tokenize(&loader, "main", &Options::default(), &mut diagnostics);
+    let written: Vec<&str> = tokens[..tokens.len() - 1]
+        .iter()
+        .map(|token| &text[token.span.start as usize..token.span.end as usize])
+        .collect();
+    assert_eq!(written, ["first", "sec\\\nond", "third"]);
+    assert_eq!(&*tokens[1].text, "second");
 }
 
 #[test]
