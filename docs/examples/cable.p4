@@ -4,18 +4,25 @@
 #include <core.p4>
 #include <v1model.p4>
 
-struct headers_t {}
-struct metadata_t {}
+struct headers_t { }
+struct metadata_t { }
 
 register<bit<64>>(2) packets;
 
-parser Nothing(packet_in packet, out headers_t hdr, inout metadata_t meta,
-               inout standard_metadata_t standard_metadata) {
+parser Nothing(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     state start { transition accept; }
 }
 
-control Cable(inout headers_t hdr, inout metadata_t meta,
-              inout standard_metadata_t standard_metadata) {
+control Cable(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     bit<64> count;
 
     apply {
@@ -29,9 +36,12 @@ control Cable(inout headers_t hdr, inout metadata_t meta,
     }
 }
 
-control Pass(inout headers_t hdr, inout metadata_t meta,
-             inout standard_metadata_t standard_metadata) { apply {} }
-control Checksum(inout headers_t hdr, inout metadata_t meta) { apply {} }
-control Deparse(packet_out packet, in headers_t hdr) { apply {} }
+control Pass(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) { apply { } }
+control Checksum(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control Deparse(packet_out packet, in headers_t hdr) { apply { } }
 
 V1Switch(Nothing(), Checksum(), Cable(), Pass(), Checksum(), Deparse()) main;

@@ -6,13 +6,13 @@
 
 // The errors that the language itself raises. Programs may add their own.
 error {
-    NoError,                // nothing went wrong
-    PacketTooShort,         // extract or lookahead ran past the end of the packet
-    NoMatch,                // no case of a select matched
-    StackOutOfBounds,       // a header stack was used past its last element
-    HeaderTooShort,         // a varbit field was given more bits than it can hold
-    ParserTimeout,          // the parser took too many steps
-    ParserInvalidArgument   // a parser operation got a value that it does not support
+    NoError, // nothing went wrong
+    PacketTooShort, // extract or lookahead ran past the end of the packet
+    NoMatch, // no case of a select matched
+    StackOutOfBounds, // a header stack was used past its last element
+    HeaderTooShort, // a varbit field was given more bits than it can hold
+    ParserTimeout, // the parser took too many steps
+    ParserInvalidArgument // a parser operation got a value that it does not support
 }
 
 // The packet as the parser sees it: a run of bits with a cursor in it.
@@ -48,13 +48,13 @@ extern void verify(in bool check, in error toSignal);
 
 // The action that does nothing; the default of a table that names no other.
 @noWarn("unused")
-action NoAction() {}
+action NoAction() { }
 
 // How a table compares a key with its entries. Architectures may add their own ways.
 match_kind {
-    exact,      // every bit
-    ternary,    // the bits under the entry's mask
-    lpm         // the entry's leading bits; the longest such entry wins
+    exact, // every bit
+    ternary, // the bits under the entry's mask
+    lpm // the entry's leading bits; the longest such entry wins
 }
 
 // Stops the compilation with `message` if `check`, which must be known at compile time, is

@@ -17,9 +17,9 @@
 const bit<32> __v1model_version = V1MODEL_VERSION;
 
 match_kind {
-    range,      // from a lowest to a highest value, both included
-    optional,   // every bit, or none at all
-    selector    // an input of an action selector's hash; no part of the match
+    range, // from a lowest to a highest value, both included
+    optional, // every bit, or none at all
+    selector // an input of an action selector's hash; no part of the match
 }
 
 #if V1MODEL_VERSION >= 20200408
@@ -31,16 +31,16 @@ typedef bit<9> PortId_t;
 @name("standard_metadata")
 struct standard_metadata_t {
 #if V1MODEL_VERSION >= 20200408
-    PortId_t ingress_port;      // where the packet came in
-    PortId_t egress_spec;       // where ingress wants it sent; see mark_to_drop
-    PortId_t egress_port;       // where it will leave; for egress to read
+    PortId_t ingress_port; // where the packet came in
+    PortId_t egress_spec; // where ingress wants it sent; see mark_to_drop
+    PortId_t egress_port; // where it will leave; for egress to read
 #else
     bit<9> ingress_port;
     bit<9> egress_spec;
     bit<9> egress_port;
 #endif
-    bit<32> instance_type;      // how the packet came about: 0 received, else a copy
-    bit<32> packet_length;      // in bytes, as it came in
+    bit<32> instance_type; // how the packet came about: 0 received, else a copy
+    bit<32> packet_length; // in bytes, as it came in
 
     // Queueing; for egress to read. Times in microseconds, depths in packets.
     @alias("queueing_metadata.enq_timestamp")
@@ -64,8 +64,8 @@ struct standard_metadata_t {
     @alias("intrinsic_metadata.egress_rid")
     bit<16> egress_rid;
 
-    bit<1> checksum_error;      // 1 once verify_checksum has found a wrong checksum
-    error parser_error;         // why the parser stopped; error.NoError if it accepted
+    bit<1> checksum_error; // 1 once verify_checksum has found a wrong checksum
+    error parser_error; // why the parser stopped; error.NoError if it accepted
 
     // The queue within the egress port.
     @alias("intrinsic_metadata.priority")
@@ -199,12 +199,7 @@ extern void mark_to_drop(inout standard_metadata_t standard_metadata);
 
 // A hash of `data` in the range from `base` to `base + max - 1`; `base` if `max` is 0.
 @pure
-extern void hash<O, T, D, M>(
-    out O result,
-    in HashAlgorithm algo,
-    in T base,
-    in D data,
-    in M max);
+extern void hash<O, T, D, M>(out O result, in HashAlgorithm algo, in T base, in D data, in M max);
 
 // An action profile with groups, of which a hash of the table's `selector` keys chooses one
 // member.
@@ -227,11 +222,7 @@ extern Checksum16 {
 
 // Sets standard_metadata.checksum_error if `condition` holds and `checksum` is not that of
 // `data`. Only in the VerifyChecksum control.
-extern void verify_checksum<T, O>(
-    in bool condition,
-    in T data,
-    in O checksum,
-    HashAlgorithm algo);
+extern void verify_checksum<T, O>(in bool condition, in T data, in O checksum, HashAlgorithm algo);
 
 // Sets `checksum` to that of `data` if `condition` holds. Only in the ComputeChecksum
 // control.
@@ -240,30 +231,30 @@ extern void update_checksum<T, O>(
     in bool condition,
     in T data,
     inout O checksum,
-    HashAlgorithm algo);
+    HashAlgorithm algo
+);
 
 // The same two with the payload behind `data`: all that the parser did not extract.
 extern void verify_checksum_with_payload<T, O>(
     in bool condition,
     in T data,
     in O checksum,
-    HashAlgorithm algo);
+    HashAlgorithm algo
+);
 @noSideEffects
 extern void update_checksum_with_payload<T, O>(
     in bool condition,
     in T data,
     inout O checksum,
-    HashAlgorithm algo);
+    HashAlgorithm algo
+);
 
 // Copies the packet as the control plane has set up for the session; the copy goes through
 // egress without user metadata. The last clone of a control's run counts.
 extern void clone(in CloneType type, in bit<32> session);
 
 // The same, and the copy keeps the user metadata fields annotated @field_list(index).
-extern void clone_preserving_field_list(
-    in CloneType type,
-    in bit<32> session,
-    bit<8> index);
+extern void clone_preserving_field_list(in CloneType type, in bit<32> session, bit<8> index);
 
 // Starts the packet over in the parser, as it came in, once ingress has ended; it keeps the
 // user metadata fields annotated @field_list(index).
@@ -298,22 +289,17 @@ parser Parser<H, M>(
     packet_in b,
     out H parsedHdr,
     inout M meta,
-    inout standard_metadata_t standard_metadata);
+    inout standard_metadata_t standard_metadata
+);
 
 // Calls of verify_checksum and verify_checksum_with_payload only.
 control VerifyChecksum<H, M>(inout H hdr, inout M meta);
 
 @pipeline
-control Ingress<H, M>(
-    inout H hdr,
-    inout M meta,
-    inout standard_metadata_t standard_metadata);
+control Ingress<H, M>(inout H hdr, inout M meta, inout standard_metadata_t standard_metadata);
 
 @pipeline
-control Egress<H, M>(
-    inout H hdr,
-    inout M meta,
-    inout standard_metadata_t standard_metadata);
+control Egress<H, M>(inout H hdr, inout M meta, inout standard_metadata_t standard_metadata);
 
 // Calls of update_checksum and update_checksum_with_payload only.
 control ComputeChecksum<H, M>(inout H hdr, inout M meta);
@@ -328,6 +314,7 @@ package V1Switch<H, M>(
     Ingress<H, M> ig,
     Egress<H, M> eg,
     ComputeChecksum<H, M> ck,
-    Deparser<H> dep);
+    Deparser<H> dep
+);
 
 #endif

@@ -26,15 +26,15 @@ header ethernet_t {
 }
 
 header ipv4_t {
-    bit<4>  version;
-    bit<4>  ihl;
-    bit<8>  diffserv;
+    bit<4> version;
+    bit<4> ihl;
+    bit<8> diffserv;
     bit<16> total_length;
     bit<16> identification;
-    bit<3>  flags;
+    bit<3> flags;
     bit<13> fragment_offset;
-    bit<8>  ttl;
-    bit<8>  protocol;
+    bit<8> ttl;
+    bit<8> protocol;
     bit<16> checksum;
     bit<32> source;
     bit<32> destination;
@@ -45,7 +45,7 @@ header tcp_t {
     bit<16> destination_port;
     bit<32> sequence;
     bit<32> acknowledgement;
-    bit<4>  data_offset;
+    bit<4> data_offset;
     bit<12> flags;
     bit<16> window;
     bit<16> checksum;

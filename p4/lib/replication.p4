@@ -98,7 +98,7 @@ error {
 // What a slot holds while a packet is in the pipeline.
 struct replication_slot_t {
     bit<32> index;
-    bit<8>  status;
+    bit<8> status;
     bit<32> claim;
     bit<32> epoch;
     bit<48> deadline;
@@ -115,12 +115,12 @@ struct replication_metadata_t {
 
     // From the program: whether the packet belongs to a replicated flow, which
     // (never 0), in which shard, and whether a shared lease is enough (rule 18).
-    bool     flow;
+    bool flow;
     @field_list(FIELD_LIST_RENEWAL)
     bit<128> key;
     @field_list(FIELD_LIST_RENEWAL)
-    bit<16>  shard;
-    bool     shared;
+    bit<16> shard;
+    bool shared;
 
     // For the program: run the processing; and, after ReplicationIngressAfter,
     // forward the packet, which may have been processed before and waited until
@@ -133,24 +133,24 @@ struct replication_metadata_t {
 
     // The rest is the library's own.
     @field_list(FIELD_LIST_RENEWAL)
-    bit<8>  renewal;
+    bit<8> renewal;
     bit<48> now;
     bit<32> incarnation;
     bit<32> switch_id;
-    bool    found;
+    bool found;
     // An output packet came back.
-    bool    release;
+    bool release;
     replication_slot_t slot;
     // A message is to be sent; a copy of it is to be held for retransmission; its
     // packet is to be left out.
-    bool    send;
-    bool    hold;
-    bool    without_packet;
+    bool send;
+    bool hold;
+    bool without_packet;
     // Length of the frame without the outer headers, in bytes.
     bit<16> inner_length;
     // The way to the shard's chain.
-    bool    chain_known;
-    bit<9>  chain_port;
+    bool chain_known;
+    bit<9> chain_port;
     bit<16> path_mtu;
     bit<32> chain_epoch;
     bit<48> chain_mac;
@@ -188,10 +188,12 @@ register<bit<48>>(REPLICATION_SLOTS) slot_used;
 
 counter(EVENTS, CounterType.packets) replication_events;
 
-parser ReplicationParser(packet_in packet,
-                         out replication_headers_t hdr,
-                         inout replication_metadata_t meta,
-                         inout standard_metadata_t standard_metadata) {
+parser ReplicationParser(
+    packet_in packet,
+    out replication_headers_t hdr,
+    inout replication_metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     state start {
         meta.parse_program = true;
         meta.arriving = meta.renewal == 0;
@@ -276,21 +278,47 @@ control ReplicationDeparser(packet_out packet, in replication_headers_t hdr) {
 
 control ReplicationVerifyChecksum(inout replication_headers_t hdr) {
     apply {
-        verify_checksum(hdr.ipv4.isValid(),
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
-              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+        verify_checksum(
+            hdr.ipv4.isValid(),
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.ihl,
+                hdr.ipv4.diffserv,
+                hdr.ipv4.total_length,
+                hdr.ipv4.identification,
+                hdr.ipv4.flags,
+                hdr.ipv4.fragment_offset,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 
 control ReplicationComputeChecksum(inout replication_headers_t hdr) {
     apply {
-        update_checksum(hdr.ipv4.isValid(),
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
-              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(
+            hdr.ipv4.isValid(),
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.ihl,
+                hdr.ipv4.diffserv,
+                hdr.ipv4.total_length,
+                hdr.ipv4.identification,
+                hdr.ipv4.flags,
+                hdr.ipv4.fragment_offset,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 
@@ -301,8 +329,7 @@ control FindSlot(inout replication_metadata_t meta) {
     bit<128> stored;
 
     apply {
-        hash(bucket, HashAlgorithm.crc32, (bit<32>)0, { meta.key },
-             (bit<32>)REPLICATION_BUCKETS);
+        hash(bucket, HashAlgorithm.crc32, (bit<32>)0, { meta.key }, (bit<32>)REPLICATION_BUCKETS);
         first = bucket * REPLICATION_WAYS;
         meta.slot.index = first;
         slot_key.read(stored, first);
@@ -445,10 +472,12 @@ control ReturnedOnce(in bit<32> index, in bit<32> request, out bool first) {
 
 // Fills the fields that all requests of a slot share. The message's state stays
 // invalid.
-control StartRequest(inout replication_headers_t hdr,
-                     inout replication_metadata_t meta,
-                     in bit<8> type,
-                     in bit<16> ingress_port) {
+control StartRequest(
+    inout replication_headers_t hdr,
+    inout replication_metadata_t meta,
+    in bit<8> type,
+    in bit<16> ingress_port
+) {
     bit<32> request;
 
     apply {
@@ -478,15 +507,16 @@ control StartRequest(inout replication_headers_t hdr,
 
 // Asks for a lease with the packet on board. One copy at a time waits for
 // retransmission.
-control RequestLease(inout replication_headers_t hdr,
-                     inout replication_metadata_t meta,
-                     inout standard_metadata_t standard_metadata) {
+control RequestLease(
+    inout replication_headers_t hdr,
+    inout replication_metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     StartRequest() start_request;
     bit<32> asked;
 
     apply {
-        start_request.apply(hdr, meta, TYPE_LEASE_REQUEST,
-                            (bit<16>)standard_metadata.ingress_port);
+        start_request.apply(hdr, meta, TYPE_LEASE_REQUEST, (bit<16>)standard_metadata.ingress_port);
         hdr.message.lease_epoch = 0;
         hdr.message.sequence = 0;
         if (meta.shared) {
@@ -503,8 +533,7 @@ control RequestLease(inout replication_headers_t hdr,
 
 // Moves the deadline (rule 1). Shrinking by 1/512 is sound while all clock rates
 // are within 900 ppm of true time.
-control ExtendLease(inout replication_metadata_t meta, in replication_t message,
-                    in bool replace) {
+control ExtendLease(inout replication_metadata_t meta, in replication_t message, in bool replace) {
     bit<48> span;
     bit<48> deadline;
 
@@ -520,9 +549,11 @@ control ExtendLease(inout replication_metadata_t meta, in replication_t message,
 }
 
 // A message from the store, for this switch and of a slot that it holds.
-control HandleReply(inout replication_headers_t hdr,
-                    inout replication_metadata_t meta,
-                    inout standard_metadata_t standard_metadata) {
+control HandleReply(
+    inout replication_headers_t hdr,
+    inout replication_metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     ExtendLease() extend_grant;
     ExtendLease() extend_held;
     ReturnedOnce() returned_once;
@@ -543,8 +574,7 @@ control HandleReply(inout replication_headers_t hdr,
         on_board = (hdr.message.flags & FLAG_PACKET) != 0;
         difference = hdr.message.lease_epoch - meta.slot.epoch;
         present = meta.slot.status != STATUS_PENDING && difference == 0;
-        newer = meta.slot.status == STATUS_PENDING
-            || (difference != 0 && difference[31:31] == 0);
+        newer = meta.slot.status == STATUS_PENDING || (difference != 0 && difference[31:31] == 0);
 
         if (hdr.message.type == TYPE_LEASE_REPLY) {
             if (!newer && !present) {
@@ -590,16 +620,15 @@ control HandleReply(inout replication_headers_t hdr,
             if (hdr.message.code == CODE_FENCED) {
                 // Fences the epoch that the request bore, not a later grant of
                 // the same claim.
-                if (meta.slot.status != STATUS_PENDING
-                    && hdr.message.sequence == meta.slot.epoch) {
+                if (meta.slot.status != STATUS_PENDING && hdr.message.sequence == meta.slot.epoch) {
                     replication_events.count(EVENT_FENCED);
                     free_slot();
                 }
             } else if (hdr.message.code == CODE_NO_RECORD
-                       || hdr.message.code == CODE_POOL_EXHAUSTED
-                       || hdr.message.code == CODE_BAD_STATE
-                       || hdr.message.code == CODE_STORE_FULL
-                       || hdr.message.code == CODE_NOT_WRITABLE) {
+                || hdr.message.code == CODE_POOL_EXHAUSTED
+                || hdr.message.code == CODE_BAD_STATE
+                || hdr.message.code == CODE_STORE_FULL
+                || hdr.message.code == CODE_NOT_WRITABLE) {
                 free_slot();
             }
         } else if (!present) {
@@ -627,8 +656,7 @@ control HandleReply(inout replication_headers_t hdr,
 }
 
 // A held copy came back: transmit it again unless it was answered (paper §5.2).
-control HandleHeldCopy(inout replication_headers_t hdr,
-                       inout replication_metadata_t meta) {
+control HandleHeldCopy(inout replication_headers_t hdr, inout replication_metadata_t meta) {
     bit<32> asked;
     bit<32> unacknowledged;
 
@@ -639,7 +667,8 @@ control HandleHeldCopy(inout replication_headers_t hdr,
             meta.send = meta.slot.status == STATUS_EXCLUSIVE
                 && hdr.message.lease_epoch == meta.slot.epoch
                 && hdr.message.sequence == meta.slot.sequence
-                && unacknowledged != 0 && unacknowledged[31:31] == 0;
+                && unacknowledged != 0
+                && unacknowledged[31:31] == 0;
         } else {
             slot_asked.read(asked, meta.slot.index);
             if (asked == hdr.message.request) {
@@ -660,9 +689,11 @@ control HandleHeldCopy(inout replication_headers_t hdr,
 }
 
 @side_effects_allowed
-control ReplicationIngressBefore(inout replication_headers_t hdr,
-                                 inout replication_metadata_t meta,
-                                 inout standard_metadata_t standard_metadata) {
+control ReplicationIngressBefore(
+    inout replication_headers_t hdr,
+    inout replication_metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     FindSlot() find_slot;
     ClaimSlot() claim_slot;
     RequestLease() request_lease;
@@ -703,7 +734,7 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
 
     // Where the head of each shard's chain is.
     table replication_shards {
-        key = { meta.shard : exact; }
+        key = { meta.shard: exact; }
         actions = { chain; unknown_shard; }
         default_action = unknown_shard();
         size = REPLICATION_SHARDS;
@@ -736,8 +767,7 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
             whole = hdr.ipv4.total_length == meta.inner_length - 14
                 && hdr.udp.length == meta.inner_length - 34;
             meta.inner_length = meta.inner_length - outer;
-            whole = whole && (meta.inner_length == 0
-                              || (hdr.message.flags & FLAG_PACKET) != 0);
+            whole = whole && (meta.inner_length == 0 || (hdr.message.flags & FLAG_PACKET) != 0);
         }
         replication_shards.apply();
 
@@ -759,7 +789,7 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
                 || hdr.message.version != REPLICATION_VERSION) {
                 replication_events.count(EVENT_BAD_MESSAGE);
             } else if (hdr.ipv4.destination != meta.own_address
-                       && standard_metadata.instance_type != INSTANCE_RECIRCULATED) {
+                && standard_metadata.instance_type != INSTANCE_RECIRCULATED) {
                 replication_events.count(EVENT_FOREIGN_SWITCH);
             } else if (hdr.message.switch_id != meta.switch_id) {
                 replication_events.count(EVENT_FOREIGN_SWITCH);
@@ -768,10 +798,10 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
             } else if (!meta.chain_known) {
                 replication_events.count(EVENT_UNKNOWN_SHARD);
             } else if (standard_metadata.instance_type != INSTANCE_RECIRCULATED
-                       && standard_metadata.ingress_port != meta.chain_port) {
+                && standard_metadata.ingress_port != meta.chain_port) {
                 replication_events.count(EVENT_WRONG_PORT);
             } else if (standard_metadata.instance_type != INSTANCE_RECIRCULATED
-                       && hdr.message.chain_epoch != meta.chain_epoch) {
+                && hdr.message.chain_epoch != meta.chain_epoch) {
                 replication_events.count(EVENT_OTHER_CHAIN_EPOCH);
             } else {
                 stranger = false;
@@ -787,9 +817,9 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
                 } else if (hdr.message.type == TYPE_PROBE_REPLY) {
                     replication_heard.write((bit<32>)meta.shard, meta.now);
                 } else if (hdr.message.type == TYPE_LEASE_REPLY
-                           || hdr.message.type == TYPE_WRITE_REPLY
-                           || hdr.message.type == TYPE_RENEW_REPLY
-                           || hdr.message.type == TYPE_REFUSAL) {
+                    || hdr.message.type == TYPE_WRITE_REPLY
+                    || hdr.message.type == TYPE_RENEW_REPLY
+                    || hdr.message.type == TYPE_REFUSAL) {
                     replication_heard.write((bit<32>)meta.shard, meta.now);
                     if (meta.found) {
                         handle_reply.apply(hdr, meta, standard_metadata);
@@ -810,8 +840,7 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
                     mark_to_drop(standard_metadata);
                 }
             }
-        } else if (meta.renewal == 1
-                   && standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
+        } else if (meta.renewal == 1 && standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
             find_slot.apply(meta);
             if (meta.found && meta.slot.status != STATUS_PENDING) {
                 start_renewal.apply(hdr, meta, TYPE_RENEW_REQUEST, 0);
@@ -822,7 +851,8 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
             }
         } else if (meta.flow) {
             find_slot.apply(meta);
-            if (meta.found && meta.slot.status != STATUS_PENDING
+            if (meta.found
+                && meta.slot.status != STATUS_PENDING
                 && (meta.now < meta.slot.deadline || !RULE_LEASE_DEADLINE)) {
                 meta.process = true;
                 slot_used.write(meta.slot.index, meta.now);
@@ -833,8 +863,7 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
                     && meta.now > renewed + (bit<48>)(period >> 3)) {
                     slot_renewed.write(meta.slot.index, meta.now);
                     meta.renewal = 1;
-                    clone_preserving_field_list(CloneType.I2E, RENEWAL_SESSION,
-                                                FIELD_LIST_RENEWAL);
+                    clone_preserving_field_list(CloneType.I2E, RENEWAL_SESSION, FIELD_LIST_RENEWAL);
                 }
             } else {
                 if (!meta.found) {
@@ -857,14 +886,17 @@ control ReplicationIngressBefore(inout replication_headers_t hdr,
 
 // Turns a packet that wrote, or that met an unacknowledged write, into a request
 // (rules 8 to 10), and sends what is to be sent to the store.
-control ReplicationIngressAfter(inout replication_headers_t hdr,
-                                inout replication_metadata_t meta,
-                                inout standard_metadata_t standard_metadata) {
+control ReplicationIngressAfter(
+    inout replication_headers_t hdr,
+    inout replication_metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     StartRequest() start_write;
     bit<16> headers_length;
 
     apply {
-        if (meta.found && meta.process
+        if (meta.found
+            && meta.process
             && (meta.write || meta.slot.sequence != meta.slot.acknowledged)) {
             if (meta.slot.status != STATUS_EXCLUSIVE) {
                 replication_events.count(EVENT_WRITE_UNDER_SHARED);
@@ -876,8 +908,12 @@ control ReplicationIngressAfter(inout replication_headers_t hdr,
                     slot_value.write(meta.slot.index, meta.value);
                     meta.hold = true;
                 }
-                start_write.apply(hdr, meta, TYPE_WRITE_REQUEST,
-                                  (bit<16>)standard_metadata.ingress_port);
+                start_write.apply(
+                    hdr,
+                    meta,
+                    TYPE_WRITE_REQUEST,
+                    (bit<16>)standard_metadata.ingress_port
+                );
                 hdr.message.state_length = STATE_BYTES;
                 hdr.state.setValid();
                 hdr.state.value = meta.value;
@@ -901,8 +937,7 @@ control ReplicationIngressAfter(inout replication_headers_t hdr,
                 meta.without_packet = true;
             }
             // Rule 15; a datagram does not count the Ethernet header's 14 bytes.
-            if (!meta.without_packet
-                && headers_length - 14 + meta.inner_length > meta.path_mtu) {
+            if (!meta.without_packet && headers_length - 14 + meta.inner_length > meta.path_mtu) {
                 replication_events.count(EVENT_TOO_BIG);
                 meta.without_packet = true;
             }
@@ -949,15 +984,16 @@ control ReplicationIngressAfter(inout replication_headers_t hdr,
 }
 
 @side_effects_allowed
-control ReplicationEgress(inout replication_headers_t hdr,
-                          inout replication_metadata_t meta,
-                          inout standard_metadata_t standard_metadata) {
+control ReplicationEgress(
+    inout replication_headers_t hdr,
+    inout replication_metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     bit<32> session;
     bit<16> headers_length;
 
     apply {
-        if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE
-            && hdr.message.isValid()) {
+        if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE && hdr.message.isValid()) {
             // The session cut the packet off; the headers follow suit.
             headers_length = OUTER_BYTES + MESSAGE_BYTES;
             if (hdr.state.isValid()) {
@@ -967,8 +1003,7 @@ control ReplicationEgress(inout replication_headers_t hdr,
             hdr.ipv4.total_length = headers_length - 14;
             hdr.udp.length = headers_length - 34;
             recirculate_preserving_field_list(0);
-        } else if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE
-                   && meta.renewal == 1) {
+        } else if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE && meta.renewal == 1) {
             recirculate_preserving_field_list(FIELD_LIST_RENEWAL);
         } else if (meta.hold && hdr.message.isValid() && RULE_RETRANSMISSION) {
             session = (bit<32>)hdr.message.attempt;

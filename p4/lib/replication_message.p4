@@ -14,7 +14,7 @@
 #endif
 
 const bit<16> REPLICATION_UDP_PORT = 4793;
-const bit<8>  REPLICATION_VERSION = 1;
+const bit<8> REPLICATION_VERSION = 1;
 
 const bit<8> TYPE_LEASE_REQUEST = 0x01;
 const bit<8> TYPE_WRITE_REQUEST = 0x02;
@@ -40,25 +40,25 @@ const bit<16> CODE_STORE_FULL = 8;
 const bit<16> CODE_NOT_WRITABLE = 9;
 
 header replication_t {
-    bit<8>   version;
-    bit<8>   type;
-    bit<16>  flags;
-    bit<32>  chain_epoch;
-    bit<16>  shard;
-    bit<16>  code;
-    bit<32>  switch_id;
-    bit<32>  incarnation;
-    bit<32>  claim;
-    bit<32>  request;
-    bit<48>  send_time;
-    bit<16>  ingress_port;
+    bit<8> version;
+    bit<8> type;
+    bit<16> flags;
+    bit<32> chain_epoch;
+    bit<16> shard;
+    bit<16> code;
+    bit<32> switch_id;
+    bit<32> incarnation;
+    bit<32> claim;
+    bit<32> request;
+    bit<48> send_time;
+    bit<16> ingress_port;
     bit<128> key;
-    bit<32>  lease_epoch;
-    bit<32>  sequence;
-    bit<32>  parked;
-    bit<32>  period;
-    bit<16>  attempt;
-    bit<16>  state_length;
+    bit<32> lease_epoch;
+    bit<32> sequence;
+    bit<32> parked;
+    bit<32> period;
+    bit<16> attempt;
+    bit<16> state_length;
 }
 
 header replication_state_t {
@@ -74,22 +74,22 @@ header replication_probe_t {
 // without options, and then UDP's ports.
 header replication_front_t {
     bit<112> ethernet;
-    bit<8>   version_and_ihl;
-    bit<40>  length_and_identification;
-    bit<2>   no_fragment_flags;
-    bit<14>  fragment;
-    bit<8>   ttl;
-    bit<8>   protocol;
-    bit<80>  checksum_and_addresses;
+    bit<8> version_and_ihl;
+    bit<40> length_and_identification;
+    bit<2> no_fragment_flags;
+    bit<14> fragment;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<80> checksum_and_addresses;
 }
 
 header replication_udp_front_t {
     bit<128> first_bytes;
     bit<128> second_bytes;
-    bit<16>  third_bytes;
-    bit<16>  source_port;
-    bit<16>  destination_port;
-    bit<32>  length_and_checksum;
+    bit<16> third_bytes;
+    bit<16> source_port;
+    bit<16> destination_port;
+    bit<32> length_and_checksum;
 }
 
 const bit<16> STATE_BYTES = REPLICATION_STATE_BITS / 8;
@@ -98,11 +98,11 @@ const bit<16> MESSAGE_BYTES = 72;
 const bit<16> OUTER_BYTES = 42;
 
 struct replication_headers_t {
-    ethernet_t          ethernet;
+    ethernet_t ethernet;
     replication_probe_t probe;
-    ipv4_t              ipv4;
-    udp_t               udp;
-    replication_t       message;
+    ipv4_t ipv4;
+    udp_t udp;
+    replication_t message;
     replication_state_t state;
 }
 

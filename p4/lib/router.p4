@@ -5,9 +5,11 @@
 
 #include "headers.p4"
 
-control Router(inout ethernet_t ethernet,
-               inout ipv4_t ipv4,
-               inout standard_metadata_t standard_metadata) {
+control Router(
+    inout ethernet_t ethernet,
+    inout ipv4_t ipv4,
+    inout standard_metadata_t standard_metadata
+) {
     bit<32> next_hop = 0;
     counter(1, CounterType.packets) ttl_expired;
 
@@ -25,7 +27,7 @@ control Router(inout ethernet_t ethernet,
     }
 
     table routes {
-        key = { ipv4.destination : lpm; }
+        key = { ipv4.destination: lpm; }
         actions = { via; connected; drop; }
         default_action = drop();
         size = 4096;
@@ -39,7 +41,7 @@ control Router(inout ethernet_t ethernet,
     }
 
     table neighbours {
-        key = { next_hop : exact; }
+        key = { next_hop: exact; }
         actions = { forward; drop; }
         default_action = drop();
         size = 4096;

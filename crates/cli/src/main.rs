@@ -6,6 +6,7 @@ mod check;
 mod compile;
 mod exit;
 mod explain;
+mod fmt;
 mod ir_file;
 mod lab;
 mod program;
@@ -35,6 +36,7 @@ enum Command {
     Run(run::RunArguments),
     Check(check::CheckArguments),
     Compile(compile::CompileArguments),
+    Fmt(fmt::FmtArguments),
     Explain(explain::ExplainArguments),
     Trace(trace::TraceArguments),
     Store(store::StoreArguments),
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
+        Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Trace(arguments) => trace::run(arguments),
         Command::Store(arguments) => store::run(&arguments),

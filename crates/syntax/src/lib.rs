@@ -5,6 +5,7 @@
 //! nothing that was written. Files are read through a [`FileLoader`]; the crate does no IO.
 
 pub mod codes;
+pub mod format;
 mod lexer;
 mod loader;
 mod parser;
@@ -15,6 +16,7 @@ pub mod tree;
 
 use stateplane_diagnostics::{Diagnostics, SourceMap};
 
+pub use format::{FormatError, format};
 pub use loader::{FileLoader, LoadError, MemoryLoader};
 pub use print::print;
 use token::Token;

@@ -14,7 +14,7 @@
 #define COUNTER_SHARDS 4
 #endif
 
-const bit<8>  CLASS_COUNTER = 1;
+const bit<8> CLASS_COUNTER = 1;
 const bit<16> SEQUENCER_PORT = 5000;
 
 header sequence_number_t {
@@ -34,11 +34,11 @@ header udp_rest_t {
 
 struct headers_t {
     replication_headers_t replication;
-    ethernet_t            ethernet;
-    ipv4_t                ipv4;
-    ports_t               ports;
-    udp_rest_t            udp;
-    sequence_number_t     number;
+    ethernet_t ethernet;
+    ipv4_t ipv4;
+    ports_t ports;
+    udp_rest_t udp;
+    sequence_number_t number;
 }
 
 struct metadata_t {
@@ -56,8 +56,12 @@ parser CounterParser(packet_in packet, inout headers_t hdr) {
 
     state ipv4 {
         packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.fragment_offset,
-                          hdr.ipv4.protocol) {
+        transition select(
+            hdr.ipv4.version,
+            hdr.ipv4.ihl,
+            hdr.ipv4.fragment_offset,
+            hdr.ipv4.protocol
+        ) {
             (4, 5, 0, IP_PROTOCOL_TCP): tcp;
             (4, 5, 0, IP_PROTOCOL_UDP): udp;
             default: accept;
@@ -85,10 +89,12 @@ parser CounterParser(packet_in packet, inout headers_t hdr) {
     }
 }
 
-parser TopParser(packet_in packet,
-                 out headers_t hdr,
-                 inout metadata_t meta,
-                 inout standard_metadata_t standard_metadata) {
+parser TopParser(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     ReplicationParser() replication;
     CounterParser() program;
 
@@ -113,17 +119,32 @@ control CounterVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
         replication.apply(hdr.replication);
         // A header that was damaged on the way must not leave with a right checksum
         // (RFC 1812 5.2.2).
-        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
-              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+        verify_checksum(
+            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.ihl,
+                hdr.ipv4.diffserv,
+                hdr.ipv4.total_length,
+                hdr.ipv4.identification,
+                hdr.ipv4.flags,
+                hdr.ipv4.fragment_offset,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 
-control CounterIngress(inout headers_t hdr,
-                       inout metadata_t meta,
-                       inout standard_metadata_t standard_metadata) {
+control CounterIngress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
@@ -136,10 +157,14 @@ control CounterIngress(inout headers_t hdr,
         if (meta.replication.arriving && hdr.ports.isValid() && whole) {
             meta.replication.flow = true;
             meta.replication.key = CLASS_COUNTER ++ hdr.ipv4.protocol ++ hdr.ipv4.source
-                ++ hdr.ipv4.destination ++ hdr.ports.source ++ hdr.ports.destination
-                ++ 16w0;
-            hash(meta.replication.shard, HashAlgorithm.crc16, (bit<16>)0,
-                 { meta.replication.key }, (bit<16>)COUNTER_SHARDS);
+                ++ hdr.ipv4.destination ++ hdr.ports.source ++ hdr.ports.destination ++ 16w0;
+            hash(
+                meta.replication.shard,
+                HashAlgorithm.crc16,
+                (bit<16>)0,
+                { meta.replication.key },
+                (bit<16>)COUNTER_SHARDS
+            );
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.process && hdr.ports.isValid()) {
@@ -162,9 +187,11 @@ control CounterIngress(inout headers_t hdr,
     }
 }
 
-control CounterEgress(inout headers_t hdr,
-                      inout metadata_t meta,
-                      inout standard_metadata_t standard_metadata) {
+control CounterEgress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     ReplicationEgress() replication;
 
     apply {
@@ -177,11 +204,24 @@ control CounterComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         replication.apply(hdr.replication);
-        update_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
-              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(
+            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.ihl,
+                hdr.ipv4.diffserv,
+                hdr.ipv4.total_length,
+                hdr.ipv4.identification,
+                hdr.ipv4.flags,
+                hdr.ipv4.fragment_offset,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 
@@ -198,9 +238,11 @@ control CounterDeparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(TopParser(),
-         CounterVerifyChecksum(),
-         CounterIngress(),
-         CounterEgress(),
-         CounterComputeChecksum(),
-         CounterDeparser()) main;
+V1Switch(
+    TopParser(),
+    CounterVerifyChecksum(),
+    CounterIngress(),
+    CounterEgress(),
+    CounterComputeChecksum(),
+    CounterDeparser()
+) main;

@@ -20,18 +20,20 @@
 
 struct headers_t {
     replication_headers_t replication;
-    nat_headers_t         nat;
+    nat_headers_t nat;
 }
 
 struct metadata_t {
     replication_metadata_t replication;
-    endpoint_t             endpoint;
+    endpoint_t endpoint;
 }
 
-parser TopParser(packet_in packet,
-                 out headers_t hdr,
-                 inout metadata_t meta,
-                 inout standard_metadata_t standard_metadata) {
+parser TopParser(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     ReplicationParser() replication;
     NatParser() program;
 
@@ -59,9 +61,11 @@ control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control NatIngress(inout headers_t hdr,
-                   inout metadata_t meta,
-                   inout standard_metadata_t standard_metadata) {
+control NatIngress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     NatClassify() classify;
     ReplicationIngressBefore() replication_before;
     NatTranslate() translate;
@@ -78,10 +82,15 @@ control NatIngress(inout headers_t hdr,
             meta.replication.key = mapping;
             meta.replication.shared = true;
             if (mapping[127:120] == CLASS_NAT_INBOUND) {
-                meta.replication.shard = (bit<16>)public_port[15:16-NAT_SHARD_BITS];
+                meta.replication.shard = (bit<16>)public_port[15:16 - NAT_SHARD_BITS];
             } else {
-                hash(meta.replication.shard, HashAlgorithm.crc16, (bit<16>)0,
-                     { mapping }, (bit<16>)(1 << NAT_SHARD_BITS));
+                hash(
+                    meta.replication.shard,
+                    HashAlgorithm.crc16,
+                    (bit<16>)0,
+                    { mapping },
+                    (bit<16>)(1 << NAT_SHARD_BITS)
+                );
             }
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
@@ -106,9 +115,11 @@ control NatIngress(inout headers_t hdr,
     }
 }
 
-control NatEgress(inout headers_t hdr,
-                  inout metadata_t meta,
-                  inout standard_metadata_t standard_metadata) {
+control NatEgress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     ReplicationEgress() replication;
 
     apply {
@@ -136,9 +147,11 @@ control TopDeparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(TopParser(),
-         TopVerifyChecksum(),
-         NatIngress(),
-         NatEgress(),
-         TopComputeChecksum(),
-         TopDeparser()) main;
+V1Switch(
+    TopParser(),
+    TopVerifyChecksum(),
+    NatIngress(),
+    NatEgress(),
+    TopComputeChecksum(),
+    TopDeparser()
+) main;

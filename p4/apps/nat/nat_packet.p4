@@ -13,9 +13,9 @@ const bit<8> CLASS_NAT_INBOUND = 3;
 
 struct nat_headers_t {
     ethernet_t ethernet;
-    ipv4_t     ipv4;
-    tcp_t      tcp;
-    udp_t      udp;
+    ipv4_t ipv4;
+    tcp_t tcp;
+    udp_t udp;
 }
 
 // A mapping seen from one direction: the address and port to put in.
@@ -37,8 +37,13 @@ parser NatParser(packet_in packet, out nat_headers_t hdr) {
         packet.extract(hdr.ipv4);
         // Whole datagrams without options; the others keep their ports hidden and
         // are dropped by NatClassify.
-        transition select(hdr.ipv4.version, hdr.ipv4.ihl,
-                          hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+        transition select(
+            hdr.ipv4.version,
+            hdr.ipv4.ihl,
+            hdr.ipv4.flags,
+            hdr.ipv4.fragment_offset,
+            hdr.ipv4.protocol
+        ) {
             (4, 5, 0 &&& 1, 0, IP_PROTOCOL_TCP): tcp;
             (4, 5, 0 &&& 1, 0, IP_PROTOCOL_UDP): udp;
             default: accept;
@@ -58,11 +63,13 @@ parser NatParser(packet_in packet, out nat_headers_t hdr) {
 
 // Names the mapping that a packet needs: by its inside endpoint on the way out, by
 // its public endpoint on the way in. `known` is false for what is not translated.
-control NatClassify(inout nat_headers_t hdr,
-                    in standard_metadata_t standard_metadata,
-                    out bool known,
-                    out bit<128> mapping,
-                    out bit<16> public_port) {
+control NatClassify(
+    inout nat_headers_t hdr,
+    in standard_metadata_t standard_metadata,
+    out bool known,
+    out bit<128> mapping,
+    out bit<16> public_port
+) {
     bit<1> side = 0;
     bit<1> public = 0;
     bit<16> source_port = 0;
@@ -78,7 +85,7 @@ control NatClassify(inout nat_headers_t hdr,
     }
 
     table interfaces {
-        key = { standard_metadata.ingress_port : exact @name("ingress_port"); }
+        key = { standard_metadata.ingress_port: exact @name("ingress_port"); }
         actions = { inside; outside; }
         default_action = outside();
         size = 64;
@@ -93,7 +100,7 @@ control NatClassify(inout nat_headers_t hdr,
     }
 
     table public_addresses {
-        key = { hdr.ipv4.destination : exact; }
+        key = { hdr.ipv4.destination: exact; }
         actions = { is_public; is_not_public; }
         default_action = is_not_public();
         size = 64;
@@ -110,14 +117,13 @@ control NatClassify(inout nat_headers_t hdr,
             source_port = hdr.udp.source_port;
             destination_port = hdr.udp.destination_port;
         }
-        if ((hdr.tcp.isValid() || hdr.udp.isValid())
-            && standard_metadata.checksum_error == 0) {
+        if ((hdr.tcp.isValid() || hdr.udp.isValid()) && standard_metadata.checksum_error == 0) {
             interfaces.apply();
             public_addresses.apply();
             if (side == 1 && public == 0) {
                 known = true;
-                mapping = CLASS_NAT_OUTBOUND ++ hdr.ipv4.protocol ++ hdr.ipv4.source
-                    ++ source_port ++ 64w0;
+                mapping = CLASS_NAT_OUTBOUND ++ hdr.ipv4.protocol ++ hdr.ipv4.source ++ source_port
+                    ++ 64w0;
             } else if (side == 0 && public == 1) {
                 known = true;
                 public_port = destination_port;
@@ -133,16 +139,18 @@ control NatClassify(inout nat_headers_t hdr,
 
 // RFC 1624, equation 3: a one's complement checksum after the words of an address
 // and a port were exchanged.
-control ExchangeInChecksum(inout bit<16> checksum,
-                           in bit<32> old_address, in bit<32> new_address,
-                           in bit<16> old_port, in bit<16> new_port) {
+control ExchangeInChecksum(
+    inout bit<16> checksum,
+    in bit<32> old_address,
+    in bit<32> new_address,
+    in bit<16> old_port,
+    in bit<16> new_port
+) {
     bit<32> sum;
 
     apply {
-        sum = (bit<32>)(~checksum)
-            + (bit<32>)(~old_address[31:16]) + (bit<32>)(~old_address[15:0])
-            + (bit<32>)(~old_port)
-            + (bit<32>)new_address[31:16] + (bit<32>)new_address[15:0]
+        sum = (bit<32>)(~checksum) + (bit<32>)(~old_address[31:16]) + (bit<32>)(~old_address[15:0])
+            + (bit<32>)(~old_port) + (bit<32>)new_address[31:16] + (bit<32>)new_address[15:0]
             + (bit<32>)new_port;
         sum = (sum & 0xffff) + (sum >> 16);
         sum = (sum & 0xffff) + (sum >> 16);
@@ -182,11 +190,21 @@ control NatTranslate(inout nat_headers_t hdr, in bit<8> class, in endpoint_t end
             }
         }
         if (hdr.tcp.isValid()) {
-            exchange_tcp.apply(hdr.tcp.checksum, old_address, endpoint.address,
-                               old_port, endpoint.port);
+            exchange_tcp.apply(
+                hdr.tcp.checksum,
+                old_address,
+                endpoint.address,
+                old_port,
+                endpoint.port
+            );
         } else if (hdr.udp.isValid() && hdr.udp.checksum != 0) {
-            exchange_udp.apply(hdr.udp.checksum, old_address, endpoint.address,
-                               old_port, endpoint.port);
+            exchange_udp.apply(
+                hdr.udp.checksum,
+                old_address,
+                endpoint.address,
+                old_port,
+                endpoint.port
+            );
             // RFC 768: a computed zero is sent as all ones.
             if (hdr.udp.checksum == 0) {
                 hdr.udp.checksum = 0xffff;
@@ -199,21 +217,47 @@ control NatTranslate(inout nat_headers_t hdr, in bit<8> class, in endpoint_t end
 // (RFC 1812 5.2.2): the programs drop it.
 control NatVerifyChecksum(inout nat_headers_t hdr) {
     apply {
-        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
-              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+        verify_checksum(
+            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.ihl,
+                hdr.ipv4.diffserv,
+                hdr.ipv4.total_length,
+                hdr.ipv4.identification,
+                hdr.ipv4.flags,
+                hdr.ipv4.fragment_offset,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 
 control NatComputeChecksum(inout nat_headers_t hdr) {
     apply {
-        update_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
-              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(
+            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.ihl,
+                hdr.ipv4.diffserv,
+                hdr.ipv4.total_length,
+                hdr.ipv4.identification,
+                hdr.ipv4.flags,
+                hdr.ipv4.fragment_offset,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 

@@ -74,8 +74,7 @@ control LocalMappings(in bit<128> mapping, out bool found, out endpoint_t endpoi
             found = inside != 0;
         } else {
             endpoint.address = public_address;
-            hash(slot, HashAlgorithm.crc32, (bit<32>)0, { mapping },
-                 (bit<32>)MAPPING_BUCKETS);
+            hash(slot, HashAlgorithm.crc32, (bit<32>)0, { mapping }, (bit<32>)MAPPING_BUCKETS);
             slot = slot * MAPPING_WAYS;
             free_slot = 0;
             has_free = false;
@@ -134,10 +133,12 @@ control LocalMappings(in bit<128> mapping, out bool found, out endpoint_t endpoi
     }
 }
 
-parser TopParser(packet_in packet,
-                 out nat_headers_t hdr,
-                 inout metadata_t meta,
-                 inout standard_metadata_t standard_metadata) {
+parser TopParser(
+    packet_in packet,
+    out nat_headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     NatParser() program;
 
     state start {
@@ -154,9 +155,11 @@ control TopVerifyChecksum(inout nat_headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control NatIngress(inout nat_headers_t hdr,
-                   inout metadata_t meta,
-                   inout standard_metadata_t standard_metadata) {
+control NatIngress(
+    inout nat_headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     NatClassify() classify;
     LocalMappings() mappings;
     NatTranslate() translate;
@@ -181,7 +184,7 @@ control NatIngress(inout nat_headers_t hdr,
 
     // Which switch owns which half of the ports.
     table port_owners {
-        key = { public_port[15:15] : exact @name("upper_half"); }
+        key = { public_port[15:15]: exact @name("upper_half"); }
         actions = { relay; own; }
         default_action = own();
         size = 2;
@@ -206,9 +209,11 @@ control NatIngress(inout nat_headers_t hdr,
     }
 }
 
-control NoEgress(inout nat_headers_t hdr,
-                 inout metadata_t meta,
-                 inout standard_metadata_t standard_metadata) {
+control NoEgress(
+    inout nat_headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
     apply { }
 }
 
@@ -220,9 +225,11 @@ control TopComputeChecksum(inout nat_headers_t hdr, inout metadata_t meta) {
     }
 }
 
-V1Switch(TopParser(),
-         TopVerifyChecksum(),
-         NatIngress(),
-         NoEgress(),
-         TopComputeChecksum(),
-         NatDeparser()) main;
+V1Switch(
+    TopParser(),
+    TopVerifyChecksum(),
+    NatIngress(),
+    NoEgress(),
+    TopComputeChecksum(),
+    NatDeparser()
+) main;

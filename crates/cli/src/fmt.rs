@@ -1,0 +1,93 @@
+//! `stateplane fmt`: one layout for all P4.
+
+mod diff;
+
+use crate::exit::{CommandError, Failure};
+use clap::Args;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Format P4 programs in place.
+///
+/// Tokens, comments and preprocessor directives stay as they are, and so does the meaning;
+/// formatting a formatted file changes nothing. A declaration that an #if cuts between its
+/// brackets is left alone.
+#[derive(Args)]
+pub struct FmtArguments {
+    /// The files; `-` reads standard input and writes standard output
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Change nothing; show what would change, and exit with 1 if anything would
+    #[arg(long)]
+    check: bool,
+    /// Write to standard output instead of the files
+    #[arg(long, conflicts_with = "check")]
+    stdout: bool,
+}
+
+/// Runs the command: all files that can be formatted are, then the failures are told.
+pub fn run(arguments: &FmtArguments) -> Result<(), CommandError> {
+    let mut failures = Vec::new();
+    let mut differing = 0;
+    for path in &arguments.files {
+        match format_file(arguments, path) {
+            Ok(changed) => differing += usize::from(changed),
+            Err(failure) => failures.push(format!("{}: {failure}", path.display())),
+        }
+    }
+    if !failures.is_empty() {
+        return Err(CommandError::new(
+            Failure::Input,
+            failures.join("\nerror: "),
+        ));
+    }
+    if arguments.check && differing > 0 {
+        let message = format!(
+            "{differing} of {} not formatted",
+            count(arguments.files.len())
+        );
+        return Err(CommandError::new(Failure::Expectation, message));
+    }
+    Ok(())
+}
+
+fn count(files: usize) -> String {
+    match files {
+        1 => "1 file".to_owned(),
+        files => format!("{files} files"),
+    }
+}
+
+/// Formats one file; says whether that changes it.
+fn format_file(arguments: &FmtArguments, path: &Path) -> Result<bool, String> {
+    let is_stdin = path.as_os_str() == "-";
+    let text = match is_stdin {
+        true => {
+            let mut text = String::new();
+            let read = std::io::stdin().read_to_string(&mut text);
+            read.map(|_| text)
+        }
+        false => std::fs::read_to_string(path),
+    };
+    let text = text.map_err(|error| error.to_string())?;
+    let formatted = stateplane_syntax::format(&text)
+        .map_err(|error| format!("{error} (the file is left as it is)"))?;
+    let changed = formatted != text;
+    if arguments.check {
+        if changed {
+            let name = path.display().to_string();
+            write_out(&diff::unified(&name, &text, &formatted))?;
+        }
+    } else if arguments.stdout || is_stdin {
+        write_out(&formatted)?;
+    } else if changed {
+        std::fs::write(path, formatted).map_err(|error| error.to_string())?;
+    }
+    Ok(changed)
+}
+
+fn write_out(text: &str) -> Result<(), String> {
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(|error| format!("standard output: {error}"))
+}
