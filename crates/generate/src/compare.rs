@@ -194,6 +194,9 @@ fn state_difference(one: &TargetState, other: &TargetState) -> String {
             let place = format!("table {}", one.name());
             unequal(&place, one, other)?;
         }
+        for (one, other) in one.value_sets().iter().zip(other.value_sets()) {
+            unequal(&format!("value set {}", one.name()), one, other)?;
+        }
         unequal("events", &one.events, &other.events)?;
         unequal("digests", &one.digests, &other.digests)?;
         unequal("log", &one.log, &other.log)?;

@@ -185,6 +185,8 @@ struct Maker {
     objects: Objects,
     writes: Vec<Write>,
     packets: Packets,
+    /// Parser value sets with the widths of their members.
+    value_sets: Vec<(String, u32)>,
 }
 
 impl Maker {
@@ -215,6 +217,7 @@ impl Maker {
             objects: Objects::default(),
             writes: Vec::new(),
             packets: Packets::default(),
+            value_sets: Vec::new(),
         }
     }
 

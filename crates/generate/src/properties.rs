@@ -76,7 +76,7 @@ pub fn check(seed: u64, packets: usize) -> Result<Outcome, Box<Broken>> {
     let reread = reprint(&generated.program).map_err(&broken)?;
     let reread = source::compile(&reread)
         .map_err(|refusal| broken(format!("the printed tree is refused: {refusal}\n{reread}")))?;
-    if without_locations(program.clone()) != without_locations(reread) {
+    if without_locations(&program) != without_locations(&reread) {
         return Err(broken("the printed tree means something else".to_owned()));
     }
     interpreter(program, 0).map_err(|error| broken(format!("not loaded: {error}")))?;
@@ -110,7 +110,7 @@ fn reprint(text: &str) -> Result<String, String> {
 }
 
 /// The text form of IR without the source locations that assertions carry.
-fn without_locations(program: Program) -> String {
+pub(crate) fn without_locations(program: &Program) -> String {
     let text = program.to_string();
     let lines = text.lines().map(|line| match line.find(source::MAIN_FILE) {
         Some(at) => &line[..at],

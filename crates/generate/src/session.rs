@@ -3,7 +3,7 @@
 
 use num_bigint::BigUint;
 use stateplane_switch::{Limits, SwitchConfig};
-use stateplane_target::{Entry, MeterConfig, Port, StateError, TargetState, Value};
+use stateplane_target::{Entry, KeyMatch, MeterConfig, Port, StateError, TargetState, Value};
 use std::fmt;
 
 /// One write of the control plane.
@@ -33,6 +33,13 @@ pub enum Write {
         index: u64,
         /// The element.
         value: Value,
+    },
+    /// Adds a member to a parser value set.
+    Member {
+        /// The set's name.
+        value_set: String,
+        /// One match for each key.
+        keys: Vec<KeyMatch>,
     },
     /// Configures a meter of an array, with full buckets at time 0.
     Meter {
@@ -64,6 +71,7 @@ impl Write {
                 index,
                 value,
             } => state.register_mut(register)?.write(*index, value),
+            Write::Member { value_set, keys } => state.value_set_mut(value_set)?.insert(keys),
             Write::Meter {
                 meter,
                 index,
@@ -78,16 +86,20 @@ fn data_list(data: &[BigUint]) -> String {
     data.join(", ")
 }
 
+fn key_list(keys: &[KeyMatch]) -> String {
+    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    keys.join(", ")
+}
+
 impl fmt::Display for Write {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Write::Entry { table, entry } => {
-                let keys: Vec<String> = entry.keys.iter().map(ToString::to_string).collect();
                 write!(
                     f,
                     "entry of {table}, priority {}: ({}) runs {}({})",
                     entry.priority,
-                    keys.join(", "),
+                    key_list(&entry.keys),
                     entry.action,
                     data_list(&entry.data)
                 )
@@ -102,6 +114,9 @@ impl fmt::Display for Write {
                 index,
                 value,
             } => write!(f, "register {register}[{index}] = {value:?}"),
+            Write::Member { value_set, keys } => {
+                write!(f, "member of {value_set}: {}", key_list(keys))
+            }
             Write::Meter {
                 meter,
                 index,

@@ -12,9 +12,9 @@ pub(super) enum Piece {
 }
 
 /// Signs of more than one character that may not be taken apart, longest first.
-const SIGNS: [&str; 21] = [
-    "|+|=", "|-|=", "&&&", "...", "|+|", "|-|", "<<=", "++", "<<", "..", "==", "!=", "<=", ">=",
-    "&&", "||", "+=", "-=", "*=", "|=", "&=",
+const SIGNS: [&str; 25] = [
+    "|+|=", "|-|=", "&&&", "...", "|+|", "|-|", "<<=", ">>=", "++", "<<", ">>", "..", "==", "!=",
+    "<=", ">=", "&&", "||", "+=", "-=", "*=", "|=", "&=", "^=", "/=",
 ];
 
 /// Greatest depth of groups; deeper brackets are plain tokens.

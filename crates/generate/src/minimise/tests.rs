@@ -81,3 +81,16 @@ fn the_number_of_attempts_is_kept() {
     });
     assert_eq!(calls, 7);
 }
+
+#[test]
+fn generated_programs_written_anew_mean_the_same() {
+    for seed in 0..30 {
+        let program = crate::generate(seed, 0).program;
+        let again = write(&read(&program));
+        let compile = |text: &str| match crate::source::compile(text) {
+            Ok(program) => crate::properties::without_locations(&program),
+            Err(refusal) => panic!("seed {seed}: {refusal}\n{text}"),
+        };
+        assert_eq!(compile(&program), compile(&again), "seed {seed}");
+    }
+}

@@ -43,9 +43,10 @@ pub(super) enum Feature {
     Slice,
     Drop,
     Loop,
+    ValueSet,
 }
 
-const COUNT: usize = Feature::Loop as usize + 1;
+const COUNT: usize = Feature::ValueSet as usize + 1;
 
 /// The features of one program.
 #[derive(Clone, Debug)]

@@ -5,7 +5,9 @@ use super::features::Feature;
 use super::packet::{Node, Take, Wanted};
 use super::{Block, HeaderPlace, Maker, Place};
 use crate::expr::{Expr, Ty};
+use crate::session::Write;
 use num_bigint::BigUint;
+use stateplane_target::KeyMatch;
 
 /// Where the value of a key of a select comes from.
 #[derive(Clone, Debug)]
@@ -17,6 +19,28 @@ enum Source {
 }
 
 impl Maker {
+    /// Declares value sets whose members have the widths of fields, with members.
+    fn declare_value_sets(&mut self) {
+        if !self.has(Feature::ValueSet) {
+            return;
+        }
+        for _ in 0..self.c.between(1, 2) {
+            let Some(Ty::Bits(width)) = self.read_any().map(|read| read.ty()) else {
+                continue;
+            };
+            let name = self.fresh("set");
+            self.line(format_args!("value_set<bit<{width}>>(4) {name};"));
+            for _ in 0..self.c.between(0, 3) {
+                let keys = vec![KeyMatch::Exact(self.c.value(width))];
+                self.writes.push(Write::Member {
+                    value_set: name.clone(),
+                    keys,
+                });
+            }
+            self.value_sets.push((name, width));
+        }
+    }
+
     fn header_bits(&self, header: usize) -> u32 {
         let fields = &self.headers[header].fields;
         fields.iter().filter_map(|(_, ty)| ty.width()).sum()
@@ -30,6 +54,7 @@ impl Maker {
                 "parser MainParser(packet_in packet, out headers_t hdr, inout meta_t meta, \
                  inout standard_metadata_t std)",
             );
+            maker.declare_value_sets();
             if maker.c.chance(50) {
                 maker.local();
             }
@@ -304,6 +329,13 @@ impl Maker {
             }
             Ty::Error | Ty::Enum(_) => return ("_".to_owned(), None),
         };
+        let sets = self.value_sets.iter().filter(|(_, of)| *of == width);
+        let sets: Vec<String> = sets.map(|(name, _)| name.clone()).collect();
+        if self.c.chance(30)
+            && let Some(set) = self.c.pick(&sets)
+        {
+            return (set.clone(), None);
+        }
         let value = self.c.value(width);
         let text = |value: &BigUint| Expr::number(ty, value).to_string();
         match self.c.below(6) {
