@@ -41,6 +41,7 @@ soak: build tools
 	$(STATEPLANE) sim --program counter --first-seed 100000 --seeds 5000
 	$(STATEPLANE) sim --program nat --first-seed 100000 --seeds 5000
 	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500
+	$(CARGO) run --release --quiet --package stateplane-native --example compare -- 100000 1000 10000
 	$(MAKE) fuzz
 
 # With coverage where nightly Rust and cargo-fuzz are installed, else with inputs damaged at random.

@@ -15,7 +15,8 @@ fn main() -> std::io::Result<()> {
         for (number, input) in (target.corpus)(root).iter().enumerate() {
             fs::write(folder.join(format!("seed{number:04}")), input)?;
         }
-        let mut dictionary = String::new();
+        // libFuzzer refuses an empty file.
+        let mut dictionary = format!("# words of {}\n", target.name);
         for word in target.words {
             dictionary.push('"');
             for byte in word.bytes() {

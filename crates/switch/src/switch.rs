@@ -207,26 +207,30 @@ impl<E: Engine> Switch<E> {
     pub fn handle_frame(&mut self, now_us: u64, port: Port, frame: &[u8]) {
         self.advance(now_us);
         self.counters.received += 1;
+        let mut left = self.limits.work.max(1);
         match self.admit(port, frame) {
             Ok(()) => {
                 let mut work = self.limits.work;
                 let preserved = Preserved::default();
                 if self.is_idle() {
-                    self.forward(frame, port, &preserved, &mut work);
+                    // Egress counts as work of the call whether it runs at once or later,
+                    // so that all engines make the switch do the same.
+                    let forwarded = self.forward(frame, port, &preserved, &mut work);
+                    left -= u32::from(forwarded);
                 } else {
                     self.run_ingress(frame, port, InstanceType::Normal, &preserved, 0, &mut work);
                 }
             }
             Err(reason) => self.drop(reason),
         }
-        self.run();
+        self.run(left);
     }
 
     /// Does what is due at `now_us`: held copies, generators, watches, and work that
     /// an earlier call left.
     pub fn handle_timeout(&mut self, now_us: u64) {
         self.advance(now_us);
-        self.run();
+        self.run(self.limits.work.max(1));
     }
 
     /// The next frame to send. Give its buffer back by [`recycle`](Self::recycle).
@@ -317,9 +321,8 @@ impl<E: Engine> Switch<E> {
                 .all(|active| active.due.is_some_and(|due| due > self.now))
     }
 
-    /// Works until nothing is due or the work of one call is done.
-    fn run(&mut self) {
-        let mut work = self.limits.work.max(1);
+    /// Works until nothing is due or `work` is done.
+    fn run(&mut self, mut work: u32) {
         while work > 0 {
             if self.egress_share > 0 {
                 self.egress_share -= 1;

@@ -32,14 +32,14 @@ impl<E: Engine> Switch<E> {
     }
 
     /// Takes a frame that arrived through ingress, and through egress at once where the
-    /// engine can and nothing comes between.
+    /// engine can and nothing comes between; whether it went through egress.
     pub(super) fn forward(
         &mut self,
         frame: &[u8],
         port: Port,
         preserved: &Preserved,
         work: &mut u32,
-    ) {
+    ) -> bool {
         *work = work.saturating_sub(1);
         let instance_type = InstanceType::Normal;
         let input = IngressInput {
@@ -54,10 +54,12 @@ impl<E: Engine> Switch<E> {
             Forwarded::Done { port, outcome } => {
                 *work = work.saturating_sub(1);
                 self.after_egress(outcome, port, sent);
+                true
             }
             Forwarded::Waits(outcome) => {
                 self.recycle(sent);
                 self.after_ingress(outcome, frame, port, instance_type, 0, work);
+                false
             }
         }
     }

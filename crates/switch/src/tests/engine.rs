@@ -2,8 +2,8 @@
 //! stage does, so that a scenario is a frame and random frames are random programs.
 
 use stateplane_target::{
-    CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome,
-    InstanceType, Port, Preserved, TargetState,
+    CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput,
+    IngressOutcome, InstanceType, Port, Preserved, TargetState,
 };
 
 /// Positions in the frame.
@@ -78,6 +78,8 @@ pub(crate) struct EgressRun {
 
 pub(crate) struct FakeEngine {
     pub(crate) events: Vec<Event>,
+    /// Whether packets that need not wait go through egress at once.
+    pub(crate) at_once: bool,
     state: TargetState,
 }
 
@@ -85,6 +87,7 @@ impl FakeEngine {
     pub(crate) fn new(state: TargetState) -> Self {
         Self {
             events: Vec::new(),
+            at_once: false,
             state,
         }
     }
@@ -224,6 +227,32 @@ impl Engine for FakeEngine {
                 field_list: Some(4),
                 bytes: Vec::new(),
             }),
+        }
+    }
+
+    fn forward(&mut self, input: &IngressInput<'_>, frame: &mut Vec<u8>) -> Forwarded<Packet> {
+        let outcome = self.ingress(input);
+        let waits = !self.at_once
+            || outcome.clone.is_some()
+            || outcome.resubmit.is_some()
+            || outcome.mcast_grp != 0
+            || outcome.egress_spec >= DROP_PORT;
+        if waits {
+            return Forwarded::Waits(outcome);
+        }
+        let port = outcome.egress_spec;
+        let egress = EgressInput {
+            port,
+            rid: 0,
+            instance_type: input.instance_type,
+            enqueued_at: input.now,
+            enqueue_depth: 0,
+            dequeue_depth: 0,
+            now: input.now,
+        };
+        Forwarded::Done {
+            port,
+            outcome: self.egress(outcome.packet, &egress, frame),
         }
     }
 

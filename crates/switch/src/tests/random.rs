@@ -66,13 +66,15 @@ struct Trace {
     events: Vec<super::engine::Event>,
 }
 
-fn run(limits: Limits, ops: &[Op]) -> Trace {
+fn run(limits: Limits, ops: &[Op], at_once: bool) -> Trace {
     let config = SwitchConfig {
         limits,
         generators: vec![generator(0, 300)],
         ..config()
     };
-    let mut switch = Switch::new(FakeEngine::new(super::watches::state()), config).unwrap();
+    let mut engine = FakeEngine::new(super::watches::state());
+    engine.at_once = at_once;
+    let mut switch = Switch::new(engine, config).unwrap();
     let (mut now, mut sent, mut timeouts) = (0, vec![], vec![]);
     for op in ops {
         let before = switch.engine().events.len();
@@ -124,6 +126,8 @@ proptest! {
         limits in limits(),
         ops in prop::collection::vec(op(), 0..60),
     ) {
-        prop_assert_eq!(run(limits, &ops), run(limits, &ops));
+        let trace = run(limits, &ops, false);
+        prop_assert_eq!(&trace, &run(limits, &ops, false));
+        prop_assert_eq!(trace, run(limits, &ops, true), "egress at once");
     }
 }
