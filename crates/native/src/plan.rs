@@ -73,7 +73,8 @@ pub(crate) struct Plan {
     pub(crate) parser_faults: bool,
     /// Whether a header may be emitted over again.
     pub(crate) emits_often: bool,
-    /// Bytes of the largest header or looked-at value.
+    /// Bytes of the largest header that is extracted, looked at, or read where it lies:
+    /// also of one that no state extracts, whose fields are read from as many zeros.
     pub(crate) largest: usize,
 }
 
@@ -103,6 +104,9 @@ impl Plan {
         if !plan.unaligned {
             let written = writes::written(&plan);
             plan.leave_in_frame(plan.program.pipeline.headers, 0, &written);
+        }
+        for header in &plan.headers {
+            plan.largest = plan.largest.max(header.bytes as usize);
         }
         Ok(plan)
     }
