@@ -164,6 +164,40 @@ impl<'a> Checker<'a> {
         fitting
     }
 
+    /// Priorities from the order of the entries, counted from 1, or where an entry has
+    /// the annotation `@priority` of the reference compiler, from that; smaller wins.
+    fn annotated_priorities(&mut self, entries: &'a [tree::TableEntry]) -> Vec<u32> {
+        let mut priorities = Vec::new();
+        for (position, entry) in (1u32..).zip(entries) {
+            let annotation = annotation::find(&entry.annotations, "priority");
+            let written = annotation.and_then(|annotation| match &annotation.body {
+                tree::AnnotationBody::Expressions(exprs) => exprs.first(),
+                _ => None,
+            });
+            let Some(expr) = written else {
+                priorities.push(position);
+                continue;
+            };
+            let value = self.property_int(expr, "a priority");
+            if value.to_u32().is_none() {
+                self.priority_out_of_range(&value, expr.span);
+            }
+            priorities.push(value.to_u32().unwrap_or(0));
+        }
+        priorities
+    }
+
+    fn priority_out_of_range(&mut self, value: &BigInt, span: Span) {
+        self.report(
+            Diagnostic::error(
+                codes::OUT_OF_RANGE,
+                span,
+                format!("the priority {value} is out of range"),
+            )
+            .with_help("a priority lies between 0 and 4294967295"),
+        );
+    }
+
     /// The priority of each entry, smaller wins.
     fn priorities(
         &mut self,
@@ -179,18 +213,8 @@ impl<'a> Checker<'a> {
                     _ => None,
                 })
         };
-        let written = |entry: &'a tree::TableEntry| {
-            entry.priority.as_ref().or_else(|| {
-                annotation::find(&entry.annotations, "priority").and_then(|annotation| {
-                    match &annotation.body {
-                        tree::AnnotationBody::Expressions(exprs) => exprs.first(),
-                        _ => None,
-                    }
-                })
-            })
-        };
-        if entries.iter().all(|entry| written(entry).is_none()) {
-            return (0..entries.len() as u32).collect();
+        if entries.iter().all(|entry| entry.priority.is_none()) {
+            return self.annotated_priorities(entries);
         }
         let largest_wins = property("largest_priority_wins")
             .is_none_or(|expr| self.constant_bool(expr, "`largest_priority_wins`", true));
@@ -200,7 +224,7 @@ impl<'a> Checker<'a> {
         };
         let mut values: Vec<BigInt> = Vec::new();
         for entry in entries {
-            let value = match (written(entry), values.last()) {
+            let value = match (&entry.priority, values.last()) {
                 (Some(expr), _) => self.property_int(expr, "a priority"),
                 (None, None) if largest_wins => {
                     &delta * BigInt::from(entries.len() - 1) + BigInt::one()
@@ -211,14 +235,7 @@ impl<'a> Checker<'a> {
             };
             if value < BigInt::zero() || value.to_u32().is_none() {
                 let span = entry.priority.as_ref().map_or(entry.span, |expr| expr.span);
-                self.report(
-                    Diagnostic::error(
-                        codes::OUT_OF_RANGE,
-                        span,
-                        format!("the priority {value} is out of range"),
-                    )
-                    .with_help("a priority lies between 0 and 4294967295"),
-                );
+                self.priority_out_of_range(&value, span);
             }
             values.push(value);
         }

@@ -4,12 +4,15 @@ use crate::machine::{Flow, Run};
 use crate::observe::{Block, Datum, Event, Observer};
 use crate::place::Spot;
 use stateplane_ir::{
-    Action, ActionId, Arg, Callee, ControlId, Direction, LOOP_LIMIT, Param, Place, Table, TableId,
-    VarId,
+    Action, ActionId, Arg, Callee, ControlId, Direction, HashAlgorithm, Key, LOOP_LIMIT, MatchKind,
+    Param, Place, Table, TableId, VarId,
 };
 use stateplane_target::bits::word_count;
 use stateplane_target::layout::scalar_bits;
 use std::ops::Range;
+
+/// `action_run` where a hit entry's group is empty: no action of any table.
+const NO_ACTION: u32 = u32::MAX;
 
 impl<O: Observer> Run<'_, O> {
     fn reset(&mut self, ranges: &[Range<usize>]) {
@@ -152,7 +155,7 @@ impl<O: Observer> Run<'_, O> {
         let code = self.code;
         let def = &code.program.tables[id.index()];
         let base = self.m.stack.len();
-        for key in &def.keys {
+        for key in matched(def) {
             self.push(&key.expr);
         }
         if let Some(flow) = self.faulted() {
@@ -174,24 +177,35 @@ impl<O: Observer> Run<'_, O> {
         } else if let Some(meter) = def.direct_meter {
             m.colors[meter.index()] = stateplane_target::Color::Green;
         }
-        let (position, data) = table.action(entry);
-        let listed = &def.actions[position as usize];
-        let action = &code.program.actions[listed.action.index()];
-        let mut from = 0;
-        for param in data_params(action) {
-            let at = code.bases[param.var.index()];
-            let size = word_count(scalar_bits(code.program.vars[param.var.index()].ty));
-            m.words[at..at + size].copy_from_slice(&data[from..from + size]);
-            from += size;
+        let hash = match m.state.selector_at(id, entry) {
+            Some(selector) => self.selection(selector.algorithm, def),
+            None => 0,
+        };
+        let m = &mut *self.m;
+        let found = m.state.action_at(id, entry, hash);
+        let position = found.map_or(NO_ACTION, |(position, _)| position);
+        let listed = found.map(|(position, _)| &def.actions[position as usize]);
+        let action = listed.map(|listed| &code.program.actions[listed.action.index()]);
+        if let (Some(action), Some((_, data))) = (action, found) {
+            let mut from = 0;
+            for param in data_params(action) {
+                let at = code.bases[param.var.index()];
+                let size = word_count(scalar_bits(code.program.vars[param.var.index()].ty));
+                m.words[at..at + size].copy_from_slice(&data[from..from + size]);
+                from += size;
+            }
         }
         self.tell(|run| Event::Apply {
             table: id,
             keys,
             entry: entry.and_then(|entry| run.m.state.table_at(id).entry(entry)),
-            action: listed.action,
-            data: run.parameters(data_params(action)),
+            action: listed.map(|listed| listed.action),
+            data: action.map_or_else(Vec::new, |action| run.parameters(data_params(action))),
         });
-        let flow = self.run_action(listed.action, &listed.bound);
+        let flow = match listed {
+            Some(listed) => self.run_action(listed.action, &listed.bound),
+            None => Flow::Next,
+        };
         if flow != Flow::Next {
             return flow;
         }
@@ -210,12 +224,24 @@ impl<O: Observer> Run<'_, O> {
             return Vec::new();
         }
         let mut at = base;
-        let keys = table.keys.iter().map(|key| {
+        let keys = matched(table).map(|key| {
             let start = at;
             at += self.size(key.expr.ty);
             self.datum(key.expr.ty, &self.m.stack[start..at])
         });
         keys.collect()
+    }
+
+    /// The hash of a table's selector keys.
+    fn selection(&mut self, algorithm: HashAlgorithm, table: &Table) -> u64 {
+        let mut bytes = std::mem::take(&mut self.m.data);
+        bytes.clear();
+        let keys = table.keys.iter();
+        let keys = keys.filter(|key| key.match_kind == MatchKind::Selector);
+        self.collect(keys.map(|key| &key.expr), &mut bytes);
+        let hash = self.m.state.hash(algorithm, &bytes);
+        self.m.data = bytes;
+        hash
     }
 
     /// Runs an action whose action data are in place.
@@ -238,6 +264,12 @@ impl<O: Observer> Run<'_, O> {
             other => other,
         }
     }
+}
+
+/// Keys that are compared; those of an action selector are not.
+fn matched(table: &Table) -> impl Iterator<Item = &Key> {
+    let keys = table.keys.iter();
+    keys.filter(|key| key.match_kind != MatchKind::Selector)
 }
 
 fn data_params(action: &Action) -> impl Iterator<Item = &Param> {

@@ -102,8 +102,8 @@ pub enum Event<'a> {
         keys: Vec<Datum>,
         /// The entry hit; `None` for a miss.
         entry: Option<Listed>,
-        /// The action that runs.
-        action: ActionId,
+        /// The action that runs; `None` where the entry's group has no members.
+        action: Option<ActionId>,
         /// Its data with their names.
         data: Vec<(String, Datum)>,
     },

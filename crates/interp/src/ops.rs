@@ -6,7 +6,7 @@ use num_bigint::BigUint;
 use stateplane_ir::{CloneKind, Expr, HashAlgorithm, Op, Place, Type};
 use stateplane_target::bits::{self, word_count};
 use stateplane_target::layout::scalar_bits;
-use stateplane_target::{DROP_PORT, Digest, Shape, Value, hash};
+use stateplane_target::{DROP_PORT, Digest, Shape, Value};
 
 impl<O: Observer> Run<'_, O> {
     pub(crate) fn op(&mut self, op: &Op) -> Flow {
@@ -223,7 +223,7 @@ impl<O: Observer> Run<'_, O> {
         let mut bytes = std::mem::take(&mut self.m.data);
         bytes.clear();
         self.collect(data, &mut bytes);
-        let value = hash::hash(algorithm, &bytes, &mut self.m.state.random);
+        let value = self.m.state.hash(algorithm, &bytes);
         self.m.data = bytes;
         let offset = u128::from(value).checked_rem(max).unwrap_or(0);
         let watched = self.watch(result);
@@ -286,7 +286,7 @@ impl<O: Observer> Run<'_, O> {
         if with_payload {
             bytes.extend_from_slice(self.m.frame.get(self.m.rest..).unwrap_or(&[]));
         }
-        let value = hash::hash(algorithm, &bytes, &mut self.m.state.random);
+        let value = self.m.state.hash(algorithm, &bytes);
         self.m.data = bytes;
         value
     }

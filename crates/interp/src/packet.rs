@@ -218,7 +218,11 @@ impl<O: Observer> Run<'_, O> {
     }
 
     /// Appends the bits of scalars and varbits to `data`, and pads to whole bytes.
-    pub(crate) fn collect(&mut self, values: &[Expr], data: &mut Vec<u8>) {
+    pub(crate) fn collect<'e>(
+        &mut self,
+        values: impl IntoIterator<Item = &'e Expr>,
+        data: &mut Vec<u8>,
+    ) {
         let mut writer = BitWriter::new(data);
         for value in values {
             let base = self.m.stack.len();

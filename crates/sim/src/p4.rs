@@ -80,7 +80,8 @@ impl<E: Engine> P4Switch<E> {
             let hold_us = FIRST_HOLD << number.min(HOLD_DOUBLINGS);
             for (first, bytes) in [(HOLD_SESSION_LEASE, lease), (HOLD_SESSION_WRITE, write)] {
                 let session = MirrorSession {
-                    egress_port: RECIRCULATION_PORT,
+                    egress_port: Some(RECIRCULATION_PORT),
+                    multicast_group: None,
                     truncate: Some(bytes),
                     hold_us,
                 };
@@ -88,7 +89,8 @@ impl<E: Engine> P4Switch<E> {
             }
         }
         let renewal = MirrorSession {
-            egress_port: RECIRCULATION_PORT,
+            egress_port: Some(RECIRCULATION_PORT),
+            multicast_group: None,
             truncate: None,
             hold_us: 0,
         };

@@ -78,6 +78,9 @@ pub enum Cause {
     /// A multicast node that was not made.
     #[error("there is no multicast node {0}; make it with mc_node_create, which numbers from 0")]
     UnknownNode(usize),
+    /// A handle that no entry has.
+    #[error("there is no entry `{0}`; name it where it is added: add ... = {0}")]
+    UnknownHandle(String),
     /// A frame was expected and none was sent.
     #[error("no frame was sent by port {port}{}", others(sent))]
     Missing {
@@ -154,6 +157,7 @@ impl StfError {
             Cause::Unexpected { .. } => "STF013",
             Cause::Value { .. } => "STF014",
             Cause::Restless(_) => "STF015",
+            Cause::UnknownHandle(_) => "STF016",
             Cause::State(error) => error.code(),
             Cause::Switch(error) => error.code(),
         }

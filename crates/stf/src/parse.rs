@@ -4,31 +4,52 @@
 mod tests;
 
 use crate::pattern::parse_frame;
-use crate::{Call, Cause, Command, Comparison, CounterUnit, Line, Pattern, Script, StfError};
+use crate::{
+    Call, Cause, Command, Comparison, CounterUnit, Element, Line, Matching, Pattern, Runs, Script,
+    StfError,
+};
 use num_bigint::BigUint;
-use stateplane_switch::Port;
-use stateplane_target::{DROP_PORT, KeyMatch, parse_value};
+use stateplane_switch::{MirrorSession, Port};
+use stateplane_target::{DROP_PORT, parse_value};
 use std::str::FromStr;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 37] = [
     "add",
+    "add_indirect",
     "advance",
     "check_counter",
     "check_dropped",
+    "counter_read",
+    "counter_write",
     "expect",
+    "expect_digest",
+    "expect_log",
     "expect_none",
     "generator",
+    "group",
     "ignore",
     "mc_mgrp_create",
     "mc_node_associate",
     "mc_node_create",
+    "mc_node_update",
+    "member",
+    "meter_array_set_rates",
+    "meter_get_rates",
+    "meter_set_rates",
     "mirroring_add",
+    "mirroring_add_mc",
+    "mirroring_delete",
+    "mirroring_get",
+    "no_packet",
     "packet",
     "register_read",
     "register_reset",
     "register_write",
     "remove",
+    "set_crc16_parameters",
+    "set_crc32_parameters",
     "setdefault",
+    "value_set_add",
     "wait",
 ];
 
@@ -95,6 +116,7 @@ fn directive(comment: &str, script: &mut Script) {
                 .defines
                 .push((name.trim().to_owned(), value.trim().to_owned()));
         }
+        "shortest" => script.shortest_frame = value.parse().unwrap_or(0),
         _ => {}
     }
 }
@@ -124,11 +146,60 @@ fn command(text: &str) -> Result<Command, Cause> {
             &words,
             "expect_none [PORT]",
         )?)),
+        "no_packet" => match words[..] {
+            [] => Ok(Command::ExpectNone(None)),
+            _ => Err(Cause::Usage("no_packet")),
+        },
+        "expect_digest" => match words[..] {
+            [name, ref numbers @ ..] => Ok(Command::ExpectDigest {
+                name: name.to_owned(),
+                numbers: numbers
+                    .iter()
+                    .map(|text| parse_value(text))
+                    .collect::<Result<_, _>>()?,
+            }),
+            [] => Err(Cause::Usage("expect_digest NAME VALUE ...")),
+        },
+        "expect_log" => Ok(Command::ExpectLog(rest.to_owned())),
         "ignore" => Ok(Command::Ignore(optional_port(&words, "ignore [PORT]")?)),
         "add" => add(rest),
+        "add_indirect" => add_indirect(rest),
+        "member" => {
+            const USAGE: &str = "member PROFILE MEMBER ACTION([NAME:]VALUE, ...)";
+            let (before, call, _) = call(rest, USAGE)?;
+            match before[..] {
+                [profile, member] => Ok(Command::Member {
+                    profile: profile.to_owned(),
+                    member: number(member, "number of a member")?,
+                    call,
+                }),
+                _ => Err(Cause::Usage(USAGE)),
+            }
+        }
+        "group" => match words[..] {
+            [profile, group, ref members @ ..] => Ok(Command::Group {
+                profile: profile.to_owned(),
+                group: number(group, "number of a group")?,
+                members: members
+                    .iter()
+                    .map(|text| weighted(text))
+                    .collect::<Result<_, _>>()?,
+            }),
+            _ => Err(Cause::Usage("group PROFILE GROUP MEMBER[*WEIGHT] ...")),
+        },
+        "value_set_add" => match words[..] {
+            [set, ref keys @ ..] if !keys.is_empty() => Ok(Command::ValueSetAdd {
+                set: set.to_owned(),
+                keys: keys
+                    .iter()
+                    .map(|text| Matching::parse(text))
+                    .collect::<Result<_, _>>()?,
+            }),
+            _ => Err(Cause::Usage("value_set_add SET MATCH ...")),
+        },
         "setdefault" => {
             const USAGE: &str = "setdefault TABLE ACTION([NAME:]VALUE, ...)";
-            let (before, call) = call(rest, USAGE)?;
+            let (before, call, _) = call(rest, USAGE)?;
             match before[..] {
                 [table] => Ok(Command::SetDefault {
                     table: table.to_owned(),
@@ -138,8 +209,9 @@ fn command(text: &str) -> Result<Command, Cause> {
             }
         }
         "remove" => match words[..] {
-            ["all"] => Ok(Command::RemoveAll),
-            _ => Err(Cause::Usage("remove all")),
+            ["all"] => Ok(Command::Remove(None)),
+            [handle] => Ok(Command::Remove(Some(handle.to_owned()))),
+            _ => Err(Cause::Usage("remove all|HANDLE")),
         },
         "register_write" => match words[..] {
             [name, index, value] => Ok(Command::RegisterWrite {
@@ -163,6 +235,27 @@ fn command(text: &str) -> Result<Command, Cause> {
             _ => Err(Cause::Usage("register_reset NAME")),
         },
         "check_counter" => check_counter(rest),
+        "counter_read" => match words[..] {
+            [name, at] => Ok(Command::CounterRead {
+                name: name.to_owned(),
+                element: element(at),
+            }),
+            _ => Err(Cause::Usage("counter_read NAME INDEX")),
+        },
+        "counter_write" => match words[..] {
+            [name, index, packets, bytes] => Ok(Command::CounterWrite {
+                name: name.to_owned(),
+                index: number(index, "element")?,
+                packets: number(packets, "number of packets")?,
+                bytes: number(bytes, "number of bytes")?,
+            }),
+            _ => Err(Cause::Usage("counter_write NAME INDEX PACKETS BYTES")),
+        },
+        "meter_set_rates" | "meter_array_set_rates" | "meter_get_rates" => {
+            crate::meters::command(word, &words)
+        }
+        "set_crc16_parameters" => crc(16, &words),
+        "set_crc32_parameters" => crc(32, &words),
         "check_dropped" => {
             const USAGE: &str = "check_dropped REASON OP NUMBER";
             let (reason, comparison, wanted) = comparison(rest).ok_or(Cause::Usage(USAGE))?;
@@ -172,7 +265,19 @@ fn command(text: &str) -> Result<Command, Cause> {
                 number: number(wanted, "number")?,
             })
         }
-        "mirroring_add" => mirroring(&words),
+        "mirroring_add" | "mirroring_add_mc" => mirroring(&words, word == "mirroring_add_mc"),
+        "mirroring_delete" | "mirroring_get" => match words[..] {
+            [session] => {
+                let session = number(session, "mirror session")?;
+                Ok(match word {
+                    "mirroring_get" => Command::MirroringGet(session),
+                    _ => Command::MirroringDelete(session),
+                })
+            }
+            _ => Err(Cause::Usage(
+                "mirroring_get SESSION or mirroring_delete SESSION",
+            )),
+        },
         "mc_mgrp_create" => match words[..] {
             [group] => Ok(Command::GroupCreate(number(group, "multicast group")?)),
             _ => Err(Cause::Usage("mc_mgrp_create GROUP")),
@@ -186,6 +291,16 @@ fn command(text: &str) -> Result<Command, Cause> {
                     .collect::<Result<_, _>>()?,
             }),
             _ => Err(Cause::Usage("mc_node_create RID PORT ...")),
+        },
+        "mc_node_update" => match words[..] {
+            [node, ref ports @ ..] => Ok(Command::NodeUpdate {
+                node: number(node, "multicast node")?,
+                ports: ports
+                    .iter()
+                    .map(|text| port(text))
+                    .collect::<Result<_, _>>()?,
+            }),
+            _ => Err(Cause::Usage("mc_node_update NODE PORT ...")),
         },
         "mc_node_associate" => match words[..] {
             [group, node] => Ok(Command::NodeAssociate {
@@ -221,9 +336,45 @@ fn command(text: &str) -> Result<Command, Cause> {
 
 fn add(text: &str) -> Result<Command, Cause> {
     const USAGE: &str = "add TABLE [PRIORITY] KEY:MATCH ... ACTION([NAME:]VALUE, ...)";
-    let (before, call) = call(text, USAGE)?;
-    let [table, ref rest @ ..] = before[..] else {
+    let (before, call, handle) = call(text, USAGE)?;
+    let (table, priority, keys) = entry(&before, USAGE)?;
+    Ok(Command::Add {
+        table,
+        priority,
+        keys,
+        runs: Runs::Call(call),
+        handle,
+    })
+}
+
+fn add_indirect(text: &str) -> Result<Command, Cause> {
+    const USAGE: &str = "add_indirect TABLE [PRIORITY] KEY:MATCH ... member|group NUMBER";
+    let (text, handle) = handle(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [before @ .., kind, id] = &words[..] else {
         return Err(Cause::Usage(USAGE));
+    };
+    let runs = match *kind {
+        "member" => Runs::Member(number(id, "number of a member")?),
+        "group" => Runs::Group(number(id, "number of a group")?),
+        _ => return Err(Cause::Usage(USAGE)),
+    };
+    let (table, priority, keys) = entry(before, USAGE)?;
+    Ok(Command::Add {
+        table,
+        priority,
+        keys,
+        runs,
+        handle,
+    })
+}
+
+/// Table, priority and keys of an entry.
+type Entry = (String, Option<u32>, Vec<(String, Matching)>);
+
+fn entry(words: &[&str], usage: &'static str) -> Result<Entry, Cause> {
+    let [table, rest @ ..] = words else {
+        return Err(Cause::Usage(usage));
     };
     let (priority, matches) = match rest {
         [first, others @ ..] if !first.contains(':') => (Some(number(first, "priority")?), others),
@@ -231,22 +382,37 @@ fn add(text: &str) -> Result<Command, Cause> {
     };
     let mut keys = Vec::new();
     for word in matches {
-        let (key, matched) = word.split_once(':').ok_or(Cause::Usage(USAGE))?;
-        keys.push((key.to_owned(), key_match(matched)?));
+        let (key, matched) = word.split_once(':').ok_or(Cause::Usage(usage))?;
+        keys.push((key.to_owned(), Matching::parse(matched)?));
     }
-    Ok(Command::Add {
-        table: table.to_owned(),
-        priority,
-        keys,
-        call,
-    })
+    Ok((table.to_string(), priority, keys))
 }
 
-/// Words before a call, and the call; what follows `=` is a handle that nobody uses.
-fn call<'a>(text: &'a str, usage: &'static str) -> Result<(Vec<&'a str>, Call), Cause> {
+/// A member and its weight.
+fn weighted(text: &str) -> Result<(u32, u32), Cause> {
+    let (member, weight) = text.split_once('*').unwrap_or((text, "1"));
+    Ok((
+        number(member, "number of a member")?,
+        number(weight, "weight")?,
+    ))
+}
+
+/// What stands before `= HANDLE`, and the handle.
+fn handle(text: &str) -> (&str, Option<String>) {
+    match text.rsplit_once('=') {
+        Some((before, name)) => (before.trim(), Some(name.trim().to_owned())),
+        None => (text, None),
+    }
+}
+
+/// Words before a call, the call, and the handle after it.
+type Calling<'a> = (Vec<&'a str>, Call, Option<String>);
+
+fn call<'a>(text: &'a str, usage: &'static str) -> Result<Calling<'a>, Cause> {
     let (front, rest) = text.split_once('(').ok_or(Cause::Usage(usage))?;
     let (arguments, behind) = rest.split_once(')').ok_or(Cause::Usage(usage))?;
-    if !behind.trim().is_empty() && !behind.trim_start().starts_with('=') {
+    let (nothing, handle) = handle(behind);
+    if !nothing.trim().is_empty() {
         return Err(Cause::Usage(usage));
     }
     let mut words: Vec<&str> = front.split_whitespace().collect();
@@ -257,7 +423,7 @@ fn call<'a>(text: &'a str, usage: &'static str) -> Result<(Vec<&'a str>, Call), 
         .filter(|argument| !argument.is_empty())
         .map(argument)
         .collect::<Result<_, _>>()?;
-    Ok((words, Call { action, data }))
+    Ok((words, Call { action, data }, handle))
 }
 
 fn argument(text: &str) -> Result<(Option<String>, BigUint), Cause> {
@@ -271,74 +437,64 @@ fn argument(text: &str) -> Result<(Option<String>, BigUint), Cause> {
     }
 }
 
-fn key_match(text: &str) -> Result<KeyMatch, Cause> {
-    if text == "_" {
-        Ok(KeyMatch::Any)
-    } else if let Some((value, mask)) = text.split_once("&&&") {
-        Ok(KeyMatch::Mask {
-            value: parse_value(value)?,
-            mask: parse_value(mask)?,
-        })
-    } else if let Some((low, high)) = text.split_once("..") {
-        Ok(KeyMatch::Range {
-            low: parse_value(low)?,
-            high: parse_value(high)?,
-        })
-    } else if let Some((value, length)) = text.split_once('/') {
-        let length = number(length, "prefix length")?;
-        Ok(KeyMatch::Prefix {
-            value: parse_value(value)?,
-            length,
-        })
-    } else if text.contains('*') {
-        wildcards(text)
-    } else {
-        Ok(KeyMatch::Exact(parse_value(text)?))
+pub(crate) fn element(text: &str) -> Element {
+    match text.parse() {
+        Ok(number) => Element::Number(number),
+        Err(_) => Element::Entry(text.to_owned()),
     }
-}
-
-/// `0x1*` and `0b1*`: digits and stars.
-fn wildcards(text: &str) -> Result<KeyMatch, Cause> {
-    let wrong = || Cause::Number {
-        text: text.to_owned(),
-        what: "match; write 0x or 0b and digits",
-    };
-    let (stars, ones) = if text.starts_with("0x") {
-        ("0", "f")
-    } else {
-        ("0", "1")
-    };
-    let (prefix, digits) = text.split_at_checked(2).ok_or_else(wrong)?;
-    if prefix != "0x" && prefix != "0b" {
-        return Err(wrong());
-    }
-    let mask: String = digits
-        .chars()
-        .map(|digit| if digit == '*' { "0" } else { ones })
-        .collect();
-    let value = parse_value(&format!("{prefix}{}", digits.replace('*', stars)))?;
-    Ok(KeyMatch::Mask {
-        value,
-        mask: parse_value(&format!("{prefix}{mask}"))?,
-    })
 }
 
 fn check_counter(text: &str) -> Result<Command, Cause> {
-    const USAGE: &str = "check_counter NAME(INDEX) [packets|bytes] OP NUMBER";
-    let (counter, comparison, wanted) = comparison(text).ok_or(Cause::Usage(USAGE))?;
+    const USAGE: &str = "check_counter NAME(INDEX) [[packets|bytes] OP NUMBER]";
+    let (counter, comparison) = match comparison(text) {
+        Some((counter, comparison, wanted)) => (counter, Some((comparison, wanted))),
+        None => (text, None),
+    };
     let (name, rest) = counter.split_once('(').ok_or(Cause::Usage(USAGE))?;
-    let (index, unit) = rest.split_once(')').ok_or(Cause::Usage(USAGE))?;
+    let (at, unit) = rest.split_once(')').ok_or(Cause::Usage(USAGE))?;
     let unit = match unit.trim() {
         "" | "packets" => CounterUnit::Packets,
         "bytes" => CounterUnit::Bytes,
         _ => return Err(Cause::Usage(USAGE)),
     };
+    let check = match comparison {
+        Some((comparison, wanted)) => Some((unit, comparison, number(wanted, "number")?)),
+        None => None,
+    };
     Ok(Command::CheckCounter {
         name: name.trim().to_owned(),
-        index: number(index.trim(), "element")?,
-        unit,
-        comparison,
-        number: number(wanted, "number")?,
+        element: element(at.trim()),
+        check,
+    })
+}
+
+fn crc(width: u32, words: &[&str]) -> Result<Command, Cause> {
+    let [polynomial, first, last, bytes, remainder] = words else {
+        return Err(Cause::Usage(
+            "set_crc16_parameters POLYNOMIAL FIRST XOR REFLECT_BYTES REFLECT_REMAINDER",
+        ));
+    };
+    let value = |text: &str| -> Result<u32, Cause> {
+        let value = parse_value(text)?;
+        let fits = value.bits() <= u64::from(width);
+        let value = u32::try_from(value).ok().filter(|_| fits);
+        value.ok_or_else(|| Cause::Number {
+            text: text.to_owned(),
+            what: "parameter of a CRC of this width",
+        })
+    };
+    let flag = |text: &str| match text {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(Cause::Number {
+            text: text.to_owned(),
+            what: "truth value; write true or false",
+        }),
+    };
+    Ok(Command::Crc {
+        width,
+        numbers: [value(polynomial)?, value(first)?, value(last)?],
+        reflected: [flag(bytes)?, flag(remainder)?],
     })
 }
 
@@ -352,25 +508,27 @@ fn comparison(text: &str) -> Option<(&str, Comparison, &str)> {
     })
 }
 
-fn mirroring(words: &[&str]) -> Result<Command, Cause> {
+fn mirroring(words: &[&str], to_group: bool) -> Result<Command, Cause> {
     const USAGE: &str = "mirroring_add SESSION PORT [truncate BYTES] [hold MICROSECONDS]";
-    let [session, at, options @ ..] = words else {
+    let [session, to, options @ ..] = words else {
         return Err(Cause::Usage(USAGE));
     };
-    let (mut truncate, mut hold_us) = (None, 0);
+    let mut config = MirrorSession::default();
+    if to_group {
+        config.multicast_group = Some(number(to, "multicast group")?);
+    } else {
+        config.egress_port = Some(port(to)?);
+    }
     for option in options.chunks(2) {
         match option {
-            ["truncate", bytes] => truncate = Some(number(bytes, "number of bytes")?),
-            ["hold", time] => hold_us = number(time, "number of microseconds")?,
+            ["truncate", bytes] => config.truncate = Some(number(bytes, "number of bytes")?),
+            ["hold", time] => config.hold_us = number(time, "number of microseconds")?,
             _ => return Err(Cause::Usage(USAGE)),
         }
     }
-    let session = number(session, "mirror session")?;
     Ok(Command::Mirroring {
-        session,
-        port: port(at)?,
-        truncate,
-        hold_us,
+        session: number(session, "mirror session")?,
+        config,
     })
 }
 
@@ -399,7 +557,7 @@ fn port(text: &str) -> Result<Port, Cause> {
     }
 }
 
-fn number<T: FromStr>(text: &str, what: &'static str) -> Result<T, Cause> {
+pub(crate) fn number<T: FromStr>(text: &str, what: &'static str) -> Result<T, Cause> {
     text.parse().map_err(|_| Cause::Number {
         text: text.to_owned(),
         what,

@@ -1,18 +1,19 @@
 //! Runs scripts.
 
+mod entries;
+mod groups;
 #[cfg(test)]
 mod tests;
 
 use crate::pattern::show;
-use crate::{Call, Cause, Command, CounterUnit, Line, Pattern, Script, StfError};
+use crate::{Cause, Command, Comparison, Line, Pattern, Script, StfError};
+use entries::{Handle, show_value, zero};
+use groups::Groups;
 use num_bigint::BigUint;
-use stateplane_switch::{
-    DropReason, Generator, MirrorSession, Port, Replica, Switch, SwitchConfig,
-};
-use stateplane_target::{
-    DROP_PORT, Engine, Entry, KeyInfo, KeyMatch, Shape, Table, TargetState, Value,
-};
-use std::collections::VecDeque;
+use stateplane_switch::{DropReason, Generator, Limits, Port, Switch, SwitchConfig};
+use stateplane_target::hash::CrcParameters;
+use stateplane_target::{Count, DROP_PORT, Engine, TargetState, Value};
+use std::collections::{BTreeMap, VecDeque};
 
 /// The time in µs at which a script begins.
 pub const START_US: u64 = 1_000_000;
@@ -20,6 +21,12 @@ pub const START_US: u64 = 1_000_000;
 /// Calls of the switch at one time before a program counts as restless. Each call
 /// does thousands of passes.
 const PATIENCE: u32 = 100;
+
+/// µs that `wait` lets pass.
+const WAIT_US: u64 = 100_000;
+
+/// Failed expectations after which a script is left.
+const MAX_FAILURES: usize = 20;
 
 /// Runs `script` on a switch with all ports from 0 to 510 around `engine`, and gives
 /// the switch back.
@@ -29,8 +36,29 @@ const PATIENCE: u32 = 100;
 /// The first line whose command is refused, or whose expectation is not met; and a
 /// frame that nobody expected, at the line that caused it.
 pub fn run<E: Engine>(script: &Script, engine: E) -> Result<Switch<E>, StfError> {
+    let (switch, failures) = play(script, engine)?;
+    match failures.into_iter().next() {
+        Some(failure) => Err(failure),
+        None => Ok(switch),
+    }
+}
+
+/// Like [`run`], but goes on after an expectation that is not met, and tells all that
+/// failed, up to 20; none if the script passes.
+pub fn run_all<E: Engine>(script: &Script, engine: E) -> Vec<StfError> {
+    match play(script, engine) {
+        Ok((_, failures)) => failures,
+        Err(failure) => vec![failure],
+    }
+}
+
+fn play<E: Engine>(script: &Script, engine: E) -> Result<(Switch<E>, Vec<StfError>), StfError> {
     let config = SwitchConfig {
         ports: (0..DROP_PORT).collect(),
+        limits: Limits {
+            shortest_frame: script.shortest_frame,
+            ..Limits::default()
+        },
         ..SwitchConfig::default()
     };
     let error = |line, cause| StfError {
@@ -42,39 +70,57 @@ pub fn run<E: Engine>(script: &Script, engine: E) -> Result<Switch<E>, StfError>
     let mut run = Run {
         switch,
         now: START_US,
-        sent: VecDeque::new(),
-        nodes: Vec::new(),
+        ports: BTreeMap::new(),
+        failures: Vec::new(),
+        groups: Groups::default(),
+        handles: BTreeMap::new(),
     };
     for line in &script.lines {
-        run.execute(line)
-            .map_err(|cause| error(line.number, cause))?;
+        if let Err(cause) = run.execute(line) {
+            run.failures.push((line.number, cause));
+            break;
+        }
+        if run.failures.len() >= MAX_FAILURES {
+            break;
+        }
     }
-    match run.sent.pop_front() {
-        None => Ok(run.switch),
-        Some(Sent { port, frame, by }) => Err(error(
-            by,
-            Cause::Unexpected {
-                port,
-                sent: show(&frame),
-            },
-        )),
+    if run.failures.is_empty() {
+        run.finish();
     }
+    let failures = run.failures.into_iter();
+    let failures = failures.map(|(line, cause)| error(line, cause)).collect();
+    Ok((run.switch, failures))
 }
 
 /// A frame that was sent and not expected yet.
 struct Sent {
-    port: Port,
     frame: Vec<u8>,
     /// The line that caused it.
     by: usize,
 }
 
+/// A frame that is expected and was not sent yet.
+struct Wanted {
+    pattern: Option<Pattern>,
+    line: usize,
+}
+
+/// What a port still owes and what it sent too much; one of the two is empty, since the
+/// first frame of a port answers the first expectation, and so on.
+#[derive(Default)]
+struct Account {
+    sent: VecDeque<Sent>,
+    wanted: VecDeque<Wanted>,
+}
+
 struct Run<E: Engine> {
     switch: Switch<E>,
     now: u64,
-    sent: VecDeque<Sent>,
-    /// Multicast nodes: `egress_rid` and ports.
-    nodes: Vec<(u16, Vec<Port>)>,
+    ports: BTreeMap<Port, Account>,
+    failures: Vec<(usize, Cause)>,
+    groups: Groups,
+    /// Entries that the script gave names.
+    handles: BTreeMap<String, Handle>,
 }
 
 impl<E: Engine> Run<E> {
@@ -84,35 +130,56 @@ impl<E: Engine> Run<E> {
                 self.switch.handle_frame(self.now, *port, frame);
                 self.settle(line.number)
             }
-            Command::Expect { port, pattern } => self.expect(*port, pattern.as_ref()),
+            Command::Expect { port, pattern } => {
+                let wanted = Wanted {
+                    pattern: pattern.clone(),
+                    line: line.number,
+                };
+                self.ports
+                    .entry(*port)
+                    .or_default()
+                    .wanted
+                    .push_back(wanted);
+                self.compare(*port);
+                Ok(())
+            }
             Command::ExpectNone(port) => self.expect_none(*port),
             Command::Ignore(port) => {
-                self.sent
-                    .retain(|sent| port.is_some_and(|port| sent.port != port));
+                for (number, account) in &mut self.ports {
+                    if port.is_none_or(|port| port == *number) {
+                        account.sent.clear();
+                    }
+                }
                 Ok(())
             }
             Command::Add {
                 table,
                 priority,
                 keys,
+                runs,
+                handle,
+            } => self.add(table, *priority, keys, runs, handle.as_deref()),
+            Command::SetDefault { table, call } => self.set_default(table, call),
+            Command::Remove(handle) => self.remove(handle.as_deref()),
+            Command::Member {
+                profile,
+                member,
                 call,
-            } => {
-                let table = self.state().table_mut(table)?;
-                let priority = priority.unwrap_or(u32::from(table.has_priority()));
-                let entry = Entry {
-                    keys: in_order_of_table(keys, table)?,
-                    priority,
-                    action: call.action.clone(),
-                    data: data(call, table)?,
-                };
-                Ok(table.insert(&entry)?)
+            } => self.member(profile, *member, call),
+            Command::Group {
+                profile,
+                group,
+                members,
+            } => self.group(profile, *group, members),
+            Command::ValueSetAdd { set, keys } => {
+                let set = self.state().value_set_mut(set)?;
+                let infos = set.keys().iter();
+                let member: Vec<_> = infos
+                    .zip(keys)
+                    .map(|(key, text)| text.for_key(key))
+                    .collect();
+                Ok(set.insert(&member)?)
             }
-            Command::SetDefault { table, call } => {
-                let table = self.state().table_mut(table)?;
-                let data = data(call, table)?;
-                Ok(table.set_default(&call.action, &data)?)
-            }
-            Command::RemoveAll => self.remove_all(),
             Command::RegisterWrite { name, index, value } => {
                 let register = self.state().register_mut(name)?;
                 Ok(register.write(*index, &Value::Bits(value.clone()))?)
@@ -127,18 +194,51 @@ impl<E: Engine> Run<E> {
             }
             Command::CheckCounter {
                 name,
+                element,
+                check,
+            } => self.check_counter(name, element, *check),
+            Command::CounterRead { name, element } => self.count(name, element).map(|_| ()),
+            Command::CounterWrite {
+                name,
                 index,
-                unit,
-                comparison,
-                number,
+                packets,
+                bytes,
             } => {
-                let count = self.state().counter(name)?.read(*index)?;
-                let (actual, unit) = match unit {
-                    CounterUnit::Packets => (count.packets, "packets"),
-                    CounterUnit::Bytes => (count.bytes, "bytes"),
+                let count = Count {
+                    packets: *packets,
+                    bytes: *bytes,
                 };
-                let what = format!("counter {name}({index}) {unit}");
-                compare(what, actual, *comparison, *number)
+                self.set_count(name, *index, count)
+            }
+            Command::MeterWrite {
+                name,
+                element,
+                config,
+            } => self.set_meter(name, element.as_ref(), *config),
+            Command::MeterRead { name, element } => self.meter(name, element).map(|_| ()),
+            &Command::Crc {
+                width,
+                numbers: [polynomial, initial, final_xor],
+                reflected: [reflect_data, reflect_remainder],
+            } => {
+                let parameters = CrcParameters {
+                    polynomial,
+                    initial,
+                    final_xor,
+                    reflect_data,
+                    reflect_remainder,
+                };
+                let custom = &mut self.state().custom_crc;
+                match width {
+                    16 => custom.crc16 = Some(parameters),
+                    _ => custom.crc32 = Some(parameters),
+                }
+                Ok(())
+            }
+            Command::ExpectDigest { name, numbers } => self.expect_digest(name, numbers),
+            Command::ExpectLog(wanted) => {
+                let actual = self.state().log.poll().unwrap_or_default();
+                equal("the next message of the log", &actual, wanted)
             }
             Command::CheckDropped {
                 reason,
@@ -159,25 +259,28 @@ impl<E: Engine> Run<E> {
                     *number,
                 )
             }
-            &Command::Mirroring {
-                session,
-                port,
-                truncate,
-                hold_us,
-            } => {
-                let config = MirrorSession {
-                    egress_port: port,
-                    truncate,
-                    hold_us,
-                };
+            &Command::Mirroring { session, config } => {
                 Ok(self.switch.set_mirror_session(session, config)?)
             }
-            &Command::GroupCreate(group) => Ok(self.switch.set_multicast_group(group, vec![])?),
-            Command::NodeCreate { rid, ports } => {
-                self.nodes.push((*rid, ports.clone()));
+            &Command::MirroringDelete(session) => {
+                self.switch.remove_mirror_session(session)?;
                 Ok(())
             }
-            &Command::NodeAssociate { group, node } => self.associate(group, node),
+            &Command::MirroringGet(session) => match self.switch.mirror_session(session) {
+                Some(_) => Ok(()),
+                None => Err(stateplane_switch::SwitchError::UnknownMirrorSession(session).into()),
+            },
+            &Command::GroupCreate(group) => self.groups.create(group, &mut self.switch),
+            Command::NodeCreate { rid, ports } => {
+                self.groups.add_node(*rid, ports);
+                Ok(())
+            }
+            Command::NodeUpdate { node, ports } => {
+                self.groups.update(*node, ports, &mut self.switch)
+            }
+            &Command::NodeAssociate { group, node } => {
+                self.groups.associate(group, node, &mut self.switch)
+            }
             Command::Generator {
                 port,
                 period_us,
@@ -193,7 +296,7 @@ impl<E: Engine> Run<E> {
                 self.settle(line.number)
             }
             Command::Advance(time) => self.advance(*time, line.number),
-            Command::Wait => Ok(()),
+            Command::Wait => self.advance(WAIT_US, line.number),
         }
     }
 
@@ -205,11 +308,10 @@ impl<E: Engine> Run<E> {
     fn settle(&mut self, by: usize) -> Result<(), Cause> {
         for _ in 0..PATIENCE {
             while let Some(transmit) = self.switch.poll_transmit() {
-                self.sent.push_back(Sent {
-                    port: transmit.port,
-                    frame: transmit.frame,
-                    by,
-                });
+                let account = self.ports.entry(transmit.port).or_default();
+                let frame = transmit.frame;
+                account.sent.push_back(Sent { frame, by });
+                self.compare(transmit.port);
             }
             if self.switch.poll_timeout().is_none_or(|due| due > self.now) {
                 return Ok(());
@@ -231,55 +333,66 @@ impl<E: Engine> Run<E> {
         self.settle(by)
     }
 
-    fn expect(&mut self, port: Port, pattern: Option<&Pattern>) -> Result<(), Cause> {
-        let Some(at) = self.sent.iter().position(|sent| sent.port == port) else {
-            let mut sent: Vec<Port> = self.sent.iter().map(|sent| sent.port).collect();
-            sent.sort_unstable();
-            sent.dedup();
-            return Err(Cause::Missing { port, sent });
-        };
-        let Some(Sent { frame, by, .. }) = self.sent.remove(at) else {
-            return Ok(());
-        };
-        match pattern.and_then(|pattern| Some((pattern, pattern.mismatch(&frame)?))) {
-            None => Ok(()),
-            Some((pattern, marks)) => {
-                let (expected, sent) = (pattern.to_string(), show(&frame));
-                Err(Cause::Different {
+    /// Compares what a port sent with what it was to send, as far as there is both.
+    fn compare(&mut self, port: Port) {
+        let account = self.ports.entry(port).or_default();
+        while !account.sent.is_empty() && !account.wanted.is_empty() {
+            let pair = (account.sent.pop_front(), account.wanted.pop_front());
+            let (Some(Sent { frame, by }), Some(Wanted { pattern, line })) = pair else {
+                return;
+            };
+            let Some(pattern) = pattern else { continue };
+            if let Some(marks) = pattern.mismatch(&frame) {
+                let cause = Cause::Different {
                     port,
                     by,
-                    expected,
-                    sent,
+                    expected: pattern.to_string(),
+                    sent: show(&frame),
                     marks,
-                })
+                };
+                self.failures.push((line, cause));
             }
         }
     }
 
     fn expect_none(&self, port: Option<Port>) -> Result<(), Cause> {
-        let is_meant = |sent: &&Sent| port.is_none_or(|port| sent.port == port);
-        match self.sent.iter().find(is_meant) {
+        let is_meant = |number: Port| port.is_none_or(|port| port == number);
+        let first = self
+            .ports
+            .iter()
+            .find_map(|(port, account)| Some((*port, account.sent.front()?)))
+            .filter(|(port, _)| is_meant(*port));
+        match first {
             None => Ok(()),
-            Some(Sent { port, frame, .. }) => Err(Cause::Unexpected {
-                port: *port,
+            Some((port, Sent { frame, .. })) => Err(Cause::Unexpected {
+                port,
                 sent: show(frame),
             }),
         }
     }
 
-    fn remove_all(&mut self) -> Result<(), Cause> {
-        let names: Vec<String> = self
-            .state()
-            .tables()
+    /// What is missing and what was too much when the script has ended.
+    fn finish(&mut self) {
+        let others: Vec<Port> = self
+            .ports
             .iter()
-            .map(|table| table.name().to_owned())
+            .filter(|(_, account)| !account.sent.is_empty())
+            .map(|(port, _)| *port)
             .collect();
-        for name in names {
-            let table = self.state().table_mut(&name)?;
-            // Tables that only the program fills are left as they are.
-            let _ = table.clear();
+        for (port, account) in &mut self.ports {
+            for wanted in account.wanted.drain(..) {
+                let (port, sent) = (*port, others.clone());
+                self.failures
+                    .push((wanted.line, Cause::Missing { port, sent }));
+            }
         }
-        Ok(())
+        for (port, account) in &mut self.ports {
+            for Sent { frame, by } in account.sent.drain(..) {
+                let (port, sent) = (*port, show(&frame));
+                self.failures.push((by, Cause::Unexpected { port, sent }));
+            }
+        }
+        self.failures.truncate(MAX_FAILURES);
     }
 
     fn read_register(
@@ -290,33 +403,46 @@ impl<E: Engine> Run<E> {
     ) -> Result<(), Cause> {
         let actual = self.state().register(name)?.read(index)?;
         match wanted.map(|wanted| Value::Bits(wanted.clone())) {
-            Some(wanted) if wanted != actual => Err(Cause::Value {
-                what: format!("register {name}[{index}]"),
-                actual: show_value(&actual),
-                comparison: "==",
-                wanted: show_value(&wanted),
-            }),
-            _ => Ok(()),
+            Some(wanted) => equal(
+                &format!("register {name}[{index}]"),
+                &show_value(&actual),
+                &show_value(&wanted),
+            ),
+            None => Ok(()),
         }
     }
 
-    fn associate(&mut self, group: u16, node: usize) -> Result<(), Cause> {
-        let (rid, ports) = self.nodes.get(node).ok_or(Cause::UnknownNode(node))?;
-        let mut replicas = match self.switch.multicast_group(group) {
-            Some(replicas) => replicas.to_vec(),
-            None => return Err(stateplane_switch::SwitchError::UnknownMulticastGroup(group).into()),
+    fn expect_digest(&mut self, name: &str, wanted: &[BigUint]) -> Result<(), Cause> {
+        let actual = match self.state().digests.poll() {
+            Some(digest) => format!("{} {}", digest.name, show_value(&digest.data)),
+            None => "none".to_owned(),
         };
-        replicas.extend(ports.iter().map(|&port| Replica { port, rid: *rid }));
-        Ok(self.switch.set_multicast_group(group, replicas)?)
+        let wanted = match wanted {
+            [single] => Value::Bits(single.clone()),
+            all => Value::Struct(all.iter().cloned().map(Value::Bits).collect()),
+        };
+        equal(
+            "the next digest",
+            &actual,
+            &format!("{name} {}", show_value(&wanted)),
+        )
     }
 }
 
-fn compare(
-    what: String,
-    actual: u64,
-    comparison: crate::Comparison,
-    wanted: u64,
-) -> Result<(), Cause> {
+/// Succeeds if the two texts, of what a script asks for, are the same.
+fn equal(what: &str, actual: &str, wanted: &str) -> Result<(), Cause> {
+    if actual == wanted {
+        return Ok(());
+    }
+    Err(Cause::Value {
+        what: what.to_owned(),
+        actual: actual.to_owned(),
+        comparison: "==",
+        wanted: wanted.to_owned(),
+    })
+}
+
+fn compare(what: String, actual: u64, comparison: Comparison, wanted: u64) -> Result<(), Cause> {
     if comparison.holds(actual, wanted) {
         return Ok(());
     }
@@ -326,95 +452,4 @@ fn compare(
         comparison: comparison.sign(),
         wanted: wanted.to_string(),
     })
-}
-
-/// The keys of an entry in the table's order. Keys that are not named match any
-/// value, as far as their kind can.
-fn in_order_of_table(named: &[(String, KeyMatch)], table: &Table) -> Result<Vec<KeyMatch>, Cause> {
-    let mut keys = vec![KeyMatch::Any; table.keys().len()];
-    for (name, matched) in named {
-        let at = position(table.keys().iter().map(|key| key.name.as_str()), name);
-        let at = at.ok_or_else(|| Cause::UnknownName {
-            kind: "key",
-            name: name.clone(),
-            of: format!("table `{}`", table.name()),
-            names: list(table.keys().iter().map(|key: &KeyInfo| key.name.as_str())),
-        })?;
-        keys[at] = matched.clone();
-    }
-    Ok(keys)
-}
-
-/// The action data of a call, in the action's order. Of an action that the table does
-/// not have, the data as given: the table tells what is wrong.
-fn data(call: &Call, table: &Table) -> Result<Vec<BigUint>, Cause> {
-    let names = table.actions().iter().map(|action| action.name.as_str());
-    let action = position(names, &call.action).map(|at| &table.actions()[at]);
-    let Some(action) = action.filter(|_| call.data.iter().any(|(name, _)| name.is_some())) else {
-        return Ok(call.data.iter().map(|(_, value)| value.clone()).collect());
-    };
-    let mut data = vec![None; action.data.len()];
-    for (at, (name, value)) in call.data.iter().enumerate() {
-        let parameters = action.data.iter().map(|(name, _)| name.as_str());
-        let place = match name {
-            Some(name) => position(parameters.clone(), name),
-            None => (at < data.len()).then_some(at),
-        };
-        let place = place.ok_or_else(|| Cause::UnknownName {
-            kind: "parameter",
-            name: name.clone().unwrap_or_else(|| value.to_string()),
-            of: format!("action `{}`", action.name),
-            names: list(parameters),
-        })?;
-        data[place] = Some(value.clone());
-    }
-    let given = data.into_iter().zip(&action.data);
-    given
-        .map(|(value, (name, _))| {
-            value.ok_or_else(|| Cause::MissingParameter {
-                action: action.name.clone(),
-                name: name.clone(),
-            })
-        })
-        .collect()
-}
-
-/// Position of the name that is `wanted`, or else of the first that ends so from a
-/// dot on.
-fn position<'a>(names: impl Iterator<Item = &'a str> + Clone, wanted: &str) -> Option<usize> {
-    names.clone().position(|name| name == wanted).or_else(|| {
-        let ends_so = |name: &str| {
-            name.strip_suffix(wanted)
-                .is_some_and(|front| !wanted.is_empty() && front.ends_with('.'))
-        };
-        names.clone().position(ends_so)
-    })
-}
-
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let quoted: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    if quoted.is_empty() {
-        "none".to_owned()
-    } else {
-        quoted.join(", ")
-    }
-}
-
-fn zero(shape: &Shape) -> Value {
-    match shape {
-        Shape::Bits(_) => Value::from(0),
-        Shape::Struct(members) => {
-            Value::Struct(members.iter().map(|(_, shape)| zero(shape)).collect())
-        }
-    }
-}
-
-fn show_value(value: &Value) -> String {
-    match value {
-        Value::Bits(value) => format!("{value:#x}"),
-        Value::Struct(members) => {
-            let members: Vec<String> = members.iter().map(show_value).collect();
-            format!("{{{}}}", members.join(", "))
-        }
-    }
 }

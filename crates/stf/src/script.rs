@@ -1,9 +1,9 @@
 //! A script as data.
 
-use crate::Pattern;
+use crate::{Matching, Pattern};
 use num_bigint::BigUint;
-use stateplane_switch::Port;
-use stateplane_target::KeyMatch;
+use stateplane_switch::{MirrorSession, Port};
+use stateplane_target::MeterConfig;
 
 /// A script.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -14,6 +14,8 @@ pub struct Script {
     pub program: Option<String>,
     /// Preprocessor definitions for the program; without a value they are 1.
     pub defines: Vec<(String, String)>,
+    /// Bytes of the shortest frame that the switch takes, 0 if the script does not say.
+    pub shortest_frame: u32,
     /// Commands in order.
     pub lines: Vec<Line>,
 }
@@ -94,6 +96,26 @@ pub enum CounterUnit {
     Bytes,
 }
 
+/// An element of a counter or meter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// By its number; of a direct object, that of the entry in the order of insertion.
+    Number(u64),
+    /// Of a direct object: by the handle that the script gave the entry.
+    Entry(String),
+}
+
+/// What an entry runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// An action.
+    Call(Call),
+    /// A member of the table's action profile.
+    Member(u32),
+    /// A group of the table's action profile.
+    Group(u32),
+}
+
 /// One command; the [crate] describes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -111,7 +133,7 @@ pub enum Command {
         /// What it looks like; `None` fits any frame.
         pattern: Option<Pattern>,
     },
-    /// `expect_none`
+    /// `expect_none` and `no_packet`
     ExpectNone(Option<Port>),
     /// `ignore`
     Ignore(Option<Port>),
@@ -122,9 +144,11 @@ pub enum Command {
         /// Priority, if given.
         priority: Option<u32>,
         /// Names of keys, and what they match.
-        keys: Vec<(String, KeyMatch)>,
+        keys: Vec<(String, Matching)>,
         /// What the entry runs.
-        call: Call,
+        runs: Runs,
+        /// Name by which later commands mean the entry.
+        handle: Option<String>,
     },
     /// `setdefault`
     SetDefault {
@@ -133,8 +157,33 @@ pub enum Command {
         /// What it runs.
         call: Call,
     },
-    /// `remove all`
-    RemoveAll,
+    /// `remove`: the entry of a handle, or all entries.
+    Remove(Option<String>),
+    /// `member`
+    Member {
+        /// Name of the action profile.
+        profile: String,
+        /// Number of the member.
+        member: u32,
+        /// What it runs.
+        call: Call,
+    },
+    /// `group`
+    Group {
+        /// Name of the action selector.
+        profile: String,
+        /// Number of the group.
+        group: u32,
+        /// Its members with their weights.
+        members: Vec<(u32, u32)>,
+    },
+    /// `value_set_add`
+    ValueSetAdd {
+        /// Name of the value set.
+        set: String,
+        /// One for each field, in order.
+        keys: Vec<Matching>,
+    },
     /// `register_write`
     RegisterWrite {
         /// Name of the register.
@@ -160,14 +209,63 @@ pub enum Command {
         /// Name of the counter.
         name: String,
         /// The element.
-        index: u64,
-        /// What is compared.
-        unit: CounterUnit,
-        /// How.
-        comparison: Comparison,
-        /// With what.
-        number: u64,
+        element: Element,
+        /// What is compared, how, and with what; nothing if the element only has to
+        /// exist.
+        check: Option<(CounterUnit, Comparison, u64)>,
     },
+    /// `counter_read`
+    CounterRead {
+        /// Name of the counter.
+        name: String,
+        /// The element.
+        element: Element,
+    },
+    /// `counter_write`
+    CounterWrite {
+        /// Name of the counter.
+        name: String,
+        /// The element.
+        index: u64,
+        /// Packets.
+        packets: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// `meter_set_rates` and `meter_array_set_rates`
+    MeterWrite {
+        /// Name of the meter.
+        name: String,
+        /// The element, or all.
+        element: Option<Element>,
+        /// Its rates and bursts.
+        config: MeterConfig,
+    },
+    /// `meter_get_rates`
+    MeterRead {
+        /// Name of the meter.
+        name: String,
+        /// The element.
+        element: Element,
+    },
+    /// `set_crc16_parameters` and `set_crc32_parameters`
+    Crc {
+        /// 16 or 32.
+        width: u32,
+        /// Polynomial, first remainder and final XOR.
+        numbers: [u32; 3],
+        /// Whether the bits of each byte, and those of the remainder, are reflected.
+        reflected: [bool; 2],
+    },
+    /// `expect_digest`
+    ExpectDigest {
+        /// Name of the digest.
+        name: String,
+        /// Its numbers in order.
+        numbers: Vec<BigUint>,
+    },
+    /// `expect_log`
+    ExpectLog(String),
     /// `check_dropped`
     CheckDropped {
         /// Name of the reason.
@@ -177,23 +275,30 @@ pub enum Command {
         /// With what.
         number: u64,
     },
-    /// `mirroring_add`
+    /// `mirroring_add` and `mirroring_add_mc`
     Mirroring {
         /// Number of the session.
         session: u32,
-        /// Its port.
-        port: Port,
-        /// Bytes to which copies are cut.
-        truncate: Option<u32>,
-        /// µs for which copies wait.
-        hold_us: u64,
+        /// Where its copies go.
+        config: MirrorSession,
     },
+    /// `mirroring_delete`
+    MirroringDelete(u32),
+    /// `mirroring_get`
+    MirroringGet(u32),
     /// `mc_mgrp_create`
     GroupCreate(u16),
     /// `mc_node_create`
     NodeCreate {
         /// `egress_rid` of the node.
         rid: u16,
+        /// Its ports.
+        ports: Vec<Port>,
+    },
+    /// `mc_node_update`
+    NodeUpdate {
+        /// The node, from 0.
+        node: usize,
         /// Its ports.
         ports: Vec<Port>,
     },

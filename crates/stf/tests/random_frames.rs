@@ -127,7 +127,8 @@ fn config(app: &App) -> SwitchConfig {
     for number in 0..8 {
         for (first, bytes) in [(16, lease), (32, lease + app.state_bytes as u32)] {
             let session = MirrorSession {
-                egress_port: RECIRCULATION,
+                egress_port: Some(RECIRCULATION),
+                multicast_group: None,
                 truncate: Some(bytes),
                 hold_us: 5_000 << number.min(5),
             };
@@ -135,7 +136,8 @@ fn config(app: &App) -> SwitchConfig {
         }
     }
     let renewal = MirrorSession {
-        egress_port: RECIRCULATION,
+        egress_port: Some(RECIRCULATION),
+        multicast_group: None,
         truncate: None,
         hold_us: 0,
     };

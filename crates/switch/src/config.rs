@@ -3,7 +3,7 @@
 use stateplane_target::Port;
 use std::collections::BTreeMap;
 
-/// Shortest frame that is given to the program: an Ethernet header.
+/// Shortest frame of an Ethernet: its header.
 pub const MIN_FRAME: usize = 14;
 
 /// Longest frame that is received or transmitted, in bytes.
@@ -35,6 +35,9 @@ pub struct SwitchConfig {
 /// Bounds of queues and of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Bytes of the shortest frame that is received or transmitted; shorter ones are
+    /// counted and dropped.
+    pub shortest_frame: u32,
     /// Packets in the egress queue of one port, at least 1; more are dropped at the
     /// tail.
     pub queue: u32,
@@ -68,6 +71,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            shortest_frame: MIN_FRAME as u32,
             queue: 1024,
             transmit: 4096,
             held: 65_536,
@@ -85,11 +89,15 @@ impl Default for Limits {
     }
 }
 
-/// Where clones of a session go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where clones of a session go: to a port, to the replicas of a multicast group, or to
+/// both, the group's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct MirrorSession {
-    /// Port at whose egress the copy arrives, 0 to 510.
-    pub egress_port: Port,
+    /// Port at whose egress a copy arrives, 0 to 510.
+    pub egress_port: Option<Port>,
+    /// Multicast group of whose replicas each gets a copy, as it stands when the packet
+    /// is cloned; from 1.
+    pub multicast_group: Option<u16>,
     /// Length in bytes to which the copy's frame is cut, if it is longer; at
     /// least [`MIN_FRAME`].
     pub truncate: Option<u32>,

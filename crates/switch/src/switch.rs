@@ -3,9 +3,7 @@
 mod configure;
 mod pipeline;
 
-use crate::config::{
-    Generator, Limits, MAX_FRAME, MIN_FRAME, MirrorSession, Replica, SwitchConfig, Watch,
-};
+use crate::config::{Generator, Limits, MAX_FRAME, MirrorSession, Replica, SwitchConfig, Watch};
 use crate::counters::{Counters, DropReason, Occupancy, PortCounters};
 use crate::error::SwitchError;
 use crate::hold::HoldQueue;
@@ -30,7 +28,7 @@ const SPARE_BUFFER_CAPACITY: usize = 16 << 10;
 pub struct Transmit {
     /// The port by which it leaves.
     pub port: Port,
-    /// The whole frame, [`MIN_FRAME`] to [`MAX_FRAME`] bytes.
+    /// The whole frame, [`Limits::shortest_frame`] to [`MAX_FRAME`] bytes.
     pub frame: Vec<u8>,
 }
 
@@ -293,11 +291,12 @@ impl<E: Engine> Switch<E> {
     }
 
     fn admit(&mut self, port: Port, frame: &[u8]) -> Result<(), DropReason> {
+        let shortest = self.limits.shortest_frame as usize;
         let entry = self.ports.get_mut(port).ok_or(DropReason::UnknownPort)?;
         if !entry.is_up() {
             return Err(DropReason::PortDown);
         }
-        if frame.len() < MIN_FRAME {
+        if frame.len() < shortest {
             return Err(DropReason::Runt);
         }
         if frame.len() > MAX_FRAME {

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 /// to 20 bytes and holds for 50 µs, session 4 goes to port 5 which is not a port.
 fn sessions() -> BTreeMap<u32, MirrorSession> {
     let session = |egress_port, truncate, hold_us| MirrorSession {
-        egress_port,
+        egress_port: Some(egress_port),
+        multicast_group: None,
         truncate,
         hold_us,
     };

@@ -1,7 +1,7 @@
 //! Packet and byte counters.
 
 use crate::error::{Kind, StateError};
-use stateplane_ir::CounterKind;
+use stateplane_ir::{CounterKind, Program};
 
 /// Elements that one counter or meter array may have.
 pub const MAX_ARRAY: u64 = 1 << 24;
@@ -29,6 +29,7 @@ impl Count {
 pub struct Counter {
     name: String,
     kind: CounterKind,
+    table: Option<String>,
     counts: Vec<Count>,
 }
 
@@ -44,10 +45,16 @@ pub(crate) fn checked_size(kind: Kind, name: &str, size: u64) -> Result<usize, S
 }
 
 impl Counter {
-    pub(crate) fn new(def: &stateplane_ir::Counter) -> Result<Counter, StateError> {
+    pub(crate) fn new(
+        program: &Program,
+        def: &stateplane_ir::Counter,
+    ) -> Result<Counter, StateError> {
         let size = checked_size(Kind::Counter, &def.name, def.size)?;
         Ok(Counter {
             name: def.name.clone(),
+            table: def
+                .table
+                .map(|table| program.tables[table.index()].name.clone()),
             kind: def.kind,
             counts: vec![Count::default(); size],
         })
@@ -56,6 +63,11 @@ impl Counter {
     /// Full control-plane name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Full name of the table to whose entries it belongs, if it is a direct one.
+    pub fn table(&self) -> Option<&str> {
+        self.table.as_deref()
     }
 
     /// What it was declared to count; both are counted in any case.

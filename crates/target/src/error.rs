@@ -1,5 +1,6 @@
 //! Errors of the control plane and of loading.
 
+use crate::names;
 use std::fmt;
 use thiserror::Error;
 
@@ -16,6 +17,8 @@ pub enum Kind {
     Meter,
     /// A parser value set.
     ValueSet,
+    /// An action profile or selector.
+    ActionProfile,
 }
 
 impl fmt::Display for Kind {
@@ -26,6 +29,7 @@ impl fmt::Display for Kind {
             Kind::Counter => "counter",
             Kind::Meter => "meter",
             Kind::ValueSet => "value set",
+            Kind::ActionProfile => "action profile",
         })
     }
 }
@@ -58,13 +62,13 @@ pub enum StateError {
         candidates: Vec<String>,
     },
     /// The table has no such action.
-    #[error("table `{table}` has no action `{action}`{}", hint(near))]
+    #[error("{owner} has no action `{action}`{}", hint(near))]
     UnknownAction {
-        /// Full name of the table.
-        table: String,
+        /// The table or action profile, with its full name.
+        owner: String,
         /// The name as given.
         action: String,
-        /// Names of the table's actions.
+        /// Names of its actions.
         near: Vec<String>,
     },
     /// The action is `@defaultonly` or `@tableonly`.
@@ -202,6 +206,74 @@ pub enum StateError {
         /// Its size.
         size: u64,
     },
+    /// An entry with an action of its own, in a table whose entries run what its action
+    /// profile holds.
+    #[error(
+        "the entries of table `{table}` run what its action profile holds; \
+         give a member, a group or a set of actions"
+    )]
+    Indirect {
+        /// Full name of the table.
+        table: String,
+    },
+    /// An entry that runs a member or group, in a table without action profile.
+    #[error("table `{table}` has no action profile; give its entries their actions")]
+    NotIndirect {
+        /// Full name of the table.
+        table: String,
+    },
+    /// The member or group of an action profile exists.
+    #[error("action profile `{profile}` has {what} {id} already")]
+    ProfileExists {
+        /// Full name of the profile.
+        profile: String,
+        /// `member` or `group`.
+        what: &'static str,
+        /// Its number.
+        id: u32,
+    },
+    /// The action profile does not have the member.
+    #[error("action profile `{profile}` has no member {member}; make it first")]
+    NoProfileMember {
+        /// Full name of the profile.
+        profile: String,
+        /// Number of the member.
+        member: u32,
+    },
+    /// The action profile does not have the group.
+    #[error("action profile `{profile}` has no group {group}; make it first")]
+    NoGroup {
+        /// Full name of the profile.
+        profile: String,
+        /// Number of the group.
+        group: u32,
+    },
+    /// No room for another member or group.
+    #[error("action profile `{profile}` is full with {size}; delete some or raise its size")]
+    FullProfile {
+        /// Full name of the profile.
+        profile: String,
+        /// Its size.
+        size: u64,
+    },
+    /// A member or group that entries or groups name.
+    #[error("{what} {id} of action profile `{profile}` is in use; change what names it first")]
+    InUse {
+        /// Full name of the profile.
+        profile: String,
+        /// `member` or `group`.
+        what: &'static str,
+        /// Its number.
+        id: u32,
+    },
+    /// Weights of members that are 0, or too great together.
+    #[error("members of action profile `{profile}` weigh from 1 to {limit}, together")]
+    Weights {
+        /// Full name of the profile.
+        profile: String,
+        /// The greatest sum.
+        limit: u64,
+    },
     /// No room for another entry.
     #[error("table `{table}` is full with {size} entries; delete one or raise `size`")]
     Full {
@@ -285,6 +357,23 @@ pub enum StateError {
 }
 
 impl StateError {
+    /// What is wrong with an action's name; `owner` has the actions `names`.
+    pub(crate) fn unknown_action<'a>(
+        owner: &str,
+        action: &str,
+        names: impl Iterator<Item = &'a str> + Clone,
+    ) -> StateError {
+        let mut near = names::near(names.clone(), action);
+        if near.is_empty() {
+            near = names.map(str::to_owned).collect();
+        }
+        StateError::UnknownAction {
+            owner: owner.to_owned(),
+            action: action.to_owned(),
+            near,
+        }
+    }
+
     /// Stable code, `TG` and three digits.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -314,6 +403,14 @@ impl StateError {
             Self::DuplicateMember { .. } => "TG024",
             Self::NoMember { .. } => "TG025",
             Self::FullSet { .. } => "TG026",
+            Self::Indirect { .. } => "TG027",
+            Self::NotIndirect { .. } => "TG028",
+            Self::ProfileExists { .. } => "TG029",
+            Self::NoProfileMember { .. } => "TG030",
+            Self::NoGroup { .. } => "TG031",
+            Self::FullProfile { .. } => "TG032",
+            Self::InUse { .. } => "TG033",
+            Self::Weights { .. } => "TG034",
         }
     }
 }

@@ -101,9 +101,69 @@ impl Random {
     }
 }
 
+/// What determines a CRC of 16 or 32 bits (Williams, "A Painless Guide to CRC Error
+/// Detection Algorithms", §15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrcParameters {
+    /// The polynomial without its highest term, not reflected.
+    pub polynomial: u32,
+    /// The first remainder.
+    pub initial: u32,
+    /// What the last remainder is XORed with.
+    pub final_xor: u32,
+    /// Whether each byte enters with its lowest bit first.
+    pub reflect_data: bool,
+    /// Whether the remainder is reflected before the XOR.
+    pub reflect_remainder: bool,
+}
+
+/// A CRC of `width` bits, 8 to 32. Bits of the parameters above the width do not count.
+pub fn crc(width: u32, parameters: &CrcParameters, data: &[u8]) -> u32 {
+    let mask = u32::MAX >> (32 - width);
+    let top = 1 << (width - 1);
+    let mut remainder = parameters.initial & mask;
+    for &byte in data {
+        let byte = match parameters.reflect_data {
+            true => byte.reverse_bits(),
+            false => byte,
+        };
+        remainder ^= u32::from(byte) << (width - 8);
+        for _ in 0..8 {
+            let carry = remainder & top != 0;
+            remainder = remainder << 1 & mask;
+            if carry {
+                remainder ^= parameters.polynomial & mask;
+            }
+        }
+    }
+    if parameters.reflect_remainder {
+        remainder = remainder.reverse_bits() >> (32 - width);
+    }
+    (remainder ^ parameters.final_xor) & mask
+}
+
+/// Parameters of the algorithms `crc16_custom` and `crc32_custom`. `None`: they are those
+/// of `crc16` and `crc32`, as in BMv2 before the control plane sets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CustomCrc {
+    /// Of `crc16_custom`.
+    pub crc16: Option<CrcParameters>,
+    /// Of `crc32_custom`.
+    pub crc32: Option<CrcParameters>,
+}
+
 /// Runs an algorithm over `data`. As in BMv2 a hash has at most 64 bits;
 /// [`HashAlgorithm::Random`] ignores the data and draws from `random`.
-pub fn hash(algorithm: HashAlgorithm, data: &[u8], random: &mut Random) -> u64 {
+pub fn hash(algorithm: HashAlgorithm, data: &[u8], custom: &CustomCrc, random: &mut Random) -> u64 {
+    match (algorithm, custom) {
+        (HashAlgorithm::Crc32Custom, CustomCrc { crc32: Some(p), .. }) => {
+            return u64::from(crc(32, p, data));
+        }
+        (HashAlgorithm::Crc16Custom, CustomCrc { crc16: Some(p), .. }) => {
+            return u64::from(crc(16, p, data));
+        }
+        _ => {}
+    }
     match algorithm {
         HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => u64::from(crc32(data)),
         HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom => u64::from(crc16(data)),
@@ -134,6 +194,47 @@ mod tests {
             identity(&[1, 2, 3, 4, 5, 6, 7, 8, 9]),
             0x0102_0304_0506_0708
         );
+    }
+
+    /// The check values of the catalogue of parametrised CRC algorithms (Cook, CRC RevEng).
+    #[test]
+    fn crcs_by_their_parameters() {
+        let known = |width, polynomial, initial, final_xor, reflected| {
+            let parameters = CrcParameters {
+                polynomial,
+                initial,
+                final_xor,
+                reflect_data: reflected,
+                reflect_remainder: reflected,
+            };
+            crc(width, &parameters, CHECK)
+        };
+        assert_eq!(known(32, 0x04c1_1db7, !0, !0, true), 0xcbf4_3926);
+        assert_eq!(known(32, 0x04c1_1db7, !0, !0, false), 0xfc89_1918, "BZIP2");
+        assert_eq!(known(32, 0x1edc_6f41, !0, !0, true), 0xe306_9283, "iSCSI");
+        assert_eq!(known(16, 0x8005, 0, 0, true), 0xbb3d);
+        assert_eq!(known(16, 0x1021, 0xffff, 0, false), 0x29b1, "IBM-3740");
+        assert_eq!(known(16, 0x1021, 0, 0, false), 0x31c3, "XMODEM");
+        assert_eq!(known(8, 0x07, 0, 0, false), 0xf4, "SMBUS");
+    }
+
+    #[test]
+    fn custom_crcs_are_the_usual_ones_until_they_are_set() {
+        use HashAlgorithm::{Crc16Custom, Crc32Custom};
+        let mut random = Random::new(0);
+        let mut custom = CustomCrc::default();
+        let mut with = |algorithm, custom: &CustomCrc| hash(algorithm, CHECK, custom, &mut random);
+        assert_eq!(with(Crc16Custom, &custom), 0xbb3d);
+        assert_eq!(with(Crc32Custom, &custom), 0xcbf4_3926);
+        custom.crc16 = Some(CrcParameters {
+            polynomial: 0x1021,
+            initial: 0xffff,
+            final_xor: 0,
+            reflect_data: false,
+            reflect_remainder: false,
+        });
+        assert_eq!(with(Crc16Custom, &custom), 0x29b1);
+        assert_eq!(with(Crc32Custom, &custom), 0xcbf4_3926);
     }
 
     #[test]

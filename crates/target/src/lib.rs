@@ -10,9 +10,11 @@ pub mod counter;
 pub mod engine;
 pub mod error;
 pub mod hash;
+mod indirect;
 pub mod layout;
 pub mod meter;
 mod names;
+pub mod profile;
 pub mod register;
 pub mod state;
 pub mod storage;
@@ -25,9 +27,13 @@ pub use engine::*;
 pub use error::{Kind, StateError};
 pub use layout::Layout;
 pub use meter::{Color, Meter, MeterConfig};
+pub use profile::{Group, Profile};
 pub use register::Register;
 pub use state::{Digest, Events, Outbox, TargetState};
 pub use storage::Storage;
-pub use table::{ActionInfo, Entry, EntryId, KeyInfo, KeyMatch, Listed, Table};
+pub use table::{
+    ActionInfo, Entry, EntryId, IdleEntry, Invocation, KeyInfo, KeyMatch, Listed, Runs, SWEEP_US,
+    Table,
+};
 pub use value::{Shape, Value, parse_value};
 pub use value_set::ValueSet;

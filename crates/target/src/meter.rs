@@ -2,6 +2,7 @@
 
 use crate::counter::checked_size;
 use crate::error::{Kind, StateError};
+use stateplane_ir::Program;
 
 /// A colour as v1model numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -108,14 +109,18 @@ pub(crate) fn check_config(name: &str, config: &MeterConfig) -> Result<(), State
 pub struct Meter {
     name: String,
     bytes: bool,
+    table: Option<String>,
     cells: Vec<MeterCell>,
 }
 
 impl Meter {
-    pub(crate) fn new(def: &stateplane_ir::Meter) -> Result<Meter, StateError> {
+    pub(crate) fn new(program: &Program, def: &stateplane_ir::Meter) -> Result<Meter, StateError> {
         let size = checked_size(Kind::Meter, &def.name, def.size)?;
         Ok(Meter {
             name: def.name.clone(),
+            table: def
+                .table
+                .map(|table| program.tables[table.index()].name.clone()),
             bytes: def.bytes,
             cells: vec![MeterCell::default(); size],
         })
@@ -124,6 +129,11 @@ impl Meter {
     /// Full control-plane name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Full name of the table to whose entries it belongs, if it is a direct one.
+    pub fn table(&self) -> Option<&str> {
+        self.table.as_deref()
     }
 
     /// Whether rates and bursts are in bytes rather than in packets.
@@ -199,13 +209,16 @@ mod tests {
     use Color::{Green, Red, Yellow};
 
     fn meter() -> Meter {
-        let mut meter = Meter::new(&stateplane_ir::Meter {
+        let mut b = stateplane_ir::builder::Builder::new();
+        let nothing = b.structure("nothing", &[]);
+        b.pipeline(nothing, nothing);
+        let def = stateplane_ir::Meter {
             name: "m".to_owned(),
             bytes: true,
             size: 2,
             table: None,
-        })
-        .unwrap();
+        };
+        let mut meter = Meter::new(&b.finish().unwrap(), &def).unwrap();
         let config = MeterConfig {
             committed_rate: 1_000_000,
             committed_burst: 1000,

@@ -2,14 +2,17 @@
 
 use crate::counter::Counter;
 use crate::error::{Kind, StateError};
-use crate::hash::Random;
+use crate::hash::{self, CustomCrc, Random};
 use crate::meter::Meter;
 use crate::names;
+use crate::profile::Profile;
 use crate::register::Register;
-use crate::table::Table;
+use crate::table::{IdleEntry, Table};
 use crate::value::Value;
 use crate::value_set::ValueSet;
-use stateplane_ir::{CounterId, MeterId, Program, RegisterId, TableId, ValueSetId};
+use stateplane_ir::{
+    ActionProfileId, CounterId, HashAlgorithm, MeterId, Program, RegisterId, TableId, ValueSetId,
+};
 use std::collections::VecDeque;
 
 /// Messages or digests that wait for whoever reads them.
@@ -101,17 +104,22 @@ pub struct Digest {
 /// where only one name ends so: `nat.port` for `MyIngress.nat.port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetState {
-    tables: Vec<Table>,
+    pub(crate) tables: Vec<Table>,
     registers: Vec<Register>,
     counters: Vec<Counter>,
     meters: Vec<Meter>,
     value_sets: Vec<ValueSet>,
+    pub(crate) profiles: Vec<Profile>,
     /// What the program did besides forwarding.
     pub events: Events,
     /// Lines of `log_msg` and of failed assertions.
     pub log: Outbox<String>,
     /// Digests.
     pub digests: Outbox<Digest>,
+    /// Entries whose idle timeout has passed.
+    pub idle: Outbox<IdleEntry>,
+    /// Parameters of the custom CRCs.
+    pub custom_crc: CustomCrc,
     /// Source of `random()` and of the hash algorithm `random`.
     pub random: Random,
 }
@@ -125,9 +133,12 @@ impl Default for TargetState {
             counters: Vec::new(),
             meters: Vec::new(),
             value_sets: Vec::new(),
+            profiles: Vec::new(),
             events: Events::default(),
             log: Outbox::default(),
             digests: Outbox::default(),
+            idle: Outbox::default(),
+            custom_crc: CustomCrc::default(),
             random: Random::new(0),
         }
     }
@@ -157,14 +168,17 @@ impl TargetState {
             counters: program
                 .counters
                 .iter()
-                .map(Counter::new)
+                .map(|counter| Counter::new(program, counter))
                 .collect::<Result<_, _>>()?,
             meters: program
                 .meters
                 .iter()
-                .map(Meter::new)
+                .map(|meter| Meter::new(program, meter))
                 .collect::<Result<_, _>>()?,
             value_sets: program.value_sets.iter().map(ValueSet::new).collect(),
+            profiles: (0..program.action_profiles.len() as u32)
+                .map(|id| Profile::new(program, ActionProfileId(id)))
+                .collect::<Result<_, _>>()?,
             events: Events {
                 parser_errors: vec![0; program.errors.len()],
                 ..Events::default()
@@ -197,6 +211,11 @@ impl TargetState {
     /// All parser value sets.
     pub fn value_sets(&self) -> &[ValueSet] {
         &self.value_sets
+    }
+
+    /// All action profiles and selectors.
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
     }
 
     /// The table `name`.
@@ -302,6 +321,11 @@ impl TargetState {
         let names = self.value_sets.iter().map(ValueSet::name);
         let position = names::find(Kind::ValueSet, names, name)?;
         Ok(&mut self.value_sets[position])
+    }
+
+    /// Runs a hash algorithm over `data`, with this state's custom CRCs and random numbers.
+    pub fn hash(&mut self, algorithm: HashAlgorithm, data: &[u8]) -> u64 {
+        hash::hash(algorithm, data, &self.custom_crc, &mut self.random)
     }
 
     /// The table of a handle of this state's program.

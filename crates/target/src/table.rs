@@ -1,25 +1,35 @@
 //! Match-action tables.
 
 mod change;
+mod idle;
+mod indirect;
 mod key;
 mod log;
 #[cfg(test)]
 mod tests;
 
+pub use idle::{IdleEntry, SWEEP_US};
+pub use indirect::Runs;
 pub use key::{KeyInfo, KeyMatch};
 pub use log::{Changes, Rule};
 
 use log::Log;
+
+pub(crate) use indirect::Target;
 
 use crate::bits;
 use crate::counter::Count;
 use crate::error::StateError;
 use crate::layout::scalar_bits;
 use crate::meter::{Color, MeterCell};
+use crate::names;
+use crate::profile;
 use crate::value::push_checked;
+use idle::Idle;
+use indirect::References;
 use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
-use stateplane_ir::{Const, Direction, MatchKind, Program, Type};
+use stateplane_ir::{ActionProfileId, Const, Direction, MatchKind, Program, Type};
 
 /// An entry as the control plane writes and reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +52,13 @@ pub struct Listed {
     pub entry: Entry,
     /// Hits, if the table has a direct counter.
     pub count: Count,
+    /// What it runs, in a table with an action profile. The name of the entry's action
+    /// is then empty.
+    pub runs: Option<Runs>,
     /// Whether the program wrote it and the control plane may not change it.
     pub is_const: bool,
+    /// µs without a hit after which it is reported, if it ages.
+    pub idle_timeout: Option<u64>,
 }
 
 /// An action that a table may run.
@@ -59,11 +74,95 @@ pub struct ActionInfo {
     pub as_default: bool,
 }
 
-/// An action with its data in words.
+/// An action with its data, as the control plane writes and reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Call {
-    action: u32,
-    data: Box<[u128]>,
+pub struct Invocation {
+    /// Name of the action, or the end of it from a dot on.
+    pub action: String,
+    /// Action data in order.
+    pub data: Vec<BigUint>,
+}
+
+/// An action, by its position, with its data in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) action: u32,
+    pub(crate) data: Box<[u128]>,
+}
+
+impl Call {
+    /// The call of one of `actions` by full name.
+    pub(crate) fn describe(&self, actions: &[ActionInfo]) -> Invocation {
+        let info = &actions[self.action as usize];
+        let mut rest = &self.data[..];
+        let data = info
+            .data
+            .iter()
+            .map(|(_, width)| {
+                let (value, behind) = rest.split_at(bits::word_count(*width));
+                rest = behind;
+                bits::to_biguint(value)
+            })
+            .collect();
+        Invocation {
+            action: info.name.clone(),
+            data,
+        }
+    }
+}
+
+/// What the control plane sees of an action that a table lists.
+pub(crate) fn action_info(program: &Program, listed: &stateplane_ir::TableAction) -> ActionInfo {
+    let action = &program.actions[listed.action.index()];
+    let params = action.params.iter();
+    let data = params
+        .filter(|param| param.direction == Direction::Data)
+        .map(|param| {
+            let var = &program.vars[param.var.index()];
+            let name = var.name.rsplit('.').next().unwrap_or(&var.name);
+            (name.to_owned(), scalar_bits(var.ty))
+        })
+        .collect();
+    ActionInfo {
+        name: action.name.clone(),
+        data,
+        in_entries: listed.in_entries,
+        as_default: listed.as_default,
+    }
+}
+
+/// Checks data for one of a table's actions.
+fn checked(info: &ActionInfo, action: u32, data: &[BigUint]) -> Result<Call, StateError> {
+    if data.len() != info.data.len() {
+        return Err(StateError::DataCount {
+            action: info.name.clone(),
+            names: info.data.iter().map(|(name, _)| name.clone()).collect(),
+            expected: info.data.len(),
+            given: data.len(),
+        });
+    }
+    let mut words = Vec::new();
+    for (value, (name, width)) in data.iter().zip(&info.data) {
+        let place = || format!("`{name}` of action `{}`", info.name);
+        push_checked(value, *width, place, &mut words)?;
+    }
+    Ok(Call {
+        action,
+        data: words.into_boxed_slice(),
+    })
+}
+
+/// The call that names one of `actions`; `owner` has them.
+pub(crate) fn invoke(
+    owner: &str,
+    actions: &[ActionInfo],
+    wanted: &Invocation,
+) -> Result<Call, StateError> {
+    let names = actions.iter().map(|action| action.name.as_str());
+    match names::positions(names.clone(), &wanted.action).as_slice() {
+        [position] => checked(&actions[*position], *position as u32, &wanted.data),
+        _ => Err(StateError::unknown_action(owner, &wanted.action, names)),
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,12 +172,15 @@ struct Stored {
     /// Values and masks, or ends of ranges, in the words of all keys.
     low: Box<[u128]>,
     high: Box<[u128]>,
+    /// What it runs, unless `target` says otherwise.
     call: Call,
+    target: Option<Target>,
     is_const: bool,
     /// Place in the order of insertion.
     serial: u64,
     count: Count,
     meter: MeterCell,
+    idle: Option<Idle>,
 }
 
 /// Values and masks, or ends of ranges, in the words of all keys.
@@ -126,6 +228,12 @@ pub struct Table {
     size: u64,
     counted: bool,
     metered_bytes: Option<bool>,
+    /// Its action profile, and which of the profile's tables it is.
+    profile: Option<(ActionProfileId, usize)>,
+    references: References,
+    ages: bool,
+    /// Entries that age.
+    aging: u64,
     entries: Vec<Option<Stored>>,
     free: Vec<u32>,
     count: u64,
@@ -148,15 +256,12 @@ impl Table {
             place: def.name.clone(),
             instead,
         };
-        if def.implementation.is_some() {
-            return Err(unsupported(
-                "an action profile",
-                "name the action in each entry instead",
-            ));
-        }
         let mut keys = Vec::new();
         let mut offset = 0;
-        for key in &def.keys {
+        // Keys of an action selector are no part of the match.
+        let matched = def.keys.iter();
+        let matched = matched.filter(|key| key.match_kind != MatchKind::Selector);
+        for key in matched {
             if matches!(
                 key.expr.ty,
                 Type::Struct(_)
@@ -175,39 +280,20 @@ impl Table {
             offset = info.end();
             keys.push(info);
         }
-        let mut actions = Vec::new();
-        for listed in &def.actions {
-            let action = &program.actions[listed.action.index()];
-            let data = action
-                .params
-                .iter()
-                .filter(|param| param.direction == Direction::Data)
-                .map(|param| {
-                    let var = &program.vars[param.var.index()];
-                    let name = var.name.rsplit('.').next().unwrap_or(&var.name);
-                    (name.to_owned(), scalar_bits(var.ty))
-                })
-                .collect();
-            actions.push(ActionInfo {
-                name: action.name.clone(),
-                data,
-                in_entries: listed.in_entries,
-                as_default: listed.as_default,
-            });
-        }
+        let actions = def.actions.iter();
+        let actions = actions.map(|listed| action_info(program, listed)).collect();
+        let profile = def.implementation.map(|id| {
+            let mut users = profile::users(program, id);
+            let slot = users.position(|user| std::ptr::eq(user, def));
+            (id, slot.unwrap_or_default())
+        });
         let mut table = Table {
             name: def.name.clone(),
             index: index_for(&keys),
             keys,
             actions,
-            default: Call {
-                action: 0,
-                data: Box::default(),
-            },
-            initial_default: Call {
-                action: 0,
-                data: Box::default(),
-            },
+            default: Call::default(),
+            initial_default: Call::default(),
             const_default: def.const_default,
             const_entries: def.const_entries,
             size: def.size.max(def.entries.len() as u64),
@@ -215,6 +301,10 @@ impl Table {
             metered_bytes: def
                 .direct_meter
                 .map(|meter| program.meters[meter.index()].bytes),
+            profile,
+            references: References::default(),
+            ages: def.support_timeout,
+            aging: 0,
             entries: Vec::new(),
             free: Vec::new(),
             count: 0,
@@ -234,11 +324,11 @@ impl Table {
         let mut entries: Vec<_> = def.entries.iter().collect();
         entries.sort_by_key(|entry| entry.priority);
         for entry in entries {
-            let given: Vec<KeyMatch> = entry
-                .keys
-                .iter()
+            let sets = entry.keys.iter().zip(&def.keys);
+            let sets = sets.filter(|(_, key)| key.match_kind != MatchKind::Selector);
+            let given: Vec<KeyMatch> = sets
                 .zip(&self.keys)
-                .map(|(set, key)| KeyMatch::from_key_set(set, key.width))
+                .map(|((set, _), key)| KeyMatch::from_key_set(set, key.width))
                 .collect();
             let priority = if ordered {
                 (i32::MAX as u32).saturating_sub(entry.priority).max(1)
@@ -249,7 +339,7 @@ impl Table {
             let data: Vec<BigUint> = entry.call.data.iter().map(number).collect();
             let call = self.call(entry.call.action, &data)?;
             if self.find(&keys, priority)?.is_none() {
-                self.store(keys, priority, call, entry.is_const)?;
+                self.store(keys, priority, call, None, entry.is_const)?;
             }
         }
         Ok(())
@@ -260,7 +350,7 @@ impl Table {
         &self.name
     }
 
-    /// Its keys in order.
+    /// Its keys in order, without those of an action selector.
     pub fn keys(&self) -> &[KeyInfo] {
         &self.keys
     }
@@ -314,7 +404,8 @@ impl Table {
     }
 
     /// Position among [`Table::actions`] and data words of an entry's action, or
-    /// with `None` of the default action.
+    /// with `None` of the default action. In a table with an action profile entries have
+    /// none: [`TargetState::action_at`](crate::TargetState::action_at) finds it.
     pub fn action(&self, entry: Option<EntryId>) -> (u32, &[u128]) {
         let call = entry
             .and_then(|entry| self.entries.get(entry.0 as usize)?.as_ref())
@@ -336,6 +427,10 @@ impl Table {
         };
         if self.counted {
             entry.count.add(bytes);
+        }
+        if let Some(idle) = &mut entry.idle {
+            idle.last_hit = now;
+            idle.reported = None;
         }
         match self.metered_bytes {
             Some(true) => entry.meter.execute(bytes, now),
@@ -366,11 +461,22 @@ impl Table {
 
     /// The default action by full name, and its data.
     pub fn default_action(&self) -> (String, Vec<BigUint>) {
-        self.described(&self.default)
+        let Invocation { action, data } = self.default.describe(&self.actions);
+        (action, data)
     }
 
     fn listed(&self, stored: &Stored) -> Listed {
-        let (action, data) = self.described(&stored.call);
+        let runs = stored
+            .target
+            .as_ref()
+            .map(|target| target.describe(&self.actions));
+        let Invocation { action, data } = match &runs {
+            None => stored.call.describe(&self.actions),
+            Some(_) => Invocation {
+                action: String::new(),
+                data: Vec::new(),
+            },
+        };
         Listed {
             entry: Entry {
                 keys: stored.keys.clone(),
@@ -379,23 +485,10 @@ impl Table {
                 data,
             },
             count: stored.count,
+            runs,
             is_const: stored.is_const,
+            idle_timeout: stored.idle.as_ref().map(|idle| idle.timeout),
         }
-    }
-
-    fn described(&self, call: &Call) -> (String, Vec<BigUint>) {
-        let info = &self.actions[call.action as usize];
-        let mut rest = &call.data[..];
-        let data = info
-            .data
-            .iter()
-            .map(|(_, width)| {
-                let (value, behind) = rest.split_at(bits::word_count(*width));
-                rest = behind;
-                bits::to_biguint(value)
-            })
-            .collect();
-        (info.name.clone(), data)
     }
 
     fn normalise(&self, given: &[KeyMatch]) -> Result<Vec<KeyMatch>, StateError> {
@@ -421,29 +514,11 @@ impl Table {
     /// The action at a position with checked data.
     fn call(&self, action: u32, data: &[BigUint]) -> Result<Call, StateError> {
         let Some(info) = self.actions.get(action as usize) else {
-            return Err(StateError::UnknownAction {
-                table: self.name.clone(),
-                action: format!("number {action}"),
-                near: Vec::new(),
-            });
+            let action = format!("number {action}");
+            let none = std::iter::empty();
+            return Err(StateError::unknown_action(&self.owner(), &action, none));
         };
-        if data.len() != info.data.len() {
-            return Err(StateError::DataCount {
-                action: info.name.clone(),
-                names: info.data.iter().map(|(name, _)| name.clone()).collect(),
-                expected: info.data.len(),
-                given: data.len(),
-            });
-        }
-        let mut words = Vec::new();
-        for (value, (name, width)) in data.iter().zip(&info.data) {
-            let place = || format!("`{name}` of action `{}`", info.name);
-            push_checked(value, *width, place, &mut words)?;
-        }
-        Ok(Call {
-            action,
-            data: words.into_boxed_slice(),
-        })
+        checked(info, action, data)
     }
 
     /// Bounds of normalised keys in the words of all keys.
@@ -496,6 +571,7 @@ impl Table {
         keys: Vec<KeyMatch>,
         priority: u32,
         call: Call,
+        target: Option<Target>,
         is_const: bool,
     ) -> Result<(), StateError> {
         let (low, high) = self.bounds(&keys)?;
@@ -525,16 +601,19 @@ impl Table {
                 order.insert(at, position);
             }
         }
+        self.references.add(target.as_ref());
         self.entries[position as usize] = Some(Stored {
             keys,
             priority,
             low,
             high,
             call,
+            target,
             is_const,
             serial: self.next_serial,
             count: Count::default(),
             meter: MeterCell::default(),
+            idle: None,
         });
         self.next_serial += 1;
         self.count += 1;
@@ -561,6 +640,8 @@ impl Table {
             }
             Index::Ordered(order) => order.retain(|&other| other != position),
         }
+        self.references.remove(stored.target.as_ref());
+        self.aging -= u64::from(stored.idle.is_some());
         self.free.push(position);
         self.count -= 1;
         self.log.note(position);

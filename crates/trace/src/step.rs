@@ -116,7 +116,7 @@ impl Step {
                 action,
                 data,
             } => {
-                let action = &program.actions[action.index()].name;
+                let action = action.map(|action| program.actions[action.index()].name.as_str());
                 apply(program, *table, keys, entry.as_ref(), action, data)
             }
             Event::Assign(place, value) => fine(
@@ -379,18 +379,23 @@ fn apply(
     table: TableId,
     keys: &[Datum],
     entry: Option<&Listed>,
-    action: &str,
+    action: Option<&str>,
     data: &[(String, Datum)],
 ) -> Step {
     let table = &program.tables[table.index()];
-    let values = fields(program, data).join(", ");
+    let ran = match action {
+        Some(action) => format!("{action}({})", fields(program, data).join(", ")),
+        None => "no action, as the group is empty".to_owned(),
+    };
     let hit = match entry {
         Some(_) => "hit",
         None => "miss",
     };
     let mut more = Vec::new();
     let mut shown = Vec::new();
-    for (position, (key, value)) in table.keys.iter().zip(keys).enumerate() {
+    let compared = table.keys.iter();
+    let compared = compared.filter(|key| key.match_kind != MatchKind::Selector);
+    for (position, (key, value)) in compared.zip(keys).enumerate() {
         let kind = kind_name(key.match_kind);
         let value = text(program, value);
         let matched = entry.and_then(|listed| listed.entry.keys.get(position));
@@ -409,7 +414,7 @@ fn apply(
     }
     step(
         "table",
-        format!("{}: {hit}, {action}({values})", table.name),
+        format!("{}: {hit}, {ran}", table.name),
         json!({
             "table": table.name, "hit": entry.is_some(), "keys": shown, "priority": priority,
             "action": action, "data": tree_of(program, data),

@@ -297,7 +297,8 @@ impl SwitchFile {
                 hold_us,
             } = *file;
             let config = MirrorSession {
-                egress_port: port,
+                egress_port: Some(port),
+                multicast_group: None,
                 truncate,
                 hold_us,
             };

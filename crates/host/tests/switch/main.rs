@@ -436,7 +436,8 @@ fn a_file_sets_sessions_groups_and_generators() {
     )
     .unwrap();
     let session = MirrorSession {
-        egress_port: 500,
+        egress_port: Some(500),
+        multicast_group: None,
         truncate: Some(114),
         hold_us: 2000,
     };

@@ -48,7 +48,8 @@ fn entries() {
         table,
         priority,
         keys,
-        call,
+        runs: Runs::Call(call),
+        handle,
     } = one(
         "add ingress.acl 10 h.$valid$:1 h.a:0x1*  h.b:10.0.0.0/8 act(port:5, mac:02:00:00:00:00:01) = h1",
     )
@@ -56,20 +57,27 @@ fn entries() {
         panic!()
     };
     assert_eq!((table.as_str(), priority), ("ingress.acl", Some(10)));
+    assert_eq!(handle.as_deref(), Some("h1"));
     assert_eq!(
         keys[0],
-        ("h.$valid$".to_owned(), KeyMatch::Exact(number(1)))
+        (
+            "h.$valid$".to_owned(),
+            Matching::Value {
+                value: number(1),
+                bits: None
+            }
+        )
     );
     assert_eq!(
         keys[1].1,
-        KeyMatch::Mask {
+        Matching::Stars {
             value: number(0x10),
             mask: number(0xf0)
         }
     );
     assert_eq!(
         keys[2].1,
-        KeyMatch::Prefix {
+        Matching::Prefix {
             value: number(10 << 24),
             length: 8
         }
@@ -84,7 +92,7 @@ fn entries() {
     let Command::Add {
         priority: None,
         keys,
-        call,
+        runs: Runs::Call(call),
         ..
     } = one("add t a:1&&&3 b:1..9 c:_ d:0b1*0 act(02:00:00:00:00:01, 7)")
     else {
@@ -92,22 +100,22 @@ fn entries() {
     };
     assert_eq!(
         keys[0].1,
-        KeyMatch::Mask {
+        Matching::Mask {
             value: number(1),
             mask: number(3)
         }
     );
     assert_eq!(
         keys[1].1,
-        KeyMatch::Range {
+        Matching::Range {
             low: number(1),
             high: number(9)
         }
     );
-    assert_eq!(keys[2].1, KeyMatch::Any);
+    assert_eq!(keys[2].1, Matching::Any);
     assert_eq!(
         keys[3].1,
-        KeyMatch::Mask {
+        Matching::Stars {
             value: number(4),
             mask: number(5)
         }
@@ -136,10 +144,8 @@ fn checks_and_sessions() {
         one("check_counter c(3) bytes >= 70"),
         Command::CheckCounter {
             name: "c".to_owned(),
-            index: 3,
-            unit: CounterUnit::Bytes,
-            comparison: Comparison::AtLeast,
-            number: 70,
+            element: Element::Number(3),
+            check: Some((CounterUnit::Bytes, Comparison::AtLeast, 70)),
         }
     );
     assert_eq!(
@@ -154,9 +160,12 @@ fn checks_and_sessions() {
         one("mirroring_add 16 2 hold 2000 truncate 114"),
         Command::Mirroring {
             session: 16,
-            port: 2,
-            truncate: Some(114),
-            hold_us: 2000
+            config: MirrorSession {
+                egress_port: Some(2),
+                multicast_group: None,
+                truncate: Some(114),
+                hold_us: 2000
+            }
         }
     );
     assert_eq!(
@@ -217,10 +226,16 @@ fn each_mistake_has_its_code() {
         ("add act()", "STF002"),
         ("add t act() more", "STF002"),
         ("setdefault t u act()", "STF002"),
-        ("remove t", "STF002"),
+        ("remove", "STF002"),
         ("register_read r 0 1", "STF002"),
         ("check_counter c == 1", "STF002"),
-        ("check_counter c(1)", "STF002"),
+        ("check_counter c(1", "STF002"),
+        ("meter_set_rates m 1 2:3", "STF002"),
+        ("meter_set_rates m 1 2:3 4", "STF003"),
+        ("add_indirect t k:1 action 3", "STF002"),
+        ("group p 1 2*x", "STF003"),
+        ("set_crc16_parameters 0x10000 0 0 true true", "STF003"),
+        ("no_packet 1", "STF002"),
         ("mirroring_add 1 2 hold", "STF002"),
         ("mc_node_create 1", "STF002"),
         ("packet x 00", "STF003"),

@@ -5,7 +5,7 @@ use crate::parse;
 use stateplane_ir::builder::{Builder, bits};
 use stateplane_ir::{CounterKind, MatchKind, Type};
 use stateplane_target::{
-    CloneRequest, EgressInput, EgressOutcome, IngressInput, IngressOutcome, Preserved,
+    CloneRequest, EgressInput, EgressOutcome, IngressInput, IngressOutcome, KeyMatch, Preserved,
 };
 
 /// Byte 0 of a frame is the port (or, from 0x80, the group) that it goes to, byte 1
@@ -217,7 +217,7 @@ fn entries_reach_their_table() {
     let entries = table.entries();
     assert_eq!(
         (entries[0].entry.priority, entries[1].entry.priority),
-        (7, 1)
+        (8, 1)
     );
     let data = [BigUint::from(3u32), BigUint::from(0x0200_0000_0001_u64)];
     assert_eq!(entries[0].entry.data, data);
@@ -235,7 +235,7 @@ fn entries_that_do_not_fit_fail() {
     for (text, code) in [
         ("add alc h.number:5 drop()", "TG001"),
         ("add acl h.number:5 dorp()", "TG003"),
-        ("add acl drop()", "TG006"),
+        ("add acl h.number:_ drop()", "TG006"),
         ("add acl h.numbre:5 drop()", "STF007"),
         ("add acl h.number:5 forward(prot:3, mac:1)", "STF007"),
         ("add acl h.number:5 forward(port:3)", "STF008"),
@@ -249,7 +249,8 @@ fn entries_that_do_not_fit_fail() {
 #[test]
 fn registers_and_counters_are_compared() {
     passes(
-        "register_write seen 2 0x1f
+        "# shortest: 14
+         register_write seen 2 0x1f
          register_read seen 2 == 31
          register_read seen 3
          packet 0 010000 000000 000000 000000 0000

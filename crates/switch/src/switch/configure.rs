@@ -18,7 +18,12 @@ impl<E: Engine> Switch<E> {
         number: u32,
         session: MirrorSession,
     ) -> Result<(), SwitchError> {
-        check_range(session.egress_port)?;
+        if let Some(port) = session.egress_port {
+            check_range(port)?;
+        }
+        if session.multicast_group == Some(0) {
+            return Err(SwitchError::GroupZero);
+        }
         if let Some(bytes) = session
             .truncate
             .filter(|&bytes| (bytes as usize) < MIN_FRAME)

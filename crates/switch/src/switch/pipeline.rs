@@ -1,7 +1,7 @@
 //! One pass of ingress or egress, and where the packet goes from there.
 
 use super::{Returning, Switch, TIMESTAMP_MASK, Transmit};
-use crate::config::{MAX_FRAME, MIN_FRAME, MirrorSession, Replica};
+use crate::config::{MAX_FRAME, MirrorSession, Replica};
 use crate::counters::DropReason;
 use crate::queue::Queued;
 use stateplane_target::{
@@ -109,7 +109,8 @@ impl<E: Engine> Switch<E> {
             self.enqueue(Queued::new(
                 outcome.packet,
                 outcome.egress_spec,
-                instance_type,
+                // As BMv2 has it, also after a resubmission or recirculation.
+                InstanceType::Normal,
             ));
         }
     }
@@ -170,11 +171,28 @@ impl<E: Engine> Switch<E> {
         if let Some(bytes) = session.truncate {
             self.engine.truncate(&mut packet, bytes);
         }
-        let bytes = self.engine.length(&packet) as u64;
-        let copy = Queued::new(packet, session.egress_port, instance);
-        if session.hold_us == 0 {
+        if let Some(group) = session.multicast_group {
+            match self.groups.get(&group).cloned() {
+                Some(replicas) => {
+                    for Replica { port, rid } in replicas {
+                        let mut copy = Queued::new(packet.clone(), port, instance);
+                        copy.rid = rid;
+                        self.hold(session.hold_us, copy);
+                    }
+                }
+                None => self.drop(DropReason::UnknownMulticastGroup),
+            }
+        }
+        if let Some(port) = session.egress_port {
+            self.hold(session.hold_us, Queued::new(packet, port, instance));
+        }
+    }
+
+    fn hold(&mut self, hold_us: u64, copy: Queued<E::InFlight>) {
+        let bytes = self.engine.length(&copy.packet) as u64;
+        if hold_us == 0 {
             self.enqueue(copy);
-        } else if !self.held.push(self.now + session.hold_us, bytes, copy) {
+        } else if !self.held.push(self.now + hold_us, bytes, copy) {
             self.drop(DropReason::HeldFull);
         }
     }
@@ -258,7 +276,7 @@ impl<E: Engine> Switch<E> {
     }
 
     fn admit_recirculation(&self, length: usize) -> Result<(), DropReason> {
-        check_length(length)?;
+        self.check_length(length)?;
         if self.recirculation.len() >= self.limits.recirculation as usize {
             return Err(DropReason::RecirculationFull);
         }
@@ -266,26 +284,27 @@ impl<E: Engine> Switch<E> {
     }
 
     fn admit_transmission(&mut self, port: Port, length: usize) -> Result<(), DropReason> {
+        let fits = self.check_length(length);
         let entry = self.ports.get_mut(port).ok_or(DropReason::UnknownPort)?;
         if !entry.is_up() {
             return Err(DropReason::PortDown);
         }
-        check_length(length)?;
+        fits?;
         if entry.transmit_depth >= self.limits.transmit {
             return Err(DropReason::TransmitFull);
         }
         entry.transmit_depth += 1;
         Ok(())
     }
-}
 
-/// Whether a frame of `length` bytes can leave egress.
-fn check_length(length: usize) -> Result<(), DropReason> {
-    if length < MIN_FRAME {
-        Err(DropReason::EgressRunt)
-    } else if length > MAX_FRAME {
-        Err(DropReason::EgressOversize)
-    } else {
-        Ok(())
+    /// Whether a frame of `length` bytes can leave egress.
+    fn check_length(&self, length: usize) -> Result<(), DropReason> {
+        if length < self.limits.shortest_frame as usize {
+            Err(DropReason::EgressRunt)
+        } else if length > MAX_FRAME {
+            Err(DropReason::EgressOversize)
+        } else {
+            Ok(())
+        }
     }
 }

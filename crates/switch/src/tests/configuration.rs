@@ -37,7 +37,8 @@ fn ports_are_in_range_and_given_once() {
 fn sessions_are_checked() {
     let mut switch = switch();
     let good = MirrorSession {
-        egress_port: 1,
+        egress_port: Some(1),
+        multicast_group: None,
         truncate: None,
         hold_us: 0,
     };
@@ -48,7 +49,7 @@ fn sessions_are_checked() {
     };
     assert_eq!(
         code(MirrorSession {
-            egress_port: 511,
+            egress_port: Some(511),
             ..good
         }),
         Err("SW001")
@@ -111,7 +112,8 @@ fn limits_hold_for_new_things_and_not_for_replacements() {
     };
     let mut switch = switch_with(SwitchConfig { limits, ..config() });
     let session = MirrorSession {
-        egress_port: 1,
+        egress_port: Some(1),
+        multicast_group: None,
         truncate: None,
         hold_us: 0,
     };

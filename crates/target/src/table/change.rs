@@ -1,6 +1,7 @@
 //! What the control plane changes in a table.
 
 use super::{Call, Entry, KeyMatch, Table, describe_keys};
+use crate::counter::Count;
 use crate::error::StateError;
 use crate::meter::{MeterConfig, check_config};
 use crate::names;
@@ -23,22 +24,38 @@ impl Table {
     /// [`StateError::Constant`] if only the program makes entries.
     pub fn insert(&mut self, entry: &Entry) -> Result<(), StateError> {
         self.check_entries_mutable()?;
-        let keys = self.normalise(&entry.keys)?;
-        self.check_priority(entry.priority)?;
+        self.check_direct()?;
+        let keys = self.free_keys(&entry.keys, entry.priority)?;
         let call = self.named_call(&entry.action, &entry.data, Use::Entry)?;
-        if self.find(&keys, entry.priority)?.is_some() {
+        self.check_room()?;
+        self.store(keys, entry.priority, call, None, false)
+    }
+
+    /// Normalised keys that no entry has.
+    pub(super) fn free_keys(
+        &self,
+        keys: &[KeyMatch],
+        priority: u32,
+    ) -> Result<Vec<KeyMatch>, StateError> {
+        let keys = self.normalise(keys)?;
+        self.check_priority(priority)?;
+        if self.find(&keys, priority)?.is_some() {
             return Err(StateError::Duplicate {
                 table: self.name.clone(),
                 keys: describe_keys(&keys),
             });
         }
-        if self.count >= self.size {
-            return Err(StateError::Full {
-                table: self.name.clone(),
-                size: self.size,
-            });
+        Ok(keys)
+    }
+
+    pub(super) fn check_room(&self) -> Result<(), StateError> {
+        if self.count < self.size {
+            return Ok(());
         }
-        self.store(keys, entry.priority, call, false)
+        Err(StateError::Full {
+            table: self.name.clone(),
+            size: self.size,
+        })
     }
 
     /// Gives an entry another action or other data. Its counter goes on.
@@ -48,6 +65,7 @@ impl Table {
     /// As [`Table::insert`], and [`StateError::NoEntry`].
     pub fn modify(&mut self, entry: &Entry) -> Result<(), StateError> {
         self.check_entries_mutable()?;
+        self.check_direct()?;
         let call = self.named_call(&entry.action, &entry.data, Use::Entry)?;
         let position = self.existing(&entry.keys, entry.priority)?;
         self.check_not_const(position)?;
@@ -116,6 +134,49 @@ impl Table {
         Ok(())
     }
 
+    /// Sets what the direct counter of an entry has counted.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::NoEntry`], or [`StateError::Unsupported`] if the table has no direct
+    /// counter.
+    pub fn set_count(
+        &mut self,
+        keys: &[KeyMatch],
+        priority: u32,
+        count: Count,
+    ) -> Result<(), StateError> {
+        if !self.counted {
+            return Err(StateError::Unsupported {
+                what: "counting without a direct counter",
+                place: self.name.clone(),
+                instead: "declare a direct_counter in the program",
+            });
+        }
+        let position = self.existing(keys, priority)?;
+        if let Some(Some(stored)) = self.entries.get_mut(position as usize) {
+            stored.count = count;
+        }
+        Ok(())
+    }
+
+    /// The configuration of an entry's direct meter, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::NoEntry`], and those of [`Table::insert`] about keys.
+    pub fn meter(
+        &self,
+        keys: &[KeyMatch],
+        priority: u32,
+    ) -> Result<Option<MeterConfig>, StateError> {
+        let position = self.existing(keys, priority)?;
+        let stored = self.entries.get(position as usize);
+        Ok(stored
+            .and_then(Option::as_ref)
+            .and_then(|stored| stored.meter.config()))
+    }
+
     /// Configures the direct meter of an entry, with full buckets at `now` in µs.
     ///
     /// # Errors
@@ -146,14 +207,14 @@ impl Table {
         Ok(())
     }
 
-    fn check_entries_mutable(&self) -> Result<(), StateError> {
+    pub(super) fn check_entries_mutable(&self) -> Result<(), StateError> {
         if self.const_entries {
             return Err(self.constant("the set of entries"));
         }
         Ok(())
     }
 
-    fn check_not_const(&self, position: u32) -> Result<(), StateError> {
+    pub(super) fn check_not_const(&self, position: u32) -> Result<(), StateError> {
         match &self.entries[position as usize] {
             Some(entry) if entry.is_const => Err(self.constant("this entry")),
             _ => Ok(()),
@@ -183,17 +244,7 @@ impl Table {
         let names = self.actions.iter().map(|action| action.name.as_str());
         let position = match names::positions(names.clone(), action).as_slice() {
             [position] => *position,
-            _ => {
-                let mut near = names::near(names.clone(), action);
-                if near.is_empty() {
-                    near = names.map(str::to_owned).collect();
-                }
-                return Err(StateError::UnknownAction {
-                    table: self.name.clone(),
-                    action: action.to_owned(),
-                    near,
-                });
-            }
+            _ => return Err(StateError::unknown_action(&self.owner(), action, names)),
         };
         let info = &self.actions[position];
         let (allowed, place) = match wanted {
