@@ -286,7 +286,8 @@ impl Maker {
             config.mirror_sessions.insert(
                 u32::from(number),
                 MirrorSession {
-                    egress_port: self.c.below(usize::from(PORTS)) as u16,
+                    egress_port: Some(self.c.below(usize::from(PORTS)) as u16),
+                    multicast_group: None,
                     truncate: self.c.chance(30).then_some(40),
                     hold_us: if self.c.chance(20) { 50 } else { 0 },
                 },

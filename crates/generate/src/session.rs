@@ -2,7 +2,7 @@
 //! the frames that arrive.
 
 use num_bigint::BigUint;
-use stateplane_switch::{Limits, SwitchConfig};
+use stateplane_switch::{Limits, MIN_FRAME, SwitchConfig};
 use stateplane_target::{Entry, KeyMatch, MeterConfig, Port, StateError, TargetState, Value};
 use std::fmt;
 
@@ -162,6 +162,7 @@ pub struct Session {
 /// Bounds under which programs that clone and recirculate without end still leave a
 /// switch that answers in microseconds.
 pub const LIMITS: Limits = Limits {
+    shortest_frame: MIN_FRAME as u32,
     queue: 16,
     transmit: 64,
     held: 16,

@@ -92,6 +92,14 @@ impl Compiled {
     /// [`LoadError`].
     pub fn new(program: Program) -> Result<Compiled, LoadError> {
         stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
+        let indirect = |table: &&stateplane_ir::Table| table.implementation.is_some();
+        if let Some(table) = program.tables.iter().find(indirect) {
+            return Err(LoadError::State(StateError::Unsupported {
+                what: "an action profile in generated code",
+                place: table.name.clone(),
+                instead: "run the program with the interpreter",
+            }));
+        }
         let plan = Plan::new(program)?;
         let code = codegen::compile(&plan).map_err(LoadError::Code)?;
         Ok(Compiled(Arc::new(Shared { code, plan })))

@@ -21,7 +21,7 @@ use crate::table::View;
 use num_bigint::BigUint;
 use stateplane_ir::{HashAlgorithm, MeterId, TableId, ValueSetId};
 use stateplane_target::bits::{self, BitWriter, word_count};
-use stateplane_target::{Color, Digest, EntryId, Value, hash as algorithms};
+use stateplane_target::{Color, Digest, EntryId, Value};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 /// The algorithms by number.
@@ -244,13 +244,13 @@ pub(crate) unsafe extern "C" fn hash(
     // SAFETY: see the module.
     let data = unsafe { from_raw_parts(data, length as usize) };
     if payload == 0 {
-        return algorithms::hash(algorithm, data, &mut machine.state.random);
+        return machine.state.hash(algorithm, data);
     }
     // SAFETY: see the module.
     let frame = unsafe { frame(context) };
     let mut bytes = data.to_vec();
     bytes.extend_from_slice(frame.get(rest as usize..).unwrap_or(&[]));
-    algorithms::hash(algorithm, &bytes, &mut machine.state.random)
+    machine.state.hash(algorithm, &bytes)
 }
 
 /// Sum of the 16-bit words of the frame from byte `rest` on, for RFC 1071; if `odd` is

@@ -230,3 +230,6 @@ impl TargetState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,7 +25,7 @@ impl Gen<'_, '_> {
         let view = (id.index() * size_of::<View>()) as i64;
         let view = self.b.ins().iadd_imm_s(tables, view);
         let found = self.look_up(view, &key);
-        if def.direct_counter.is_some() || def.direct_meter.is_some() {
+        if def.direct_counter.is_some() || def.direct_meter.is_some() || def.support_timeout {
             let context = self.context;
             let table = self.number(u64::from(id.0));
             let meter = def

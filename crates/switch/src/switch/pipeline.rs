@@ -28,7 +28,7 @@ impl<E: Engine> Switch<E> {
             preserved,
             now,
         });
-        self.after_ingress(outcome, frame, port, instance_type, resubmits, work);
+        self.after_ingress(outcome, frame, port, resubmits, work);
     }
 
     /// Takes a frame that arrived through ingress, and through egress at once where the
@@ -58,7 +58,7 @@ impl<E: Engine> Switch<E> {
             }
             Forwarded::Waits(outcome) => {
                 self.recycle(sent);
-                self.after_ingress(outcome, frame, port, instance_type, 0, work);
+                self.after_ingress(outcome, frame, port, 0, work);
                 false
             }
         }
@@ -69,7 +69,6 @@ impl<E: Engine> Switch<E> {
         outcome: IngressOutcome<E::InFlight>,
         frame: &[u8],
         port: Port,
-        instance_type: InstanceType,
         resubmits: u32,
         work: &mut u32,
     ) {

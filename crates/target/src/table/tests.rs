@@ -346,13 +346,6 @@ fn default_actions_and_where_actions_may_stand() {
 }
 
 #[test]
-fn selectors_are_refused() {
-    let program = program(&[(MatchKind::Selector, 8)]);
-    let error = TargetState::new(&program, 0).unwrap_err();
-    assert_eq!(error.code(), "TG023");
-}
-
-#[test]
 fn a_state_finds_its_objects_by_name() {
     let mut state = TargetState::new(&program(&[(MatchKind::Exact, 8)]), 0).unwrap();
     assert_eq!(state.table("t").unwrap().name(), "c.t");
