@@ -153,8 +153,10 @@ pub enum SwitchEvent<'a> {
     Mirrored {
         /// The session.
         session: u32,
-        /// The port by which the clone leaves.
-        port: Port,
+        /// The multicast group whose replicas get copies.
+        group: Option<u16>,
+        /// The port that gets a copy.
+        port: Option<Port>,
         /// How long it is held before, in µs.
         hold_us: u64,
     },

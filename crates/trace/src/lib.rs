@@ -64,19 +64,23 @@ pub fn run_script(
     engine: Interp<Recorder>,
 ) -> Result<Switch<Interp<Recorder>>, StfError> {
     let wanted = |command: &Command| match command {
-        Command::Add { .. }
-        | Command::SetDefault { .. }
-        | Command::RemoveAll
-        | Command::RegisterWrite { .. }
-        | Command::RegisterReset(_)
-        | Command::Mirroring { .. }
-        | Command::GroupCreate(_)
-        | Command::NodeCreate { .. }
-        | Command::NodeAssociate { .. } => true,
-        Command::Packet { .. } | Command::Generator { .. } | Command::Advance(_) => packets,
+        Command::Packet { .. }
+        | Command::Generator { .. }
+        | Command::Advance(_)
+        | Command::Wait
         // Frames that nobody expects are an error at the end of a script.
-        Command::Ignore(_) => packets,
-        _ => false,
+        | Command::Ignore(_) => packets,
+        Command::Expect { .. }
+        | Command::ExpectNone(_)
+        | Command::ExpectDigest { .. }
+        | Command::ExpectLog(_)
+        | Command::CheckCounter { .. }
+        | Command::CheckDropped { .. }
+        | Command::CounterRead { .. }
+        | Command::MeterRead { .. }
+        | Command::MirroringGet(_)
+        | Command::RegisterRead { .. } => false,
+        _ => true,
     };
     let mut lines: Vec<_> = script.lines.clone();
     lines.retain(|line| wanted(&line.command));

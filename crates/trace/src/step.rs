@@ -486,17 +486,20 @@ fn switched(event: &SwitchEvent<'_>) -> Step {
         ),
         SwitchEvent::Mirrored {
             session,
+            group,
             port,
             hold_us,
         } => {
+            let to_group = group.map_or_else(String::new, |group| format!(", group {group}"));
+            let to_port = port.map_or_else(String::new, |port| format!(", port {port}"));
             let held = match hold_us {
                 0 => String::new(),
                 hold => format!(", held for {hold} µs"),
             };
             step(
                 "mirror",
-                format!("to session {session}, port {port}{held}"),
-                json!({"session": session, "port": port, "hold_us": hold_us}),
+                format!("to session {session}{to_group}{to_port}{held}"),
+                json!({"session": session, "group": group, "port": port, "hold_us": hold_us}),
             )
         }
         SwitchEvent::Resubmitted => step("back to ingress", "as it came", json!({"frame": null})),

@@ -161,6 +161,7 @@ impl<E: Engine> Switch<E> {
     fn note_mirror(&mut self, number: u32, session: MirrorSession) {
         self.engine.note(SwitchEvent::Mirrored {
             session: number,
+            group: session.multicast_group,
             port: session.egress_port,
             hold_us: session.hold_us,
         });

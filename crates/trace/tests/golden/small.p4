@@ -117,8 +117,12 @@ control MyEgress(inout headers_t hdr, inout metadata_t meta,
     apply {
         switch (standard.instance_type) {
             0: {
-                meta.rounds = meta.rounds + 1;
-                recirculate_preserving_field_list(1);
+                if (meta.rounds == 0) {
+                    meta.rounds = meta.rounds + 1;
+                    recirculate_preserving_field_list(1);
+                } else {
+                    truncate(14);
+                }
             }
             1: { hdr.options.setInvalid(); }
             default: { truncate(14); }
