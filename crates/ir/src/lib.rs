@@ -24,6 +24,7 @@ pub mod entities;
 pub mod expr;
 pub mod interface;
 pub mod parse;
+pub mod passes;
 mod place;
 mod print;
 pub mod program;
