@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// The stages, in order: the tokens that the preprocessor leaves, each with its place; the
 /// syntax tree of the program with all that it includes; the checked program, in which
 /// every type, name and constant is resolved and every instance of a control or parser
-/// stands by itself, written like P4; the same as intermediate representation; what the
-/// control plane sees of it. A stage is shown as far as there is one, also if a later one
-/// finds errors.
+/// stands by itself, written like P4; the same as intermediate representation, before and
+/// after the passes that simplify it; what the control plane sees of it. A stage is shown
+/// as far as there is one, also if a later one finds errors.
 #[derive(Args)]
 pub struct CompileArguments {
     #[command(flatten)]
@@ -38,6 +38,8 @@ enum Stage {
     Checked,
     /// The typed intermediate representation
     Ir,
+    /// The intermediate representation after the passes that simplify it
+    Optimized,
     /// What the control plane sees: P4Info in text form
     P4info,
 }
@@ -62,7 +64,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
             let parsed = stateplane_syntax::parse(&source.loader, &source.main, &source.options);
             print!("{}", stateplane_syntax::print(&parsed.tree));
         }
-        Some(Stage::Checked | Stage::Ir | Stage::P4info) | None => {}
+        Some(Stage::Checked | Stage::Ir | Stage::Optimized | Stage::P4info) | None => {}
     }
     let form = match &arguments.p4info {
         Some(file) => Some((file, Form::of(file)?)),
@@ -100,6 +102,11 @@ fn show(program: &stateplane_ir::Program, emit: Option<Stage>) {
     match emit {
         Some(Stage::Checked) => print!("{}", stateplane_check::print(program)),
         Some(Stage::Ir) => print!("{program}"),
+        Some(Stage::Optimized) => {
+            let mut program = program.clone();
+            stateplane_ir::passes::optimise(&mut program);
+            print!("{program}");
+        }
         _ => {}
     }
 }

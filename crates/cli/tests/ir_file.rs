@@ -38,3 +38,17 @@ fn what_compile_prints_is_a_program_too() {
         assert!(said.contains("cable.ir"), "{said}");
     }
 }
+
+#[test]
+fn optimized_programs_are_programs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nat.ir");
+    let arguments = ["compile", "--emit", "optimized", "p4/apps/nat/nat.p4"];
+    let output = stateplane(&arguments).output().unwrap();
+    assert!(output.status.success(), "{}", errors(&output));
+    fs::write(&path, &output.stdout).unwrap();
+    let arguments = ["compile", "--emit", "ir", path.to_str().unwrap()];
+    let again = stateplane(&arguments).output().unwrap();
+    assert!(again.status.success(), "{}", errors(&again));
+    assert_eq!(output.stdout, again.stdout);
+}

@@ -1,3 +1,4 @@
 mod compare;
 mod faulty;
+mod passes;
 mod programs;

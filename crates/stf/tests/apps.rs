@@ -1,6 +1,6 @@
 //! Runs every packet test of the applications, `p4/apps/*/tests/*.stf`, and those in
-//! this folder, on the reference interpreter and as machine code: both meet what is
-//! expected, and end in the same state.
+//! this folder, on the reference interpreter, with and without the passes of the IR, and as
+//! machine code: all meet what is expected, and end in the same state.
 
 use stateplane_check::compile;
 use stateplane_diagnostics::{Color, render_all};
@@ -68,12 +68,23 @@ fn test(path: &Path, programs: &mut Programs) -> Result<(), String> {
         .entry(key)
         .or_insert_with(|| program(&main, &script))
         .clone()?;
+    let mut optimised = program.clone();
+    stateplane_ir::passes::optimise(&mut optimised);
+    stateplane_ir::verify(&optimised).map_err(|errors| format!("after passes: {errors:?}"))?;
+    let optimised = Interp::new(optimised, Default::default());
     let interp = Interp::new(program.clone(), Default::default());
     let native = Native::new(program, Default::default());
     let interp = run(&script, interp.map_err(|error| error.to_string())?);
     let native = run(&script, native.map_err(|error| error.to_string())?);
+    let optimised = run(&script, optimised.map_err(|error| error.to_string())?);
     let interp = interp.map_err(|error| format!("interp: {error}"))?;
     let native = native.map_err(|error| format!("native: {error}"))?;
+    let optimised = optimised.map_err(|error| format!("after passes: {error}"))?;
+    if interp.engine().state() != optimised.engine().state()
+        || interp.counters() != optimised.counters()
+    {
+        return Err("the passes change what can be observed".to_owned());
+    }
     if interp.engine().state() != native.engine().state() {
         return Err("the engines end in different states".to_owned());
     }

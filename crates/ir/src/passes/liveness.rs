@@ -213,13 +213,13 @@ impl Liveness<'_> {
                     }
                 }
             }
-            Stmt::Call { result, .. } if self.remove => {
-                if result
-                    .as_ref()
-                    .is_some_and(|place| self.is_dead(&live, place))
-                {
-                    *result = None;
-                }
+            Stmt::Call { result, .. }
+                if self.remove
+                    && result
+                        .as_ref()
+                        .is_some_and(|place| self.is_dead(&live, place)) =>
+            {
+                *result = None;
             }
             _ => {}
         }
