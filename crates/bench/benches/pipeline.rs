@@ -5,16 +5,24 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks")]
 
 use num_bigint::BigUint;
+use stateplane_bench::chain::Chain;
 use stateplane_bench::engine::Alone;
 use stateplane_bench::limit::{Acl, Forward, Job, Lease, Nat, NextHop, Rule, Sketch, Stations};
-use stateplane_bench::switch::compile;
+use stateplane_bench::switch::{Bench, compile};
 use stateplane_bench::{Report, Sample, frame, timed};
 use stateplane_interp::Interp;
 use stateplane_native::Native;
 use stateplane_target::{Engine, Entry, KeyMatch, TargetState};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Instant;
+
+const NAT_STORE: &str = include_str!("../../../lab/nat/store.toml");
+const NAT_UNPROTECTED: &str = include_str!("../../../lab/nat/switch-unprotected.toml");
+const NAT_SWITCH: &str = include_str!("../../../lab/nat/switch.toml");
 
 const NOW: u64 = 1_000_000;
+/// Frames that come together.
+const BURST: usize = 32;
 
 /// A sequence of numbers that is the same in each run.
 struct Numbers(u64);
@@ -72,12 +80,17 @@ fn work<'a>(job: &'a mut impl Job, frames: &'a [Vec<u8>]) -> impl FnMut() -> Sam
     move || {
         timed(|| {
             let mut passed = 0;
-            for frame in frames {
-                if job
-                    .frame(0, std::hint::black_box(frame), &mut out)
-                    .is_some()
-                {
-                    passed += u64::from(std::hint::black_box(&out).len() > 0);
+            for burst in frames.chunks(BURST) {
+                for frame in burst {
+                    job.announce(0, frame);
+                }
+                for frame in burst {
+                    if job
+                        .frame(0, std::hint::black_box(frame), &mut out)
+                        .is_some()
+                    {
+                        passed += u64::from(!std::hint::black_box(&out).is_empty());
+                    }
                 }
             }
             std::hint::black_box(passed);
@@ -357,12 +370,138 @@ fn scaling(report: &mut Report) {
     }
 }
 
+/// The interpreter's and the machine code's switch with a program and its file.
+fn switches(name: &str, config: &str) -> (Bench<Native>, Bench<Interp>) {
+    let native = Native::new(compile(name), Default::default()).expect("the program loads");
+    let interp = Interp::new(compile(name), Default::default()).expect("the program loads");
+    (Bench::new(native, config), Bench::new(interp, config))
+}
+
+/// The NAT, on the way out, of flows that are known.
+fn nat(report: &mut Report) {
+    let config = NAT_SWITCH.replace("${id}", "1");
+    let destination = Ipv4Addr::new(198, 51, 100, 18);
+    let frames: Vec<Vec<u8>> = (0..1024u16)
+        .map(|flow| {
+            let source = SocketAddrV4::new(Ipv4Addr::new(10, 0, 1, 2), 40_000 + flow);
+            frame::tcp(source, SocketAddrV4::new(destination, 5201), 60)
+        })
+        .collect();
+    let mut local = NAT_UNPROTECTED.to_owned();
+    for (variable, value) in [
+        ("id", "1"),
+        ("other", "2"),
+        ("other_half", "1"),
+        ("first_port", "1024"),
+        ("last_port", "32767"),
+    ] {
+        local = local.replace(&format!("${{{variable}}}"), value);
+    }
+    let (mut own, mut own_interp) = switches("p4/apps/nat/unprotected.p4", &local);
+    let (mut kept, mut kept_interp) = switches("p4/apps/nat/nat.p4", &config);
+    let mut chain = Chain::new(NAT_STORE, 3);
+    assert_eq!(kept.converse(&mut chain, &frames), frames.len());
+    let mut chain = Chain::new(NAT_STORE, 3);
+    assert_eq!(kept_interp.converse(&mut chain, &frames), frames.len());
+    for (name, native, interp) in [
+        ("NAT without replication", &mut own, &mut own_interp),
+        ("NAT with replication", &mut kept, &mut kept_interp),
+    ] {
+        let mut limit = Nat::new(
+            u32::from(Ipv4Addr::new(203, 0, 113, 1)),
+            &[(u32::from(destination) & 0xffff_ff00, 24, 0)],
+            &[NextHop {
+                port: 1,
+                addresses: [2, 0, 0, 0, 0xb2, 1, 2, 0, 0, 0, 0xa1, 1],
+            }],
+        );
+        limit.now = native.now;
+        let deadline = name.ends_with("with replication").then_some(u64::MAX);
+        // What the first packets got is what the hand-written NAT is told.
+        for (flow, frame) in frames.iter().enumerate() {
+            native.frame(0, frame, |port, sent| {
+                // Probes of the store may come first.
+                if port != 1 {
+                    return;
+                }
+                let word = |at: usize| u16::from_be_bytes([sent[at], sent[at + 1]]);
+                let lease = Lease {
+                    deadline,
+                    used: 0,
+                    address: u32::from(word(26)) << 16 | u32::from(word(28)),
+                    port: word(34),
+                };
+                limit.learn(6, 0x0a00_0102, 40_000 + flow as u16, lease);
+            });
+            interp.frame(0, frame, |_, _| {});
+        }
+        check(name, native, &mut limit, &frames);
+        if name == "NAT without replication" {
+            check(name, interp, &mut limit, &frames);
+        }
+        report.compare(
+            name,
+            work(native, &frames),
+            "hand-written",
+            work(&mut limit, &frames),
+        );
+        report.compare(
+            name,
+            work(native, &frames),
+            "interpreter",
+            work(interp, &frames),
+        );
+    }
+    report.compare(
+        "NAT with replication",
+        work(&mut kept, &frames),
+        "unreplicated",
+        work(&mut own, &frames),
+    );
+}
+
+/// Time from source to running.
+fn loading() {
+    for (name, lines) in [("p4/apps/nat/nat.p4", 1700), ("bench/p4/forward.p4", 170)] {
+        let mut times: Vec<_> = (0..9)
+            .map(|_| {
+                let start = Instant::now();
+                let program = compile(name);
+                let checked = start.elapsed();
+                let engine = Native::new(program, Default::default()).expect("the program loads");
+                let all = start.elapsed();
+                drop(engine);
+                (all, checked)
+            })
+            .collect();
+        times.sort();
+        let (all, checked) = times[times.len() / 2];
+        println!(
+            "{name}, {lines} lines: {all:?} from source to running, of which {checked:?} to check it"
+        );
+    }
+}
+
 fn main() -> std::io::Result<()> {
+    let chosen: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
+    let wanted = |name: &str| chosen.is_empty() || chosen.iter().any(|chosen| chosen == name);
     let mut report = Report::new("pipeline", "packets/s");
-    forward(&mut report);
-    acl(&mut report);
-    sketch(&mut report);
-    scaling(&mut report);
-    let _ = (Lease::default(), Nat::new(0, &[], &[]).now);
+    for (name, run) in [
+        ("forward", forward as fn(&mut Report)),
+        ("nat", nat),
+        ("acl", acl),
+        ("sketch", sketch),
+        ("scaling", scaling),
+    ] {
+        if wanted(name) {
+            run(&mut report);
+        }
+    }
+    if wanted("loading") {
+        loading();
+    }
     report.finish()
 }

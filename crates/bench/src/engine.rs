@@ -24,6 +24,7 @@ impl<E: Engine> Job for Alone<E> {
             now: self.now,
         };
         let outcome = match self.engine.forward(&input, out) {
+            Forwarded::Sent(port) => return Some(port),
             Forwarded::Done { port, outcome } => return (!outcome.dropped).then_some(port),
             Forwarded::Waits(outcome) => outcome,
         };
@@ -42,5 +43,10 @@ impl<E: Engine> Job for Alone<E> {
         };
         let outcome = self.engine.egress(outcome.packet, &input, out);
         (!outcome.dropped).then_some(port)
+    }
+
+    #[inline]
+    fn announce(&mut self, port: u16, frame: &[u8]) {
+        self.engine.announce(port, frame);
     }
 }

@@ -21,4 +21,9 @@ pub trait Job {
     /// Takes a frame that came by `port`. What leaves is in `out`, and by which port;
     /// `None` drops it.
     fn frame(&mut self, port: u16, frame: &[u8], out: &mut Vec<u8>) -> Option<u16>;
+
+    /// Tells of a frame of the same burst that will come.
+    fn announce(&mut self, port: u16, frame: &[u8]) {
+        let _ = (port, frame);
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::chain::Chain;
 use crate::frame;
+use crate::limit::Job;
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_host::switch::SwitchFile;
 use stateplane_ir::Program;
@@ -139,6 +140,25 @@ impl<E: Engine> Bench<E> {
                 self.frame(STORE, &reply, |port, bytes| sent(requests, port, bytes));
             }
         }
+    }
+}
+
+impl<E: Engine> Job for Bench<E> {
+    #[inline]
+    fn frame(&mut self, port: Port, frame: &[u8], out: &mut Vec<u8>) -> Option<Port> {
+        self.switch.handle_frame(self.now, port, frame);
+        let mut left = None;
+        while let Some(transmit) = self.switch.poll_transmit() {
+            left = Some(transmit.port);
+            let sent = std::mem::replace(out, transmit.frame);
+            self.switch.recycle(sent);
+        }
+        left
+    }
+
+    #[inline]
+    fn announce(&mut self, port: Port, frame: &[u8]) {
+        self.switch.announce(port, frame);
     }
 }
 

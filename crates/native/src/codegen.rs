@@ -92,6 +92,8 @@ struct Gen<'a, 'f> {
     /// First byte that was not parsed.
     rest: Variable,
     in_parser: bool,
+    /// Whether nothing is counted.
+    quiet: bool,
     /// Whether the current block goes on.
     live: bool,
     frames: Vec<Frame>,
@@ -186,6 +188,7 @@ impl<'a, 'f> Gen<'a, 'f> {
             requests,
             rest,
             in_parser: false,
+            quiet: false,
             live: true,
             frames: Vec::new(),
             loops: Vec::new(),

@@ -27,6 +27,7 @@ impl Native {
         self.views.clear();
         self.views
             .extend(self.lookups.iter().map(|lookup| lookup.view()));
+        self.large = self.views.iter().any(|view| view.large != 0);
         let state = &mut self.machine.state;
         self.registers.clear();
         self.counters.clear();
@@ -52,7 +53,6 @@ impl Native {
         context.locals = self.locals.as_mut_ptr();
         context.zeros = self.zeros.as_ptr();
         context.machine = &mut *self.machine;
-        context.out = self.machine.out.as_mut_ptr();
         context.out_length = 0;
         // SAFETY: the context's pointers are those of buffers of this engine, made for
         // this program, and of the frame; none of them moves while the function runs,
@@ -130,23 +130,39 @@ impl Native {
     }
 
     /// Gives the deparser room.
-    fn open(&mut self, out: &mut Vec<u8>) {
+    fn open(&mut self, length: usize, out: &mut Vec<u8>) {
         out.clear();
+        if self.shared.plan.emits_plainly {
+            // Room for all headers and the rest of the frame; filled when it is known how
+            // much of it was written.
+            out.reserve(self.machine.room + length);
+            self.context.out = out.as_mut_ptr();
+            return;
+        }
         std::mem::swap(out, &mut self.machine.out);
         self.machine.out_free = 0;
         if !self.shared.plan.emits_bits {
             self.machine.out.resize(self.machine.room, 0);
         }
+        self.context.out = self.machine.out.as_mut_ptr();
     }
 
     /// Ends what the deparser wrote with the rest of the frame.
     fn close(&mut self, how: u64, frame: &[u8], out: &mut Vec<u8>) {
-        std::mem::swap(out, &mut self.machine.out);
-        if how == ended::DROPPED {
-            return out.clear();
-        }
-        if !self.shared.plan.emits_bits {
-            out.truncate(self.context.out_length as usize);
+        if self.shared.plan.emits_plainly {
+            if how != ended::EGRESS {
+                return;
+            }
+            // SAFETY: the deparser wrote so many bytes, for which there was room.
+            unsafe { out.set_len(self.context.out_length as usize) };
+        } else {
+            std::mem::swap(out, &mut self.machine.out);
+            if how != ended::EGRESS {
+                return out.clear();
+            }
+            if !self.shared.plan.emits_bits {
+                out.truncate(self.context.out_length as usize);
+            }
         }
         let limit = self.context.limit as usize;
         let room = limit.saturating_sub(out.len());
@@ -157,7 +173,11 @@ impl Native {
 
     fn egress_outcome(&mut self, how: u64) -> EgressOutcome<InFlight> {
         let (session, list) = (self.context.egress_session, self.context.egress_list);
-        let clone = self.machine.captured.take().map(|packet| {
+        let captured = match self.requested(request::EGRESS_CLONE) {
+            true => self.machine.captured.take(),
+            false => None,
+        };
+        let clone = captured.map(|packet| {
             let request = self.clone_request(request::EGRESS_LIST, list, session);
             (request, packet)
         });
@@ -189,17 +209,28 @@ impl Engine for Native {
         context.enqueued_at = input.now;
         context.enqueue_depth = 0;
         context.dequeue_depth = 0;
-        self.open(out);
+        self.open(input.frame.len(), out);
         let how = self.run(self.shared.code.ingress, input.frame);
+        self.close(how, input.frame, out);
         if how == ended::INGRESS {
-            std::mem::swap(out, &mut self.machine.out);
-            out.clear();
             return Forwarded::Waits(self.ingress_outcome(input.frame));
         }
-        self.close(how, input.frame, out);
-        Forwarded::Done {
-            port: self.context.egress_port as Port,
-            outcome: self.egress_outcome(how),
+        let port = self.context.egress_port as Port;
+        if how == ended::EGRESS && self.context.requests == 0 {
+            return Forwarded::Sent(port);
+        }
+        let outcome = self.egress_outcome(how);
+        Forwarded::Done { port, outcome }
+    }
+
+    fn announce(&mut self, port: Port, frame: &[u8]) {
+        self.refresh();
+        let Some(announce) = self.shared.code.announce else {
+            return;
+        };
+        if self.large {
+            self.context.ingress_port = u64::from(port);
+            self.run(announce, frame);
         }
     }
 
@@ -253,7 +284,7 @@ impl Engine for Native {
         context.enqueued_at = input.enqueued_at;
         context.enqueue_depth = u64::from(input.enqueue_depth);
         context.dequeue_depth = u64::from(input.dequeue_depth);
-        self.open(out);
+        self.open(frame.len(), out);
         let how = self.run(self.shared.code.egress, &frame);
         self.close(how, &frame, out);
         let outcome = self.egress_outcome(how);

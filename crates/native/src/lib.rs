@@ -138,6 +138,7 @@ impl Compiled {
             registers: Vec::new(),
             counters: Vec::new(),
             stale: true,
+            large: false,
             packet: vec![0; plan.packet_words()],
             locals: vec![0; plan.local_words()],
             zeros: vec![0; plan.largest.max(1)],
@@ -162,6 +163,8 @@ pub struct Native {
     counters: Vec<*mut Count>,
     /// Whether the control plane may have changed something.
     stale: bool,
+    /// Whether lookups in some table are worth announcing.
+    large: bool,
     /// The packet at hand, and all other variables.
     packet: Vec<u128>,
     locals: Vec<u128>,

@@ -71,6 +71,8 @@ pub(crate) struct Plan {
     pub(crate) counts_transitions: bool,
     /// Whether there are stacks, whose `next` and `last` end a parser where they are none.
     pub(crate) parser_faults: bool,
+    /// Whether what is emitted has a length that is known but for which headers are valid.
+    pub(crate) emits_plainly: bool,
     /// Whether a header may be emitted over again.
     pub(crate) emits_often: bool,
     /// Bytes of the largest header that is extracted, looked at, or read where it lies:
@@ -92,6 +94,7 @@ impl Plan {
             emits_bits: false,
             counts_transitions: program.parsers.iter().any(has_cycle),
             parser_faults: false,
+            emits_plainly: false,
             emits_often: false,
             largest: 0,
             storage,
@@ -294,6 +297,11 @@ impl Plan {
         self.emits_often = emits_often || !self.calls.inline_all;
         self.unaligned = unaligned;
         self.emits_bits = emits_bits;
+        let fields = program.structs.iter().flat_map(|def| &def.fields);
+        let varbit = fields
+            .into_iter()
+            .any(|field| matches!(field.ty, Type::Varbit(_)));
+        self.emits_plainly = !emits_bits && !self.emits_often && !varbit;
         self.parser_faults = !self.program.stacks.is_empty();
         self.largest = largest.div_ceil(8) as usize;
     }

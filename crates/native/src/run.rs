@@ -358,24 +358,39 @@ pub(crate) unsafe extern "C" fn note_hit(
     }
 }
 
-pub(crate) unsafe extern "C" fn look_up_1(view: *const View, key: u64) -> u64 {
+/// The record for a key of at most 64 bits.
+pub(crate) unsafe extern "C" fn look_up_1(view: *const View, key: u64) -> *const u64 {
     // SAFETY: the view's table lives as long as the engine and does not change during a
     // run.
-    u64::from(unsafe { &*(*view).lookup }.find_1(key))
+    unsafe { &*(*view).lookup }.find_1(key).0
 }
 
-pub(crate) unsafe extern "C" fn look_up_2(view: *const View, low: u64, high: u64) -> u64 {
+/// The record for a key of at most 128 bits.
+pub(crate) unsafe extern "C" fn look_up_2(view: *const View, low: u64, high: u64) -> *const u64 {
     // SAFETY: as for `look_up_1`.
-    u64::from(unsafe { &*(*view).lookup }.find_2(low, high))
+    unsafe { &*(*view).lookup }.find_2(low, high).0
 }
 
-pub(crate) unsafe extern "C" fn look_up(view: *const View, key: *const u64) -> u64 {
+/// The record for a longer key.
+pub(crate) unsafe extern "C" fn look_up(view: *const View, key: *const u64) -> *const u64 {
     // SAFETY: as for `look_up_1`; the key has as many words as the table's keys take.
     let (lookup, key) = unsafe {
         let lookup = &*(*view).lookup;
         (lookup, from_raw_parts(key, lookup.key_words()))
     };
-    u64::from(lookup.find(key))
+    lookup.find(key).0
+}
+
+/// Announces a lookup of a key of at most 64 bits.
+pub(crate) unsafe extern "C" fn announce_1(view: *const View, key: u64) {
+    // SAFETY: as for `look_up_1`.
+    unsafe { &*(*view).lookup }.announce(&[key]);
+}
+
+/// Announces a lookup of a key of at most 128 bits.
+pub(crate) unsafe extern "C" fn announce_2(view: *const View, low: u64, high: u64) {
+    // SAFETY: as for `look_up_1`.
+    unsafe { &*(*view).lookup }.announce(&[low, high]);
 }
 
 /// Whether words begin with a member of a value set.

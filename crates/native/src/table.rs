@@ -2,17 +2,22 @@
 //!
 //! The entries that the control plane wrote, in a form made for their match kinds: a
 //! hash for exact keys, a trie for one prefix, intervals for one range, and for all
-//! others a hash for each combination of masks in use. Each is kept in step with the
+//! others bit vectors or, where there are many, a hash for each combination of masks. Each is kept in step with the
 //! [`Table`] from the changes that it remembers.
 
 mod exact;
 mod intervals;
+mod memory;
 mod prefixes;
+mod slices;
+#[cfg(test)]
+mod tests;
 mod tuples;
 
 use exact::Exact;
 use intervals::Intervals;
 use prefixes::Prefixes;
+use slices::Slices;
 use stateplane_ir::{Direction, MatchKind, Program};
 use stateplane_target::bits::word_count;
 use stateplane_target::layout::scalar_bits;
@@ -23,8 +28,9 @@ use tuples::Tuples;
 /// Bytes of a record before the action's data.
 const RECORD_HEAD: usize = 8;
 
-/// How the record of an entry is laid out: the action's position, 32 bits, and from
-/// byte 8 on its data, each in 8 bytes or in 16 for every 128 bits.
+/// How the record of an entry is laid out: a word of the action's position and, in the
+/// upper half, the entry's number; and from byte 8 on the action's data, each in 8 bytes
+/// or in 16 for every 128 bits.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     /// Bytes from one record to the next.
@@ -62,23 +68,35 @@ impl Shape {
         }
     }
 
-    /// Writes an action and the words of its data.
-    fn write(&self, record: &mut [u8], action: u32, words: &[u128]) {
-        record[..4].copy_from_slice(&action.to_ne_bytes());
+    /// The record of an entry, given by number, with an action and the words of its data.
+    fn record(&self, number: u32, action: u32, words: &[u128]) -> Vec<u64> {
+        let mut record = vec![0; self.stride / 8];
+        record[0] = u64::from(action) | u64::from(number) << 32;
         let mut rest = words;
         let offsets = self.data[action as usize].iter();
         for (&offset, &width) in offsets.zip(&self.widths[action as usize]) {
             let (value, behind) = rest.split_at(word_count(width));
             rest = behind;
-            for (index, word) in value.iter().enumerate() {
-                let bytes = word.to_ne_bytes();
-                let at = offset + index * bytes.len();
-                let length = data_bytes(width).min(bytes.len());
-                record[at..at + length].copy_from_slice(&bytes[..length]);
+            let halves = value
+                .iter()
+                .flat_map(|word| [*word as u64, (*word >> 64) as u64]);
+            let words = data_bytes(width) / 8;
+            for (to, half) in record[offset / 8..][..words].iter_mut().zip(halves) {
+                *to = half;
             }
         }
+        record
     }
 }
+
+/// The entry's number in the first word of a record; 0 is the default action's.
+fn number_of(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// A record that was found, until the table changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record(pub(crate) *const u64);
 
 fn data_bytes(width: u32) -> usize {
     if width <= 64 {
@@ -159,12 +177,14 @@ fn low_ones(width: u32) -> u64 {
     }
 }
 
-/// How entries are found. Found entries are numbered from 1 on; 0 is none.
+/// How entries are found. Those without records of their own give numbers from 1 on; 0
+/// is none.
 #[derive(Debug)]
 enum Index {
     Exact(Exact),
     Prefixes(Prefixes),
     Intervals(Intervals),
+    Slices(Slices),
     Tuples(Tuples),
 }
 
@@ -174,9 +194,15 @@ enum Index {
 pub(crate) struct View {
     /// The table.
     pub(crate) lookup: *const Lookup,
-    /// Records: first the default action's, then those of the entries.
-    pub(crate) records: *const u8,
+    /// The record of the default action.
+    pub(crate) default: *const u64,
+    /// Not 0 if lookups are worth announcing.
+    pub(crate) large: u64,
 }
+
+/// Bytes of a table from which on lookups are worth announcing: more than a second-level
+/// cache.
+const LARGE: usize = 4 << 20;
 
 /// A table as generated code looks it up.
 #[derive(Debug)]
@@ -184,7 +210,8 @@ pub(crate) struct Lookup {
     shape: Shape,
     key: KeyShape,
     index: Index,
-    /// Bytes of the records, in words for their alignment.
+    /// Records: the default action's, then those of the entries by number, unless the
+    /// index has them.
     records: Vec<u64>,
     version: u64,
 }
@@ -192,9 +219,10 @@ pub(crate) struct Lookup {
 impl Lookup {
     pub(crate) fn new(program: &Program, def: &stateplane_ir::Table, table: &Table) -> Lookup {
         let key = KeyShape::of(table.keys());
+        let shape = Shape::of(program, def);
         let mut lookup = Lookup {
-            shape: Shape::of(program, def),
-            index: index_for(table.keys(), &key),
+            index: index_for(table, &key, &shape),
+            shape,
             key,
             records: Vec::new(),
             version: 0,
@@ -208,10 +236,11 @@ impl Lookup {
         if table.version() == self.version {
             return;
         }
-        let Changes::Some(positions) = table.changes(self.version) else {
-            return self.rebuild(table);
+        let outgrown = matches!(self.index, Index::Slices(_)) && table.len() > slices::MOST as u64;
+        let positions = match table.changes(self.version) {
+            Changes::Some(positions) if !outgrown => positions,
+            _ => return self.rebuild(table),
         };
-        self.make_room(table);
         for &position in positions {
             self.renew(table, position);
         }
@@ -219,32 +248,11 @@ impl Lookup {
     }
 
     fn rebuild(&mut self, table: &Table) {
-        self.index = index_for(table.keys(), &self.key);
-        self.make_room(table);
+        self.index = index_for(table, &self.key, &self.shape);
         for position in 0..table.positions() {
             self.renew(table, position);
         }
         self.finish(table);
-    }
-
-    fn make_room(&mut self, table: &Table) {
-        let records = table.positions() as usize + 1;
-        self.records.resize(records * self.shape.stride / 8, 0);
-    }
-
-    fn record(&mut self, number: usize) -> &mut [u64] {
-        let words = self.shape.stride / 8;
-        &mut self.records[number * words..(number + 1) * words]
-    }
-
-    fn write(&mut self, number: usize, action: u32, data: &[u128]) {
-        let mut bytes = vec![0; self.shape.stride];
-        self.shape.write(&mut bytes, action, data);
-        for (word, bytes) in self.record(number).iter_mut().zip(bytes.chunks_exact(8)) {
-            let mut array = [0; 8];
-            array.copy_from_slice(bytes);
-            *word = u64::from_ne_bytes(array);
-        }
     }
 
     /// Makes the entry at a position what it is in the table.
@@ -254,26 +262,40 @@ impl Lookup {
             Index::Exact(index) => index.remove(number),
             Index::Prefixes(index) => index.remove(number),
             Index::Intervals(index) => index.remove(number),
+            Index::Slices(index) => index.remove(number),
             Index::Tuples(index) => index.remove(number),
         }
         let Some(rule) = table.rule(position) else {
             return;
         };
+        let record = self.shape.record(number, rule.action, rule.data);
         match &mut self.index {
-            Index::Exact(index) => index.insert(number, &self.key.pack(rule.low, true)),
+            Index::Exact(index) => {
+                return index.insert(&record, &self.key.pack(rule.low, true));
+            }
             Index::Prefixes(index) => {
                 let length = rule.high.iter().map(|word| word.count_ones()).sum();
                 index.insert(number, rule.low[0], length);
             }
             Index::Intervals(index) => index.insert(number, &rule),
+            Index::Slices(index) => index.insert(number, &self.key, &rule),
             Index::Tuples(index) => index.insert(number, &self.key, &rule),
         }
-        self.write(number as usize, rule.action, rule.data);
+        self.write(number, &record);
+    }
+
+    fn write(&mut self, number: u32, record: &[u64]) {
+        let at = number as usize * record.len();
+        if self.records.len() < at + record.len() {
+            self.records.resize(at + record.len(), 0);
+        }
+        self.records[at..at + record.len()].copy_from_slice(record);
     }
 
     fn finish(&mut self, table: &Table) {
         let (action, data) = table.action(None);
-        self.write(0, action, data);
+        let record = self.shape.record(0, action, data);
+        self.write(0, &record);
         if let Index::Intervals(index) = &mut self.index {
             index.build();
         }
@@ -281,46 +303,82 @@ impl Lookup {
     }
 
     pub(crate) fn view(&self) -> View {
+        let large = match &self.index {
+            Index::Exact(index) => index.looked_at() > LARGE,
+            Index::Prefixes(index) => index.looked_at() > LARGE,
+            _ => false,
+        };
         View {
             lookup: self,
-            records: self.records.as_ptr().cast(),
+            default: self.records.as_ptr(),
+            large: u64::from(large),
         }
     }
 
-    /// Number of the entry for a key of at most 64 bits.
-    pub(crate) fn find_1(&self, key: u64) -> u32 {
+    /// The record of an entry by number.
+    #[inline]
+    fn numbered(&self, number: u32) -> Record {
+        let at = number as usize * (self.shape.stride / 8);
+        Record(self.records[at..].as_ptr())
+    }
+
+    #[inline]
+    fn or_default(&self, found: Option<Record>) -> Record {
+        found.unwrap_or(Record(self.records.as_ptr()))
+    }
+
+    /// The record for a key of at most 64 bits.
+    #[inline]
+    pub(crate) fn find_1(&self, key: u64) -> Record {
         match &self.index {
-            Index::Exact(index) => index.find([key]),
-            Index::Prefixes(index) => index.find(u128::from(key)),
-            Index::Intervals(index) => index.find(u128::from(key)),
-            Index::Tuples(index) => index.find(&self.key, &[key]),
+            Index::Exact(index) => self.or_default(index.find([key])),
+            Index::Prefixes(index) => self.numbered(index.find(u128::from(key))),
+            Index::Intervals(index) => self.numbered(index.find(u128::from(key))),
+            Index::Slices(index) => self.numbered(index.find(&self.key, &[key])),
+            Index::Tuples(index) => self.numbered(index.find(&self.key, &[key])),
         }
     }
 
-    /// Number of the entry for a key of at most 128 bits.
-    pub(crate) fn find_2(&self, low: u64, high: u64) -> u32 {
+    /// The record for a key of at most 128 bits.
+    #[inline]
+    pub(crate) fn find_2(&self, low: u64, high: u64) -> Record {
         let number = || u128::from(low) | u128::from(high) << 64;
         match &self.index {
-            Index::Exact(index) => index.find([low, high]),
-            Index::Prefixes(index) => index.find(number()),
-            Index::Intervals(index) => index.find(number()),
-            Index::Tuples(index) => index.find(&self.key, &[low, high]),
+            Index::Exact(index) => self.or_default(index.find([low, high])),
+            Index::Prefixes(index) => self.numbered(index.find(number())),
+            Index::Intervals(index) => self.numbered(index.find(number())),
+            Index::Slices(index) => self.numbered(index.find(&self.key, &[low, high])),
+            Index::Tuples(index) => self.numbered(index.find(&self.key, &[low, high])),
+        }
+    }
+
+    /// The record for a key of more than 128 bits.
+    pub(crate) fn find(&self, key: &[u64]) -> Record {
+        match &self.index {
+            Index::Exact(index) => self.or_default(index.find_long(key)),
+            Index::Slices(index) => self.numbered(index.find(&self.key, key)),
+            Index::Tuples(index) => self.numbered(index.find(&self.key, key)),
+            // Their keys have at most 128 bits.
+            Index::Prefixes(_) | Index::Intervals(_) => self.numbered(0),
+        }
+    }
+
+    /// Asks for the memory that a lookup of a key will need.
+    #[inline]
+    pub(crate) fn announce(&self, key: &[u64]) {
+        match &self.index {
+            Index::Exact(index) => index.prefetch(exact::hash(key)),
+            Index::Prefixes(index) => {
+                let high = key.get(1).copied().unwrap_or(0);
+                index.prefetch(u128::from(key[0]) | u128::from(high) << 64);
+            }
+            _ => {}
         }
     }
 
     /// Words of a key.
     pub(crate) fn key_words(&self) -> usize {
         self.key.words
-    }
-
-    /// Number of the entry for a key of more than 128 bits.
-    pub(crate) fn find(&self, key: &[u64]) -> u32 {
-        match &self.index {
-            Index::Exact(index) => index.find_long(key),
-            Index::Tuples(index) => index.find(&self.key, key),
-            // Their keys have at most 128 bits.
-            Index::Prefixes(_) | Index::Intervals(_) => 0,
-        }
     }
 
     /// Bytes of memory that it takes.
@@ -330,20 +388,24 @@ impl Lookup {
                 Index::Exact(index) => index.bytes(),
                 Index::Prefixes(index) => index.bytes(),
                 Index::Intervals(index) => index.bytes(),
+                Index::Slices(index) => index.bytes(),
                 Index::Tuples(index) => index.bytes(),
             }
     }
 }
 
-fn index_for(keys: &[KeyInfo], shape: &KeyShape) -> Index {
+fn index_for(table: &Table, key: &KeyShape, shape: &Shape) -> Index {
+    let keys = table.keys();
     let all = |kind: MatchKind| keys.iter().all(|key| key.kind == kind);
     let small = keys.len() == 1 && (1..=128).contains(&keys[0].width);
     if all(MatchKind::Exact) {
-        Index::Exact(Exact::new(shape.words.max(1)))
+        Index::Exact(Exact::new(key.words.max(1), shape.stride / 8))
     } else if small && all(MatchKind::Lpm) {
         Index::Prefixes(Prefixes::new(keys[0].width))
     } else if small && all(MatchKind::Range) {
         Index::Intervals(Intervals::default())
+    } else if table.len() <= slices::MOST as u64 && key.words > 0 {
+        Index::Slices(Slices::new(key))
     } else {
         Index::Tuples(Tuples::default())
     }

@@ -224,6 +224,13 @@ impl<E: Engine> Switch<E> {
         self.run(left);
     }
 
+    /// Tells the engine of a frame that [`handle_frame`](Self::handle_frame) will soon be
+    /// called for. Called for all frames of a burst before the first is handled, it lets
+    /// their table lookups wait for memory together.
+    pub fn announce(&mut self, port: Port, frame: &[u8]) {
+        self.engine.announce(port, frame);
+    }
+
     /// Does what is due at `now_us`: held copies, generators, watches, and work that
     /// an earlier call left.
     pub fn handle_timeout(&mut self, now_us: u64) {

@@ -116,6 +116,8 @@ pub struct EgressOutcome<P> {
 /// What became of a frame that was to be forwarded.
 #[derive(Clone, Debug)]
 pub enum Forwarded<P> {
+    /// The frame leaves by this port, and nothing else is to be done.
+    Sent(Port),
     /// Egress has run as well.
     Done {
         /// The port that ingress chose.
@@ -198,6 +200,12 @@ pub trait Engine {
     ) -> Forwarded<Self::InFlight> {
         frame.clear();
         Forwarded::Waits(self.ingress(input))
+    }
+
+    /// Tells of a frame that will soon come by `port`, for whoever wants to have what it
+    /// needs at hand by then. It may come or not, and others may come before.
+    fn announce(&mut self, port: Port, frame: &[u8]) {
+        let _ = (port, frame);
     }
 
     /// Parses `input.frame` alone, with `preserved` in the metadata: the packet of

@@ -1,8 +1,7 @@
-//! `bench/p4/acl.p4` by hand: tuple-space search.
+//! `bench/p4/acl.p4` by hand: bit vectors for the bytes of the key.
 
 use super::Job;
-use super::headers::{ETHERNET, TCP, UDP, be16, be32, ipv4, spread};
-use rustc_hash::FxHashMap;
+use super::headers::{ETHERNET, TCP, UDP, be16, be32, ipv4};
 
 /// Addresses, protocol and ports, in 104 bits.
 type Key = u128;
@@ -18,16 +17,16 @@ pub struct Rule {
     pub port: Option<u16>,
 }
 
-struct Tuple {
-    mask: Key,
-    best: u32,
-    rules: FxHashMap<u64, Vec<usize>>,
-}
+/// Bytes of a key.
+const BYTES: usize = 13;
 
 /// A list of rules.
 pub struct Acl {
-    rules: Vec<(Key, Rule)>,
-    tuples: Vec<Tuple>,
+    rules: Vec<Rule>,
+    /// Words of a vector.
+    words: usize,
+    /// The rules that each value of each byte of the key fits, best first.
+    vectors: Vec<u64>,
     /// Hits of each rule.
     pub hits: Vec<u64>,
 }
@@ -41,64 +40,52 @@ fn key(fields: [u32; 5]) -> Key {
         | u128::from(destination_port)
 }
 
-#[inline]
-fn hash(key: Key) -> u64 {
-    spread(spread(key as u64) ^ (key >> 64) as u64)
-}
-
 impl Acl {
     /// From rules whose values are zero where their masks are.
     pub fn new(rules: &[Rule]) -> Acl {
-        let mut tuples: Vec<Tuple> = Vec::new();
-        let keyed: Vec<(Key, Rule)> = rules
-            .iter()
-            .map(|rule| (key(rule.fields.map(|(value, _)| value)), *rule))
-            .collect();
-        for (index, (value, rule)) in keyed.iter().enumerate() {
-            let mask = key(rule.fields.map(|(_, mask)| mask));
-            let found = tuples.iter().position(|tuple| tuple.mask == mask);
-            let at = found.unwrap_or_else(|| {
-                tuples.push(Tuple {
-                    mask,
-                    best: 0,
-                    rules: FxHashMap::default(),
-                });
-                tuples.len() - 1
-            });
-            let tuple = &mut tuples[at];
-            tuple.best = tuple.best.max(rule.priority);
-            let same = tuple.rules.entry(hash(*value)).or_default();
-            same.push(index);
-            same.sort_by_key(|&index| std::cmp::Reverse(keyed[index].1.priority));
+        let mut rules = rules.to_vec();
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
+        let words = rules.len().div_ceil(64);
+        let mut vectors = vec![0; BYTES * 256 * words];
+        for (column, rule) in rules.iter().enumerate() {
+            let value = key(rule.fields.map(|(value, _)| value)).to_le_bytes();
+            let mask = key(rule.fields.map(|(_, mask)| mask)).to_le_bytes();
+            for byte in 0..BYTES {
+                for fits in (0..=255u8).filter(|fits| fits & mask[byte] == value[byte]) {
+                    let at = (byte * 256 + usize::from(fits)) * words + column / 64;
+                    vectors[at] |= 1 << (column % 64);
+                }
+            }
         }
-        tuples.sort_by_key(|tuple| std::cmp::Reverse(tuple.best));
         Acl {
             hits: vec![0; rules.len()],
-            rules: keyed,
-            tuples,
+            rules,
+            words,
+            vectors,
         }
     }
 
     #[inline]
     fn find(&self, key: Key) -> Option<usize> {
-        let mut found: Option<usize> = None;
-        for tuple in &self.tuples {
-            let best = found.map_or(0, |found| self.rules[found].1.priority);
-            if best >= tuple.best {
-                break;
+        let bytes = key.to_le_bytes();
+        let mut from = 0;
+        while from < self.words {
+            let size = (self.words - from).min(8);
+            let mut fits = [u64::MAX; 8];
+            for (byte, value) in bytes[..BYTES].iter().enumerate() {
+                let at = (byte * 256 + usize::from(*value)) * self.words + from;
+                for (fits, vector) in fits.iter_mut().zip(&self.vectors[at..at + size]) {
+                    *fits &= vector;
+                }
             }
-            let masked = key & tuple.mask;
-            let Some(rules) = tuple.rules.get(&hash(masked)) else {
-                continue;
-            };
-            let first = rules.iter().find(|&&rule| self.rules[rule].0 == masked);
-            if let Some(&rule) = first
-                && self.rules[rule].1.priority > best
-            {
-                found = Some(rule);
+            let words = fits[..size].iter().enumerate();
+            let mut hits = words.filter(|(_, word)| **word != 0);
+            if let Some((index, word)) = hits.next() {
+                return Some((from + index) * 64 + word.trailing_zeros() as usize);
             }
+            from += size;
         }
-        found
+        None
     }
 }
 
@@ -126,7 +113,7 @@ impl Job for Acl {
             u32::from(destination_port),
         ]))?;
         self.hits[rule] += 1;
-        let port = self.rules[rule].1.port?;
+        let port = self.rules[rule].port?;
         out.clear();
         out.extend_from_slice(frame);
         Some(port)

@@ -67,10 +67,3 @@ pub(super) fn put_checksum(frame: &mut [u8]) {
         put16(frame, ETHERNET + 10, checksum);
     }
 }
-
-/// A hash of a number for tables in memory.
-#[inline]
-pub(super) fn spread(key: u64) -> u64 {
-    let product = u128::from(key ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
-    product as u64 ^ (product >> 64) as u64
-}

@@ -1,4 +1,4 @@
-//! Longest prefixes of IPv4 addresses: 16 bits at first, then 8 and 8.
+//! Longest prefixes of IPv4 addresses: 16 bits at first, then 4 at a time.
 
 const NODE: u32 = 1 << 31;
 
@@ -28,12 +28,12 @@ impl Prefixes {
             if self.slots[slot] & NODE == 0 {
                 let above = self.slots[slot];
                 let node = self.slots.len();
-                self.slots.resize(node + 256, above);
+                self.slots.resize(node + 16, above);
                 self.slots[slot] = NODE | node as u32;
             }
             start = (self.slots[slot] & !NODE) as usize;
             from += size;
-            size = 8;
+            size = 4;
         }
         let first = start + (address.checked_shl(from).unwrap_or(0) >> (32 - size)) as usize;
         let open = 1 << (from + size - length);
@@ -43,11 +43,11 @@ impl Prefixes {
     #[inline]
     pub(super) fn find(&self, address: u32) -> Option<u32> {
         let mut slot = self.slots[(address >> 16) as usize];
-        let mut shift = 8;
+        let mut shift = 12;
         while slot & NODE != 0 {
-            let byte = (address >> shift) as usize & 0xff;
-            slot = self.slots[(slot & !NODE) as usize + byte];
-            shift -= 8;
+            let bits = (address >> shift) as usize & 0xf;
+            slot = self.slots[(slot & !NODE) as usize + bits];
+            shift -= 4;
         }
         slot.checked_sub(1)
     }

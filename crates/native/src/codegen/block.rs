@@ -11,7 +11,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use stateplane_ir::{CloneKind, ControlId, LOOP_LIMIT, Op, Stmt};
+use stateplane_ir::{Callee, CloneKind, ControlId, LOOP_LIMIT, MatchKind, Op, Stmt};
 use stateplane_target::DROP_PORT;
 use std::mem::offset_of;
 
@@ -27,6 +27,9 @@ pub(crate) struct Code {
     pub(crate) egress: Function,
     /// The parser alone, for packets that ingress clones.
     pub(crate) parse: Option<Function>,
+    /// The parser, and announcements of the lookups that will follow; `None` where the
+    /// parser does more than parse.
+    pub(crate) announce: Option<Function>,
     /// Statements whose texts are put together at run time.
     pub(crate) sites: Vec<Site>,
     /// Bytes that the deparser writes at most without asking for room.
@@ -66,6 +69,7 @@ enum Part {
     Ingress,
     Egress,
     Parse,
+    Announce,
 }
 
 /// Makes the code of a program.
@@ -120,6 +124,11 @@ pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
     } else {
         None
     };
+    let announce = if announces(plan) {
+        Some(maker.function(Part::Announce)?)
+    } else {
+        None
+    };
     let (sites, room) = (maker.sites, maker.room);
     module
         .finalize_definitions()
@@ -136,6 +145,7 @@ pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
         ingress: function(ingress),
         egress: function(egress),
         parse: parse.map(function),
+        announce: announce.map(function),
         module: Some(module),
         sites,
         room,
@@ -154,6 +164,38 @@ fn clones_in_ingress(plan: &Plan) -> bool {
         );
     });
     clones
+}
+
+/// Whether lookups can be announced: there is a table of exact keys or prefixes, and the
+/// parser leaves no trace.
+fn announces(plan: &Plan) -> bool {
+    let mut silent = true;
+    let mut look = |stmt: &Stmt| {
+        silent &= match stmt {
+            Stmt::Op(op) => matches!(
+                op,
+                Op::Extract { .. }
+                    | Op::Lookahead { .. }
+                    | Op::Advance { .. }
+                    | Op::PacketLength { .. }
+                    | Op::Verify { .. }
+            ),
+            Stmt::Call { callee, .. } => matches!(callee, Callee::Parser(_)),
+            _ => true,
+        };
+    };
+    for parser in &plan.program.parsers {
+        crate::plan::each_within(&parser.init, &mut look);
+        for state in &parser.states {
+            crate::plan::each_within(&state.body, &mut look);
+        }
+    }
+    let announced = |table: &stateplane_ir::Table| {
+        let mut keys = table.keys.iter();
+        !table.keys.is_empty()
+            && keys.all(|key| matches!(key.match_kind, MatchKind::Exact | MatchKind::Lpm))
+    };
+    silent && plan.program.tables.iter().any(announced)
 }
 
 struct Maker<'a> {
@@ -198,6 +240,13 @@ impl Maker<'_> {
                 made.keep(&self.kept);
                 made.end(ended::INGRESS);
             }
+            Part::Announce => {
+                made.start_packet();
+                made.quiet = true;
+                made.parse();
+                made.announce_lookups();
+                made.end(ended::INGRESS);
+            }
         }
         made.finish_shared();
         self.room = self.room.max(made.room);
@@ -207,6 +256,7 @@ impl Maker<'_> {
             Part::Ingress => "ingress",
             Part::Egress => "egress",
             Part::Parse => "parse",
+            Part::Announce => "announce",
         };
         let id = self
             .module
@@ -364,12 +414,14 @@ impl Gen<'_, '_> {
             self.enter(rejected);
             let error = self.b.use_var(self.error);
             self.set_meta(self.plan.storage.meta.parser_error, error);
-            let context = self.context;
-            self.call_engine(
-                run::count_parser_error as *const u8,
-                &[context, error],
-                false,
-            );
+            if !self.quiet {
+                let context = self.context;
+                self.call_engine(
+                    run::count_parser_error as *const u8,
+                    &[context, error],
+                    false,
+                );
+            }
             self.jump(parsed);
         }
         if self.entered.contains(&accepted) {

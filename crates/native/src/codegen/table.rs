@@ -2,12 +2,13 @@
 
 use super::Gen;
 use super::bits::BitString;
+use crate::plan::fixed_place;
 use crate::run;
 use crate::table::{Shape, View};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Switch;
-use stateplane_ir::{Direction, Place, TableId};
+use stateplane_ir::{Direction, Expr, ExprKind, MatchKind, Place, TableId};
 use stateplane_target::layout::scalar_bits;
 use std::mem::{offset_of, size_of};
 
@@ -21,10 +22,11 @@ impl Gen<'_, '_> {
             self.push_expr(&mut key, &part.expr);
         }
         self.check_fault();
-        let tables = self.context_field(offset_of!(crate::context::Context, tables));
-        let view = (id.index() * size_of::<View>()) as i64;
-        let view = self.b.ins().iadd_imm_s(tables, view);
-        let found = self.look_up(view, &key);
+        let view = self.view(id);
+        let record = self.look_up(view, &key);
+        let flags = Self::flags(self.regions.state);
+        let head = self.b.ins().load(types::I64, flags, record, 0);
+        let found = self.shifted_right(head, 32);
         if def.direct_counter.is_some() || def.direct_meter.is_some() || def.support_timeout {
             let context = self.context;
             let table = self.number(u64::from(id.0));
@@ -39,22 +41,8 @@ impl Gen<'_, '_> {
             );
         }
         let shape = Shape::of(program, def);
-        let flags = Self::flags(self.regions.state);
-        let records = self
-            .b
-            .ins()
-            .load(types::I64, flags, view, offset_of!(View, records) as i32);
-        let stride = self.number(shape.stride as u64);
-        let offset = self.b.ins().imul(found, stride);
-        let record = self.b.ins().iadd(records, offset);
         let after = self.block();
-        let run_count = def.actions.len();
-        let action = if run_count > 1 || action_run.is_some() {
-            let action = self.b.ins().load(types::I32, flags, record, 0);
-            self.b.ins().uextend(types::I64, action)
-        } else {
-            self.number(0)
-        };
+        let action = self.masked(head, 32);
         let blocks: Vec<Block> = def.actions.iter().map(|_| self.block()).collect();
         match blocks.as_slice() {
             [only] => self.jump(*only),
@@ -90,12 +78,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Number of the record for a key; 0 is the default action's.
-    fn look_up(&mut self, view: Value, key: &BitString) -> Value {
-        if key.width == 0 {
-            return self.number(0);
-        }
-        // Words from the least significant on.
+    /// The words of a key, from the least significant on.
+    fn key_words(&mut self, key: &BitString) -> Vec<Value> {
         let mut words = Vec::new();
         let mut end = key.width;
         while end > 0 {
@@ -103,6 +87,72 @@ impl Gen<'_, '_> {
             end -= width;
             words.push(self.gather(key, end, width));
         }
+        words
+    }
+
+    fn view(&mut self, id: TableId) -> Value {
+        let tables = self.context_field(offset_of!(crate::context::Context, tables));
+        let view = (id.index() * size_of::<View>()) as i64;
+        self.b.ins().iadd_imm_s(tables, view)
+    }
+
+    /// Announces the lookups in large tables whose keys are fields of the packet as it
+    /// came.
+    pub(super) fn announce_lookups(&mut self) {
+        let program = self.program();
+        for (number, def) in program.tables.iter().enumerate() {
+            let mut width = 0;
+            let known = def.keys.iter().all(|key| {
+                width += scalar_bits(key.expr.ty);
+                let kind = matches!(key.match_kind, MatchKind::Exact | MatchKind::Lpm);
+                kind && self.is_of_headers(&key.expr)
+            });
+            if !known || width == 0 || width > 128 {
+                continue;
+            }
+            let view = self.view(TableId(number as u32));
+            let flags = Self::flags(self.regions.context);
+            let at = offset_of!(View, large) as i32;
+            let large = self.b.ins().load(types::I64, flags, view, at);
+            let [then, after] = [(); 2].map(|()| self.block());
+            self.branch(large, then, after);
+            self.enter(then);
+            let mut key = BitString::default();
+            for part in &def.keys {
+                self.push_expr(&mut key, &part.expr);
+            }
+            match *self.key_words(&key) {
+                [one] => self.call_engine(run::announce_1 as *const u8, &[view, one], false),
+                [one, two] => {
+                    self.call_engine(run::announce_2 as *const u8, &[view, one, two], false)
+                }
+                _ => None,
+            };
+            self.jump(after);
+            self.enter(after);
+        }
+    }
+
+    /// Whether an expression is a field of the packet's headers.
+    fn is_of_headers(&self, expr: &Expr) -> bool {
+        let ExprKind::Read(place) = &expr.kind else {
+            return false;
+        };
+        let program = self.program();
+        // Where calls are replaced, parameters of inner controls are not known here; those
+        // of the pipeline's blocks are.
+        fixed_place(program, &self.plan.storage, &self.bases, place)
+            .is_some_and(|(at, _)| at < self.plan.storage.metadata.start)
+    }
+
+    /// The record for a key.
+    fn look_up(&mut self, view: Value, key: &BitString) -> Value {
+        if key.width == 0 {
+            let flags = Self::flags(self.regions.context);
+            let at = offset_of!(View, default) as i32;
+            return self.b.ins().load(types::I64, flags, view, at);
+        }
+        let words = self.key_words(key);
         match words.as_slice() {
             [one] => self.call_for(run::look_up_1 as *const u8, &[view, *one]),
             [one, two] => self.call_for(run::look_up_2 as *const u8, &[view, *one, *two]),

@@ -1,19 +1,24 @@
-//! Exact keys: open addressing with linear probing, keys beside the entries' numbers, so
-//! that a lookup mostly touches one line of the cache.
+//! Exact keys: open addressing with linear probing. Each slot has the entry's record and
+//! its key side by side, so that a lookup mostly touches one line of the cache.
+
+use super::{Record, number_of};
 
 /// Slots at first; always a power of two.
 const FIRST: usize = 8;
 
-/// Numbers of entries by key.
+/// Records of entries by key.
 #[derive(Debug)]
 pub(super) struct Exact {
     /// Words of a key.
     words: usize,
-    /// For each slot the words of its key, and the entry's number or 0.
+    /// Words of a record.
+    record: usize,
+    /// For each slot the entry's record, whose number is 0 in a free slot, and the words
+    /// of its key.
     slots: Vec<u64>,
     mask: usize,
     count: usize,
-    /// Slots' keys by the entries' numbers, to find what is to be removed.
+    /// Keys by the entries' numbers, to find what is to be removed.
     keys: Vec<u64>,
     present: Vec<bool>,
 }
@@ -43,68 +48,95 @@ pub(super) fn hash(words: &[u64]) -> u64 {
 }
 
 impl Exact {
-    pub(super) fn new(words: usize) -> Exact {
-        Exact {
+    /// A table for keys and records of so many words.
+    pub(super) fn new(words: usize, record: usize) -> Exact {
+        let mut made = Exact {
             words,
-            slots: vec![0; FIRST * (words + 1)],
+            record,
+            slots: Vec::new(),
             mask: FIRST - 1,
             count: 0,
             keys: Vec::new(),
             present: Vec::new(),
-        }
+        };
+        made.slots = made.fresh(FIRST);
+        made
+    }
+
+    fn fresh(&self, slots: usize) -> Vec<u64> {
+        let fresh = vec![0; slots * self.stride()];
+        super::memory::prefer_huge_pages(&fresh);
+        fresh
     }
 
     fn stride(&self) -> usize {
-        self.words + 1
+        self.record + self.words
+    }
+
+    fn slot(&self, slot: usize) -> &[u64] {
+        &self.slots[slot * self.stride()..][..self.stride()]
     }
 
     fn number(&self, slot: usize) -> u32 {
-        self.slots[slot * self.stride() + self.words] as u32
+        number_of(self.slots[slot * self.stride()])
     }
 
     fn key(&self, slot: usize) -> &[u64] {
-        &self.slots[slot * self.stride()..][..self.words]
+        &self.slot(slot)[self.record..]
     }
 
     fn home(&self, key: &[u64]) -> usize {
         hash(key) as usize & self.mask
     }
 
-    /// The number of a key of `N` words, which is how many a key of this table has.
+    /// The record of a key of `N` words, which is how many a key of this table has.
     #[inline]
-    pub(super) fn find<const N: usize>(&self, key: [u64; N]) -> u32 {
+    pub(super) fn find<const N: usize>(&self, key: [u64; N]) -> Option<Record> {
         let mut slot = hash(&key) as usize & self.mask;
         loop {
-            let Some(found) = self.slots[slot * (N + 1)..].first_chunk::<N>() else {
-                return 0;
-            };
-            let number = self.slots[slot * (N + 1) + N] as u32;
-            if number == 0 || *found == key {
-                return number;
+            let words = &self.slots[slot * (self.record + N)..][..self.record + N];
+            if number_of(words[0]) == 0 {
+                return None;
+            }
+            if words[self.record..] == key {
+                return Some(Record(words.as_ptr()));
             }
             slot = (slot + 1) & self.mask;
         }
     }
 
-    /// The number of a key of any length.
-    pub(super) fn find_long(&self, key: &[u64]) -> u32 {
+    /// The record of a key of any length.
+    pub(super) fn find_long(&self, key: &[u64]) -> Option<Record> {
+        let slot = self.locate(key)?;
+        Some(Record(self.slot(slot).as_ptr()))
+    }
+
+    /// Asks for the memory in which a key's record probably is.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u64) {
+        let slot = hash as usize & self.mask;
+        super::memory::prefetch(&self.slots[slot * self.stride()]);
+    }
+
+    fn locate(&self, key: &[u64]) -> Option<usize> {
         let mut slot = self.home(key);
-        loop {
-            let number = self.number(slot);
-            if number == 0 || self.key(slot) == key {
-                return number;
+        while self.number(slot) != 0 {
+            if self.key(slot) == key {
+                return Some(slot);
             }
             slot = (slot + 1) & self.mask;
         }
+        None
     }
 
-    pub(super) fn insert(&mut self, number: u32, key: &[u64]) {
+    /// Enters an entry, whose record has its number.
+    pub(super) fn insert(&mut self, record: &[u64], key: &[u64]) {
         if (self.count + 1) * 4 > (self.mask + 1) * 3 {
             self.grow();
         }
-        self.place(number, key);
+        self.place(record, key);
         self.count += 1;
-        let index = number as usize;
+        let index = number_of(record[0]) as usize;
         if self.present.len() <= index {
             self.present.resize(index + 1, false);
             self.keys.resize((index + 1) * self.words, 0);
@@ -113,24 +145,27 @@ impl Exact {
         self.keys[index * self.words..][..self.words].copy_from_slice(key);
     }
 
-    fn place(&mut self, number: u32, key: &[u64]) {
+    fn place(&mut self, record: &[u64], key: &[u64]) {
         let mut slot = self.home(key);
         while self.number(slot) != 0 {
             slot = (slot + 1) & self.mask;
         }
         let at = slot * self.stride();
-        self.slots[at..at + self.words].copy_from_slice(key);
-        self.slots[at + self.words] = u64::from(number);
+        let (record_slot, key_slot) =
+            self.slots[at..at + self.record + self.words].split_at_mut(self.record);
+        record_slot.copy_from_slice(record);
+        key_slot.copy_from_slice(key);
     }
 
     fn grow(&mut self) {
         let size = (self.mask + 1) * 2;
-        let old = std::mem::replace(&mut self.slots, vec![0; size * (self.words + 1)]);
+        let fresh = self.fresh(size);
+        let old = std::mem::replace(&mut self.slots, fresh);
         self.mask = size - 1;
         for slot in old.chunks_exact(self.stride()) {
-            let number = slot[self.words] as u32;
-            if number != 0 {
-                self.place(number, &slot[..self.words]);
+            if number_of(slot[0]) != 0 {
+                let (record, key) = slot.split_at(self.record);
+                self.place(record, key);
             }
         }
     }
@@ -143,10 +178,9 @@ impl Exact {
         }
         self.present[index] = false;
         let key = self.keys[index * self.words..][..self.words].to_vec();
-        let mut slot = self.home(&key);
-        while self.number(slot) != number {
-            slot = (slot + 1) & self.mask;
-        }
+        let Some(mut slot) = self.locate(&key) else {
+            return;
+        };
         self.count -= 1;
         // Closes the gap: a later key of the run moves into it unless that would put
         // it before its home.
@@ -162,6 +196,11 @@ impl Exact {
             next = (next + 1) & self.mask;
         }
         self.slots[slot * stride..(slot + 1) * stride].fill(0);
+    }
+
+    /// Bytes that lookups read.
+    pub(super) fn looked_at(&self) -> usize {
+        self.slots.len() * 8
     }
 
     pub(super) fn bytes(&self) -> usize {

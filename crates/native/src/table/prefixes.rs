@@ -1,10 +1,9 @@
-//! One key by longest prefix: a trie that looks at 16 bits first and then at 8 at a
-//! time. Each of its slots has the best prefix so far, so that a lookup never goes back.
+//! One key by longest prefix: a trie that looks at 16 bits first and then at 4 at a time,
+//! of keys above 32 bits at 8. A node of 4 bits is one line of the cache. Each of its slots has the best prefix so far, so that a lookup never goes back.
 
 use rustc_hash::FxHashMap;
 
 const FIRST_BITS: u32 = 16;
-const NEXT_BITS: u32 = 8;
 
 /// The slot leads to another node, whose number the other bits are.
 const NODE: u32 = 1 << 31;
@@ -14,6 +13,8 @@ const NODE: u32 = 1 << 31;
 pub(super) struct Prefixes {
     width: u32,
     first_bits: u32,
+    /// Bits that all nodes but the first look at.
+    next_bits: u32,
     /// The first node's slots, then those of all others: the number of an entry, 0, or
     /// a node.
     slots: Vec<u32>,
@@ -50,6 +51,7 @@ impl Prefixes {
         Prefixes {
             width,
             first_bits,
+            next_bits: if width <= 32 { 4 } else { 8 },
             slots: vec![0; 1 << first_bits],
             numbers: vec![FxHashMap::default(); width as usize + 1],
             entries: Vec::new(),
@@ -71,7 +73,7 @@ impl Prefixes {
     }
 
     fn node(&self, number: u32) -> usize {
-        (1usize << self.first_bits) + ((number as usize) << NEXT_BITS)
+        (1usize << self.first_bits) + ((number as usize) << self.next_bits)
     }
 
     #[inline]
@@ -79,11 +81,26 @@ impl Prefixes {
         let mut slot = self.slots[self.bits(key, 0, self.first_bits)];
         let mut from = self.first_bits;
         while slot & NODE != 0 {
-            let at = self.node(slot & !NODE) + self.bits(key, from, NEXT_BITS);
+            let at = self.node(slot & !NODE) + self.bits(key, from, self.next_bits);
             slot = self.slots[at];
-            from += NEXT_BITS;
+            from += self.next_bits;
         }
         slot
+    }
+
+    /// Asks for the memory of the second slot that a lookup of a key looks at.
+    #[inline]
+    pub(super) fn prefetch(&self, key: u128) {
+        let slot = self.slots[self.bits(key, 0, self.first_bits)];
+        if slot & NODE != 0 {
+            let at = self.node(slot & !NODE) + self.bits(key, self.first_bits, self.next_bits);
+            super::memory::prefetch(&self.slots[at]);
+        }
+    }
+
+    /// Bytes that lookups read.
+    pub(super) fn looked_at(&self) -> usize {
+        self.slots.len() * 4
     }
 
     fn length_of(&self, number: u32) -> Option<u32> {
@@ -143,11 +160,11 @@ impl Prefixes {
             way.push((slot, node));
             start = self.node(node);
             from += size;
-            size = NEXT_BITS;
+            size = self.next_bits;
         }
         while let Some((slot, node)) = way.pop() {
             let at = self.node(node);
-            let slots = &self.slots[at..at + (1 << NEXT_BITS)];
+            let slots = &self.slots[at..at + (1 << self.next_bits)];
             let first = slots[0];
             if first & NODE != 0 || slots.iter().any(|slot| *slot != first) {
                 return;
@@ -165,17 +182,18 @@ impl Prefixes {
             if self.slots[slot] & NODE == 0 {
                 let above = self.slots[slot];
                 let number = self.free.pop().unwrap_or_else(|| {
-                    let number = (self.slots.len() - (1 << self.first_bits)) >> NEXT_BITS;
-                    self.slots.resize(self.slots.len() + (1 << NEXT_BITS), 0);
+                    let number = (self.slots.len() - (1 << self.first_bits)) >> self.next_bits;
+                    self.slots
+                        .resize(self.slots.len() + (1 << self.next_bits), 0);
                     number as u32
                 });
                 let at = self.node(number);
-                self.slots[at..at + (1 << NEXT_BITS)].fill(above);
+                self.slots[at..at + (1 << self.next_bits)].fill(above);
                 self.slots[slot] = NODE | number;
             }
             start = self.node(self.slots[slot] & !NODE);
             from += size;
-            size = NEXT_BITS;
+            size = self.next_bits;
         }
         End { start, from, size }
     }
@@ -196,7 +214,7 @@ impl Prefixes {
             let content = self.slots[slot];
             if content & NODE != 0 {
                 let at = self.node(content & !NODE);
-                waiting.extend(at..at + (1 << NEXT_BITS));
+                waiting.extend(at..at + (1 << self.next_bits));
             } else {
                 visit(self, slot);
             }

@@ -11,15 +11,40 @@ use stateplane_target::table::Rule;
 use std::cmp::{Ordering, Reverse};
 
 /// Better entries are greater.
-type Order = (u32, Reverse<u64>);
+pub(super) type Order = (u32, Reverse<u64>);
+
+/// Ends of an entry's ranges, in the order of the keys; several words of each if they are
+/// wide.
+#[derive(Debug)]
+pub(super) struct RangeEnds(Box<[(u128, u128)]>);
+
+impl RangeEnds {
+    pub(super) fn of(shape: &KeyShape, rule: &Rule<'_>) -> RangeEnds {
+        let ranges = shape.parts.iter().filter(|part| part.range);
+        let words = ranges.flat_map(|part| part.offset..part.offset + word_count(part.width));
+        RangeEnds(
+            words
+                .map(|word| (rule.low[word], rule.high[word]))
+                .collect(),
+        )
+    }
+}
+
+/// What an entry is compared by; without priorities the longest prefix wins.
+pub(super) fn order_of(mask: &[u64], rule: &Rule<'_>) -> Order {
+    let priority = if rule.priority == 0 {
+        ones(mask)
+    } else {
+        rule.priority
+    };
+    (priority, Reverse(rule.serial))
+}
 
 #[derive(Debug)]
 struct Entry {
     key: Box<[u64]>,
     mask: Box<[u64]>,
-    /// Ends of the ranges, in the order of the keys; several words of each if they are
-    /// wide.
-    ranges: Box<[(u128, u128)]>,
+    ranges: RangeEnds,
     order: Order,
 }
 
@@ -52,18 +77,8 @@ impl Tuples {
     pub(super) fn insert(&mut self, number: u32, shape: &KeyShape, rule: &Rule<'_>) {
         let mask = shape.pack(rule.high, false);
         let key = shape.pack(rule.low, false);
-        // Without priorities the longest prefix wins.
-        let priority = if rule.priority == 0 {
-            ones(&mask)
-        } else {
-            rule.priority
-        };
-        let order = (priority, Reverse(rule.serial));
-        let ranges = shape.parts.iter().filter(|part| part.range);
-        let ranges = ranges
-            .flat_map(|part| part.offset..part.offset + word_count(part.width))
-            .map(|word| (rule.low[word], rule.high[word]))
-            .collect();
+        let order = order_of(&mask, rule);
+        let ranges = RangeEnds::of(shape, rule);
         let index = number as usize;
         if self.entries.len() <= index {
             self.entries.resize_with(index + 1, || None);
@@ -177,8 +192,8 @@ impl Tuples {
 }
 
 /// Whether the range keys of a packed key lie within these ends.
-fn within(shape: &KeyShape, key: &[u64], ranges: &[(u128, u128)]) -> bool {
-    let mut rest = ranges;
+pub(super) fn within(shape: &KeyShape, key: &[u64], ranges: &RangeEnds) -> bool {
+    let mut rest = &*ranges.0;
     shape.parts.iter().filter(|part| part.range).all(|part| {
         let (ends, behind) = rest.split_at(word_count(part.width));
         rest = behind;

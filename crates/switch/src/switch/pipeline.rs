@@ -51,6 +51,17 @@ impl<E: Engine> Switch<E> {
         };
         let mut sent = self.spare.pop().unwrap_or_default();
         match self.engine.forward(&input, &mut sent) {
+            Forwarded::Sent(port) => {
+                *work = work.saturating_sub(1);
+                match self.admit_transmission(port, sent.len()) {
+                    Ok(()) => self.transmit.push_back(Transmit { port, frame: sent }),
+                    Err(reason) => {
+                        self.counters.drop(reason);
+                        self.recycle(sent);
+                    }
+                }
+                true
+            }
             Forwarded::Done { port, outcome } => {
                 *work = work.saturating_sub(1);
                 self.after_egress(outcome, port, sent);
