@@ -14,6 +14,7 @@ mod run;
 mod signal;
 mod sim;
 mod store;
+mod test;
 mod trace;
 
 use clap::{Parser, Subcommand};
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 
 /// Runs stateful P4-16 programs and keeps their state when a switch dies.
 ///
-/// Exit codes: 0 done; 1 a demo or simulation did not come out as expected; 2 an option
+/// Exit codes: 0 done; 1 a demo, simulation or test did not come out as expected; 2 an option
 /// or file is wrong; 3 the P4 program has errors; 4 the system refuses an interface, an
 /// address or a right.
 #[derive(Parser)]
@@ -38,6 +39,7 @@ enum Command {
     Compile(compile::CompileArguments),
     Fmt(fmt::FmtArguments),
     Explain(explain::ExplainArguments),
+    Test(test::TestArguments),
     Trace(trace::TraceArguments),
     Store(store::StoreArguments),
     Sim(sim::SimArguments),
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::Trace(arguments) => trace::run(arguments),
         Command::Store(arguments) => store::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Which program, and how it is preprocessed.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct ProgramArguments {
     /// The P4-16 program for v1model; or, if its name ends in `.ir`, the text that
     /// `compile --emit ir` prints of one
@@ -29,7 +29,7 @@ pub struct ProgramArguments {
 }
 
 /// How programs are preprocessed.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct PreprocessArguments {
     /// Look for included files in this folder first; may be given several times
     ///
@@ -42,7 +42,7 @@ pub struct PreprocessArguments {
 }
 
 /// What becomes of warnings.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct WarningArguments {
     /// Say nothing of this warning; may be given several times
     #[arg(short = 'A', long = "allow", value_name = "CODE")]

@@ -1,0 +1,114 @@
+//! `stateplane test`: packet tests of a program.
+
+use crate::exit::{CommandError, Failure};
+use crate::program::ProgramArguments;
+use clap::Args;
+use serde_json::json;
+use stateplane_interp::{Interp, Options};
+use stateplane_stf::{Script, StfError};
+use std::path::{Path, PathBuf};
+
+/// Run packet tests (STF scripts) of a program.
+///
+/// Scripts mean what BMv2's runner takes them to mean: `*` is a digit that does not count,
+/// bytes after an expectation's end are accepted unless it ends in `$`, order and number of
+/// frames count for each port, and a port without expectations expects nothing. `wait`,
+/// `remove`, `no_packet` and `check_counter` are done for real. Time is virtual.
+///
+/// A line for each script, then what failed, with the difference of frames:
+///
+///   stateplane test nat.p4 tests/*.stf
+///
+/// Exit code 1 if a script fails, 2 if one cannot be read, 3 if the program has errors.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct TestArguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    /// The scripts
+    #[arg(value_name = "TEST.stf", required = true)]
+    scripts: Vec<PathBuf>,
+    /// Print JSON, one object a line for each script: script, passed, failures
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &TestArguments) -> Result<(), CommandError> {
+    let scripts = arguments
+        .scripts
+        .iter()
+        .map(|path| read(path))
+        .collect::<Result<Vec<Script>, CommandError>>()?;
+    let width = scripts.iter().map(|script| script.name.chars().count());
+    let width = width.max().unwrap_or(0);
+    let mut failed = Vec::new();
+    for script in &scripts {
+        let failures = outcome(&arguments.program, script)?;
+        if arguments.json {
+            println!("{}", as_json(script, &failures));
+        } else {
+            let verdict = if failures.is_empty() {
+                "passed"
+            } else {
+                "FAILED"
+            };
+            println!("{:width$}  {verdict}", script.name);
+        }
+        if !failures.is_empty() {
+            failed.push((script, failures));
+        }
+    }
+    if !arguments.json {
+        for (script, failures) in &failed {
+            println!();
+            for failure in failures {
+                println!("{}:{}: {}", script.name, failure.line, failure.cause);
+            }
+        }
+        println!();
+        let passed = scripts.len() - failed.len();
+        println!("{passed} of {} passed", scripts.len());
+    }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(CommandError::explained(Failure::Expectation))
+    }
+}
+
+/// What failed; the program is compiled as the script wants it.
+fn outcome(program: &ProgramArguments, script: &Script) -> Result<Vec<StfError>, CommandError> {
+    let mut program = program.clone();
+    program.define(&script.defines);
+    let engine = Interp::new(program.compile()?, Options::default())
+        .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
+    Ok(stateplane_stf::run_all(script, engine))
+}
+
+fn read(path: &Path) -> Result<Script, CommandError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        CommandError::new(Failure::Input, format!("test script `{name}`: {error}"))
+    })?;
+    stateplane_stf::parse(&name, &text)
+        .map_err(|error| CommandError::coded(Failure::Input, error.code(), error))
+}
+
+fn as_json(script: &Script, failures: &[StfError]) -> serde_json::Value {
+    let failures: Vec<_> = failures
+        .iter()
+        .map(|failure| {
+            json!({
+                "line": failure.line,
+                "code": failure.code(),
+                "message": failure.cause.to_string(),
+            })
+        })
+        .collect();
+    json!({
+        "script": script.name,
+        "passed": failures.is_empty(),
+        "failures": failures,
+    })
+}
