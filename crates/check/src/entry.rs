@@ -8,7 +8,7 @@ use num_bigint::{BigInt, BigUint};
 use num_traits::{One, ToPrimitive, Zero};
 use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir::{self as ir, KeySet, MatchKind};
-use stateplane_syntax::tree::{self, TablePropertyValue};
+use stateplane_syntax::tree::{self, AnnotationTokenKind, TablePropertyValue};
 use std::collections::BTreeMap;
 
 impl<'a> Checker<'a> {
@@ -170,24 +170,30 @@ impl<'a> Checker<'a> {
         let mut priorities = Vec::new();
         for (position, entry) in (1u32..).zip(entries) {
             let annotation = annotation::find(&entry.annotations, "priority");
-            let written = annotation.and_then(|annotation| match &annotation.body {
-                tree::AnnotationBody::Expressions(exprs) => exprs.first(),
-                _ => None,
-            });
-            let Some(expr) = written else {
-                priorities.push(position);
-                continue;
+            let value = match annotation.map(|annotation| &annotation.body) {
+                None => {
+                    priorities.push(position);
+                    continue;
+                }
+                Some(tree::AnnotationBody::Unstructured(tokens)) => match &tokens[..] {
+                    [token] => match &token.kind {
+                        AnnotationTokenKind::Number(literal) => literal.value.to_u32(),
+                        _ => None,
+                    },
+                    _ => None,
+                },
+                Some(_) => None,
             };
-            let value = self.property_int(expr, "a priority");
-            if value.to_u32().is_none() {
-                self.priority_out_of_range(&value, expr.span);
+            if value.is_none() {
+                let span = annotation.map_or(entry.span, |annotation| annotation.span);
+                self.priority_out_of_range("of the annotation", span);
             }
-            priorities.push(value.to_u32().unwrap_or(0));
+            priorities.push(value.unwrap_or(0));
         }
         priorities
     }
 
-    fn priority_out_of_range(&mut self, value: &BigInt, span: Span) {
+    fn priority_out_of_range(&mut self, value: impl std::fmt::Display, span: Span) {
         self.report(
             Diagnostic::error(
                 codes::OUT_OF_RANGE,
