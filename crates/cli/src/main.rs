@@ -9,6 +9,7 @@ mod explain;
 mod fmt;
 mod ir_file;
 mod lab;
+mod p4runtime;
 mod program;
 mod run;
 mod signal;

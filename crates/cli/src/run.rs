@@ -1,15 +1,20 @@
 //! `stateplane run`: a P4 program between network interfaces.
 
 use crate::exit::{CommandError, Failure};
+use crate::p4runtime::{self, MakeEngine, P4RuntimeArguments, Settings};
 use crate::program::ProgramArguments;
 use crate::signal::stop_flag;
 use clap::{Args, ValueEnum};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec};
 use stateplane_host::switch::{
-    RunOptions, Status, SwitchFile, SwitchReport, SwitchServerError, run_switch,
+    Attachment, RunOptions, Status, SwitchFile, SwitchReport, SwitchServerError, run_controlled,
+    run_switch,
 };
 use stateplane_interp::Interp;
+use stateplane_ir::{Interface, Program};
 use stateplane_native::Native;
+use stateplane_switch::Switch;
+use stateplane_target::Engine;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +53,8 @@ pub struct RunArguments {
     /// Print status as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    p4runtime: P4RuntimeArguments,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -93,9 +100,44 @@ fn status_line(report: &SwitchReport) -> String {
     line
 }
 
+/// A program in an engine, and how to make another one.
+struct Loaded<'a, E> {
+    engine: E,
+    program: &'a Program,
+    interface: &'a Interface,
+    make: MakeEngine<E>,
+}
+
+fn forward<E: Engine + Send + 'static>(
+    loaded: Loaded<'_, E>,
+    file: &SwitchFile,
+    arguments: &RunArguments,
+    options: RunOptions<'_>,
+    settings: Option<&Settings>,
+) -> Result<SwitchReport, SwitchServerError> {
+    let Loaded {
+        engine,
+        program,
+        interface,
+        make,
+    } = loaded;
+    let Some(settings) = settings else {
+        return run_switch(engine, file, &arguments.ports, options);
+    };
+    let mut attach =
+        |switch: &Switch<E>| p4runtime::attach(settings, program, interface, make, switch);
+    let attachment = Attachment {
+        cpu_port: arguments.p4runtime.cpu_port(),
+        make: &mut attach,
+    };
+    run_controlled(engine, file, &arguments.ports, options, Some(attachment))
+}
+
 /// Runs the command.
 pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
-    let program = arguments.program.compile()?;
+    let settings = arguments.p4runtime.settings()?;
+    let served = arguments.p4runtime.is_served();
+    let (program, interface) = p4runtime::compile(&arguments.program, served)?;
     let file = match &arguments.config {
         Some(path) => SwitchFile::read(path)
             .map_err(|error| CommandError::coded(Failure::Input, error.code(), error))?,
@@ -140,17 +182,32 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         notify: &mut notify,
         patience,
     };
-    let ports = &arguments.ports;
     let ran = match arguments.engine {
         EngineChoice::Native => {
-            let engine = Native::new(program, Default::default())
+            let engine = Native::new(program.clone(), Default::default())
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
-            run_switch(engine, &file, ports, options)
+            let make: MakeEngine<Native> =
+                |program| Native::new(program, Default::default()).map_err(|it| it.to_string());
+            let loaded = Loaded {
+                engine,
+                program: &program,
+                interface: &interface,
+                make,
+            };
+            forward(loaded, &file, arguments, options, settings.as_ref())
         }
         EngineChoice::Interp => {
-            let engine = Interp::new(program, Default::default())
+            let engine = Interp::new(program.clone(), Default::default())
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
-            run_switch(engine, &file, ports, options)
+            let make: MakeEngine<Interp> =
+                |program| Interp::new(program, Default::default()).map_err(|it| it.to_string());
+            let loaded = Loaded {
+                engine,
+                program: &program,
+                interface: &interface,
+                make,
+            };
+            forward(loaded, &file, arguments, options, settings.as_ref())
         }
     };
     let report = ran.map_err(|error| {

@@ -1,8 +1,9 @@
 //! Ids of match fields, action parameters and fields of controller headers.
 
-use crate::annotation::written_id;
+use crate::annotation::{has, written_id};
 use crate::error::GenerateError;
-use stateplane_ir::Annotation;
+use crate::types::flatten;
+use stateplane_ir::{Annotation, DataType, Interface, NamedTypeId, NamedTypeKind};
 use std::collections::BTreeSet;
 
 /// The ids of an object's fields, given the annotations of each: its `@id`, or the next
@@ -45,6 +46,60 @@ pub fn field_ids<'a>(
         }
     }
     Ok(ids)
+}
+
+/// A field of a header as it lies in the packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderField {
+    /// Its id.
+    pub id: u32,
+    /// Bits in the packet, those of its own type where the controller's is another.
+    pub width: u32,
+    /// Whether P4Info leaves it out (`@hidden`).
+    pub hidden: bool,
+}
+
+/// The fields of a header with `@controller_header`, structs in it flattened.
+///
+/// # Errors
+///
+/// As [`field_ids`].
+pub fn header_fields(
+    interface: &Interface,
+    header: NamedTypeId,
+) -> Result<Vec<HeaderField>, GenerateError> {
+    let named = &interface.types[header.0 as usize];
+    let NamedTypeKind::Header(members) = &named.kind else {
+        return Ok(Vec::new());
+    };
+    let fields = flatten(interface, members);
+    let annotations = fields
+        .iter()
+        .map(|(_, annotations, _)| annotations.as_slice());
+    let ids = field_ids(&named.name, annotations)?;
+    let fields = fields.iter().zip(ids);
+    Ok(fields
+        .map(|((_, annotations, ty), id)| HeaderField {
+            id,
+            width: packet_width(interface, ty),
+            hidden: has(annotations, "hidden"),
+        })
+        .collect())
+}
+
+/// Bits of a scalar in a packet.
+fn packet_width(interface: &Interface, ty: &DataType) -> u32 {
+    match ty {
+        DataType::Bool => 1,
+        DataType::Bits(width) | DataType::Int(width) | DataType::Varbit(width) => *width,
+        DataType::Error | DataType::Stack(..) | DataType::Tuple(_) => 0,
+        DataType::Named(id) => match &interface.types[id.0 as usize].kind {
+            NamedTypeKind::New { underlying } | NamedTypeKind::Serial { underlying, .. } => {
+                packet_width(interface, underlying)
+            }
+            _ => 0,
+        },
+    }
 }
 
 #[cfg(test)]

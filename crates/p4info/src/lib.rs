@@ -17,7 +17,7 @@ pub mod text;
 mod types;
 
 pub use error::{FormatError, GenerateError};
-pub use fields::field_ids;
+pub use fields::{HeaderField, field_ids, header_fields};
 pub use generate::generate;
 pub use symbols::{Kind, Symbols};
 pub use types::width;

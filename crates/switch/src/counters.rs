@@ -55,6 +55,8 @@ drop_reasons! {
     EgressRunt = "egress_runt",
     /// The frame that left egress is longer than [`MAX_FRAME`](crate::MAX_FRAME).
     EgressOversize = "egress_oversize",
+    /// Another program was loaded while the packet waited.
+    ProgramReplaced = "program_replaced",
     /// Frames for the port are not fetched for transmission as fast as they come.
     TransmitFull = "transmit_full",
 }

@@ -2,6 +2,7 @@
 
 mod configure;
 mod pipeline;
+mod replace;
 
 use crate::config::{Generator, Limits, MAX_FRAME, MirrorSession, Replica, SwitchConfig, Watch};
 use crate::counters::{Counters, DropReason, Occupancy, PortCounters};

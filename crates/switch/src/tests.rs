@@ -3,6 +3,7 @@
 mod configuration;
 mod engine;
 mod random;
+mod replace;
 mod scenarios;
 mod watches;
 

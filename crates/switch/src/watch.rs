@@ -66,6 +66,17 @@ impl Watches {
         Ok(())
     }
 
+    /// Finds the registers anew after another program was loaded. One that is not there,
+    /// or holds no times, is stale for ever.
+    pub(crate) fn rebind(&mut self, state: &TargetState) {
+        for active in &mut self.active {
+            active.register = find(&active.watch, state).unwrap_or(usize::MAX);
+            if active.freshness != Freshness::Stale {
+                active.freshness = Freshness::Unknown;
+            }
+        }
+    }
+
     /// A watch whose register is older than allowed, or was never written.
     pub(crate) fn stale(&self) -> Option<&Watch> {
         let stale = |active: &&ActiveWatch| active.freshness == Freshness::Stale;

@@ -40,6 +40,9 @@ pub enum SwitchServerError {
         /// The ports that depend on it.
         ports: Vec<Port>,
     },
+    /// The control plane cannot be attached.
+    #[error("{0}")]
+    Control(String),
     /// The system refuses to wait for frames.
     #[error("cannot wait for frames: {0}")]
     Wait(io::Error),
@@ -57,6 +60,7 @@ impl SwitchServerError {
             SwitchServerError::PortWithoutInterface(_) => "H213",
             SwitchServerError::Random(_) => "H214",
             SwitchServerError::NoSignOfLife { .. } => "H215",
+            SwitchServerError::Control(_) => "H216",
             SwitchServerError::File(error) => error.code(),
         }
     }

@@ -1,7 +1,7 @@
 //! Drives a switch with frames and time.
 
 use super::report::{PacketReport, PortReport, SwitchReport};
-use super::{SwitchFile, SwitchServerError};
+use super::{Attachment, ControlPlane, SwitchFile, SwitchServerError};
 
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
@@ -50,6 +50,9 @@ pub struct SwitchServer<E: Engine> {
     port_state_failed: u64,
     /// How long the first sign of life of a watch may take.
     patience: Option<Duration>,
+    control: Option<Box<dyn ControlPlane<E>>>,
+    /// The port whose frames go to the control plane.
+    cpu_port: Option<Port>,
 }
 
 impl<E: Engine> SwitchServer<E> {
@@ -61,11 +64,27 @@ impl<E: Engine> SwitchServer<E> {
     /// [`SwitchServerError`]: a port without interface or the other way, or an
     /// interface that is missing, given twice or not permitted.
     pub fn open(switch: Switch<E>, specs: &[(Port, PortSpec)]) -> Result<Self, SwitchServerError> {
+        SwitchServer::with_control_plane(switch, specs, None, None)
+    }
+
+    /// Like [`open`](Self::open), with a control plane; its CPU port has no interface.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn with_control_plane(
+        switch: Switch<E>,
+        specs: &[(Port, PortSpec)],
+        control: Option<Box<dyn ControlPlane<E>>>,
+        cpu_port: Option<Port>,
+    ) -> Result<Self, SwitchServerError> {
         if specs.is_empty() {
             return Err(SwitchServerError::NoPorts);
         }
         check_distinct(specs)?;
-        let has_interface = |port: &&Port| specs.iter().any(|(number, _)| number == *port);
+        let has_interface = |port: &&Port| {
+            cpu_port == Some(**port) || specs.iter().any(|(number, _)| number == *port)
+        };
         if let Some(port) = switch.ports().iter().find(|port| !has_interface(port)) {
             return Err(SwitchServerError::PortWithoutInterface(*port));
         }
@@ -92,6 +111,8 @@ impl<E: Engine> SwitchServer<E> {
             pending: BTreeMap::new(),
             port_state_failed: 0,
             patience: None,
+            control,
+            cpu_port,
         };
         server.listen();
         server.start()?;
@@ -195,12 +216,13 @@ impl<E: Engine> SwitchServer<E> {
                 (status.show)(&self.report());
                 *time = now + micros(status.period);
             }
+            let control = self.serve_control();
             let due = self.switch.poll_timeout();
             if due.is_none() && self.has_ended() {
                 break;
             }
             let captured = self.ports.iter_mut().filter_map(|port| port.port.due(now));
-            let due = captured.chain(due).min();
+            let due = captured.chain(due).chain(control).min();
             let wait = due.map_or(LONGEST_WAIT, |due| due.saturating_sub(now));
             self.readable
                 .wait(wait.min(LONGEST_WAIT))
@@ -256,7 +278,7 @@ impl<E: Engine> SwitchServer<E> {
 
     /// Whether no frame will come any more.
     fn has_ended(&self) -> bool {
-        !self.ports.iter().any(|served| served.port.is_open_ended())
+        self.control.is_none() && !self.ports.iter().any(|served| served.port.is_open_ended())
     }
 
     fn forward_captures(&mut self) {
@@ -290,8 +312,26 @@ impl<E: Engine> SwitchServer<E> {
         self.send();
     }
 
+    /// Lets the control plane work, and returns when it wants to again.
+    fn serve_control(&mut self) -> Option<u64> {
+        let due = self
+            .control
+            .as_mut()?
+            .serve(&mut self.switch, boot_time_us());
+        self.collect();
+        self.send();
+        due
+    }
+
     fn collect(&mut self) {
         while let Some(transmit) = self.switch.poll_transmit() {
+            if self.cpu_port == Some(transmit.port) {
+                if let Some(control) = &mut self.control {
+                    control.packet_in(&transmit.frame);
+                }
+                self.switch.recycle(transmit.frame);
+                continue;
+            }
             if let Ok(at) = self
                 .ports
                 .binary_search_by_key(&transmit.port, |served| served.number)
@@ -372,6 +412,8 @@ impl<E: Engine> SwitchServer<E> {
                 self.readers.push((at, number));
             }
         }
+        // The control plane is served in each round; its descriptor only ends the wait.
+        descriptors.extend(self.control.iter().map(|control| control.descriptor()));
         self.readable = Readable::new(descriptors);
     }
 }
@@ -427,8 +469,26 @@ pub fn run_switch<E: Engine>(
     ports: &[(Port, PortSpec)],
     options: RunOptions<'_>,
 ) -> Result<SwitchReport, SwitchServerError> {
+    run_controlled(engine, file, ports, options, None)
+}
+
+/// Like [`run_switch`], with a control plane.
+///
+/// # Errors
+///
+/// As [`run_switch`], and [`SwitchServerError::Control`] if the control plane cannot be
+/// made.
+pub fn run_controlled<E: Engine>(
+    engine: E,
+    file: &SwitchFile,
+    ports: &[(Port, PortSpec)],
+    options: RunOptions<'_>,
+    attachment: Option<Attachment<'_, E>>,
+) -> Result<SwitchReport, SwitchServerError> {
     let specs = ports;
-    let ports = specs.iter().map(|(number, _)| *number).collect();
+    let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
+    let interfaces = specs.iter().map(|(number, _)| *number);
+    let ports = interfaces.chain(cpu_port).collect();
     let config = SwitchConfig {
         ports,
         ..SwitchConfig::default()
@@ -445,7 +505,9 @@ pub fn run_switch<E: Engine>(
     if let Some(error) = failure {
         return Err(SwitchServerError::Random(error));
     }
-    let mut server = SwitchServer::open(switch, specs)?;
+    let control = attachment.map(|attachment| (attachment.make)(&switch));
+    let control = control.transpose().map_err(SwitchServerError::Control)?;
+    let mut server = SwitchServer::with_control_plane(switch, specs, control, cpu_port)?;
     server.set_patience(options.patience);
     (options.ready)(&server.report());
     server.run(options.stop, options.status, options.notify)

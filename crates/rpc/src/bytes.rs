@@ -1,0 +1,114 @@
+//! Bit strings of P4Runtime (specification, "Bytestrings").
+
+use crate::refusal::Refusal;
+use num_bigint::BigUint;
+use num_traits::Zero;
+use stateplane_p4info::proto as config;
+use tonic::Code;
+
+/// How the values of a field are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A number of so many bits, big-endian.
+    Bits(u32),
+    /// Text, of a type translated to `string`: a decimal number, since the text is the
+    /// name that the control plane gives one.
+    Text,
+}
+
+/// The form of a field of that width and type.
+pub(crate) fn form(
+    bitwidth: i32,
+    type_name: Option<&config::P4NamedType>,
+    types: Option<&config::P4TypeInfo>,
+) -> Form {
+    use config::{p4_new_type_spec::Representation, p4_new_type_translation::SdnType};
+    let new_type = type_name.and_then(|name| types?.new_types.get(&name.name));
+    let text = matches!(
+        new_type.and_then(|spec| spec.representation.as_ref()),
+        Some(Representation::TranslatedType(
+            config::P4NewTypeTranslation {
+                sdn_type: Some(SdnType::SdnString(_)),
+                ..
+            }
+        ))
+    );
+    match text {
+        true => Form::Text,
+        false => Form::Bits(u32::try_from(bitwidth).unwrap_or(0)),
+    }
+}
+
+/// Reads a value; `what` names its place for the message.
+///
+/// # Errors
+///
+/// `INVALID_ARGUMENT` for an empty string or a text that is no number, `OUT_OF_RANGE` for
+/// a number of more bits.
+pub fn decode(bytes: &[u8], form: Form, what: &dyn Fn() -> String) -> Result<BigUint, Refusal> {
+    if bytes.is_empty() {
+        return Err(Refusal::invalid(format!(
+            "{} has no value: zero is one byte 0",
+            what()
+        )));
+    }
+    match form {
+        Form::Bits(width) => {
+            let value = BigUint::from_bytes_be(bytes);
+            // Fields of types without a width take any number that the target takes.
+            if width > 0 && value.bits() > u64::from(width) {
+                return Err(Refusal::new(
+                    Code::OutOfRange,
+                    format!("{value:#x} does not fit {}, which has {width} bits", what()),
+                ));
+            }
+            Ok(value)
+        }
+        Form::Text => std::str::from_utf8(bytes)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| {
+                Refusal::invalid(format!(
+                    "{} is translated to a string; write its number in decimal digits",
+                    what()
+                ))
+            }),
+    }
+}
+
+/// Writes a value in its shortest form, which the specification calls canonical.
+#[must_use]
+pub fn encode(value: &BigUint, form: Form) -> Vec<u8> {
+    match form {
+        Form::Bits(_) if value.is_zero() => vec![0],
+        Form::Bits(_) => value.to_bytes_be(),
+        Form::Text => value.to_string().into_bytes(),
+    }
+}
+
+/// All ones of that width.
+pub(crate) fn all_ones(width: u32) -> BigUint {
+    (BigUint::from(1u32) << width) - 1u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8], form: Form) -> Result<BigUint, Code> {
+        decode(bytes, form, &|| "x".to_owned()).map_err(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn leading_zeros_are_read_and_not_written() {
+        assert_eq!(read(&[0, 0, 5], Form::Bits(9)), Ok(5u32.into()));
+        assert_eq!(read(&[1, 0xff], Form::Bits(9)), Ok(511u32.into()));
+        assert_eq!(read(&[2, 0], Form::Bits(9)), Err(Code::OutOfRange));
+        assert_eq!(read(&[], Form::Bits(9)), Err(Code::InvalidArgument));
+        assert_eq!(encode(&0u32.into(), Form::Bits(32)), [0]);
+        assert_eq!(encode(&258u32.into(), Form::Bits(32)), [1, 2]);
+        assert_eq!(read(b"17", Form::Text), Ok(17u32.into()));
+        assert_eq!(read(b"eth0", Form::Text), Err(Code::InvalidArgument));
+        assert_eq!(encode(&17u32.into(), Form::Text), b"17");
+    }
+}

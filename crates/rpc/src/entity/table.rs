@@ -1,0 +1,595 @@
+//! Table entries (specification, "TableEntry").
+
+use super::{Context, EntryKey, Shadow, action, counter, keys, meter};
+use crate::pipeline::{Pipeline, TableIndex};
+use crate::proto::v1::{self, table_action, update::Type};
+use crate::refusal::Refusal;
+use stateplane_target::{
+    Count, Engine, Entry, Invocation, KeyMatch, Listed, MeterConfig, Runs, TargetState,
+};
+use tonic::Code;
+
+/// What an entry runs.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Nothing,
+    Direct(Invocation),
+    Indirect(Runs, Option<v1::ActionProfileActionSet>),
+}
+
+/// Keys and priority of an entry.
+pub(crate) fn identity(
+    table: &TableIndex,
+    entry: &v1::TableEntry,
+) -> Result<(Vec<KeyMatch>, u32), Refusal> {
+    let keys = keys::read(
+        &table.fields,
+        &entry.r#match,
+        &format!("table `{}`", table.name),
+    )?;
+    let priority = u32::try_from(entry.priority)
+        .map_err(|_| Refusal::invalid(format!("the priority {} is negative", entry.priority)))?;
+    Ok((keys, priority))
+}
+
+fn entry_key(table: &TableIndex, keys: &[KeyMatch], priority: u32) -> EntryKey {
+    let matches = keys::write(&table.fields, keys);
+    (table.id, keys::canonical(&matches), priority)
+}
+
+fn wanted(
+    pipeline: &Pipeline,
+    table: &TableIndex,
+    action: Option<&v1::TableAction>,
+) -> Result<Wanted, Refusal> {
+    let Some(kind) = action.and_then(|action| action.r#type.as_ref()) else {
+        return Ok(Wanted::Nothing);
+    };
+    let indirect = || {
+        let profile = pipeline.profile(table.profile).map_err(|_| {
+            Refusal::invalid(format!(
+                "table `{}` has no action profile; give its entries actions",
+                table.name
+            ))
+        })?;
+        Ok::<_, Refusal>(profile)
+    };
+    let selector = || match indirect()?.with_selector {
+        true => Ok(()),
+        false => Err(Refusal::invalid(format!(
+            "the action profile of table `{}` has no selector; give a member",
+            table.name
+        ))),
+    };
+    Ok(match kind {
+        table_action::Type::Action(given) => {
+            if table.profile != 0 {
+                return Err(Refusal::invalid(format!(
+                    "table `{}` has an action profile; give a member, a group or a set of actions",
+                    table.name
+                )));
+            }
+            check_listed(table, given.action_id)?;
+            Wanted::Direct(action::read(pipeline, given)?)
+        }
+        table_action::Type::ActionProfileMemberId(member) => {
+            indirect()?;
+            Wanted::Indirect(Runs::Member(*member), None)
+        }
+        table_action::Type::ActionProfileGroupId(group) => {
+            selector()?;
+            Wanted::Indirect(Runs::Group(*group), None)
+        }
+        table_action::Type::ActionProfileActionSet(set) => {
+            selector()?;
+            let actions = set
+                .action_profile_actions
+                .iter()
+                .map(|one| {
+                    let given = one.action.as_ref().ok_or_else(|| {
+                        Refusal::invalid("an action of the set is missing".to_owned())
+                    })?;
+                    check_listed(table, given.action_id)?;
+                    let weight = u32::try_from(one.weight)
+                        .ok()
+                        .filter(|weight| *weight > 0)
+                        .ok_or_else(|| Refusal::invalid("a weight is not positive".to_owned()))?;
+                    Ok((action::read(pipeline, given)?, weight))
+                })
+                .collect::<Result<_, Refusal>>()?;
+            Wanted::Indirect(Runs::Set(actions), Some(set.clone()))
+        }
+    })
+}
+
+fn check_listed(table: &TableIndex, action: u32) -> Result<(), Refusal> {
+    match table.actions.contains(&action) {
+        true => Ok(()),
+        false => Err(Refusal::invalid(format!(
+            "action {action} is not one of table `{}`",
+            table.name
+        ))),
+    }
+}
+
+/// Writes an entry.
+pub(crate) fn write<E: Engine>(
+    context: &mut Context<'_, E>,
+    kind: Type,
+    entry: &v1::TableEntry,
+) -> Result<(), Refusal> {
+    let table = context.pipeline.table(entry.table_id)?;
+    if entry.is_default_action {
+        return write_default(context, table, kind, entry);
+    }
+    if entry.meter_counter_data.is_some() {
+        return Err(Refusal::unimplemented(
+            "counts of a meter's colors are not kept",
+        ));
+    }
+    let (keys, priority) = identity(table, entry)?;
+    check_priority(table, priority)?;
+    let wanted = wanted(context.pipeline, table, entry.action.as_ref())?;
+    if kind != Type::Delete {
+        check_resources(table, entry)?;
+    }
+    let now = context.now;
+    let key = entry_key(table, &keys, priority);
+    let state = context.switch.engine_mut().state_mut();
+    match kind {
+        Type::Insert => {
+            match &wanted {
+                Wanted::Nothing => {
+                    return Err(Refusal::invalid("an entry that is inserted has an action"));
+                }
+                Wanted::Direct(action) => state.table_at(table.at).insert(&Entry {
+                    keys: keys.clone(),
+                    priority,
+                    action: action.action.clone(),
+                    data: action.data.clone(),
+                })?,
+                Wanted::Indirect(runs, _) => {
+                    state.insert_indirect(&table.name, &keys, priority, runs)?;
+                }
+            }
+            let done = resources(state, table, &keys, priority, entry, now);
+            if let Err(refusal) = done {
+                // The entry is there since this call: it can be deleted.
+                let _ = state.table_at(table.at).delete(&keys, priority);
+                return Err(refusal);
+            }
+        }
+        Type::Modify => {
+            let present = state.table_at(table.at).get(&keys, priority)?;
+            match &wanted {
+                Wanted::Nothing if table.is_const || present.is_const => {}
+                // Without an action only what belongs to the entry is changed.
+                Wanted::Nothing => {}
+                Wanted::Direct(action) => state.table_at(table.at).modify(&Entry {
+                    keys: keys.clone(),
+                    priority,
+                    action: action.action.clone(),
+                    data: action.data.clone(),
+                })?,
+                Wanted::Indirect(runs, _) => {
+                    state.modify_indirect(&table.name, &keys, priority, runs)?;
+                }
+            }
+            resources(state, table, &keys, priority, entry, now)?;
+        }
+        Type::Delete => {
+            state.table_at(table.at).delete(&keys, priority)?;
+            context.shadow.entries.remove(&key);
+            context.shadow.sets.remove(&key);
+            return Ok(());
+        }
+        Type::Unspecified => return Err(unspecified()),
+    }
+    remember(context.shadow, key, entry, &wanted);
+    Ok(())
+}
+
+/// That an update has no type.
+pub(crate) fn unspecified() -> Refusal {
+    Refusal::invalid("the update has no type: INSERT, MODIFY or DELETE")
+}
+
+fn check_priority(table: &TableIndex, priority: u32) -> Result<(), Refusal> {
+    use crate::proto::config::match_field::MatchType;
+    let ordered = table.fields.iter().any(|field| {
+        matches!(
+            field.kind,
+            MatchType::Ternary | MatchType::Range | MatchType::Optional
+        )
+    });
+    match (ordered, priority) {
+        (true, 0) => Err(Refusal::invalid(format!(
+            "an entry of table `{}` needs a priority of 1 or more: it has ternary, range or \
+             optional fields",
+            table.name
+        ))),
+        (false, 1..) => Err(Refusal::invalid(format!(
+            "an entry of table `{}` has no priority: leave it 0",
+            table.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// That what is given with an entry exists for its table.
+fn check_resources(table: &TableIndex, entry: &v1::TableEntry) -> Result<(), Refusal> {
+    let missing = |what: &str| {
+        Err(Refusal::invalid(format!(
+            "table `{}` has no direct {what}",
+            table.name
+        )))
+    };
+    if entry.counter_data.is_some() && !table.has_counter {
+        return missing("counter");
+    }
+    if let Some(config) = &entry.meter_config {
+        if !table.has_meter {
+            return missing("meter");
+        }
+        meter::read(config)?;
+    }
+    if entry.idle_timeout_ns < 0 {
+        return Err(Refusal::invalid("the idle timeout is negative"));
+    }
+    if entry.idle_timeout_ns > 0 && !table.ages {
+        return Err(Refusal::invalid(format!(
+            "entries of table `{}` do not age: support_timeout is not set in the program",
+            table.name
+        )));
+    }
+    Ok(())
+}
+
+fn resources(
+    state: &mut TargetState,
+    table: &TableIndex,
+    keys: &[KeyMatch],
+    priority: u32,
+    entry: &v1::TableEntry,
+    now: u64,
+) -> Result<(), Refusal> {
+    let target = state.table_at(table.at);
+    if let Some(data) = &entry.counter_data {
+        target.set_count(keys, priority, counter::read(data)?)?;
+    }
+    if let Some(config) = &entry.meter_config {
+        target.set_meter(keys, priority, meter::read(config)?, now)?;
+    }
+    if table.ages {
+        let timeout = timeout_us(entry.idle_timeout_ns);
+        target.set_idle_timeout(keys, priority, timeout, now)?;
+    }
+    Ok(())
+}
+
+/// Rounded up, so that no positive timeout becomes none.
+fn timeout_us(ns: i64) -> Option<u64> {
+    u64::try_from(ns)
+        .ok()
+        .filter(|ns| *ns > 0)
+        .map(|ns| ns.div_ceil(1000))
+}
+
+fn remember(shadow: &mut Shadow, key: EntryKey, entry: &v1::TableEntry, wanted: &Wanted) {
+    match wanted {
+        Wanted::Indirect(_, Some(set)) => {
+            shadow.sets.insert(key.clone(), set.clone());
+        }
+        Wanted::Nothing => {}
+        _ => {
+            shadow.sets.remove(&key);
+        }
+    }
+    let metadata = metadata(entry);
+    match metadata == Default::default() {
+        true => shadow.entries.remove(&key),
+        false => shadow.entries.insert(key, metadata),
+    };
+}
+
+#[expect(deprecated, reason = "clients of P4Runtime 1.0 use it")]
+fn metadata(entry: &v1::TableEntry) -> (u64, Vec<u8>) {
+    (entry.controller_metadata, entry.metadata.clone())
+}
+
+fn write_default<E: Engine>(
+    context: &mut Context<'_, E>,
+    table: &TableIndex,
+    kind: Type,
+    entry: &v1::TableEntry,
+) -> Result<(), Refusal> {
+    super::only_modify(kind, "default entries")?;
+    if !entry.r#match.is_empty() || entry.priority != 0 {
+        return Err(Refusal::invalid(
+            "a default entry has neither matches nor a priority",
+        ));
+    }
+    if entry.counter_data.is_some() || entry.meter_config.is_some() || entry.idle_timeout_ns != 0 {
+        return Err(Refusal::unimplemented(
+            "default entries have no counter, meter or idle timeout",
+        ));
+    }
+    let target = context.switch.engine_mut().state_mut().table_at(table.at);
+    let Some(action) = entry.action.as_ref().and_then(|it| it.r#type.as_ref()) else {
+        target.reset_default()?;
+        context.shadow.defaults.remove(&table.id);
+        return Ok(());
+    };
+    let table_action::Type::Action(given) = action else {
+        return Err(Refusal::invalid("a default entry has an action of its own"));
+    };
+    check_listed(table, given.action_id)?;
+    let action = action::read(context.pipeline, given)?;
+    target.set_default(&action.action, &action.data)?;
+    context.shadow.defaults.insert(table.id, metadata(entry));
+    Ok(())
+}
+
+/// What of an entry a reader asks for besides its action.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fields {
+    pub(crate) counter: bool,
+    pub(crate) meter: bool,
+    pub(crate) idle: bool,
+}
+
+impl Fields {
+    /// What the fields of a request ask for.
+    pub(crate) fn of(request: &v1::TableEntry) -> Fields {
+        Fields {
+            counter: request.counter_data.is_some(),
+            meter: request.meter_config.is_some(),
+            idle: request.time_since_last_hit.is_some(),
+        }
+    }
+}
+
+/// The message of an entry.
+#[expect(deprecated, reason = "clients of P4Runtime 1.0 use it")]
+pub(crate) fn message(
+    pipeline: &Pipeline,
+    state: &TargetState,
+    shadow: &Shadow,
+    table: &TableIndex,
+    listed: &Listed,
+    fields: Fields,
+    now: u64,
+) -> v1::TableEntry {
+    let Entry { keys, priority, .. } = &listed.entry;
+    let key = entry_key(table, keys, *priority);
+    let target = &state.tables()[table.at.index()];
+    let (controller_metadata, metadata) = shadow.entries.get(&key).cloned().unwrap_or_default();
+    let meter = match fields.meter && table.has_meter {
+        true => target.meter(keys, *priority).ok().flatten(),
+        false => None,
+    };
+    let idle = match fields.idle {
+        true => target.idle_for(keys, *priority, now).ok().flatten(),
+        false => None,
+    };
+    v1::TableEntry {
+        table_id: table.id,
+        r#match: keys::write(&table.fields, keys),
+        action: action_message(pipeline, shadow, &key, listed),
+        priority: i32::try_from(*priority).unwrap_or(i32::MAX),
+        controller_metadata,
+        metadata,
+        meter_config: meter.map(|config| meter::message(&config)),
+        counter_data: (fields.counter && table.has_counter).then(|| counter::message(listed.count)),
+        idle_timeout_ns: listed.idle_timeout.map_or(0, nanoseconds),
+        time_since_last_hit: idle.map(|elapsed| v1::table_entry::IdleTimeout {
+            elapsed_ns: nanoseconds(elapsed),
+        }),
+        is_const: listed.is_const,
+        ..v1::TableEntry::default()
+    }
+}
+
+/// µs as nanoseconds.
+pub(crate) fn nanoseconds(us: u64) -> i64 {
+    i64::try_from(us.saturating_mul(1000)).unwrap_or(i64::MAX)
+}
+
+fn action_message(
+    pipeline: &Pipeline,
+    shadow: &Shadow,
+    key: &EntryKey,
+    listed: &Listed,
+) -> Option<v1::TableAction> {
+    let kind = match &listed.runs {
+        Some(Runs::Member(member)) => table_action::Type::ActionProfileMemberId(*member),
+        Some(Runs::Group(group)) => table_action::Type::ActionProfileGroupId(*group),
+        Some(Runs::Set(actions)) => {
+            let set = shadow.sets.get(key).cloned();
+            let set = set.unwrap_or_else(|| v1::ActionProfileActionSet {
+                action_profile_actions: actions
+                    .iter()
+                    .map(|(action, weight)| v1::ActionProfileAction {
+                        action: action::named(pipeline, action),
+                        weight: i32::try_from(*weight).unwrap_or(i32::MAX),
+                        watch_kind: None,
+                    })
+                    .collect(),
+                ..v1::ActionProfileActionSet::default()
+            });
+            table_action::Type::ActionProfileActionSet(set)
+        }
+        None => {
+            let action = Invocation {
+                action: listed.entry.action.clone(),
+                data: listed.entry.data.clone(),
+            };
+            table_action::Type::Action(action::named(pipeline, &action)?)
+        }
+    };
+    Some(v1::TableAction { r#type: Some(kind) })
+}
+
+/// The message of a default entry.
+#[expect(deprecated, reason = "clients of P4Runtime 1.0 use it")]
+pub(crate) fn default_message(
+    pipeline: &Pipeline,
+    state: &TargetState,
+    shadow: &Shadow,
+    table: &TableIndex,
+) -> v1::TableEntry {
+    let (action, data) = state.tables()[table.at.index()].default_action();
+    let action = action::named(pipeline, &Invocation { action, data });
+    let metadata = shadow.defaults.get(&table.id).cloned().unwrap_or_default();
+    v1::TableEntry {
+        table_id: table.id,
+        action: action.map(|action| v1::TableAction {
+            r#type: Some(table_action::Type::Action(action)),
+        }),
+        is_default_action: true,
+        controller_metadata: metadata.0,
+        metadata: metadata.1,
+        ..v1::TableEntry::default()
+    }
+}
+
+/// What an entry was before an update, to put it back.
+#[derive(Clone, Debug)]
+pub(crate) struct Before {
+    table: u32,
+    keys: Vec<KeyMatch>,
+    priority: u32,
+    listed: Option<Listed>,
+    meter: Option<MeterConfig>,
+    metadata: Option<(u64, Vec<u8>)>,
+    set: Option<v1::ActionProfileActionSet>,
+}
+
+/// What a default entry was before an update.
+#[derive(Clone, Debug)]
+pub(crate) struct DefaultBefore {
+    table: u32,
+    action: Invocation,
+    metadata: Option<(u64, Vec<u8>)>,
+}
+
+/// The entry that an update names, as it is; none if it names nothing that is there or
+/// could be.
+pub(crate) fn before<E: Engine>(
+    context: &Context<'_, E>,
+    entry: &v1::TableEntry,
+) -> Option<Before> {
+    let table = context.pipeline.table(entry.table_id).ok()?;
+    let (keys, priority) = identity(table, entry).ok()?;
+    let target = &context.switch.engine().state().tables()[table.at.index()];
+    let key = entry_key(table, &keys, priority);
+    Some(Before {
+        table: table.id,
+        listed: target.get(&keys, priority).ok(),
+        meter: target.meter(&keys, priority).ok().flatten(),
+        metadata: context.shadow.entries.get(&key).cloned(),
+        set: context.shadow.sets.get(&key).cloned(),
+        keys,
+        priority,
+    })
+}
+
+/// The default entry of a table as it is.
+pub(crate) fn default_before<E: Engine>(
+    context: &Context<'_, E>,
+    entry: &v1::TableEntry,
+) -> Option<DefaultBefore> {
+    let table = context.pipeline.table(entry.table_id).ok()?;
+    let state = context.switch.engine().state();
+    let (action, data) = state.tables()[table.at.index()].default_action();
+    Some(DefaultBefore {
+        table: table.id,
+        action: Invocation { action, data },
+        metadata: context.shadow.defaults.get(&table.id).cloned(),
+    })
+}
+
+impl Before {
+    /// Puts the entry back.
+    pub(crate) fn restore<E: Engine>(self, context: &mut Context<'_, E>) -> Result<(), Refusal> {
+        let table = context.pipeline.table(self.table)?;
+        let key = entry_key(table, &self.keys, self.priority);
+        let state = context.switch.engine_mut().state_mut();
+        let there = state.table_at(table.at).get(&self.keys, self.priority).ok();
+        match (self.listed, there) {
+            (None, None) => {}
+            (None, Some(_)) => state.table_at(table.at).delete(&self.keys, self.priority)?,
+            (Some(listed), there) => {
+                match (&listed.runs, there) {
+                    (None, None) => state.table_at(table.at).insert(&listed.entry)?,
+                    (None, Some(now)) if now.entry != listed.entry => {
+                        state.table_at(table.at).modify(&listed.entry)?;
+                    }
+                    (Some(runs), None) => {
+                        state.insert_indirect(&table.name, &self.keys, self.priority, runs)?;
+                    }
+                    (Some(runs), Some(now)) if now.runs != listed.runs => {
+                        state.modify_indirect(&table.name, &self.keys, self.priority, runs)?;
+                    }
+                    _ => {}
+                }
+                put_back(state, table, &listed, self.meter, context.now)?;
+            }
+        }
+        put(&mut context.shadow.entries, &key, self.metadata);
+        put(&mut context.shadow.sets, &key, self.set);
+        Ok(())
+    }
+}
+
+fn put_back(
+    state: &mut TargetState,
+    table: &TableIndex,
+    listed: &Listed,
+    meter: Option<MeterConfig>,
+    now: u64,
+) -> Result<(), Refusal> {
+    let Entry { keys, priority, .. } = &listed.entry;
+    let target = state.table_at(table.at);
+    if table.has_counter && listed.count != Count::default() {
+        target.set_count(keys, *priority, listed.count)?;
+    }
+    if table.has_meter {
+        target.set_meter(keys, *priority, meter, now)?;
+    }
+    if table.ages {
+        target.set_idle_timeout(keys, *priority, listed.idle_timeout, now)?;
+    }
+    Ok(())
+}
+
+/// Sets or removes what belongs to a key.
+pub(crate) fn put<K: Ord + Clone, V>(
+    map: &mut std::collections::BTreeMap<K, V>,
+    key: &K,
+    value: Option<V>,
+) {
+    match value {
+        Some(value) => map.insert(key.clone(), value),
+        None => map.remove(key),
+    };
+}
+
+impl DefaultBefore {
+    /// Puts the default entry back.
+    pub(crate) fn restore<E: Engine>(self, context: &mut Context<'_, E>) -> Result<(), Refusal> {
+        let table = context.pipeline.table(self.table)?;
+        let target = context.switch.engine_mut().state_mut().table_at(table.at);
+        target.set_default(&self.action.action, &self.action.data)?;
+        put(&mut context.shadow.defaults, &table.id, self.metadata);
+        Ok(())
+    }
+}
+
+/// That a read names a table entry that is not there.
+pub(crate) fn absent(table: &TableIndex) -> Refusal {
+    Refusal::new(
+        Code::NotFound,
+        format!("table `{}` has no such entry", table.name),
+    )
+}

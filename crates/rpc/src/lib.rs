@@ -1,0 +1,67 @@
+//! P4Runtime 1.4: control planes drive a switch over gRPC.
+//!
+//! The protocol is a core without IO, [`Core`]: requests go in, each
+//! [`Core::work`] does a bounded part of what waits on a [`Switch`], and
+//! [`Core::poll`] gives what is to be told to whom. Requests are served one after
+//! another in the order in which they came, so a reader sees a batch as a whole or not at
+//! all, and a change of the primary falls between two batches.
+//!
+//! [`serve`] is the gRPC server around it; a [`Driver`] is the core's end of the
+//! channel between the two, which whoever runs the switch calls between bursts of
+//! packets.
+//!
+//! [`Switch`]: stateplane_switch::Switch
+
+#![allow(clippy::disallowed_types, reason = "the server has sockets")]
+
+mod bytes;
+mod core;
+mod data;
+mod digest;
+mod driver;
+mod entity;
+mod packet;
+mod pipeline;
+mod read;
+mod reconcile;
+mod refusal;
+mod service;
+mod session;
+mod write;
+
+pub use crate::core::{Core, Loader, Options, Outcome, PipelineAction, Prepared, StreamId, Ticket};
+pub use bytes::{decode, encode};
+pub use driver::{Driver, channel};
+pub use packet::PacketHeader;
+pub use pipeline::Pipeline;
+pub use refusal::{Refusal, WriteRefusal};
+pub use service::{Client, Compile, Server, ServerError, Tls, serve};
+
+/// Messages of the package p4.v1, and those it uses.
+pub mod proto {
+    /// p4.config.v1.
+    pub use stateplane_p4info::proto as config;
+
+    pub use google::rpc;
+    pub use p4::v1;
+
+    /// Packages of P4.
+    pub mod p4 {
+        /// p4.v1.
+        #[expect(missing_docs, reason = "the definitions in proto/ have the comments")]
+        #[allow(clippy::all, reason = "generated code")]
+        pub mod v1 {
+            include!(concat!(env!("OUT_DIR"), "/p4.v1.rs"));
+        }
+    }
+
+    /// Packages of Google.
+    pub mod google {
+        /// google.rpc.
+        #[expect(missing_docs, reason = "the definitions in proto/ have the comments")]
+        #[allow(clippy::all, reason = "generated code")]
+        pub mod rpc {
+            include!(concat!(env!("OUT_DIR"), "/google.rpc.rs"));
+        }
+    }
+}

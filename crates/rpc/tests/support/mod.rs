@@ -1,0 +1,278 @@
+//! A core with a switch, and short ways to ask it things.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use stateplane_interp::Interp;
+use stateplane_ir::Program;
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_rpc::proto::{config, v1};
+use stateplane_rpc::{
+    Core, Loader, Options, Outcome, PacketHeader, Prepared, Refusal, StreamId, WriteRefusal,
+};
+use stateplane_switch::{Switch, SwitchConfig};
+use stateplane_syntax::MemoryLoader;
+use std::sync::Arc;
+use v1::entity::Entity;
+use v1::update::Type;
+
+pub const SOURCE: &str = include_str!("../programs/control.p4");
+pub const CPU_PORT: u16 = 510;
+
+/// A program from its text.
+pub fn prepare(source: &str) -> Prepared<Interp> {
+    let loader = MemoryLoader::new().with("program.p4", source);
+    let options = with_library(Default::default());
+    let compiled = stateplane_check::compile(&WithLibrary(loader), "program.p4", &options);
+    let Some(program) = compiled.program else {
+        panic!(
+            "{}",
+            stateplane_diagnostics::render_all(
+                &compiled.diagnostics,
+                &compiled.sources,
+                stateplane_diagnostics::Color::Never
+            )
+        );
+    };
+    let info = stateplane_p4info::generate(&program, &compiled.interface).unwrap();
+    let load: Loader<Interp> = Arc::new(move || engine(program.clone()));
+    Prepared {
+        engine: None,
+        load,
+        info,
+        headers: PacketHeader::of(&compiled.interface),
+    }
+}
+
+fn engine(program: Program) -> Result<Interp, Refusal> {
+    Interp::new(program, Default::default()).map_err(Refusal::invalid)
+}
+
+/// A switch with ports 0 to 3 and a CPU port, and a primary with election id 1.
+pub struct World {
+    pub switch: Switch<Interp>,
+    pub core: Core<Interp>,
+    pub now: u64,
+    pub primary: StreamId,
+    /// What streams were told.
+    pub told: Vec<(StreamId, v1::StreamMessageResponse)>,
+    /// Streams that ended.
+    pub ended: Vec<(StreamId, Refusal)>,
+    pub info: config::P4Info,
+}
+
+impl World {
+    pub fn new() -> World {
+        let prepared = prepare(SOURCE);
+        let config = SwitchConfig {
+            ports: vec![0, 1, 2, 3, CPU_PORT],
+            ..SwitchConfig::default()
+        };
+        let engine = (prepared.load)().unwrap();
+        let switch = Switch::new(engine, config).unwrap();
+        let options = Options {
+            device_id: 1,
+            cpu_port: Some(CPU_PORT),
+            epoch_ns: 0,
+        };
+        let info = prepared.info.clone();
+        let mut core = Core::new(options, prepared, &switch).unwrap();
+        let primary = core.open_stream();
+        let mut world = World {
+            switch,
+            core,
+            now: 1_000_000,
+            primary,
+            told: Vec::new(),
+            ended: Vec::new(),
+            info,
+        };
+        world.say(primary, arbitration(1));
+        world.told.clear();
+        world
+    }
+
+    /// The id of an object by its alias.
+    pub fn id(&self, alias: &str) -> u32 {
+        let tables = self.info.tables.iter().map(|it| &it.preamble);
+        let actions = self.info.actions.iter().map(|it| &it.preamble);
+        let profiles = self.info.action_profiles.iter().map(|it| &it.preamble);
+        let counters = self.info.counters.iter().map(|it| &it.preamble);
+        let meters = self.info.meters.iter().map(|it| &it.preamble);
+        let registers = self.info.registers.iter().map(|it| &it.preamble);
+        let sets = self.info.value_sets.iter().map(|it| &it.preamble);
+        let digests = self.info.digests.iter().map(|it| &it.preamble);
+        tables
+            .chain(actions)
+            .chain(profiles)
+            .chain(counters)
+            .chain(meters)
+            .chain(registers)
+            .chain(sets)
+            .chain(digests)
+            .flatten()
+            .find(|preamble| preamble.alias == alias)
+            .unwrap_or_else(|| panic!("nothing is called {alias}"))
+            .id
+    }
+
+    /// Works until nothing waits, and keeps what streams were told.
+    pub fn settle(&mut self) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        loop {
+            self.core.work(&mut self.switch, self.now);
+            while let Some(frame) = self.switch.poll_transmit() {
+                if frame.port == CPU_PORT {
+                    self.core.packet_in(&frame.frame);
+                }
+            }
+            while let Some(outcome) = self.core.poll() {
+                match outcome {
+                    Outcome::Message(stream, message) => self.told.push((stream, message)),
+                    Outcome::StreamEnd(stream, refusal) => self.ended.push((stream, refusal)),
+                    outcome => outcomes.push(outcome),
+                }
+            }
+            if self.core.due() != Some(0) {
+                return outcomes;
+            }
+        }
+    }
+
+    pub fn say(&mut self, stream: StreamId, update: v1::stream_message_request::Update) {
+        let message = v1::StreamMessageRequest {
+            update: Some(update),
+        };
+        self.core.stream_message(stream, message);
+        self.settle();
+    }
+
+    pub fn request(&self, updates: Vec<v1::Update>) -> v1::WriteRequest {
+        v1::WriteRequest {
+            device_id: 1,
+            election_id: Some(v1::Uint128 { high: 0, low: 1 }),
+            updates,
+            ..v1::WriteRequest::default()
+        }
+    }
+
+    pub fn send(&mut self, request: v1::WriteRequest) -> Result<(), WriteRefusal> {
+        let ticket = self.core.write(request);
+        for outcome in self.settle() {
+            if let Outcome::Written(of, result) = outcome
+                && of == ticket
+            {
+                return result;
+            }
+        }
+        panic!("no answer to a write");
+    }
+
+    pub fn write(&mut self, updates: Vec<v1::Update>) -> Result<(), WriteRefusal> {
+        let request = self.request(updates);
+        self.send(request)
+    }
+
+    /// Writes one update.
+    pub fn update(&mut self, kind: Type, entity: Entity) -> Result<(), Refusal> {
+        match self.write(vec![update(kind, entity)]) {
+            Ok(()) => Ok(()),
+            Err(WriteRefusal::Whole(refusal)) => Err(refusal),
+            Err(WriteRefusal::Updates(outcomes)) => outcomes.into_iter().next().unwrap(),
+        }
+    }
+
+    pub fn code(&mut self, kind: Type, entity: Entity) -> tonic::Code {
+        match self.update(kind, entity) {
+            Ok(()) => tonic::Code::Ok,
+            Err(refusal) => refusal.code,
+        }
+    }
+
+    pub fn try_read(&mut self, entity: Entity) -> Result<Vec<Entity>, Refusal> {
+        let ticket = self.core.read(v1::ReadRequest {
+            device_id: 1,
+            entities: vec![v1::Entity {
+                entity: Some(entity),
+            }],
+            ..v1::ReadRequest::default()
+        });
+        let mut entities = Vec::new();
+        for outcome in self.settle() {
+            match outcome {
+                Outcome::Read(of, response) if of == ticket => {
+                    let read = response.entities.into_iter();
+                    entities.extend(read.filter_map(|entity| entity.entity));
+                }
+                Outcome::ReadEnd(of, result) if of == ticket => return result.map(|()| entities),
+                _ => {}
+            }
+        }
+        panic!("no answer to a read");
+    }
+
+    pub fn read(&mut self, entity: Entity) -> Vec<Entity> {
+        self.try_read(entity).unwrap()
+    }
+
+    /// An entry of `l2`.
+    pub fn l2(&self, address: u64, port: u16) -> v1::TableEntry {
+        v1::TableEntry {
+            table_id: self.id("l2"),
+            r#match: vec![exact(1, &address.to_be_bytes()[2..])],
+            action: Some(self.action("send", &[&port.to_be_bytes()])),
+            ..v1::TableEntry::default()
+        }
+    }
+
+    pub fn action(&self, alias: &str, params: &[&[u8]]) -> v1::TableAction {
+        v1::TableAction {
+            r#type: Some(v1::table_action::Type::Action(self.plain(alias, params))),
+        }
+    }
+
+    pub fn plain(&self, alias: &str, params: &[&[u8]]) -> v1::Action {
+        v1::Action {
+            action_id: self.id(alias),
+            params: (1u32..)
+                .zip(params)
+                .map(|(param_id, value)| v1::action::Param {
+                    param_id,
+                    value: value.to_vec(),
+                })
+                .collect(),
+        }
+    }
+}
+
+pub fn update(kind: Type, entity: Entity) -> v1::Update {
+    v1::Update {
+        r#type: kind.into(),
+        entity: Some(v1::Entity {
+            entity: Some(entity),
+        }),
+    }
+}
+
+pub fn exact(field_id: u32, value: &[u8]) -> v1::FieldMatch {
+    field(
+        field_id,
+        v1::field_match::FieldMatchType::Exact(v1::field_match::Exact {
+            value: value.to_vec(),
+        }),
+    )
+}
+
+pub fn field(field_id: u32, kind: v1::field_match::FieldMatchType) -> v1::FieldMatch {
+    v1::FieldMatch {
+        field_id,
+        field_match_type: Some(kind),
+    }
+}
+
+pub fn arbitration(id: u64) -> v1::stream_message_request::Update {
+    v1::stream_message_request::Update::Arbitration(v1::MasterArbitrationUpdate {
+        device_id: 1,
+        election_id: Some(v1::Uint128 { high: 0, low: id }),
+        ..v1::MasterArbitrationUpdate::default()
+    })
+}
