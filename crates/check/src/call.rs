@@ -197,7 +197,8 @@ impl<'a> Checker<'a> {
         Some(bindings)
     }
 
-    /// Reports type parameters without a value.
+    /// Whether all type parameters have a value; reports one without, unless an
+    /// argument that would give it was reported already.
     pub(crate) fn all_bound(
         &mut self,
         signature: &Signature<'a>,
@@ -223,7 +224,10 @@ impl<'a> Checker<'a> {
             );
             return false;
         }
-        true
+        !signature
+            .vars
+            .iter()
+            .any(|var| bindings[var] == Ty::Poison)
     }
 
     fn call_function(

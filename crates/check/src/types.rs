@@ -338,11 +338,15 @@ impl Types {
         bindings: &mut Bindings,
     ) -> Result<(), (Ty, Ty)> {
         match (pattern, actual) {
+            (Ty::Var(var), Ty::Poison) if vars.contains(var) => {
+                bindings.entry(*var).or_insert(Ty::Poison);
+                Ok(())
+            }
             (_, Ty::Poison | Ty::Dots) => Ok(()),
             (Ty::Var(var), _) if vars.contains(var) => {
                 let bound = bindings.get(var).cloned();
                 match bound {
-                    None | Some(Ty::Integer | Ty::Invalid) => {
+                    None | Some(Ty::Integer | Ty::Invalid | Ty::Poison) => {
                         if bound.is_none() || *actual != Ty::Invalid {
                             bindings.insert(*var, actual.clone());
                         }
@@ -354,7 +358,6 @@ impl Types {
                     {
                         Ok(())
                     }
-                    Some(Ty::Poison) => Ok(()),
                     Some(_) if matches!(actual, Ty::List(_) | Ty::Record(..) | Ty::Invalid) => {
                         Ok(())
                     }
