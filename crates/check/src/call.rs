@@ -224,10 +224,7 @@ impl<'a> Checker<'a> {
             );
             return false;
         }
-        !signature
-            .vars
-            .iter()
-            .any(|var| bindings[var] == Ty::Poison)
+        !signature.vars.iter().any(|var| bindings[var] == Ty::Poison)
     }
 
     fn call_function(

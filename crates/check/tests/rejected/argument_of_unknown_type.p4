@@ -18,10 +18,10 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
     }
 }
 
-control Verify(inout headers_t hdr, inout metadata_t meta) { apply { } }
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
-control Update(inout headers_t hdr, inout metadata_t meta) { apply { } }
-control Deparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.tag); } }
+control TagVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control TagIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
+control TagEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
+control TagUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control TagDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.tag); } }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Update(), Deparser()) main;
+V1Switch(P(), TagVerify(), TagIngress(), TagEgress(), TagUpdate(), TagDeparser()) main;
