@@ -441,19 +441,32 @@ fn nat(report: &mut Report) {
         }
         report.compare(
             name,
-            work(native, &frames),
+            work(&mut native.engine(), &frames),
             "hand-written",
             work(&mut limit, &frames),
         );
         report.compare(
             name,
-            work(native, &frames),
+            work(&mut native.engine(), &frames),
             "interpreter",
-            work(interp, &frames),
+            work(&mut interp.engine(), &frames),
+        );
+        let whole = format!("{name}, whole switch");
+        report.compare(
+            &whole,
+            work(native, &frames),
+            "hand-written",
+            work(&mut limit, &frames),
         );
     }
     report.compare(
         "NAT with replication",
+        work(&mut kept.engine(), &frames),
+        "unreplicated",
+        work(&mut own.engine(), &frames),
+    );
+    report.compare(
+        "NAT with replication, whole switch",
         work(&mut kept, &frames),
         "unreplicated",
         work(&mut own, &frames),

@@ -1,6 +1,7 @@
 //! A switch that runs a program, beside its store, in virtual time.
 
 use crate::chain::Chain;
+use crate::engine::pass;
 use crate::frame;
 use crate::limit::Job;
 use stateplane_diagnostics::{Color, render_all};
@@ -74,6 +75,14 @@ impl<E: Engine> Bench<E> {
         Bench {
             switch,
             now: 1_000_000,
+        }
+    }
+
+    /// The engine within, without the switch around it.
+    pub fn engine(&mut self) -> Within<'_, E> {
+        Within {
+            now: self.now,
+            engine: self.switch.engine_mut(),
         }
     }
 
@@ -159,6 +168,24 @@ impl<E: Engine> Job for Bench<E> {
     #[inline]
     fn announce(&mut self, port: Port, frame: &[u8]) {
         self.switch.announce(port, frame);
+    }
+}
+
+/// The engine of a switch, as a job.
+pub struct Within<'a, E: Engine> {
+    engine: &'a mut E,
+    now: u64,
+}
+
+impl<E: Engine> Job for Within<'_, E> {
+    #[inline]
+    fn frame(&mut self, port: Port, frame: &[u8], out: &mut Vec<u8>) -> Option<Port> {
+        pass(self.engine, self.now, port, frame, out)
+    }
+
+    #[inline]
+    fn announce(&mut self, port: Port, frame: &[u8]) {
+        self.engine.announce(port, frame);
     }
 }
 

@@ -10,6 +10,7 @@ mod block;
 mod call;
 mod deparse;
 mod expr;
+mod lookup;
 mod ops;
 mod packet;
 mod parser;
@@ -88,6 +89,8 @@ struct Gen<'a, 'f> {
     error: Variable,
     /// Bytes emitted.
     emitted: Variable,
+    /// Where they are, if their number has a limit that is known.
+    out: Variable,
     requests: Variable,
     /// First byte that was not parsed.
     rest: Variable,
@@ -167,6 +170,7 @@ impl<'a, 'f> Gen<'a, 'f> {
         let mut number = || b.declare_var(types::I64);
         let (cursor, transitions, rounds, fault) = (number(), number(), number(), number());
         let (error, emitted, requests, rest) = (number(), number(), number(), number());
+        let out = number();
         let origins = plan.headers.iter().map(|_| number()).collect();
         let mut made = Gen {
             bases: plan.storage.bases.clone(),
@@ -185,6 +189,7 @@ impl<'a, 'f> Gen<'a, 'f> {
             fault,
             error,
             emitted,
+            out,
             requests,
             rest,
             in_parser: false,
@@ -201,10 +206,10 @@ impl<'a, 'f> Gen<'a, 'f> {
             plan,
             b,
         };
-        made.packet = made.context_field(offset_of!(Context, packet));
-        made.locals = made.context_field(offset_of!(Context, locals));
-        made.frame = made.context_field(offset_of!(Context, frame));
-        made.frame_length = made.context_field(offset_of!(Context, frame_length));
+        made.packet = made.given(offset_of!(Context, packet));
+        made.locals = made.given(offset_of!(Context, locals));
+        made.frame = made.given(offset_of!(Context, frame));
+        made.frame_length = made.given(offset_of!(Context, frame_length));
         made
     }
 
@@ -220,6 +225,15 @@ impl<'a, 'f> Gen<'a, 'f> {
 
     fn context_field(&mut self, offset: usize) -> Value {
         let flags = Self::flags(self.regions.context);
+        self.b
+            .ins()
+            .load(types::I64, flags, self.context, offset as i32)
+    }
+
+    /// A field of the context that the engine sets before the run and nobody changes
+    /// during it.
+    fn given(&mut self, offset: usize) -> Value {
+        let flags = Self::flags(self.regions.context).with_readonly();
         self.b
             .ins()
             .load(types::I64, flags, self.context, offset as i32)

@@ -45,8 +45,10 @@ pub(crate) struct Context {
     pub(crate) counters: *const *mut Count,
     /// For each table, what lookups need.
     pub(crate) tables: *const View,
-    /// Where the deparser writes: room for all headers.
+    /// Where the deparser writes, if it asks for room: room for all headers.
     pub(crate) out: *mut u8,
+    /// What becomes the frame that leaves, else.
+    pub(crate) output: *mut Vec<u8>,
     /// Bytes that it wrote.
     pub(crate) out_length: u64,
     /// Byte of the frame behind what was parsed.
@@ -90,6 +92,7 @@ impl Context {
             counters: std::ptr::null(),
             tables: std::ptr::null(),
             out: std::ptr::null_mut(),
+            output: std::ptr::null_mut(),
             machine: std::ptr::null_mut(),
             frame_length: 0,
             out_length: 0,

@@ -6,6 +6,7 @@ use crate::Native;
 use crate::codegen::Function;
 use crate::context::{ended, request};
 use crate::machine::InFlight;
+use crate::run;
 use stateplane_target::{
     CloneRequest, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput, IngressOutcome,
     Port, Preserved, TargetState,
@@ -16,10 +17,15 @@ const MAX_SPARE: usize = 64;
 
 impl Native {
     /// Takes over what the control plane changed.
+    #[inline]
     fn refresh(&mut self) {
-        if !self.stale {
-            return;
+        if self.stale {
+            self.renew();
         }
+    }
+
+    #[cold]
+    fn renew(&mut self) {
         self.stale = false;
         for (lookup, table) in self.lookups.iter_mut().zip(self.machine.state.tables()) {
             lookup.update(table);
@@ -27,7 +33,7 @@ impl Native {
         self.views.clear();
         self.views
             .extend(self.lookups.iter().map(|lookup| lookup.view()));
-        self.large = self.views.iter().any(|view| view.large != 0);
+        self.announces = self.views.iter().any(|view| view.large != 0);
         let state = &mut self.machine.state;
         self.registers.clear();
         self.counters.clear();
@@ -45,6 +51,7 @@ impl Native {
     }
 
     /// Runs a function on a frame.
+    #[inline]
     fn run(&mut self, function: Function, frame: &[u8]) -> u64 {
         let context = &mut *self.context;
         context.frame = frame.as_ptr();
@@ -61,6 +68,7 @@ impl Native {
     }
 
     /// Prepares the packet of a frame that arrives.
+    #[inline]
     fn take(&mut self, input: &IngressInput<'_>) {
         self.refresh();
         for range in &self.cleared {
@@ -130,15 +138,13 @@ impl Native {
     }
 
     /// Gives the deparser room.
-    fn open(&mut self, length: usize, out: &mut Vec<u8>) {
-        out.clear();
+    #[inline]
+    fn open(&mut self, out: &mut Vec<u8>) {
         if self.shared.plan.emits_plainly {
-            // Room for all headers and the rest of the frame; filled when it is known how
-            // much of it was written.
-            out.reserve(self.machine.room + length);
-            self.context.out = out.as_mut_ptr();
+            self.context.output = out;
             return;
         }
+        out.clear();
         std::mem::swap(out, &mut self.machine.out);
         self.machine.out_free = 0;
         if !self.shared.plan.emits_bits {
@@ -148,27 +154,35 @@ impl Native {
     }
 
     /// Ends what the deparser wrote with the rest of the frame.
+    #[inline]
     fn close(&mut self, how: u64, frame: &[u8], out: &mut Vec<u8>) {
+        let (emitted, rest) = (self.context.out_length as usize, self.context.rest as usize);
         if self.shared.plan.emits_plainly {
             if how != ended::EGRESS {
-                return;
+                return out.clear();
             }
-            // SAFETY: the deparser wrote so many bytes, for which there was room.
-            unsafe { out.set_len(self.context.out_length as usize) };
+            let copied = frame.len().min(run::COPIED);
+            if emitted == rest && rest <= copied {
+                // The rest is where it was.
+                if copied < frame.len() {
+                    out.extend_from_slice(&frame[copied..]);
+                }
+            } else {
+                // SAFETY: the deparser wrote so many bytes, for which there was room.
+                unsafe { out.set_len(emitted) };
+                out.extend_from_slice(frame.get(rest..).unwrap_or(&[]));
+            }
         } else {
             std::mem::swap(out, &mut self.machine.out);
             if how != ended::EGRESS {
                 return out.clear();
             }
             if !self.shared.plan.emits_bits {
-                out.truncate(self.context.out_length as usize);
+                out.truncate(emitted);
             }
+            out.extend_from_slice(frame.get(rest..).unwrap_or(&[]));
         }
-        let limit = self.context.limit as usize;
-        let room = limit.saturating_sub(out.len());
-        let rest = frame.get(self.context.rest as usize..).unwrap_or(&[]);
-        out.extend_from_slice(&rest[..rest.len().min(room)]);
-        out.truncate(limit);
+        out.truncate(self.context.limit as usize);
     }
 
     fn egress_outcome(&mut self, how: u64) -> EgressOutcome<InFlight> {
@@ -209,7 +223,7 @@ impl Engine for Native {
         context.enqueued_at = input.now;
         context.enqueue_depth = 0;
         context.dequeue_depth = 0;
-        self.open(input.frame.len(), out);
+        self.open(out);
         let how = self.run(self.shared.code.ingress, input.frame);
         self.close(how, input.frame, out);
         if how == ended::INGRESS {
@@ -224,11 +238,11 @@ impl Engine for Native {
     }
 
     fn announce(&mut self, port: Port, frame: &[u8]) {
-        self.refresh();
-        let Some(announce) = self.shared.code.announce else {
+        if !self.announces && !self.stale {
             return;
-        };
-        if self.large {
+        }
+        self.refresh();
+        if let (true, Some(announce)) = (self.announces, self.shared.code.announce) {
             self.context.ingress_port = u64::from(port);
             self.run(announce, frame);
         }
@@ -284,7 +298,7 @@ impl Engine for Native {
         context.enqueued_at = input.enqueued_at;
         context.enqueue_depth = u64::from(input.enqueue_depth);
         context.dequeue_depth = u64::from(input.dequeue_depth);
-        self.open(frame.len(), out);
+        self.open(out);
         let how = self.run(self.shared.code.egress, &frame);
         self.close(how, &frame, out);
         let outcome = self.egress_outcome(how);

@@ -90,7 +90,7 @@ impl Compiled {
     /// # Errors
     ///
     /// [`LoadError`].
-    pub fn new(program: Program) -> Result<Compiled, LoadError> {
+    pub fn new(mut program: Program) -> Result<Compiled, LoadError> {
         stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
         let indirect = |table: &&stateplane_ir::Table| table.implementation.is_some();
         if let Some(table) = program.tables.iter().find(indirect) {
@@ -100,6 +100,7 @@ impl Compiled {
                 instead: "run the program with the interpreter",
             }));
         }
+        stateplane_ir::passes::optimise(&mut program);
         let plan = Plan::new(program)?;
         let code = codegen::compile(&plan).map_err(LoadError::Code)?;
         Ok(Compiled(Arc::new(Shared { code, plan })))
@@ -138,7 +139,7 @@ impl Compiled {
             registers: Vec::new(),
             counters: Vec::new(),
             stale: true,
-            large: false,
+            announces: false,
             packet: vec![0; plan.packet_words()],
             locals: vec![0; plan.local_words()],
             zeros: vec![0; plan.largest.max(1)],
@@ -164,7 +165,7 @@ pub struct Native {
     /// Whether the control plane may have changed something.
     stale: bool,
     /// Whether lookups in some table are worth announcing.
-    large: bool,
+    announces: bool,
     /// The packet at hand, and all other variables.
     packet: Vec<u128>,
     locals: Vec<u128>,

@@ -157,6 +157,27 @@ pub(crate) unsafe extern "C" fn realign(
     machine.realigned.as_ptr()
 }
 
+/// Bytes of the frame at most that the output begins with, before anything is emitted.
+pub(crate) const COPIED: usize = 256;
+
+/// Begins the output with what the frame begins with, and room for all headers: where it
+/// is.
+pub(crate) unsafe extern "C" fn open_output(context: *mut Context) -> *mut u8 {
+    // SAFETY: see the module; the output is the caller's of the engine, and nobody else
+    // looks at it during the run.
+    let (output, frame, room) = unsafe {
+        (
+            &mut *(*context).output,
+            frame(context),
+            machine(context).room,
+        )
+    };
+    output.clear();
+    output.reserve(room + frame.len());
+    output.extend_from_slice(&frame[..frame.len().min(COPIED)]);
+    output.as_mut_ptr()
+}
+
 /// Room for so many bytes more behind those emitted, and then for all headers whose
 /// sizes are known: where they go.
 pub(crate) unsafe extern "C" fn reserve(context: *mut Context, emitted: u64, more: u64) -> *mut u8 {

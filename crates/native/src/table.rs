@@ -2,13 +2,14 @@
 //!
 //! The entries that the control plane wrote, in a form made for their match kinds: a
 //! hash for exact keys, a trie for one prefix, intervals for one range, and for all
-//! others bit vectors or, where there are many, a hash for each combination of masks. Each is kept in step with the
-//! [`Table`] from the changes that it remembers.
+//! others bit vectors or, where there are many, a hash for each combination of masks.
+//! Each is kept in step with the [`Table`] from the changes that it remembers.
 
-mod exact;
+pub(crate) mod exact;
 mod intervals;
 mod memory;
-mod prefixes;
+pub(crate) mod prefixes;
+mod records;
 mod slices;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,8 @@ mod tuples;
 
 use exact::Exact;
 use intervals::Intervals;
-use prefixes::Prefixes;
+use prefixes::{Prefixes, Strides};
+use records::Records;
 use slices::Slices;
 use stateplane_ir::{Direction, MatchKind, Program};
 use stateplane_target::bits::word_count;
@@ -194,10 +196,43 @@ enum Index {
 pub(crate) struct View {
     /// The table.
     pub(crate) lookup: *const Lookup,
-    /// The record of the default action.
+    /// The record of the default action; behind it those that an index gives by number.
     pub(crate) default: *const u64,
     /// Not 0 if lookups are worth announcing.
     pub(crate) large: u64,
+    /// The slots of a hash or trie.
+    pub(crate) slots: *const u8,
+    /// The mask of a hash's slots.
+    pub(crate) mask: u64,
+}
+
+/// How generated code itself looks a table up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Inline {
+    /// By a hash, whose slots have records of so many bytes.
+    Exact { record: usize },
+    /// By a trie, which gives the number of a record of so many bytes.
+    Prefixes { strides: Strides, record: usize },
+}
+
+/// How generated code itself looks a table up; `None` if it calls the engine.
+pub(crate) fn inline(program: &Program, def: &stateplane_ir::Table) -> Option<Inline> {
+    let widths: Vec<u32> = def
+        .keys
+        .iter()
+        .map(|key| scalar_bits(key.expr.ty))
+        .collect();
+    let width: u32 = widths.iter().sum();
+    let record = Shape::of(program, def).stride;
+    let all = |kind: MatchKind| def.keys.iter().all(|key| key.match_kind == kind);
+    match *widths {
+        _ if all(MatchKind::Exact) && (1..=128).contains(&width) => Some(Inline::Exact { record }),
+        [only @ 1..=64] if all(MatchKind::Lpm) => Some(Inline::Prefixes {
+            strides: Strides::of(only),
+            record,
+        }),
+        _ => None,
+    }
 }
 
 /// Bytes of a table from which on lookups are worth announcing: more than a second-level
@@ -210,9 +245,8 @@ pub(crate) struct Lookup {
     shape: Shape,
     key: KeyShape,
     index: Index,
-    /// Records: the default action's, then those of the entries by number, unless the
-    /// index has them.
-    records: Vec<u64>,
+    /// Records that the index gives by number, and the default action's.
+    records: Records,
     version: u64,
 }
 
@@ -220,11 +254,17 @@ impl Lookup {
     pub(crate) fn new(program: &Program, def: &stateplane_ir::Table, table: &Table) -> Lookup {
         let key = KeyShape::of(table.keys());
         let shape = Shape::of(program, def);
+        let index = index_for(table, &key, &shape);
+        // Whose hit it was is asked for by what belongs to single entries.
+        let alike = matches!(index, Index::Prefixes(_))
+            && def.direct_counter.is_none()
+            && def.direct_meter.is_none()
+            && !def.support_timeout;
         let mut lookup = Lookup {
-            index: index_for(table, &key, &shape),
+            records: Records::new(shape.stride / 8, alike),
+            index,
             shape,
             key,
-            records: Vec::new(),
             version: 0,
         };
         lookup.rebuild(table);
@@ -249,6 +289,7 @@ impl Lookup {
 
     fn rebuild(&mut self, table: &Table) {
         self.index = index_for(table, &self.key, &self.shape);
+        self.records.clear();
         for position in 0..table.positions() {
             self.renew(table, position);
         }
@@ -265,37 +306,31 @@ impl Lookup {
             Index::Slices(index) => index.remove(number),
             Index::Tuples(index) => index.remove(number),
         }
+        self.records.remove(number);
         let Some(rule) = table.rule(position) else {
             return;
         };
         let record = self.shape.record(number, rule.action, rule.data);
+        if let Index::Exact(index) = &mut self.index {
+            return index.insert(&record, &self.key.pack(rule.low, true));
+        }
+        let record = self.records.insert(number, &record);
         match &mut self.index {
-            Index::Exact(index) => {
-                return index.insert(&record, &self.key.pack(rule.low, true));
-            }
+            Index::Exact(_) => {}
             Index::Prefixes(index) => {
                 let length = rule.high.iter().map(|word| word.count_ones()).sum();
-                index.insert(number, rule.low[0], length);
+                index.insert(number, record, rule.low[0], length);
             }
             Index::Intervals(index) => index.insert(number, &rule),
             Index::Slices(index) => index.insert(number, &self.key, &rule),
             Index::Tuples(index) => index.insert(number, &self.key, &rule),
         }
-        self.write(number, &record);
-    }
-
-    fn write(&mut self, number: u32, record: &[u64]) {
-        let at = number as usize * record.len();
-        if self.records.len() < at + record.len() {
-            self.records.resize(at + record.len(), 0);
-        }
-        self.records[at..at + record.len()].copy_from_slice(record);
     }
 
     fn finish(&mut self, table: &Table) {
         let (action, data) = table.action(None);
         let record = self.shape.record(0, action, data);
-        self.write(0, &record);
+        self.records.set_default(&record);
         if let Index::Intervals(index) = &mut self.index {
             index.build();
         }
@@ -308,23 +343,32 @@ impl Lookup {
             Index::Prefixes(index) => index.looked_at() > LARGE,
             _ => false,
         };
+        let (slots, mask) = match &self.index {
+            Index::Exact(index) => {
+                let (slots, mask) = index.slots();
+                (slots.cast(), mask)
+            }
+            Index::Prefixes(index) => (index.slots().cast(), 0),
+            _ => (std::ptr::null(), 0),
+        };
         View {
             lookup: self,
-            default: self.records.as_ptr(),
+            default: self.records.first(),
             large: u64::from(large),
+            slots,
+            mask,
         }
     }
 
     /// The record of an entry by number.
     #[inline]
     fn numbered(&self, number: u32) -> Record {
-        let at = number as usize * (self.shape.stride / 8);
-        Record(self.records[at..].as_ptr())
+        Record(self.records.get(number))
     }
 
     #[inline]
     fn or_default(&self, found: Option<Record>) -> Record {
-        found.unwrap_or(Record(self.records.as_ptr()))
+        found.unwrap_or(Record(self.records.first()))
     }
 
     /// The record for a key of at most 64 bits.
@@ -383,7 +427,7 @@ impl Lookup {
 
     /// Bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.records.capacity() * 8
+        self.records.bytes()
             + match &self.index {
                 Index::Exact(index) => index.bytes(),
                 Index::Prefixes(index) => index.bytes(),

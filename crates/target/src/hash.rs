@@ -51,8 +51,24 @@ const fn crc32_slices() -> [[u32; 256]; 8] {
     slices
 }
 
+/// As [`crc32_slices`].
+const fn crc16_slices() -> [[u16; 256]; 8] {
+    let mut slices = [crc16_table(); 8];
+    let mut slice = 1;
+    while slice < 8 {
+        let mut index = 0;
+        while index < 256 {
+            let before = slices[slice - 1][index];
+            slices[slice][index] = before >> 8 ^ slices[0][(before & 0xff) as usize];
+            index += 1;
+        }
+        slice += 1;
+    }
+    slices
+}
+
 static CRC32: [[u32; 256]; 8] = crc32_slices();
-static CRC16: [u16; 256] = crc16_table();
+static CRC16: [[u16; 256]; 8] = crc16_slices();
 
 /// CRC-32 of IEEE 802.3: reflected, polynomial 0x04c11db7, start and final XOR all
 /// ones.
@@ -71,8 +87,15 @@ pub fn crc32(data: &[u8]) -> u32 {
 
 /// CRC-16/ARC: reflected, polynomial 0x8005, start and final XOR zero.
 pub fn crc16(data: &[u8]) -> u16 {
-    data.iter().fold(0, |crc, &byte| {
-        crc >> 8 ^ CRC16[usize::from(crc as u8 ^ byte)]
+    let (eights, rest) = data.as_chunks::<8>();
+    let crc = eights.iter().fold(0, |crc: u16, eight| {
+        let [a, b, c, d, e, f, g, h] = (u64::from_le_bytes(*eight) ^ u64::from(crc)).to_le_bytes();
+        let slice = |slice: usize, byte: u8| CRC16[slice][usize::from(byte)];
+        (slice(7, a) ^ slice(6, b) ^ slice(5, c) ^ slice(4, d))
+            ^ (slice(3, e) ^ slice(2, f) ^ slice(1, g) ^ slice(0, h))
+    });
+    rest.iter().fold(crc, |crc, &byte| {
+        crc >> 8 ^ CRC16[0][usize::from(crc as u8 ^ byte)]
     })
 }
 

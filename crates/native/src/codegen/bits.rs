@@ -6,6 +6,7 @@ use crate::plan::{Home, REGISTER_BITS};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use stateplane_ir::{Expr, ExprKind, Type};
 use stateplane_target::layout::scalar_bits;
+use std::ops::Range;
 
 /// Where the bits of a part come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,17 +209,18 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Writes a string of whole bytes to memory, `offset` bytes behind a pointer.
+    /// Writes bits of a string, from the beginning of a byte on, to where they belong
+    /// behind a pointer.
     pub(super) fn store_bits(
         &mut self,
         string: &BitString,
+        range: Range<u32>,
         flags: MemFlagsData,
         pointer: Value,
-        offset: u32,
     ) {
-        let mut bit = 0;
-        while bit < string.width {
-            let left = string.width - bit;
+        let mut bit = range.start;
+        while bit < range.end {
+            let left = range.end - bit;
             let width = match left {
                 64.. => 64,
                 32.. => 32,
@@ -244,7 +246,7 @@ impl Gen<'_, '_> {
             } else {
                 value
             };
-            let at = (offset + bit / 8) as i32;
+            let at = (bit / 8) as i32;
             self.b.ins().store(flags, value, pointer, at);
             bit += width;
         }

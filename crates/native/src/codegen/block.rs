@@ -296,7 +296,7 @@ impl Gen<'_, '_> {
     }
 
     fn zeros(&mut self) -> Value {
-        self.context_field(offset_of!(Context, zeros))
+        self.given(offset_of!(Context, zeros))
     }
 
     /// The state of a frame that arrives.
@@ -334,7 +334,7 @@ impl Gen<'_, '_> {
             (meta.packet_length, offset_of!(Context, frame_length)),
             (meta.ingress_global_timestamp, offset_of!(Context, now)),
         ] {
-            let value = self.context_field(offset);
+            let value = self.given(offset);
             self.set_meta(field, value);
         }
     }
@@ -475,10 +475,7 @@ impl Gen<'_, '_> {
         self.control(ingress);
         let egress_spec = self.get_meta(meta.egress_spec);
         let mcast_grp = self.get_meta(meta.mcast_grp);
-        self.set_context_field(offset_of!(Context, egress_spec), egress_spec);
-        self.set_context_field(offset_of!(Context, mcast_grp), mcast_grp);
         let requests = self.b.use_var(self.requests);
-        self.set_context_field(offset_of!(Context, requests), requests);
 
         // Egress at once: one copy to one port, and nothing waits before it.
         let [direct, waiting] = [(); 2].map(|()| self.block());
@@ -488,7 +485,7 @@ impl Gen<'_, '_> {
             .ins()
             .icmp(IntCC::UnsignedLessThan, egress_spec, drop);
         let port = self.bit(port);
-        let allowed = self.context_field(offset_of!(Context, direct));
+        let allowed = self.given(offset_of!(Context, direct));
         let allowed = self.b.ins().band(allowed, port);
         let others = self.b.ins().bor(requests, mcast_grp);
         let zero = self.number(0);
@@ -497,6 +494,9 @@ impl Gen<'_, '_> {
         let allowed = self.b.ins().band(allowed, alone);
         self.branch(allowed, direct, waiting);
         self.enter(waiting);
+        self.set_context_field(offset_of!(Context, egress_spec), egress_spec);
+        self.set_context_field(offset_of!(Context, mcast_grp), mcast_grp);
+        self.set_context_field(offset_of!(Context, requests), requests);
         self.keep(kept);
         self.end(ended::INGRESS);
         self.enter(direct);
@@ -507,14 +507,15 @@ impl Gen<'_, '_> {
     /// Egress and what follows it; `kept` if that is known already.
     fn egress(&mut self, kept: Option<&[bool]>) {
         let meta = self.plan.storage.meta;
-        let now = self.context_field(offset_of!(Context, now));
-        let enqueued_at = self.context_field(offset_of!(Context, enqueued_at));
+        let now = self.given(offset_of!(Context, now));
+        let enqueued_at = self.given(offset_of!(Context, enqueued_at));
         let waited = self.b.ins().isub(now, enqueued_at);
         let early = self.b.ins().icmp(IntCC::UnsignedLessThan, now, enqueued_at);
         let zero = self.number(0);
         let waited = self.b.ins().select(early, zero, waited);
+        let port = self.context_field(offset_of!(Context, egress_port));
+        self.set_meta(meta.egress_port, port);
         for (field, offset) in [
-            (meta.egress_port, offset_of!(Context, egress_port)),
             (meta.egress_rid, offset_of!(Context, egress_rid)),
             (meta.instance_type, offset_of!(Context, instance_type)),
             (meta.enq_timestamp, offset_of!(Context, enqueued_at)),
@@ -522,7 +523,7 @@ impl Gen<'_, '_> {
             (meta.deq_qdepth, offset_of!(Context, dequeue_depth)),
             (meta.egress_global_timestamp, offset_of!(Context, now)),
         ] {
-            let value = self.context_field(offset);
+            let value = self.given(offset);
             self.set_meta(field, value);
         }
         self.set_meta(meta.deq_timedelta, waited);
@@ -548,6 +549,11 @@ impl Gen<'_, '_> {
         self.end(ended::DROPPED);
         self.enter(on);
         self.control(compute);
+        if self.plan.emits_plainly {
+            let context = self.context;
+            let out = self.call_for(run::open_output as *const u8, &[context]);
+            self.b.def_var(self.out, out);
+        }
         self.control(deparser);
         let emitted = self.b.use_var(self.emitted);
         self.set_context_field(offset_of!(Context, out_length), emitted);

@@ -4,12 +4,13 @@ use super::Gen;
 use super::bits::BitString;
 use super::place::Spot;
 use crate::context::Context;
-use crate::plan::REGISTER_BITS;
+use crate::plan::{Home, REGISTER_BITS};
 use crate::run;
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 use stateplane_ir::{Place, StructId, Type};
 use stateplane_target::bits::word_count;
-use stateplane_target::layout::LeafKind;
+use stateplane_target::layout::{Leaf, LeafKind};
 use std::mem::offset_of;
 
 impl Gen<'_, '_> {
@@ -56,6 +57,9 @@ impl Gen<'_, '_> {
 
     fn emit_header(&mut self, id: StructId, spot: &Spot) {
         let leaves = self.plan.storage.layout.header_leaves(id).to_vec();
+        if let Some(origin) = self.unmoved(spot) {
+            return self.emit_changes(&leaves, spot, origin);
+        }
         let mut string = BitString::default();
         for leaf in leaves {
             let at = spot.at + 1 + leaf.offset;
@@ -80,6 +84,58 @@ impl Gen<'_, '_> {
             }
         }
         self.emit_string(&string);
+    }
+
+    /// Where a header was read from, if it may still have its place in the output, which
+    /// begins as a copy of the frame.
+    fn unmoved(&mut self, spot: &Spot) -> Option<Value> {
+        if !self.plan.emits_plainly || spot.dynamic.is_some() {
+            return None;
+        }
+        let header = *self.plan.header_at.get(&spot.at)? as usize;
+        let end = self.room + self.plan.headers[header].bytes as usize;
+        (end <= run::COPIED).then(|| self.b.use_var(self.origins[header]))
+    }
+
+    /// Emits a header that was read from the frame at `origin`: where it still has its
+    /// place, only what may have changed is written.
+    fn emit_changes(&mut self, leaves: &[Leaf], spot: &Spot, origin: Value) {
+        let mut string = BitString::default();
+        let mut changed: Vec<(u32, u32)> = Vec::new();
+        for leaf in leaves {
+            let (at, start) = (spot.at + 1 + leaf.offset, string.width);
+            self.push_word(&mut string, at, leaf.width);
+            if matches!(self.home(at), Some((_, Home::Frame { .. }))) {
+                continue;
+            }
+            // Whole bytes.
+            let (start, end) = (start / 8 * 8, string.width.next_multiple_of(8));
+            match changed.last_mut() {
+                Some((_, last)) if *last >= start => *last = end,
+                _ => changed.push((start, end)),
+            }
+        }
+        let out = self.b.use_var(self.out);
+        let emitted = self.b.use_var(self.emitted);
+        let pointer = self.b.ins().iadd(out, emitted);
+        let bytes = string.width / 8;
+        self.room += bytes as usize;
+        let place = self.b.ins().iadd(self.frame, emitted);
+        let same = self.b.ins().icmp(IntCC::Equal, origin, place);
+        let [patched, written, after] = [(); 3].map(|()| self.block());
+        self.branch(same, patched, written);
+        let flags = Self::flags(self.regions.out);
+        self.enter(patched);
+        for (start, end) in changed {
+            self.store_bits(&string, start..end, flags, pointer);
+        }
+        self.jump(after);
+        self.enter(written);
+        self.store_bits(&string, 0..string.width, flags, pointer);
+        self.jump(after);
+        self.enter(after);
+        let emitted = self.b.ins().iadd_imm_s(emitted, i64::from(bytes));
+        self.b.def_var(self.emitted, emitted);
     }
 
     /// Where the next byte goes, with room for so many.
@@ -114,12 +170,15 @@ impl Gen<'_, '_> {
             self.out(bytes)
         } else {
             self.room += (string.width / 8) as usize;
-            let out = self.context_field(offset_of!(Context, out));
+            let out = match self.plan.emits_plainly {
+                true => self.b.use_var(self.out),
+                false => self.context_field(offset_of!(Context, out)),
+            };
             let emitted = self.b.use_var(self.emitted);
             self.b.ins().iadd(out, emitted)
         };
         let flags = Self::flags(self.regions.out);
-        self.store_bits(string, flags, pointer, 0);
+        self.store_bits(string, 0..string.width, flags, pointer);
         let emitted = self.b.use_var(self.emitted);
         let emitted = self.b.ins().iadd(emitted, bytes);
         self.b.def_var(self.emitted, emitted);

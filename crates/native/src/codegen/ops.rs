@@ -91,10 +91,15 @@ impl Gen<'_, '_> {
             } => self.if_true(condition, |g| {
                 let computed = g.checksum(*algorithm, data, *with_payload);
                 let width = scalar_bits(checksum.ty).min(128);
-                let carried = g.low_128(checksum);
                 let computed = g.narrowed(computed, 64, width.min(64));
-                let computed = g.widened(computed, 64);
-                let wrong = g.b.ins().icmp(IntCC::NotEqual, computed, carried);
+                let wrong = if width <= 64 {
+                    let carried = g.low(checksum);
+                    g.b.ins().icmp(IntCC::NotEqual, computed, carried)
+                } else {
+                    let carried = g.low_128(checksum);
+                    let computed = g.widened(computed, 64);
+                    g.b.ins().icmp(IntCC::NotEqual, computed, carried)
+                };
                 if let Some(field) = g.plan.storage.meta.checksum_error {
                     let [mark, after] = [(); 2].map(|()| g.block());
                     g.branch(wrong, mark, after);
@@ -264,8 +269,8 @@ impl Gen<'_, '_> {
 
     /// First word of a register array.
     fn register_array(&mut self, register: RegisterId) -> Value {
-        let arrays = self.context_field(offset_of!(Context, registers));
-        let flags = Self::flags(self.regions.context);
+        let arrays = self.given(offset_of!(Context, registers));
+        let flags = Self::flags(self.regions.context).with_readonly();
         let at = (register.index() * size_of::<*mut u128>()) as i32;
         self.b.ins().load(types::I64, flags, arrays, at)
     }
@@ -362,8 +367,8 @@ impl Gen<'_, '_> {
             Element::At(offset) => (None, offset),
             Element::If(exists, offset) => (Some(exists), offset),
         };
-        let arrays = self.context_field(offset_of!(Context, counters));
-        let flags = Self::flags(self.regions.context);
+        let arrays = self.given(offset_of!(Context, counters));
+        let flags = Self::flags(self.regions.context).with_readonly();
         let at = (counter.index() * size_of::<*mut Count>()) as i32;
         let array = self.b.ins().load(types::I64, flags, arrays, at);
         let pointer = self.b.ins().iadd(array, offset);
@@ -394,7 +399,7 @@ impl Gen<'_, '_> {
         let words = (string.width as usize).div_ceil(128).max(1);
         let pointer = self.scratch(words);
         let flags = Self::flags(self.regions.storage);
-        self.store_bits(&string, flags, pointer, 0);
+        self.store_bits(&string, 0..string.width, flags, pointer);
         let bytes = self.number(u64::from(string.width.div_ceil(8)));
         Some((pointer, bytes))
     }
@@ -495,13 +500,17 @@ impl Gen<'_, '_> {
             let payload = self.call_for(run::sum_of_rest as *const u8, &[context, rest, odd]);
             sum = self.b.ins().iadd(sum, payload);
         }
-        for (shift, mask) in [(32, 32), (16, 16), (16, 16), (16, 16)] {
-            let high = self.shifted_right(sum, shift);
-            let low = self.masked(sum, mask);
-            sum = self.b.ins().iadd(high, low);
-        }
-        let ones = self.number(0xffff);
-        Some(self.b.ins().bxor(sum, ones))
+        // Both halves added to each other, with the carry around the end: of 64 bits,
+        // then of 32.
+        let turned = self.b.ins().rotl_imm_u(sum, 32);
+        let sum = self.b.ins().iadd(sum, turned);
+        let sum = self.shifted_right(sum, 32);
+        let sum = self.b.ins().ireduce(types::I32, sum);
+        let turned = self.b.ins().rotl_imm_u(sum, 16);
+        let sum = self.b.ins().iadd(sum, turned);
+        let sum = self.b.ins().bnot(sum);
+        let sum = self.b.ins().ushr_imm_u(sum, 16);
+        Some(self.b.ins().uextend(types::I64, sum))
     }
 
     /// base + hash mod max, modulo the result's width.

@@ -10,7 +10,7 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Switch;
 use stateplane_ir::{Direction, Expr, ExprKind, MatchKind, Place, TableId};
 use stateplane_target::layout::scalar_bits;
-use std::mem::{offset_of, size_of};
+use std::mem::offset_of;
 
 impl Gen<'_, '_> {
     /// Looks a table up and runs the action that it names.
@@ -23,7 +23,7 @@ impl Gen<'_, '_> {
         }
         self.check_fault();
         let view = self.view(id);
-        let record = self.look_up(view, &key);
+        let record = self.look_up(id, view, &key);
         let flags = Self::flags(self.regions.state);
         let head = self.b.ins().load(types::I64, flags, record, 0);
         let found = self.shifted_right(head, 32);
@@ -79,7 +79,7 @@ impl Gen<'_, '_> {
     }
 
     /// The words of a key, from the least significant on.
-    fn key_words(&mut self, key: &BitString) -> Vec<Value> {
+    pub(super) fn key_words(&mut self, key: &BitString) -> Vec<Value> {
         let mut words = Vec::new();
         let mut end = key.width;
         while end > 0 {
@@ -88,12 +88,6 @@ impl Gen<'_, '_> {
             words.push(self.gather(key, end, width));
         }
         words
-    }
-
-    fn view(&mut self, id: TableId) -> Value {
-        let tables = self.context_field(offset_of!(crate::context::Context, tables));
-        let view = (id.index() * size_of::<View>()) as i64;
-        self.b.ins().iadd_imm_s(tables, view)
     }
 
     /// Announces the lookups in large tables whose keys are fields of the packet as it
@@ -143,28 +137,6 @@ impl Gen<'_, '_> {
         // of the pipeline's blocks are.
         fixed_place(program, &self.plan.storage, &self.bases, place)
             .is_some_and(|(at, _)| at < self.plan.storage.metadata.start)
-    }
-
-    /// The record for a key.
-    fn look_up(&mut self, view: Value, key: &BitString) -> Value {
-        if key.width == 0 {
-            let flags = Self::flags(self.regions.context);
-            let at = offset_of!(View, default) as i32;
-            return self.b.ins().load(types::I64, flags, view, at);
-        }
-        let words = self.key_words(key);
-        match words.as_slice() {
-            [one] => self.call_for(run::look_up_1 as *const u8, &[view, *one]),
-            [one, two] => self.call_for(run::look_up_2 as *const u8, &[view, *one, *two]),
-            _ => {
-                let pointer = self.scratch(words.len().div_ceil(2));
-                let flags = Self::flags(self.regions.storage);
-                for (index, word) in words.iter().enumerate() {
-                    self.b.ins().store(flags, *word, pointer, index as i32 * 8);
-                }
-                self.call_for(run::look_up as *const u8, &[view, pointer])
-            }
-        }
     }
 
     /// Gives an action its data from a record.

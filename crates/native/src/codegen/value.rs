@@ -122,7 +122,7 @@ impl Gen<'_, '_> {
             return;
         }
         if let (None, Some((_, Home::Frame { header, .. }))) = (dynamic, self.home(at)) {
-            let zeros = self.context_field(std::mem::offset_of!(crate::context::Context, zeros));
+            let zeros = self.given(std::mem::offset_of!(crate::context::Context, zeros));
             self.b.def_var(self.origins[header as usize], zeros);
             return;
         }
@@ -212,6 +212,18 @@ impl Gen<'_, '_> {
     pub(super) fn masked(&mut self, value: Value, width: u32) -> Value {
         if width == 64 || width >= 128 {
             return value;
+        }
+        let part = match width {
+            8 => Some(types::I8),
+            16 => Some(types::I16),
+            32 => Some(types::I32),
+            _ => None,
+        };
+        if let Some(part) = part
+            && self.b.func.dfg.value_type(value) == types::I64
+        {
+            let value = self.b.ins().ireduce(part, value);
+            return self.b.ins().uextend(types::I64, value);
         }
         if width < 64 {
             let mask = self.number((1u64 << width) - 1);

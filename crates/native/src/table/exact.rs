@@ -31,12 +31,15 @@ fn mix(a: u64, b: u64) -> u64 {
 }
 
 /// The hash of no words.
-pub(super) const HASH_START: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const HASH_START: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What [`step`] multiplies by.
+pub(crate) const HASH_FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// The hash with one word more.
 #[inline]
 pub(super) fn step(hash: u64, word: u64) -> u64 {
-    mix(hash ^ word, 0xd6e8_feb8_6659_fd93)
+    mix(hash ^ word, HASH_FACTOR)
 }
 
 /// A hash of the words of a key.
@@ -109,6 +112,11 @@ impl Exact {
     pub(super) fn find_long(&self, key: &[u64]) -> Option<Record> {
         let slot = self.locate(key)?;
         Some(Record(self.slot(slot).as_ptr()))
+    }
+
+    /// The slots and the mask of their numbers, as generated code reads them.
+    pub(super) fn slots(&self) -> (*const u64, u64) {
+        (self.slots.as_ptr(), self.mask as u64)
     }
 
     /// Asks for the memory in which a key's record probably is.

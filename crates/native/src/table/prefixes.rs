@@ -1,25 +1,49 @@
 //! One key by longest prefix: a trie that looks at 16 bits first and then at 4 at a time,
-//! of keys above 32 bits at 8. A node of 4 bits is one line of the cache. Each of its slots has the best prefix so far, so that a lookup never goes back.
+//! of keys above 32 bits at 8. A node of 4 bits is one line of the cache. Each of its
+//! slots has the best prefix so far, so that a lookup never goes back.
+//!
+//! A slot leads to a record rather than an entry: many routes have few next hops.
 
 use rustc_hash::FxHashMap;
 
 const FIRST_BITS: u32 = 16;
 
 /// The slot leads to another node, whose number the other bits are.
-const NODE: u32 = 1 << 31;
+pub(crate) const NODE: u32 = 1 << 31;
 
-/// Numbers of entries by prefix.
+/// How keys of a width are taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strides {
+    /// Bits of a key.
+    pub(crate) width: u32,
+    /// Bits that the first node looks at.
+    pub(crate) first: u32,
+    /// Bits that all others look at.
+    pub(crate) next: u32,
+}
+
+impl Strides {
+    /// For keys of `width` bits, 1 to 128.
+    pub(crate) fn of(width: u32) -> Strides {
+        Strides {
+            width,
+            first: width.min(FIRST_BITS),
+            next: if width <= 32 { 4 } else { 8 },
+        }
+    }
+}
+
+/// Records by prefix.
 #[derive(Debug)]
 pub(super) struct Prefixes {
-    width: u32,
-    first_bits: u32,
-    /// Bits that all nodes but the first look at.
-    next_bits: u32,
-    /// The first node's slots, then those of all others: the number of an entry, 0, or
+    strides: Strides,
+    /// The first node's slots, then those of all others: the number of a record, 0, or
     /// a node.
     slots: Vec<u32>,
-    /// Prefixes by length and value, which find what a removed one hid.
-    numbers: Vec<FxHashMap<u128, u32>>,
+    /// Length of the prefix that each slot has its record from, plus 1; 0 for none.
+    lengths: Vec<u8>,
+    /// Records of prefixes by length and value, which find what a removed one hid.
+    records: Vec<FxHashMap<u128, u32>>,
     /// Value and length of each entry.
     entries: Vec<Option<(u128, u8)>>,
     /// Nodes without use.
@@ -47,13 +71,12 @@ fn prefix(value: u128, length: u32, width: u32) -> u128 {
 impl Prefixes {
     /// A trie for keys of `width` bits, 1 to 128.
     pub(super) fn new(width: u32) -> Prefixes {
-        let first_bits = width.min(FIRST_BITS);
+        let strides = Strides::of(width);
         Prefixes {
-            width,
-            first_bits,
-            next_bits: if width <= 32 { 4 } else { 8 },
-            slots: vec![0; 1 << first_bits],
-            numbers: vec![FxHashMap::default(); width as usize + 1],
+            strides,
+            slots: vec![0; 1 << strides.first],
+            lengths: vec![0; 1 << strides.first],
+            records: vec![FxHashMap::default(); width as usize + 1],
             entries: Vec::new(),
             free: Vec::new(),
         }
@@ -63,37 +86,44 @@ impl Prefixes {
     /// are zero.
     #[inline]
     fn bits(&self, key: u128, from: u32, size: u32) -> usize {
-        let end = from + size;
-        let moved = if end <= self.width {
-            key >> (self.width - end)
+        let (end, width) = (from + size, self.strides.width);
+        let moved = if end <= width {
+            key >> (width - end)
         } else {
-            key << (end - self.width)
+            key << (end - width)
         };
         moved as usize & ((1 << size) - 1)
     }
 
     fn node(&self, number: u32) -> usize {
-        (1usize << self.first_bits) + ((number as usize) << self.next_bits)
+        (1usize << self.strides.first) + ((number as usize) << self.strides.next)
     }
 
     #[inline]
     pub(super) fn find(&self, key: u128) -> u32 {
-        let mut slot = self.slots[self.bits(key, 0, self.first_bits)];
-        let mut from = self.first_bits;
+        let Strides { first, next, .. } = self.strides;
+        let mut slot = self.slots[self.bits(key, 0, first)];
+        let mut from = first;
         while slot & NODE != 0 {
-            let at = self.node(slot & !NODE) + self.bits(key, from, self.next_bits);
+            let at = self.node(slot & !NODE) + self.bits(key, from, next);
             slot = self.slots[at];
-            from += self.next_bits;
+            from += next;
         }
         slot
+    }
+
+    /// The slots, as generated code reads them.
+    pub(super) fn slots(&self) -> *const u32 {
+        self.slots.as_ptr()
     }
 
     /// Asks for the memory of the second slot that a lookup of a key looks at.
     #[inline]
     pub(super) fn prefetch(&self, key: u128) {
-        let slot = self.slots[self.bits(key, 0, self.first_bits)];
+        let Strides { first, next, .. } = self.strides;
+        let slot = self.slots[self.bits(key, 0, first)];
         if slot & NODE != 0 {
-            let at = self.node(slot & !NODE) + self.bits(key, self.first_bits, self.next_bits);
+            let at = self.node(slot & !NODE) + self.bits(key, first, next);
             super::memory::prefetch(&self.slots[at]);
         }
     }
@@ -103,23 +133,20 @@ impl Prefixes {
         self.slots.len() * 4
     }
 
-    fn length_of(&self, number: u32) -> Option<u32> {
-        let entry = self.entries.get(number as usize).copied().flatten();
-        entry.map(|(_, length)| u32::from(length))
-    }
-
-    pub(super) fn insert(&mut self, number: u32, value: u128, length: u32) {
+    /// Enters the entry `number`, whose record is the `record`th.
+    pub(super) fn insert(&mut self, number: u32, record: u32, value: u128, length: u32) {
         let index = number as usize;
         if self.entries.len() <= index {
             self.entries.resize(index + 1, None);
         }
+        let own = length as u8 + 1;
         self.entries[index] = Some((value, length as u8));
-        self.numbers[length as usize].insert(value, number);
+        self.records[length as usize].insert(value, record);
         let end = self.descend(value, length);
         self.fill(end, value, length, &mut |this, slot| {
-            let old = this.slots[slot];
-            if this.length_of(old).is_none_or(|old| old <= length) {
-                this.slots[slot] = number;
+            if this.lengths[slot] <= own {
+                this.slots[slot] = record;
+                this.lengths[slot] = own;
             }
         });
     }
@@ -129,21 +156,23 @@ impl Prefixes {
         let Some(entry) = self.entries.get_mut(number as usize) else {
             return;
         };
-        let Some((value, length)) = entry.take() else {
+        let Some((value, own)) = entry.take() else {
             return;
         };
-        let length = u32::from(length);
-        self.numbers[length as usize].remove(&value);
+        let length = u32::from(own);
+        self.records[length as usize].remove(&value);
         // The next shorter prefix of the same addresses shows again.
         let hidden = (0..length).rev().find_map(|shorter| {
-            let value = prefix(value, shorter, self.width);
-            self.numbers[shorter as usize].get(&value).copied()
+            let value = prefix(value, shorter, self.strides.width);
+            let record = self.records[shorter as usize].get(&value).copied();
+            record.map(|record| (record, shorter as u8 + 1))
         });
-        let hidden = hidden.unwrap_or(0);
+        let (record, shorter) = hidden.unwrap_or((0, 0));
         let end = self.descend(value, length);
         self.fill(end, value, length, &mut |this, slot| {
-            if this.slots[slot] == number {
-                this.slots[slot] = hidden;
+            if this.lengths[slot] == own + 1 {
+                this.slots[slot] = record;
+                this.lengths[slot] = shorter;
             }
         });
         self.prune(value, length);
@@ -153,47 +182,51 @@ impl Prefixes {
     /// ends in a node is there in half of its slots at most.
     fn prune(&mut self, value: u128, length: u32) {
         let mut way = Vec::new();
-        let (mut start, mut from, mut size) = (0, 0, self.first_bits);
+        let (mut start, mut from, mut size) = (0, 0, self.strides.first);
         while from + size < length {
             let slot = start + self.bits(value, from, size);
             let node = self.slots[slot] & !NODE;
             way.push((slot, node));
             start = self.node(node);
             from += size;
-            size = self.next_bits;
+            size = self.strides.next;
         }
         while let Some((slot, node)) = way.pop() {
             let at = self.node(node);
-            let slots = &self.slots[at..at + (1 << self.next_bits)];
-            let first = slots[0];
-            if first & NODE != 0 || slots.iter().any(|slot| *slot != first) {
+            let end = at + (1 << self.strides.next);
+            let (first, length) = (self.slots[at], self.lengths[at]);
+            let same = |part: usize| self.slots[part] == first && self.lengths[part] == length;
+            if first & NODE != 0 || !(at..end).all(same) {
                 return;
             }
             self.slots[slot] = first;
+            self.lengths[slot] = length;
             self.free.push(node);
         }
     }
 
     /// The node in which a prefix ends, made if need be.
     fn descend(&mut self, value: u128, length: u32) -> End {
-        let (mut start, mut from, mut size) = (0, 0, self.first_bits);
+        let (mut start, mut from, mut size) = (0, 0, self.strides.first);
+        let node_size = 1 << self.strides.next;
         while from + size < length {
             let slot = start + self.bits(value, from, size);
             if self.slots[slot] & NODE == 0 {
-                let above = self.slots[slot];
+                let above = (self.slots[slot], self.lengths[slot]);
                 let number = self.free.pop().unwrap_or_else(|| {
-                    let number = (self.slots.len() - (1 << self.first_bits)) >> self.next_bits;
-                    self.slots
-                        .resize(self.slots.len() + (1 << self.next_bits), 0);
-                    number as u32
+                    let end = self.slots.len();
+                    self.slots.resize(end + node_size, 0);
+                    self.lengths.resize(end + node_size, 0);
+                    ((end - (1 << self.strides.first)) >> self.strides.next) as u32
                 });
                 let at = self.node(number);
-                self.slots[at..at + (1 << self.next_bits)].fill(above);
+                self.slots[at..at + node_size].fill(above.0);
+                self.lengths[at..at + node_size].fill(above.1);
                 self.slots[slot] = NODE | number;
             }
             start = self.node(self.slots[slot] & !NODE);
             from += size;
-            size = self.next_bits;
+            size = self.strides.next;
         }
         End { start, from, size }
     }
@@ -214,7 +247,7 @@ impl Prefixes {
             let content = self.slots[slot];
             if content & NODE != 0 {
                 let at = self.node(content & !NODE);
-                waiting.extend(at..at + (1 << self.next_bits));
+                waiting.extend(at..at + (1 << self.strides.next));
             } else {
                 visit(self, slot);
             }
@@ -222,7 +255,7 @@ impl Prefixes {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let maps: usize = self.numbers.iter().map(|map| map.capacity() * 33).sum();
-        self.slots.capacity() * 4 + self.entries.capacity() * 32 + maps
+        let maps: usize = self.records.iter().map(|map| map.capacity() * 33).sum();
+        self.slots.capacity() * 4 + self.lengths.capacity() + self.entries.capacity() * 32 + maps
     }
 }
