@@ -132,8 +132,6 @@ pub struct Core<E> {
     outcomes: VecDeque<Outcome>,
     next_ticket: u64,
     next_stream: u64,
-    /// When entries that age are looked at next, in µs.
-    next_sweep: u64,
     /// Packets for controllers that no header of the program fits.
     unreadable: u64,
 }
@@ -163,7 +161,6 @@ impl<E: Engine> Core<E> {
             outcomes: VecDeque::new(),
             next_ticket: 0,
             next_stream: 0,
-            next_sweep: 0,
             unreadable: 0,
         })
     }
@@ -295,12 +292,7 @@ impl<E: Engine> Core<E> {
     pub fn due(&self) -> Option<u64> {
         match self.jobs.is_empty() {
             false => Some(0),
-            true => self
-                .digests
-                .due()
-                .into_iter()
-                .chain([self.next_sweep])
-                .min(),
+            true => self.digests.due(),
         }
     }
 

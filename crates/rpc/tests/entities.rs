@@ -680,6 +680,7 @@ fn idle_entries_are_reported() {
         .unwrap();
     for _ in 0..3 {
         world.now += 1_000_000;
+        world.switch.handle_timeout(world.now);
         world.settle();
     }
     let (_, message) = world.told.remove(0);

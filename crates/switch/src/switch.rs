@@ -11,7 +11,7 @@ use crate::hold::HoldQueue;
 use crate::ports::Ports;
 use crate::queue::EgressQueues;
 use crate::watch::Watches;
-use stateplane_target::{Engine, InstanceType, Port, Preserved};
+use stateplane_target::{Engine, InstanceType, Port, Preserved, SWEEP_US};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Timestamps of v1model have 48 bits.
@@ -91,6 +91,8 @@ pub struct Switch<E: Engine> {
     spare: Vec<Vec<u8>>,
     counters: Counters,
     now: u64,
+    /// When entries that age are looked at next.
+    next_sweep: u64,
     /// Packets of the egress queues to serve before the next other source.
     egress_share: usize,
     /// Position in [`SOURCES`] of the source to serve next.
@@ -122,6 +124,7 @@ impl<E: Engine> Switch<E> {
             spare: Vec::new(),
             counters: Counters::default(),
             now: 0,
+            next_sweep: 0,
             egress_share: 0,
             next_source: 0,
         };
@@ -232,8 +235,10 @@ impl<E: Engine> Switch<E> {
         self.engine.announce(port, frame);
     }
 
-    /// Does what is due at `now_us`: held copies, generators, watches, and work that
-    /// an earlier call left.
+    /// Does what is due at `now_us`: held copies, generators, watches, entries that were
+    /// idle for too long ([`TargetState::idle`]), and work that an earlier call left.
+    ///
+    /// [`TargetState::idle`]: stateplane_target::TargetState::idle
     pub fn handle_timeout(&mut self, now_us: u64) {
         self.advance(now_us);
         self.run(self.limits.work.max(1));
@@ -275,6 +280,7 @@ impl<E: Engine> Switch<E> {
             self.held.first_due(),
             generators,
             self.watches.next_check(self.now),
+            self.engine.state().is_aging().then_some(self.next_sweep),
         ]
         .into_iter()
         .flatten()
@@ -296,6 +302,12 @@ impl<E: Engine> Switch<E> {
         self.now = self.now.max(now_us);
         self.watches
             .check(self.now, self.engine.state(), &mut self.ports);
+        if self.now >= self.next_sweep {
+            self.next_sweep = self.now + SWEEP_US;
+            if self.engine.state().is_aging() {
+                self.engine.state_mut().sweep_idle(self.now);
+            }
+        }
     }
 
     fn admit(&mut self, port: Port, frame: &[u8]) -> Result<(), DropReason> {

@@ -2,6 +2,7 @@
 
 mod configuration;
 mod engine;
+mod idle;
 mod random;
 mod replace;
 mod scenarios;

@@ -7,7 +7,7 @@ use crate::proto::v1::{self, stream_message_request::Update as Said};
 use crate::refusal::Refusal;
 use crate::session::Notice;
 use stateplane_switch::Switch;
-use stateplane_target::{Engine, SWEEP_US};
+use stateplane_target::Engine;
 use tonic::Code;
 
 impl<E: Engine> Core<E> {
@@ -93,19 +93,10 @@ impl<E: Engine> Core<E> {
         };
         group::follow_ports(switch, pipeline, &mut self.shadow);
         let state = switch.engine().state();
-        let sweep = now >= self.next_sweep;
-        if sweep {
-            self.next_sweep = now + SWEEP_US;
-        }
-        let said = !state.digests.is_empty() || !state.idle.is_empty();
-        let idle_due = sweep && state.is_aging();
-        if !(said || idle_due) {
+        if state.digests.is_empty() && state.idle.is_empty() {
             return self.send_digests(now);
         }
         let state = switch.engine_mut().state_mut();
-        if sweep {
-            state.sweep_idle(now);
-        }
         while let Some(digest) = state.digests.poll() {
             if let Some(index) = pipeline.digest_named(&digest.name) {
                 let data = data::write(&digest.data, &index.spec, pipeline.types());
