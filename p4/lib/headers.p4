@@ -10,6 +10,12 @@ const bit<16> ETHERTYPE_GENERATED = 0x88b5;
 const bit<8> IP_PROTOCOL_TCP = 6;
 const bit<8> IP_PROTOCOL_UDP = 17;
 
+// Control bits of TCP (RFC 9293 3.1), in `tcp_t.flags`.
+const bit<12> TCP_FIN = 0x001;
+const bit<12> TCP_SYN = 0x002;
+const bit<12> TCP_RST = 0x004;
+const bit<12> TCP_ACK = 0x010;
+
 // v1model's drop port.
 const bit<9> DROP_PORT = 511;
 

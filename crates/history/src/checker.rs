@@ -1,7 +1,7 @@
 //! The checkers by name, and what they find.
 
 use crate::event::{Endpoint, Event, Flow, History};
-use crate::{counter, durable, nat, outputs, owner, pool, progress};
+use crate::{application, counter, durable, nat, outputs, owner, pool, progress};
 use std::fmt;
 
 /// One property of histories.
@@ -11,6 +11,8 @@ pub enum Checker {
     Outputs,
     /// Outputs of a flow carry the values of a counter that is linearizable.
     Counter,
+    /// Outputs of a flow are those of the application that the history names.
+    Application,
     /// Inside and public endpoints are mapped one to one.
     Nat,
     /// An exclusive lease overlaps no other.
@@ -25,9 +27,10 @@ pub enum Checker {
 
 impl Checker {
     /// All of them, in the order in which [`judge`] asks them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Outputs,
         Self::Counter,
+        Self::Application,
         Self::Nat,
         Self::SingleOwner,
         Self::Durable,
@@ -40,6 +43,7 @@ impl Checker {
         match self {
             Self::Outputs => "outputs",
             Self::Counter => "counter",
+            Self::Application => "application",
             Self::Nat => "nat",
             Self::SingleOwner => "single-owner",
             Self::Durable => "durable",
@@ -59,6 +63,7 @@ impl Checker {
         match self {
             Self::Outputs => outputs::check(history),
             Self::Counter => counter::check(history),
+            Self::Application => application::check(history),
             Self::Nat => nat::check(history),
             Self::SingleOwner => owner::check(history),
             Self::Durable => durable::check(history),

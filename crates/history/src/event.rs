@@ -1,5 +1,6 @@
 //! What can happen.
 
+use crate::application::Application;
 use core::net::Ipv4Addr;
 use std::fmt;
 use std::sync::Arc;
@@ -113,6 +114,8 @@ pub enum EventKind {
         flow: Flow,
         /// The packet; a duplicate made by the network is another packet.
         packet: u64,
+        /// What it asks, in the terms of the history's [`Application`].
+        request: Option<u64>,
     },
     /// A switch released the packet that came of an input: O_p of Definition 2.
     Output {
@@ -122,7 +125,8 @@ pub enum EventKind {
         flow: Flow,
         /// The packet of the input.
         packet: u64,
-        /// The counter's value that the output carries, if it carries one.
+        /// The counter's value that the output carries, if it carries one; in the
+        /// history of an [`Application`], what it makes of the packet.
         value: Option<u64>,
         /// What was durable then, if the output depends on replicated state.
         durability: Option<Durability>,
@@ -318,6 +322,8 @@ pub struct History {
     /// The pools of public ports. Where one is named, every translation needs a
     /// port that was taken from it.
     pub pools: Vec<PoolRange>,
+    /// What the switches run, where inputs have requests.
+    pub application: Option<Application>,
     /// The events in the order of true time. Of two at the same µs, the first
     /// happened first.
     pub events: Vec<Event>,

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `outputs` | an output has no input, or an input has two outputs |
 //! | `counter` | a flow's outputs are not those of a counter (RedPlane §4, Definitions 2 to 4) |
+//! | `application` | a flow's outputs are not those of the application, in any order (the same Definitions) |
 //! | `nat` | inside and public endpoints are not mapped one to one |
 //! | `single-owner` | an exclusive lease overlaps another lease of the flow |
 //! | `durable` | a packet left before every replica had the state that it shows |
@@ -23,6 +24,7 @@
 //!
 //! [`Document`] is the text form.
 
+mod application;
 mod checker;
 mod counter;
 mod durable;
@@ -37,11 +39,12 @@ mod search;
 mod serial;
 mod text;
 
+pub use application::Application;
 pub use checker::{Checker, Subject, Violation, judge};
 pub use counter::Counter;
 pub use event::{
     Direction, Durability, Endpoint, Event, EventKind, Flow, History, Occupant, PoolRange, Protocol,
 };
 pub use operation::{Operation, operations_of};
-pub use search::{LONGEST_SEARCH, Program, TooLong, linearization};
+pub use search::{LONGEST_SEARCH, Program, SearchError, WIDEST_SEARCH, linearization};
 pub use text::{Document, Expectation, TextError};

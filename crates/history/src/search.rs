@@ -7,9 +7,13 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// Most operations that [`linearization`] takes.
-pub const LONGEST_SEARCH: usize = 128;
+pub const LONGEST_SEARCH: usize = 1024;
 
-/// A stateful program (RedPlane, Definition 1) with one output for each input.
+/// Most configurations that [`linearization`] looks at.
+pub const WIDEST_SEARCH: usize = 1 << 18;
+
+/// A stateful program (RedPlane, Definition 1) with one output for each input. One
+/// that chooses, for instance a server for a new connection, has several steps.
 pub trait Program {
     /// The state of one flow.
     type State: Clone + Ord;
@@ -21,18 +25,26 @@ pub trait Program {
     /// The state before the first packet.
     fn start(&self) -> Self::State;
 
-    /// The output for `input` in `state`, and the state after it.
-    fn step(&self, state: &Self::State, input: &Self::Input) -> (Self::Output, Self::State);
+    /// What may be the output for `input` in `state`, each with the state after it.
+    fn steps(&self, state: &Self::State, input: &Self::Input) -> Vec<(Self::Output, Self::State)>;
 }
 
-/// A history of more than [`LONGEST_SEARCH`] operations.
+/// Why no order was searched to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "HI100: {operations} operations are too many to search; the most is {LONGEST_SEARCH}: cut the history or use a checker made for the program"
-)]
-pub struct TooLong {
-    /// How many there are.
-    pub operations: usize,
+pub enum SearchError {
+    /// A history of more than [`LONGEST_SEARCH`] operations.
+    #[error(
+        "HI100: {operations} operations are too many to search; the most is {LONGEST_SEARCH}: cut the history or use a checker made for the program"
+    )]
+    TooLong {
+        /// How many there are.
+        operations: usize,
+    },
+    /// A history with more than [`WIDEST_SEARCH`] configurations.
+    #[error(
+        "HI101: no order was found among the first {WIDEST_SEARCH} configurations; record fewer operations without an output, or use a checker made for the program"
+    )]
+    TooWide,
 }
 
 /// Searches an order of `operations` that explains every output (RedPlane,
@@ -44,65 +56,105 @@ pub struct TooLong {
 ///
 /// # Errors
 ///
-/// [`TooLong`].
+/// [`SearchError`].
 pub fn linearization<P: Program>(
     program: &P,
     operations: &[Operation<P::Input, P::Output>],
-) -> Result<Option<Vec<usize>>, TooLong> {
+) -> Result<Option<Vec<usize>>, SearchError> {
+    Ok(explain(program, operations)?.ok())
+}
+
+/// As [`linearization`]; without an order, the position of the first output to
+/// which no order leads.
+pub(crate) fn explain<P: Program>(
+    program: &P,
+    operations: &[Operation<P::Input, P::Output>],
+) -> Result<Result<Vec<usize>, usize>, SearchError> {
     if operations.len() > LONGEST_SEARCH {
-        return Err(TooLong {
+        return Err(SearchError::TooLong {
             operations: operations.len(),
         });
     }
+    // What left first is tried first, so that an order like that of the outputs is
+    // found at once; what never left comes last.
+    let mut tried: Vec<usize> = (0..operations.len()).collect();
+    let end = |at: usize| operations[at].ended.as_ref().map(|(position, _)| *position);
+    tried.sort_by_key(|&at| end(at).unwrap_or(usize::MAX));
     let mut search = Search {
         program,
         operations,
+        tried,
         visited: BTreeSet::new(),
         order: Vec::new(),
+        reached: 0,
     };
-    let explained = search.extend(0, program.start());
-    Ok(explained.then_some(search.order))
+    let none = vec![0; operations.len().div_ceil(64)];
+    match search.extend(&none, program.start())? {
+        true => Ok(Ok(search.order)),
+        false => Ok(Err(search.reached)),
+    }
+}
+
+/// A set of operations, a bit each.
+type Done = Vec<u64>;
+
+fn contains(done: &Done, at: usize) -> bool {
+    done[at / 64] >> (at % 64) & 1 == 1
 }
 
 struct Search<'a, P: Program> {
     program: &'a P,
     operations: &'a [Operation<P::Input, P::Output>],
+    /// The operations in the order in which they are tried.
+    tried: Vec<usize>,
     /// Sets of operations that took effect, and states, from which no order leads
     /// to the end.
-    visited: BTreeSet<(u128, P::State)>,
+    visited: BTreeSet<(Done, P::State)>,
     order: Vec<usize>,
+    /// The latest of the first outputs that were still to be explained.
+    reached: usize,
 }
 
 impl<P: Program> Search<'_, P> {
-    fn extend(&mut self, done: u128, state: P::State) -> bool {
-        let waiting = |&at: &usize| done & (1 << at) == 0;
+    fn extend(&mut self, done: &Done, state: P::State) -> Result<bool, SearchError> {
         // Only what began before every remaining output left may come next.
-        let ends = (0..self.operations.len()).filter(waiting).filter_map(|at| {
-            let ended = self.operations[at].ended.as_ref();
-            ended.map(|(position, _)| *position)
-        });
-        let Some(first_end) = ends.min() else {
-            return true;
+        let mut waiting = self.tried.iter().filter(|&&at| !contains(done, at));
+        let first_end = waiting
+            .next()
+            .and_then(|&at| self.operations[at].ended.as_ref());
+        let Some(&(first_end, _)) = first_end else {
+            return Ok(true);
         };
-        if !self.visited.insert((done, state.clone())) {
-            return false;
+        self.reached = self.reached.max(first_end);
+        if !self.visited.insert((done.clone(), state.clone())) {
+            return Ok(false);
         }
-        for at in (0..self.operations.len()).filter(waiting) {
+        if self.visited.len() > WIDEST_SEARCH {
+            return Err(SearchError::TooWide);
+        }
+        for place in 0..self.tried.len() {
+            let at = self.tried[place];
             let operation = &self.operations[at];
-            if operation.began > first_end {
+            if contains(done, at) || operation.began > first_end {
                 continue;
             }
-            let (output, next) = self.program.step(&state, &operation.input);
-            if operation.ended.as_ref().is_some_and(|(_, o)| *o != output) {
-                continue;
+            for (output, next) in self.program.steps(&state, &operation.input) {
+                match &operation.ended {
+                    Some((_, seen)) if *seen != output => continue,
+                    // It would explain nothing.
+                    None if next == state => continue,
+                    _ => {}
+                }
+                let mut more = done.clone();
+                more[at / 64] |= 1 << (at % 64);
+                self.order.push(at);
+                if self.extend(&more, next)? {
+                    return Ok(true);
+                }
+                self.order.pop();
             }
-            self.order.push(at);
-            if self.extend(done | 1 << at, next) {
-                return true;
-            }
-            self.order.pop();
         }
-        false
+        Ok(false)
     }
 }
 
@@ -122,8 +174,8 @@ mod tests {
             0
         }
 
-        fn step(&self, state: &u8, input: &Option<u8>) -> (u8, u8) {
-            (*state, input.unwrap_or(*state))
+        fn steps(&self, state: &u8, input: &Option<u8>) -> Vec<(u8, u8)> {
+            vec![(*state, input.unwrap_or(*state))]
         }
     }
 
@@ -172,10 +224,10 @@ mod tests {
 
     #[test]
     fn long_histories_are_refused() {
-        let run: Vec<_> = (0..129).map(|at| operation(None, at, None)).collect();
+        let run: Vec<_> = (0..1025).map(|at| operation(None, at, None)).collect();
         assert_eq!(
             linearization(&Register, &run),
-            Err(TooLong { operations: 129 })
+            Err(SearchError::TooLong { operations: 1025 })
         );
     }
 }

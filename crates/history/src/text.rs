@@ -10,9 +10,10 @@
 //! ```
 //!
 //! An event line is the time in µs, the event's name and its fields in any order;
-//! `held=-` stands for a replica without a record. `expect` and `pool` lines come
-//! anywhere; an expectation is for those who keep histories as tests.
+//! `held=-` stands for a replica without a record. `expect`, `pool` and `application`
+//! lines come anywhere; an expectation is for those who keep histories as tests.
 
+use crate::application::{APPLICATION_NAMES, Application};
 use crate::checker::Checker;
 use crate::event::{
     Direction, Durability, Endpoint, Event, EventKind, Flow, History, Occupant, PoolRange, Protocol,
@@ -48,8 +49,8 @@ pub struct Document {
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TextError {
-    /// A line that begins with neither a time nor `expect` nor `pool`.
-    #[error("line {line}: HI001: `{word}` is no time in µs, `expect` or `pool`")]
+    /// A line that begins with neither a time nor `expect`, `pool` or `application`.
+    #[error("line {line}: HI001: `{word}` is no time in µs, `expect`, `pool` or `application`")]
     Start {
         /// Counted from 1.
         line: usize,
@@ -112,9 +113,17 @@ pub enum TextError {
     },
     /// An expectation that cannot be read, or a second one.
     #[error(
-        "line {line}: HI008: write one line `expect accepted` or `expect rejected by CHECKER: REASON`, where CHECKER is outputs, counter, nat, single-owner, durable, pool or progress"
+        "line {line}: HI008: write one line `expect accepted` or `expect rejected by CHECKER: REASON`, where CHECKER is outputs, counter, application, nat, single-owner, durable, pool or progress"
     )]
     Expectation {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// An application that nobody knows, or a second one.
+    #[error(
+        "line {line}: HI010: write one line `application NAME`, where NAME is one of {APPLICATION_NAMES}"
+    )]
+    Application {
         /// Counted from 1.
         line: usize,
     },
@@ -276,6 +285,7 @@ fn event_kind(name: &str, fields: &mut Fields<'_>) -> Result<EventKind, TextErro
             switch: fields.number("switch")?,
             flow: fields.flow()?,
             packet: fields.number("packet")?,
+            request: fields.take_optional("request", "number in range", |v| v.parse().ok())?,
         },
         "output" => EventKind::Output {
             switch: fields.number("switch")?,
@@ -408,6 +418,14 @@ impl FromStr for Document {
                 fields.finish()?;
                 continue;
             }
+            if first == "application" {
+                let name = content[first.len()..].trim();
+                let application =
+                    Application::from_name(name).filter(|_| document.history.application.is_none());
+                let application = application.ok_or(TextError::Application { line })?;
+                document.history.application = Some(application);
+                continue;
+            }
             let at = first.parse().map_err(|_| TextError::Start {
                 line,
                 word: first.into(),
@@ -441,6 +459,9 @@ impl fmt::Display for Document {
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(application) = self.application {
+            writeln!(f, "application {application}")?;
+        }
         for pool in &self.pools {
             let PoolRange {
                 address,
@@ -480,7 +501,14 @@ impl fmt::Display for Event {
                 switch,
                 flow,
                 packet,
-            } => write!(f, "input switch={switch} flow={flow} packet={packet}"),
+                request,
+            } => {
+                write!(f, "input switch={switch} flow={flow} packet={packet}")?;
+                match request {
+                    Some(request) => write!(f, " request={request}"),
+                    None => Ok(()),
+                }
+            }
             EventKind::Output {
                 switch,
                 flow,

@@ -1,5 +1,6 @@
 //! The store's replicas as nodes of the world.
 
+use crate::apps::app;
 use crate::clock::Clock;
 use crate::frame::PUBLIC_ADDRESS;
 use crate::key::{CLASS_COUNTER, CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, endpoint_in, endpoint_of};
@@ -60,12 +61,22 @@ impl ReplicaNode {
                 CLASS_NAT_INBOUND,
             );
         for class in &mut config.classes {
-            if class.class != CLASS_COUNTER {
+            if [CLASS_NAT_OUTBOUND, CLASS_NAT_INBOUND].contains(&class.class) {
                 class.idle = IdleTimeouts {
                     default: Some(scenario.idle),
                     by_protocol: BTreeMap::new(),
                 };
             }
+        }
+        if let Some(application) = options.program.application() {
+            let app = app(application);
+            config = config.with_class(ClassConfig {
+                class: app.class(),
+                state_length: app.state_length(),
+                first_lease: FirstLease::Zero,
+                shared_only: false,
+                idle: IdleTimeouts::never(),
+            });
         }
         config.lease_period = scenario.lease_period;
         config.first_sequence = first_sequence;

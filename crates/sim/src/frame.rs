@@ -119,81 +119,146 @@ pub(crate) struct HostPacket {
     pub(crate) number: u64,
 }
 
-impl HostPacket {
-    pub(crate) fn to_frame(self, switch: u32) -> Vec<u8> {
+/// A TCP segment or a UDP datagram in IPv4, as hosts send and read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) protocol: u8,
+    pub(crate) source: SocketAddrV4,
+    pub(crate) destination: SocketAddrV4,
+    /// Control bits of TCP, 0 in UDP.
+    pub(crate) control: u8,
+    /// TCP's sequence number and acknowledgement, 0 in UDP.
+    pub(crate) sequence: u32,
+    pub(crate) acknowledgement: u32,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Segment {
+    /// The datagram that carries it.
+    pub(crate) fn to_datagram(&self) -> Vec<u8> {
         let (from, to) = (*self.source.ip(), *self.destination.ip());
-        let mut payload = Vec::with_capacity(PAYLOAD_LENGTH);
-        for word in [self.value, self.number, !self.number] {
-            payload.extend_from_slice(&word.to_be_bytes());
-        }
         let segment = if self.protocol == ipv4::PROTOCOL_TCP {
             let segment = tcp::Repr {
                 source_port: self.source.port(),
                 destination_port: self.destination.port(),
-                sequence: self.number as u32,
-                acknowledgement: 0,
-                control: tcp::control::ACK | tcp::control::PSH,
+                sequence: self.sequence,
+                acknowledgement: self.acknowledgement,
+                control: self.control,
                 window: 8192,
                 urgent: 0,
                 options: &[],
-                payload: &payload,
+                payload: &self.payload,
             };
             segment.to_vec(from, to)
         } else {
             let datagram = udp::Repr {
                 source_port: self.source.port(),
                 destination_port: self.destination.port(),
-                payload: &payload,
+                payload: &self.payload,
             };
             datagram.to_vec(from, to)
         };
-        in_ethernet(
-            switch_mac(switch),
-            HOST_MAC,
-            &in_ipv4(from, to, self.protocol, &segment.unwrap_or_default()),
-        )
+        in_ipv4(from, to, self.protocol, &segment.unwrap_or_default())
     }
 
     /// What a host reads in `frame`; `None` if it would drop it, wrong checksums
     /// included.
     pub(crate) fn read(frame: &[u8]) -> Option<Self> {
         let ethernet = ethernet::Packet::new_checked(frame).ok()?;
-        let datagram = ipv4::Packet::new_checked(ethernet.payload()).ok()?;
+        if ethernet.ethertype() != ethernet::TYPE_IPV4 {
+            return None;
+        }
+        Self::read_datagram(ethernet.payload())
+    }
+
+    /// The same of a datagram.
+    pub(crate) fn read_datagram(datagram: &[u8]) -> Option<Self> {
+        let datagram = ipv4::Packet::new_checked(datagram).ok()?;
         let datagram = ipv4::Repr::parse(&datagram).ok()?;
         let (from, to) = (datagram.source, datagram.destination);
-        let (source_port, destination_port, payload) = match datagram.protocol {
+        let protocol = datagram.protocol;
+        match protocol {
             ipv4::PROTOCOL_TCP => {
                 let segment = tcp::Packet::new_checked(datagram.payload).ok()?;
                 let segment = tcp::Repr::parse(&segment, from, to).ok()?;
-                (
-                    segment.source_port,
-                    segment.destination_port,
-                    segment.payload,
-                )
+                Some(Self {
+                    protocol,
+                    source: SocketAddrV4::new(from, segment.source_port),
+                    destination: SocketAddrV4::new(to, segment.destination_port),
+                    control: segment.control,
+                    sequence: segment.sequence,
+                    acknowledgement: segment.acknowledgement,
+                    payload: segment.payload.to_vec(),
+                })
             }
             ipv4::PROTOCOL_UDP => {
                 let segment = udp::Packet::new_checked(datagram.payload).ok()?;
                 let segment = udp::Repr::parse(&segment, from, to).ok()?;
-                (
-                    segment.source_port,
-                    segment.destination_port,
-                    segment.payload,
-                )
+                Some(Self {
+                    protocol,
+                    source: SocketAddrV4::new(from, segment.source_port),
+                    destination: SocketAddrV4::new(to, segment.destination_port),
+                    control: 0,
+                    sequence: 0,
+                    acknowledgement: 0,
+                    payload: segment.payload.to_vec(),
+                })
             }
-            _ => return None,
+            _ => None,
+        }
+    }
+}
+
+/// A frame with `datagram` from a host to a switch.
+pub(crate) fn host_frame(switch: u32, datagram: &[u8]) -> Vec<u8> {
+    in_ethernet(switch_mac(switch), HOST_MAC, datagram)
+}
+
+/// The end of every payload: the packet's number, and the same inverted.
+pub(crate) fn number_mark(number: u64) -> [u8; 16] {
+    let mut mark = [0; 16];
+    mark[..8].copy_from_slice(&number.to_be_bytes());
+    mark[8..].copy_from_slice(&(!number).to_be_bytes());
+    mark
+}
+
+/// The number of a host's packet by the mark at the end of its frame.
+pub(crate) fn number_in(frame: &[u8]) -> Option<u64> {
+    let (_, mark) = frame.split_last_chunk::<16>()?;
+    let (number, _) = mark.split_first_chunk::<8>()?;
+    let number = u64::from_be_bytes(*number);
+    (*mark == number_mark(number)).then_some(number)
+}
+
+impl HostPacket {
+    pub(crate) fn to_frame(self, switch: u32) -> Vec<u8> {
+        let mut payload = Vec::with_capacity(PAYLOAD_LENGTH);
+        payload.extend_from_slice(&self.value.to_be_bytes());
+        payload.extend_from_slice(&number_mark(self.number));
+        let segment = Segment {
+            protocol: self.protocol,
+            source: self.source,
+            destination: self.destination,
+            control: tcp::control::ACK | tcp::control::PSH,
+            sequence: self.number as u32,
+            acknowledgement: 0,
+            payload,
         };
-        let payload: &[u8; PAYLOAD_LENGTH] = payload.try_into().ok()?;
-        let word = |at: usize| {
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(&payload[at..at + 8]);
-            u64::from_be_bytes(bytes)
-        };
-        (word(16) == !word(8)).then(|| Self {
-            protocol: datagram.protocol,
-            source: SocketAddrV4::new(from, source_port),
-            destination: SocketAddrV4::new(to, destination_port),
-            value: word(0),
-            number: word(8),
+        host_frame(switch, &segment.to_datagram())
+    }
+
+    /// What a host reads in `frame`; `None` if it would drop it, wrong checksums
+    /// included.
+    pub(crate) fn read(frame: &[u8]) -> Option<Self> {
+        let segment = Segment::read(frame)?;
+        let payload: [u8; PAYLOAD_LENGTH] = segment.payload.try_into().ok()?;
+        let (value, _) = payload.split_first_chunk::<8>()?;
+        Some(Self {
+            protocol: segment.protocol,
+            source: segment.source,
+            destination: segment.destination,
+            value: u64::from_be_bytes(*value),
+            number: number_in(&payload)?,
         })
     }
 }

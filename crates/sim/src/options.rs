@@ -1,6 +1,7 @@
 //! What is simulated, and what is turned off.
 
 use crate::scenario::Scenario;
+use stateplane_history::Application;
 use std::fmt;
 
 /// What runs on the switches.
@@ -12,11 +13,18 @@ pub enum ProgramKind {
     Counter,
     /// `p4/apps/nat`.
     Nat,
+    /// The application of that name in `p4/apps`.
+    App(Application),
 }
 
 impl ProgramKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Model, Self::Counter, Self::Nat];
+    pub const ALL: [Self; 4] = [
+        Self::Model,
+        Self::Counter,
+        Self::Nat,
+        Self::App(Application::Firewall),
+    ];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -24,6 +32,7 @@ impl ProgramKind {
             Self::Model => "model",
             Self::Counter => "counter",
             Self::Nat => "nat",
+            Self::App(application) => application.name(),
         }
     }
 
@@ -32,9 +41,22 @@ impl ProgramKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether packets change the state of their flow.
+    /// Whether packets count, and the histories are a counter's.
     pub(crate) const fn counts(self) -> bool {
         matches!(self, Self::Model | Self::Counter)
+    }
+
+    /// Whether the store maps endpoints from a pool.
+    pub(crate) const fn maps(self) -> bool {
+        matches!(self, Self::Nat)
+    }
+
+    /// The application that is judged as such.
+    pub(crate) const fn application(self) -> Option<Application> {
+        match self {
+            Self::App(application) => Some(application),
+            _ => None,
+        }
     }
 }
 

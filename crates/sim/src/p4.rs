@@ -1,5 +1,6 @@
 //! Switches that run a compiled program.
 
+use crate::apps::app;
 use crate::chain::SHARDS;
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
@@ -75,7 +76,12 @@ impl<E: Engine> P4Switch<E> {
         };
         let outer = ethernet::HEADER_LENGTH + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH;
         let lease = (outer + HEADER_LENGTH) as u32;
-        let write = lease + if program.counts() { 8 } else { 6 };
+        let state = match program {
+            ProgramKind::Model | ProgramKind::Counter => 8,
+            ProgramKind::Nat => 6,
+            ProgramKind::App(application) => app(application).state_length().into(),
+        };
+        let write = lease + state;
         for number in 0..HOLD_SESSIONS {
             let hold_us = FIRST_HOLD << number.min(HOLD_DOUBLINGS);
             for (first, bytes) in [(HOLD_SESSION_LEASE, lease), (HOLD_SESSION_WRITE, write)] {
@@ -189,11 +195,11 @@ fn probe(shard: u16) -> Vec<u8> {
     frame
 }
 
-fn number(value: impl Into<u64>) -> BigUint {
+pub(crate) fn number(value: impl Into<u64>) -> BigUint {
     BigUint::from(value.into())
 }
 
-fn address(address: Ipv4Addr) -> BigUint {
+pub(crate) fn address(address: Ipv4Addr) -> BigUint {
     number(address.to_bits())
 }
 
@@ -201,11 +207,11 @@ fn mac(mac: [u8; 6]) -> BigUint {
     BigUint::from_bytes_be(&mac)
 }
 
-fn exact(value: BigUint) -> Vec<KeyMatch> {
+pub(crate) fn exact(value: BigUint) -> Vec<KeyMatch> {
     vec![KeyMatch::Exact(value)]
 }
 
-fn insert(
+pub(crate) fn insert(
     state: &mut TargetState,
     table: &str,
     keys: Vec<KeyMatch>,
@@ -287,6 +293,9 @@ fn set_up(
         insert(state, "interfaces", inside, "inside", Vec::new())?;
         let public = exact(address(PUBLIC_ADDRESS));
         insert(state, "public_addresses", public, "is_public", Vec::new())?;
+    }
+    if let ProgramKind::App(application) = program {
+        app(application).set_up(state)?;
     }
     Ok(())
 }

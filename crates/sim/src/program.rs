@@ -1,5 +1,6 @@
 //! Compiles the programs that come with Stateplane.
 
+use crate::apps::app;
 use crate::options::{ProgramKind, Rule};
 use stateplane_check::compile;
 use stateplane_diagnostics::{Color, render_all};
@@ -22,6 +23,7 @@ pub(crate) fn program(
         ProgramKind::Model => return Ok(None),
         ProgramKind::Counter => "apps/counter/counter.p4",
         ProgramKind::Nat => "apps/nat/nat.p4",
+        ProgramKind::App(application) => app(application).path(),
     };
     let mut options = Options::default();
     let mut define = |name: &str, value: String| options.defines.push((name.into(), value));
@@ -44,15 +46,20 @@ pub(crate) fn program(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stateplane_history::Application;
 
     #[test]
-    fn both_programs_compile_with_and_without_each_rule() {
+    fn the_programs_compile_with_and_without_each_rule() {
         for kind in [ProgramKind::Counter, ProgramKind::Nat] {
             let rules = Rule::ALL.into_iter().map(Some);
             for without in rules.chain([None]) {
                 let program = program(kind, 4, without);
                 assert!(program.is_ok_and(|p| p.is_some()), "{kind} {without:?}");
             }
+        }
+        for application in Application::ALL {
+            let program = program(ProgramKind::App(application), 4, None);
+            assert!(program.is_ok_and(|p| p.is_some()), "{application}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::key::flow_name;
 use crate::report::Coverage;
-use stateplane_history::{Event, EventKind, Flow, History, Occupant, PoolRange};
+use stateplane_history::{Application, Event, EventKind, Flow, History, Occupant, PoolRange};
 use stateplane_wire::replication::{Key, MessageType, Packet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,10 +30,15 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(pools: Vec<PoolRange>, first_sequence: u32) -> Self {
+    pub(crate) fn new(
+        pools: Vec<PoolRange>,
+        application: Option<Application>,
+        first_sequence: u32,
+    ) -> Self {
         Self {
             history: History {
                 pools,
+                application,
                 events: Vec::new(),
             },
             coverage: Coverage::default(),

@@ -1,6 +1,7 @@
 //! Hosts, their connections, and the switch by which each packet goes.
 
-use crate::frame::{HostPacket, PUBLIC_ADDRESS};
+use crate::apps::{App, Asked, app};
+use crate::frame::{HostPacket, PUBLIC_ADDRESS, host_frame};
 use crate::key::{CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, counter_key, flow_name, nat_key};
 use crate::options::ProgramKind;
 use crate::plan::SWITCHES;
@@ -40,12 +41,39 @@ pub(crate) struct Sent {
     /// Its flow, as the program will see it.
     pub(crate) flow: Flow,
     pub(crate) key: Key,
-    pub(crate) packet: HostPacket,
+    pub(crate) carried: Carried,
+}
+
+/// What a host sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Carried {
+    /// To the counter, the model or the NAT.
+    Plain(HostPacket),
+    /// To an application.
+    Asked(Asked),
+}
+
+impl Carried {
+    pub(crate) fn to_frame(&self, switch: u32) -> Vec<u8> {
+        match self {
+            Self::Plain(packet) => packet.to_frame(switch),
+            Self::Asked(asked) => host_frame(switch, &asked.datagram),
+        }
+    }
+
+    /// What it asks, in the terms of the application.
+    pub(crate) fn request(&self) -> Option<u64> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Asked(asked) => Some(asked.request),
+        }
+    }
 }
 
 /// All connections, and every packet sent, by number.
 pub(crate) struct Traffic {
     program: ProgramKind,
+    app: Option<Box<dyn App>>,
     connections: Vec<Connection>,
     sent: Vec<Sent>,
     random: Random,
@@ -87,6 +115,7 @@ impl Traffic {
         });
         let mut traffic = Self {
             program,
+            app: program.application().map(app),
             connections: connections.collect(),
             sent: Vec::new(),
             random: random.split(),
@@ -134,10 +163,16 @@ impl Traffic {
         connection: usize,
         direction: Direction,
     ) -> Option<(usize, Sent)> {
+        let number = self.sent.len() as u64;
+        let asked = self.app.as_mut().map(|app| {
+            let random = &mut self.random;
+            app.send(connection, number, random)
+        });
+        let direction = asked.as_ref().map_or(direction, |asked| asked.direction);
         let of = &mut self.connections[connection];
         let (source, destination) = match direction {
             Direction::Outbound => (of.inside, of.outside),
-            Direction::Inbound => (of.outside, of.public?),
+            Direction::Inbound => (of.outside, of.public.or(asked.as_ref().map(|_| of.inside))?),
         };
         of.sent += 1;
         let route = of.routes[direction as usize];
@@ -155,22 +190,34 @@ impl Traffic {
             source,
             destination,
             value: 0,
-            number: self.sent.len() as u64,
+            number,
         };
         let key = match (self.program.counts(), direction) {
             (true, _) => counter_key(of.protocol, source, destination),
             (false, Direction::Outbound) => nat_key(CLASS_NAT_OUTBOUND, of.protocol, source),
             (false, Direction::Inbound) => nat_key(CLASS_NAT_INBOUND, of.protocol, destination),
         };
+        let (key, carried) = match asked {
+            None => (key, Carried::Plain(packet)),
+            Some(asked) => (asked.key, Carried::Asked(asked)),
+        };
         let sent = Sent {
             connection,
             direction,
             flow: flow_name(&key),
             key,
-            packet,
+            carried,
         };
         self.sent.push(sent.clone());
         Some((by, sent))
+    }
+
+    /// What an application made of a packet that left, or why no host would take it.
+    pub(crate) fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String> {
+        match &self.app {
+            Some(app) => app.observe(asked, port, frame),
+            None => Err("no application runs".into()),
+        }
     }
 
     /// A host outside got a packet of a connection: it answers to where it came

@@ -155,11 +155,11 @@ impl<'a> World<'a> {
             replicas,
             traffic,
             recorder: Recorder::new(
-                if options.program.counts() {
-                    Vec::new()
-                } else {
-                    chain::pools()
+                match options.program.maps() {
+                    true => chain::pools(),
+                    false => Vec::new(),
                 },
+                options.program.application(),
                 first_sequence,
             ),
             trace: FxHasher::default(),
@@ -403,7 +403,7 @@ impl<'a> World<'a> {
             }
         }
         for position in 0..self.replicas.len() {
-            if !self.options.program.counts() {
+            if self.options.program.maps() {
                 for event in self.replicas[position].pool_at_the_end(position) {
                     self.recorder.note(now, event);
                 }

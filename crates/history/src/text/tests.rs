@@ -32,6 +32,7 @@ fn errors_have_lines_and_codes() {
             "pool address=1.2.3.4 protocol=tcp first=9 last=8",
             "line 1: HI009",
         ),
+        ("application telephone", "line 1: HI010"),
     ];
     for (text, start) in cases {
         let message = code(text);
@@ -72,11 +73,14 @@ fn kind() -> impl Strategy<Value = EventKind> {
         proptest::option::of(durability()),
     );
     prop_oneof![
-        (any::<u32>(), flow(), any::<u64>()).prop_map(|(switch, flow, packet)| EventKind::Input {
-            switch,
-            flow,
-            packet
-        }),
+        (any::<u32>(), flow(), any::<u64>(), any::<Option<u64>>()).prop_map(
+            |(switch, flow, packet, request)| EventKind::Input {
+                switch,
+                flow,
+                packet,
+                request
+            }
+        ),
         output.prop_map(
             |(switch, flow, packet, value, durability)| EventKind::Output {
                 switch,
@@ -167,6 +171,7 @@ proptest! {
     fn what_is_written_is_read_back(
         kinds in proptest::collection::vec(kind(), 0..20),
         pool in proptest::option::of((endpoint(), any::<u16>())),
+        application in proptest::option::of(proptest::sample::select(Application::ALL.to_vec())),
         rejected in proptest::option::of(proptest::sample::select(Checker::ALL.to_vec())),
     ) {
         let events = kinds.into_iter().zip(3..).map(|(kind, at)| Event { at, kind });
@@ -182,6 +187,7 @@ proptest! {
                     first: of.port.min(last),
                     last: of.port.max(last),
                 }).collect(),
+                application,
                 events: events.collect(),
             },
         };
@@ -198,7 +204,7 @@ proptest! {
     #[test]
     fn any_events_are_survived_by_the_checkers(kinds in proptest::collection::vec(kind(), 0..40)) {
         let events = kinds.into_iter().zip(0..).map(|(kind, at)| Event { at, kind });
-        let history = History { pools: Vec::new(), events: events.collect() };
+        let history = History { events: events.collect(), ..History::default() };
         for violation in crate::judge(&history) {
             prop_assert!(violation.event < history.events.len());
             violation.relevant(&history, 5);

@@ -1,17 +1,24 @@
 //! What is noted of packets that switches release.
 
 use super::{Happening, World};
-use crate::frame::{HostPacket, INSIDE_PORT, OUTSIDE_PORT};
-use crate::recorder::Write;
-use crate::traffic::Sent;
+use crate::apps::Asked;
+use crate::frame::{HostPacket, INSIDE_PORT, OUTSIDE_PORT, number_in};
+use crate::traffic::{Carried, Sent};
 use stateplane_history::{Direction, Durability, EventKind};
 
 impl World<'_> {
     pub(super) fn output(&mut self, switch: usize, port: u16, frame: &[u8]) {
         let now = self.now;
-        let packet = HostPacket::read(frame);
-        let sent = packet.and_then(|packet| self.traffic.sent(packet.number));
-        let (Some(packet), Some(sent)) = (packet, sent.cloned()) else {
+        let sent = number_in(frame).and_then(|number| self.traffic.sent(number));
+        let Some(sent) = sent.cloned() else {
+            self.anomaly(format!("no host would take this frame: {frame:02x?}"));
+            return;
+        };
+        let before = match &sent.carried {
+            Carried::Plain(before) => before,
+            Carried::Asked(asked) => return self.answered(switch, port, frame, &sent, asked),
+        };
+        let Some(packet) = HostPacket::read(frame) else {
             self.anomaly(format!("no host would take this frame: {frame:02x?}"));
             return;
         };
@@ -19,16 +26,16 @@ impl World<'_> {
             Direction::Outbound => OUTSIDE_PORT,
             Direction::Inbound => INSIDE_PORT,
         };
-        if port != expected || packet.protocol != sent.packet.protocol {
+        if port != expected || packet.protocol != before.protocol {
             self.anomaly(format!("{sent:?} left as {packet:?} by port {port}"));
             return;
         }
         self.recorder.coverage.outputs += 1;
         let number = self.switches[switch].identity.switch;
         if self.options.program.counts() {
-            self.counted(number, &sent, &packet);
+            self.counted(number, &sent, before, &packet);
         } else {
-            self.translated(number, &sent, &packet);
+            self.translated(number, &sent, before, &packet);
         }
         if port == OUTSIDE_PORT {
             let link = self.quality(|options| options.scenario.host_link);
@@ -38,44 +45,71 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn counted(&mut self, switch: u32, sent: &Sent, packet: &HostPacket) {
+    /// What was durable when the packet `number` left, if it travelled by the store.
+    fn durability(&self, number: u64) -> Option<Durability> {
+        let write = self.recorder.write(number)?;
+        let held = self.replicas.iter();
+        let held = held.map(|node| node.held(write.shard, &write.key));
+        Some(Durability {
+            sequence: write.sequence,
+            held: held.collect(),
+        })
+    }
+
+    /// An application let a packet out.
+    fn answered(&mut self, switch: usize, port: u16, frame: &[u8], sent: &Sent, asked: &Asked) {
+        let value = match self.traffic.observe(asked, port, frame) {
+            Ok(value) => value,
+            Err(because) => {
+                self.anomaly(format!(
+                    "{because}: {asked:?} left as {frame:02x?} by port {port}"
+                ));
+                return;
+            }
+        };
+        self.recorder.coverage.outputs += 1;
+        let output = EventKind::Output {
+            switch: self.switches[switch].identity.switch,
+            flow: sent.flow.clone(),
+            packet: asked.number,
+            value: Some(value),
+            durability: self.durability(asked.number),
+        };
+        self.recorder.note(self.now, output);
+    }
+
+    fn counted(&mut self, switch: u32, sent: &Sent, before: &HostPacket, packet: &HostPacket) {
         let ends = |packet: &HostPacket| (packet.source, packet.destination);
-        if ends(packet) != ends(&sent.packet) {
+        if ends(packet) != ends(before) {
             self.anomaly(format!("{sent:?} left as {packet:?}"));
         }
-        let write = self.recorder.write(sent.packet.number);
-        let held = |write: Write| {
-            let held = self.replicas.iter();
-            held.map(|node| node.held(write.shard, &write.key))
-                .collect()
-        };
-        let durability = Durability {
-            sequence: write.map_or(0, |write| write.sequence),
-            held: write.map(held).unwrap_or_default(),
-        };
+        let durability = self.durability(before.number).unwrap_or(Durability {
+            sequence: 0,
+            held: Vec::new(),
+        });
         let output = EventKind::Output {
             switch,
             flow: sent.flow.clone(),
-            packet: sent.packet.number,
+            packet: before.number,
             value: Some(packet.value),
             durability: Some(durability),
         };
         self.recorder.note(self.now, output);
     }
 
-    pub(super) fn translated(&mut self, switch: u32, sent: &Sent, packet: &HostPacket) {
+    fn translated(&mut self, switch: u32, sent: &Sent, before: &HostPacket, packet: &HostPacket) {
         let protocol = packet.protocol;
         let endpoint = |socket| crate::key::endpoint(protocol, socket);
         let (inside, public, others) = match sent.direction {
             Direction::Outbound => (
-                sent.packet.source,
+                before.source,
                 packet.source,
-                (sent.packet.destination, packet.destination),
+                (before.destination, packet.destination),
             ),
             Direction::Inbound => (
                 packet.destination,
-                sent.packet.destination,
-                (sent.packet.source, packet.source),
+                before.destination,
+                (before.source, packet.source),
             ),
         };
         if others.0 != others.1 {
@@ -106,7 +140,7 @@ impl World<'_> {
         let output = EventKind::Output {
             switch,
             flow: sent.flow.clone(),
-            packet: sent.packet.number,
+            packet: before.number,
             value: None,
             durability: Some(durability),
         };

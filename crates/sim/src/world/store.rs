@@ -62,7 +62,7 @@ impl World<'_> {
     pub(super) fn after_replica(&mut self, replica: usize) {
         let now = self.now;
         let node = &mut self.replicas[replica];
-        if !self.options.program.counts() {
+        if self.options.program.maps() {
             for event in node.pool_events(replica) {
                 if replica == 0 && matches!(event, EventKind::Freed { .. }) {
                     self.recorder.coverage.ports_freed += 1;

@@ -2,7 +2,7 @@
 
 use super::{Happening, RING, World};
 use crate::frame::{
-    HostPacket, INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in, message_in,
+    INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in, message_in, number_in,
 };
 use crate::plan::Misfortune;
 use stateplane_history::{Direction, EventKind};
@@ -13,11 +13,11 @@ impl World<'_> {
         let Some((switch, sent)) = self.traffic.send(connection, direction) else {
             return;
         };
-        let port = match direction {
+        let port = match sent.direction {
             Direction::Outbound => INSIDE_PORT,
             Direction::Inbound => OUTSIDE_PORT,
         };
-        let frame = sent.packet.to_frame(self.switches[switch].identity.switch);
+        let frame = sent.carried.to_frame(self.switches[switch].identity.switch);
         let link = self.quality(|options| options.scenario.host_link);
         for delay in link.carry(&mut self.random) {
             let arrival = Happening::ToSwitch {
@@ -76,13 +76,14 @@ impl World<'_> {
         let mut replied = None;
         if port == STORE_PORT {
             replied = checked_message_in(&frame).map(|(_, message)| message.key());
-        } else if let Some(packet) = HostPacket::read(&frame)
-            && let Some(sent) = self.traffic.sent(packet.number)
+        } else if let Some(packet) = number_in(&frame)
+            && let Some(sent) = self.traffic.sent(packet)
         {
             let input = EventKind::Input {
                 switch: self.switches[switch].identity.switch,
                 flow: sent.flow.clone(),
-                packet: packet.number,
+                packet,
+                request: sent.carried.request(),
             };
             self.recorder.coverage.inputs += 1;
             self.recorder.note(now, input);
@@ -188,9 +189,8 @@ impl World<'_> {
         };
         match Packet::new_checked(bytes) {
             Ok(request) => {
-                let packet = request.packet().and_then(HostPacket::read);
-                self.recorder
-                    .request(now, &request, packet.map(|packet| packet.number));
+                let packet = request.packet().and_then(number_in);
+                self.recorder.request(now, &request, packet);
             }
             Err(error) => self.anomaly(format!("a switch sent the store this: {error}")),
         }
