@@ -4,6 +4,7 @@
 
 mod check;
 mod compile;
+mod control;
 mod exit;
 mod explain;
 mod fmt;
@@ -40,6 +41,9 @@ enum Command {
     Compile(compile::CompileArguments),
     Fmt(fmt::FmtArguments),
     Explain(explain::ExplainArguments),
+    Tables(control::tables::TablesArguments),
+    Registers(control::registers::RegistersArguments),
+    Ctl(control::ctl::CtlArguments),
     Test(test::TestArguments),
     Trace(trace::TraceArguments),
     Store(store::StoreArguments),
@@ -56,6 +60,9 @@ fn main() -> ExitCode {
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Tables(arguments) => control::tables::run(&arguments),
+        Command::Registers(arguments) => control::registers::run(&arguments),
+        Command::Ctl(arguments) => control::ctl::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Trace(arguments) => trace::run(arguments),
         Command::Store(arguments) => store::run(&arguments),

@@ -4,6 +4,7 @@ use crate::exit::{CommandError, Failure};
 use crate::program::ProgramArguments;
 use clap::Args;
 use stateplane_diagnostics::{Color, render_all};
+use stateplane_host::ports::PortSpec;
 use stateplane_host::switch::ControlPlane;
 use stateplane_ir::{Interface, Program};
 use stateplane_library::{WithLibrary, with_library};
@@ -13,6 +14,7 @@ use stateplane_rpc::{
 use stateplane_switch::Switch;
 use stateplane_syntax::MemoryLoader;
 use stateplane_target::Engine;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
@@ -86,7 +88,7 @@ impl P4RuntimeArguments {
     /// # Errors
     ///
     /// For keys that cannot be read, and for an address that others reach without TLS.
-    pub fn settings(&self) -> Result<Option<Settings>, CommandError> {
+    pub fn settings(&self, ports: &[(u16, PortSpec)]) -> Result<Option<Settings>, CommandError> {
         let Some(address) = self.p4runtime else {
             return Ok(None);
         };
@@ -103,6 +105,10 @@ impl P4RuntimeArguments {
             tls,
             device_id: self.device_id,
             cpu_port: self.cpu_port,
+            port_names: ports
+                .iter()
+                .map(|(number, spec)| (*number, spec.to_string()))
+                .collect(),
         }))
     }
 }
@@ -113,6 +119,7 @@ pub struct Settings {
     tls: Option<Tls>,
     device_id: u64,
     cpu_port: Option<u16>,
+    port_names: BTreeMap<u16, String>,
 }
 
 /// Makes an engine of a program.
@@ -194,6 +201,7 @@ pub fn attach<E: Engine + Send + 'static>(
         device_id: settings.device_id,
         cpu_port: settings.cpu_port,
         epoch_ns: since_epoch.saturating_sub(since_boot),
+        port_names: settings.port_names.clone(),
     };
     let said = |refusal: Refusal| refusal.message;
     let prepared = prepare(program.clone(), interface, make).map_err(said)?;

@@ -135,7 +135,7 @@ fn forward<E: Engine + Send + 'static>(
 
 /// Runs the command.
 pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
-    let settings = arguments.p4runtime.settings()?;
+    let settings = arguments.p4runtime.settings(&arguments.ports)?;
     let served = arguments.p4runtime.is_served();
     let (program, interface) = p4runtime::compile(&arguments.program, served)?;
     let file = match &arguments.config {

@@ -6,6 +6,9 @@ use num_traits::Zero;
 use stateplane_p4info::proto as config;
 use tonic::Code;
 
+/// Bytes of the longest value: more than the widest field has, leading zeros included.
+const MAX_BYTES: usize = 1024;
+
 /// How the values of a field are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -51,6 +54,16 @@ pub fn decode(bytes: &[u8], form: Form, what: &dyn Fn() -> String) -> Result<Big
             "{} has no value: zero is one byte 0",
             what()
         )));
+    }
+    if bytes.len() > MAX_BYTES {
+        return Err(Refusal::new(
+            Code::OutOfRange,
+            format!(
+                "{} has {} bytes, at most {MAX_BYTES} fit",
+                what(),
+                bytes.len()
+            ),
+        ));
     }
     match form {
         Form::Bits(width) => {

@@ -7,6 +7,7 @@ use crate::digest::Digests;
 use crate::entity::{Context, Shadow};
 use crate::packet::PacketHeader;
 use crate::pipeline::Pipeline;
+use crate::proto::stateplane::v1 as own;
 use crate::proto::{config, v1};
 use crate::read::{Reading, Source};
 use crate::refusal::{Refusal, WriteRefusal};
@@ -14,7 +15,7 @@ use crate::session::Sessions;
 use crate::write::{Batch, Progress};
 use stateplane_switch::Switch;
 use stateplane_target::{Engine, Port};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tonic::Code;
 use v1::stream_message_response::Update as Told;
@@ -47,6 +48,8 @@ pub struct Options {
     pub cpu_port: Option<Port>,
     /// Nanoseconds since the epoch at time 0 of the switch.
     pub epoch_ns: i64,
+    /// What people call the ports: their interfaces.
+    pub port_names: BTreeMap<Port, String>,
 }
 
 /// Loads a program anew, with all its state as at first.
@@ -88,6 +91,8 @@ pub enum Outcome {
     PipelineSet(Ticket, Result<(), Refusal>),
     /// The answer to a request for the pipeline.
     PipelineRead(Ticket, Result<Box<v1::ForwardingPipelineConfig>, Refusal>),
+    /// The ports of the switch.
+    Ports(Ticket, Result<Vec<own::Port>, Refusal>),
     /// A message for a stream.
     Message(StreamId, v1::StreamMessageResponse),
     /// A stream ends.
@@ -105,6 +110,7 @@ enum Job<E> {
         Option<Box<Prepared<E>>>,
     ),
     GetPipeline(Ticket, v1::GetForwardingPipelineConfigRequest),
+    Ports(Ticket, own::PortsRequest),
     Stream(StreamId, v1::StreamMessageRequest),
     Close(StreamId),
 }
@@ -182,7 +188,9 @@ impl<E: Engine> Core<E> {
         Ticket(self.next_ticket)
     }
 
-    fn has_room(&self) -> bool {
+    /// Whether another request may wait; without room requests are refused.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
         self.jobs.len() < MAX_WAITING
     }
 
@@ -239,10 +247,65 @@ impl<E: Engine> Core<E> {
         ticket
     }
 
-    /// The program that runs.
+    /// Takes a request for the ports.
+    pub fn ports(&mut self, request: own::PortsRequest) -> Ticket {
+        let ticket = self.ticket();
+        self.jobs.push_back(Job::Ports(ticket, request));
+        ticket
+    }
+
+    fn shown_ports(&self, switch: &Switch<E>) -> Vec<own::Port> {
+        let ports = switch.ports().iter();
+        ports
+            .map(|port| {
+                let counters = switch.port_counters(*port).unwrap_or_default();
+                let name = match self.options.port_names.get(port) {
+                    Some(name) => name.clone(),
+                    None if self.options.cpu_port == Some(*port) => "controller".to_owned(),
+                    None => String::new(),
+                };
+                own::Port {
+                    number: u32::from(*port),
+                    name,
+                    up: switch.port_is_up(*port),
+                    rx_packets: counters.rx_packets,
+                    rx_bytes: counters.rx_bytes,
+                    tx_packets: counters.tx_packets,
+                    tx_bytes: counters.tx_bytes,
+                }
+            })
+            .collect()
+    }
+
+    /// The program that runs, for a client that may replace it.
+    ///
+    /// # Errors
+    ///
+    /// `NOT_FOUND` for another device, `PERMISSION_DENIED` for whoever is not primary.
+    pub fn program_for(
+        &self,
+        device_id: u64,
+        role: &str,
+        election_id: Option<&v1::Uint128>,
+    ) -> Result<Prepared<E>, Refusal> {
+        self.sessions.check_writer(device_id, role, election_id)?;
+        Ok(self.program.clone())
+    }
+
+    /// The read that is under way: it goes on before anything else.
     #[must_use]
-    pub fn program(&self) -> Prepared<E> {
-        self.program.clone()
+    pub fn reading(&self) -> Option<Ticket> {
+        match self.jobs.front() {
+            Some(Job::Reading(ticket, _)) => Some(*ticket),
+            _ => None,
+        }
+    }
+
+    /// Ends the read that is under way, without an answer.
+    pub fn cancel_read(&mut self) {
+        if self.reading().is_some() {
+            self.jobs.pop_front();
+        }
     }
 
     /// A new stream.
@@ -315,10 +378,9 @@ impl<E: Engine> Core<E> {
             Job::Writing(ticket, batch) => self.go_on_writing(switch, now, ticket, batch),
             Job::Read(ticket, request) => {
                 let device = self.sessions.check_reader(request.device_id);
-                match device.and_then(|()| self.ready().map(|_| ())) {
-                    Ok(()) => {
-                        self.go_on_reading(switch, now, ticket, Reading::new(request));
-                    }
+                let ready = device.and_then(|()| self.ready().map(|_| ()));
+                match ready.and_then(|()| Reading::new(request)) {
+                    Ok(reading) => self.go_on_reading(switch, now, ticket, reading),
                     Err(refusal) => self
                         .outcomes
                         .push_back(Outcome::ReadEnd(ticket, Err(refusal))),
@@ -334,6 +396,11 @@ impl<E: Engine> Core<E> {
                 let outcome = self.shown_pipeline(&request).map(Box::new);
                 self.outcomes
                     .push_back(Outcome::PipelineRead(ticket, outcome));
+            }
+            Job::Ports(ticket, request) => {
+                let device = self.sessions.check_reader(request.device_id);
+                let ports = device.map(|()| self.shown_ports(switch));
+                self.outcomes.push_back(Outcome::Ports(ticket, ports));
             }
             Job::Stream(stream, message) => self.said(switch, now, stream, message),
             Job::Close(stream) => {

@@ -11,7 +11,7 @@ use stateplane_target::Value;
 /// Types within types; the compiler refuses more.
 const MAX_DEPTH: u32 = 64;
 
-fn bit_width(spec: &config::P4BitstringLikeTypeSpec) -> u32 {
+pub(crate) fn bit_width(spec: &config::P4BitstringLikeTypeSpec) -> u32 {
     use config::p4_bitstring_like_type_spec::TypeSpec as Bits;
     let width = match &spec.type_spec {
         Some(Bits::Bit(bit)) => bit.bitwidth,

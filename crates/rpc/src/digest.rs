@@ -5,11 +5,15 @@ use crate::entity::table::{self, put};
 use crate::pipeline::Pipeline;
 use crate::proto::v1::{self, update::Type};
 use crate::refusal::Refusal;
-use std::collections::BTreeMap;
+use prost::Message;
+use std::collections::{BTreeMap, BTreeSet};
 use tonic::Code;
 
 /// Messages of a list whose greatest size the control plane does not say.
 const DEFAULT_LIST: usize = 64;
+
+/// Messages of the longest list, whatever the control plane says.
+const MAX_LIST: usize = 1024;
 
 /// Lists that wait for their acknowledgement; the oldest is forgotten beyond.
 const MAX_UNACKNOWLEDGED: usize = 64;
@@ -20,18 +24,20 @@ struct Enabled {
     config: v1::digest_entry::Config,
     /// Messages that wait for their list to be sent.
     waiting: Vec<v1::P4Data>,
+    /// Encoded, those that wait and those that are in a list of `sent`.
+    known: BTreeSet<Vec<u8>>,
     /// Time in µs of the first of them.
     since: u64,
     next_list: u64,
-    /// Lists sent and not acknowledged, with the time in µs of their sending.
-    sent: BTreeMap<u64, (u64, Vec<v1::P4Data>)>,
+    /// Lists sent and not acknowledged, encoded, with the time in µs of their sending.
+    sent: BTreeMap<u64, (u64, Vec<Vec<u8>>)>,
 }
 
 impl Enabled {
     fn size(&self) -> usize {
         match usize::try_from(self.config.max_list_size) {
             Ok(0) | Err(_) => DEFAULT_LIST,
-            Ok(size) => size,
+            Ok(size) => size.min(MAX_LIST),
         }
     }
 
@@ -45,11 +51,38 @@ impl Enabled {
         !self.waiting.is_empty() && (self.waiting.len() >= self.size() || old)
     }
 
+    fn new(config: v1::digest_entry::Config) -> Enabled {
+        Enabled {
+            config,
+            waiting: Vec::new(),
+            known: BTreeSet::new(),
+            since: 0,
+            next_list: 1,
+            sent: BTreeMap::new(),
+        }
+    }
+
     /// Forgets lists whose acknowledgement is overdue.
     fn forget(&mut self, now: u64) {
         let patience = u64::try_from(self.config.ack_timeout_ns / 1000).unwrap_or(0);
-        self.sent
-            .retain(|_, (sent, _)| now.saturating_sub(*sent) < patience);
+        while let Some(oldest) = self.sent.first_entry()
+            && now.saturating_sub(oldest.get().0) >= patience
+        {
+            for data in oldest.remove().1 {
+                self.known.remove(&data);
+            }
+        }
+    }
+
+    /// Whether there was such a list.
+    fn release(&mut self, list: u64) -> bool {
+        let Some((_, list)) = self.sent.remove(&list) else {
+            return false;
+        };
+        for data in list {
+            self.known.remove(&data);
+        }
+        true
     }
 }
 
@@ -102,13 +135,7 @@ impl Digests {
         self.enabled
             .entry(index.id)
             .and_modify(|digest| digest.config = config)
-            .or_insert_with(|| Enabled {
-                config,
-                waiting: Vec::new(),
-                since: 0,
-                next_list: 1,
-                sent: BTreeMap::new(),
-            });
+            .or_insert_with(|| Enabled::new(config));
         Ok(())
     }
 
@@ -133,13 +160,7 @@ impl Digests {
     pub(crate) fn restore(&mut self, id: u32, config: Option<v1::digest_entry::Config>) {
         let restored = config.map(|config| match self.enabled.remove(&id) {
             Some(digest) => Enabled { config, ..digest },
-            None => Enabled {
-                config,
-                waiting: Vec::new(),
-                since: 0,
-                next_list: 1,
-                sent: BTreeMap::new(),
-            },
+            None => Enabled::new(config),
         });
         put(&mut self.enabled, &id, restored);
     }
@@ -151,9 +172,7 @@ impl Digests {
             return;
         };
         digest.forget(now);
-        let known = digest.waiting.contains(&data)
-            || digest.sent.values().any(|(_, sent)| sent.contains(&data));
-        if known {
+        if !digest.known.insert(data.encode_to_vec()) {
             return;
         }
         if digest.waiting.is_empty() {
@@ -170,9 +189,16 @@ impl Digests {
         let list_id = digest.next_list;
         digest.next_list += 1;
         if digest.config.ack_timeout_ns > 0 {
-            digest.sent.insert(list_id, (now, data.clone()));
-            if digest.sent.len() > MAX_UNACKNOWLEDGED {
-                digest.sent.pop_first();
+            let encoded = data.iter().map(Message::encode_to_vec).collect();
+            digest.sent.insert(list_id, (now, encoded));
+            if digest.sent.len() > MAX_UNACKNOWLEDGED
+                && let Some(oldest) = digest.sent.keys().next().copied()
+            {
+                digest.release(oldest);
+            }
+        } else {
+            for data in &data {
+                digest.known.remove(&data.encode_to_vec());
             }
         }
         Some(v1::DigestList {
@@ -203,7 +229,7 @@ impl Digests {
     pub(crate) fn acknowledge(&mut self, ack: &v1::DigestListAck) -> Result<(), Refusal> {
         let digest = self.enabled.get_mut(&ack.digest_id);
         let found = digest.is_some_and(|digest| {
-            digest.sent.remove(&ack.list_id).is_some()
+            digest.release(ack.list_id)
                 // Without a timeout no list waits.
                 || (digest.config.ack_timeout_ns == 0 && ack.list_id < digest.next_list)
         });

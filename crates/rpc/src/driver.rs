@@ -1,6 +1,7 @@
 //! The channel between the server's threads and whoever runs the switch.
 
 use crate::core::{Core, Outcome, Prepared, StreamId, Ticket};
+use crate::proto::stateplane::v1 as own;
 use crate::proto::v1;
 use crate::refusal::{Refusal, WriteRefusal};
 use stateplane_switch::Switch;
@@ -10,7 +11,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tonic::{Code, Status};
 
@@ -20,14 +22,74 @@ const CHANNEL: usize = 1024;
 /// Messages that wait for a controller that reads slowly; more are dropped and counted.
 pub(crate) const STREAM: usize = 4096;
 
-/// Steps of the core between two bursts of packets.
-const STEPS: usize = 16;
+/// Time between two bursts of packets after which they go on, although more waits.
+const BURST: Duration = Duration::from_micros(200);
+
+/// Entities read that may wait for clients to take them.
+const MAX_UNREAD: usize = 1 << 18;
+
+/// Time in µs after which a client has to be as fast as [`LEAST_RATE`].
+const READ_PATIENCE: u64 = 1_000_000;
+
+/// Entities each second that a client takes for which everyone else waits.
+const LEAST_RATE: u64 = 16_384;
+
+/// Time in µs after which a client that reads slowly is looked at again.
+const READ_PAUSE: u64 = 1_000;
 
 /// What becomes of a stream's messages.
 pub(crate) type StreamSender = mpsc::Sender<Result<v1::StreamMessageResponse, Status>>;
 
-/// What becomes of a read.
-pub(crate) type ReadSender = mpsc::UnboundedSender<Result<v1::ReadResponse, Status>>;
+/// What becomes of a read; what waits is bounded by [`MAX_UNREAD`].
+pub(crate) type ReadSender = mpsc::UnboundedSender<Result<Unread, Status>>;
+
+/// A part of a read that the client has not taken.
+pub(crate) struct Unread {
+    response: v1::ReadResponse,
+    /// Entities of all parts that wait.
+    waiting: Arc<AtomicUsize>,
+    entities: usize,
+}
+
+impl Unread {
+    fn new(response: v1::ReadResponse, waiting: &Arc<AtomicUsize>) -> Unread {
+        let entities = response.entities.len();
+        waiting.fetch_add(entities, Ordering::Relaxed);
+        Unread {
+            response,
+            waiting: waiting.clone(),
+            entities,
+        }
+    }
+
+    /// The part, which waits no longer.
+    pub(crate) fn take(mut self) -> v1::ReadResponse {
+        std::mem::take(&mut self.response)
+    }
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(self.entities, Ordering::Relaxed);
+    }
+}
+
+/// A read whose client takes more time than the switch.
+#[derive(Clone, Copy)]
+struct Stall {
+    ticket: Ticket,
+    /// When the switch first waited for it, in µs.
+    since: u64,
+    /// Entities read until then.
+    read: u64,
+}
+
+/// Who wants to replace the program.
+pub(crate) struct Claim {
+    pub(crate) device_id: u64,
+    pub(crate) role: String,
+    pub(crate) election_id: Option<v1::Uint128>,
+}
 
 pub(crate) enum Command<E> {
     Write(v1::WriteRequest, oneshot::Sender<Result<(), WriteRefusal>>),
@@ -41,7 +103,11 @@ pub(crate) enum Command<E> {
         v1::GetForwardingPipelineConfigRequest,
         oneshot::Sender<Result<v1::ForwardingPipelineConfig, Refusal>>,
     ),
-    Program(oneshot::Sender<Prepared<E>>),
+    Ports(
+        own::PortsRequest,
+        oneshot::Sender<Result<Vec<own::Port>, Refusal>>,
+    ),
+    Program(Claim, oneshot::Sender<Result<Prepared<E>, Refusal>>),
     Open(StreamSender, oneshot::Sender<StreamId>),
     Stream(StreamId, v1::StreamMessageRequest),
     Close(StreamId),
@@ -92,8 +158,15 @@ pub struct Driver<E> {
     dropped: u64,
     writes: BTreeMap<Ticket, oneshot::Sender<Result<(), WriteRefusal>>>,
     reads: BTreeMap<Ticket, ReadSender>,
+    /// Entities read that clients have not taken.
+    unread: Arc<AtomicUsize>,
+    /// Entities read so far.
+    read: u64,
+    /// A read that had to wait for its client.
+    stalled: Option<Stall>,
     sets: BTreeMap<Ticket, oneshot::Sender<Result<(), Refusal>>>,
     gets: BTreeMap<Ticket, oneshot::Sender<Result<v1::ForwardingPipelineConfig, Refusal>>>,
+    ports: BTreeMap<Ticket, oneshot::Sender<Result<Vec<own::Port>, Refusal>>>,
     streams: BTreeMap<StreamId, StreamSender>,
 }
 
@@ -116,8 +189,12 @@ pub fn channel<E: Engine>(core: Core<E>) -> io::Result<(Driver<E>, super::servic
         dropped: 0,
         writes: BTreeMap::new(),
         reads: BTreeMap::new(),
+        unread: Arc::default(),
+        read: 0,
+        stalled: None,
         sets: BTreeMap::new(),
         gets: BTreeMap::new(),
+        ports: BTreeMap::new(),
         streams: BTreeMap::new(),
     };
     let requests = Requests {
@@ -155,25 +232,66 @@ impl<E: Engine> Driver<E> {
     /// Does a bounded part of what waits, at `now` in µs, and returns when there is more to
     /// do; 0 means at once.
     pub fn serve(&mut self, switch: &mut Switch<E>, now: u64) -> Option<u64> {
-        self.hear();
-        for _ in 0..STEPS {
+        let start = Instant::now();
+        loop {
+            self.hear();
+            if let Some(later) = self.await_reader(now) {
+                return Some(later);
+            }
             self.core.work(switch, now);
             self.answer();
-            if self.core.due().is_none_or(|due| due > now) {
-                break;
+            if self.core.due().is_none_or(|due| due > now) || start.elapsed() >= BURST {
+                return self.core.due();
             }
         }
-        self.core.due()
+    }
+
+    /// When to look again whether a client takes what it reads; `None` if there is room for
+    /// more, or nothing is read.
+    fn await_reader(&mut self, now: u64) -> Option<u64> {
+        let ticket = self.core.reading()?;
+        if self.reads.get(&ticket).is_none_or(ReadSender::is_closed) {
+            self.core.cancel_read();
+            self.reads.remove(&ticket);
+            return None;
+        }
+        let unread = self.unread.load(Ordering::Relaxed);
+        if unread < MAX_UNREAD {
+            return None;
+        }
+        let stall = match &self.stalled {
+            Some(stall) if stall.ticket == ticket => *stall,
+            _ => Stall {
+                ticket,
+                since: now,
+                read: self.read,
+            },
+        };
+        self.stalled = Some(stall);
+        let waited = now.saturating_sub(stall.since);
+        let expected = waited.saturating_mul(LEAST_RATE) / 1_000_000;
+        if waited > READ_PATIENCE && self.read - stall.read < expected {
+            self.core.cancel_read();
+            if let Some(reply) = self.reads.remove(&ticket) {
+                let text = format!(
+                    "{unread} entities wait for clients that take them slowly: read less at once"
+                );
+                let refusal = Refusal::new(Code::ResourceExhausted, text);
+                let _ = reply.send(Err(refusal.into()));
+            }
+            return None;
+        }
+        Some(now + READ_PAUSE)
     }
 
     fn hear(&mut self) {
         let mut bytes = [0; 64];
         while matches!(self.woken.read(&mut bytes), Ok(count) if count > 0) {}
         self.pending.store(false, Ordering::Release);
-        for _ in 0..CHANNEL {
-            let Ok(command) = self.commands.try_recv() else {
-                return;
-            };
+        // What has no room waits in the channel, and then in the connections.
+        while self.core.has_room()
+            && let Ok(command) = self.commands.try_recv()
+        {
             self.take(command);
         }
     }
@@ -196,8 +314,16 @@ impl<E: Engine> Driver<E> {
                 let ticket = self.core.get_pipeline(request);
                 self.gets.insert(ticket, reply);
             }
-            Command::Program(reply) => {
-                let _ = reply.send(self.core.program());
+            Command::Ports(request, reply) => {
+                let ticket = self.core.ports(request);
+                self.ports.insert(ticket, reply);
+            }
+            Command::Program(claim, reply) => {
+                let election_id = claim.election_id.as_ref();
+                let program = self
+                    .core
+                    .program_for(claim.device_id, &claim.role, election_id);
+                let _ = reply.send(program);
             }
             Command::Open(sender, reply) => {
                 let stream = self.core.open_stream();
@@ -225,7 +351,8 @@ impl<E: Engine> Driver<E> {
                 }
                 Outcome::Read(ticket, response) => {
                     if let Some(reply) = self.reads.get(&ticket) {
-                        let _ = reply.send(Ok(response));
+                        self.read += response.entities.len() as u64;
+                        let _ = reply.send(Ok(Unread::new(response, &self.unread)));
                     }
                 }
                 Outcome::ReadEnd(ticket, result) => {
@@ -243,6 +370,11 @@ impl<E: Engine> Driver<E> {
                 Outcome::PipelineRead(ticket, result) => {
                     if let Some(reply) = self.gets.remove(&ticket) {
                         let _ = reply.send(result.map(|config| *config));
+                    }
+                }
+                Outcome::Ports(ticket, result) => {
+                    if let Some(reply) = self.ports.remove(&ticket) {
+                        let _ = reply.send(result);
                     }
                 }
                 Outcome::Message(stream, message) => {

@@ -1,6 +1,7 @@
 //! One module for each kind of entity: how it is written, read, and put back.
 
 pub(crate) mod action;
+pub(crate) mod action_set;
 pub(crate) mod counter;
 pub(crate) mod group;
 pub(crate) mod keys;
@@ -28,13 +29,13 @@ pub(crate) struct Shadow {
     pub(crate) defaults: BTreeMap<u32, (u64, Vec<u8>)>,
     /// Groups by profile and number, as written.
     pub(crate) groups: BTreeMap<(u32, u32), v1::ActionProfileGroup>,
-    /// Action sets of entries as written.
-    pub(crate) sets: BTreeMap<EntryKey, v1::ActionProfileActionSet>,
+    /// Action sets of entries.
+    pub(crate) sets: BTreeMap<EntryKey, action_set::ActionSet>,
     /// Multicast groups as written.
     pub(crate) multicast: BTreeMap<u32, v1::MulticastGroupEntry>,
     /// Clone sessions as written.
     pub(crate) sessions: BTreeMap<u32, v1::CloneSessionEntry>,
-    /// Ports that groups watch and that are down.
+    /// Ports that were down when groups and replicas were last looked at.
     pub(crate) down: BTreeSet<u16>,
 }
 
@@ -57,6 +58,20 @@ pub(crate) fn index(index: &v1::Index) -> Result<u64, Refusal> {
         .map_err(|_| Refusal::invalid(format!("the index {} is negative", index.index)))
 }
 
+/// Bytes of the longest metadata that are kept with an entity.
+const MAX_METADATA: usize = 4096;
+
+/// That metadata, which are kept as they are, are not too long.
+pub(crate) fn check_metadata(metadata: &[u8]) -> Result<(), Refusal> {
+    match metadata.len() {
+        ..=MAX_METADATA => Ok(()),
+        length => Err(Refusal::new(
+            tonic::Code::ResourceExhausted,
+            format!("the metadata have {length} bytes, at most {MAX_METADATA} are kept"),
+        )),
+    }
+}
+
 /// That an entity can only be modified.
 pub(crate) fn only_modify(kind: v1::update::Type, what: &str) -> Result<(), Refusal> {
     match kind {
@@ -67,5 +82,5 @@ pub(crate) fn only_modify(kind: v1::update::Type, what: &str) -> Result<(), Refu
     }
 }
 
-/// Parts of an array read in one go.
-pub(crate) const CHUNK: u64 = 1024;
+/// Parts of an array or table read in one go.
+pub(crate) const CHUNK: u32 = 256;

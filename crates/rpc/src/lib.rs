@@ -12,9 +12,15 @@
 //!
 //! [`Switch`]: stateplane_switch::Switch
 
-#![allow(clippy::disallowed_types, reason = "the server has sockets")]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the server has sockets, and its share of the switch's time is measured"
+)]
 
 mod bytes;
+pub mod client;
+mod connection;
 mod core;
 mod data;
 mod digest;
@@ -35,7 +41,7 @@ pub use driver::{Driver, channel};
 pub use packet::PacketHeader;
 pub use pipeline::Pipeline;
 pub use refusal::{Refusal, WriteRefusal};
-pub use service::{Client, Compile, Server, ServerError, Tls, serve};
+pub use service::{Client, Compile, MAX_MESSAGE, Server, ServerError, Tls, serve};
 
 /// Messages of the package p4.v1, and those it uses.
 pub mod proto {
@@ -52,6 +58,16 @@ pub mod proto {
         #[allow(clippy::all, reason = "generated code")]
         pub mod v1 {
             include!(concat!(env!("OUT_DIR"), "/p4.v1.rs"));
+        }
+    }
+
+    /// Packages of our own.
+    pub mod stateplane {
+        /// stateplane.v1.
+        #[expect(missing_docs, reason = "the definitions in proto/ have the comments")]
+        #[allow(clippy::all, reason = "generated code")]
+        pub mod v1 {
+            include!(concat!(env!("OUT_DIR"), "/stateplane.v1.rs"));
         }
     }
 

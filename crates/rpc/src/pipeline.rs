@@ -54,7 +54,6 @@ pub(crate) struct TableIndex {
     pub(crate) profile: u32,
     pub(crate) has_counter: bool,
     pub(crate) has_meter: bool,
-    pub(crate) is_const: bool,
     pub(crate) ages: bool,
 }
 
@@ -268,7 +267,6 @@ impl Pipeline {
             profile: table.implementation_id,
             has_counter: has(config::p4_ids::Prefix::DirectCounter),
             has_meter: has(config::p4_ids::Prefix::DirectMeter),
-            is_const: table.is_const_table,
             ages: table.idle_timeout_behavior != 0,
         };
         self.tables.insert(id, index);

@@ -5,12 +5,15 @@ use crate::entity::table::Fields;
 use crate::entity::{
     CHUNK, Shadow, counter, group, keys, member, meter, register, replication, table, value_set,
 };
-use crate::pipeline::{Pipeline, unknown};
+use crate::pipeline::{Pipeline, TableIndex, unknown};
 use crate::proto::v1::{self, entity::Entity, table_action};
 use crate::refusal::Refusal;
-use stateplane_target::{Listed, TargetState};
+use stateplane_target::{EntryId, Listed, TargetState};
 use std::collections::VecDeque;
 use std::ops::Range;
+
+/// Entities that one request may name.
+const MAX_ENTITIES: usize = 65_536;
 
 /// What is read from.
 pub(crate) struct Source<'a> {
@@ -35,16 +38,60 @@ enum View {
 enum Part {
     /// What a request names, wildcards not yet resolved.
     Request(Box<Entity>),
-    /// Entries of a table.
-    Entries {
-        table: u32,
-        listed: std::vec::IntoIter<Listed>,
-        fields: Fields,
-        view: View,
-    },
+    /// Entries of a table at these positions.
+    Entries(Box<Entries>, Range<u32>),
+    /// The entry that a request names.
+    Entry(Box<Entries>, Box<Listed>),
     Counters(u32, Range<u64>),
     Meters(u32, Range<u64>),
     Registers(u32, Range<u64>),
+}
+
+/// Which entries of a table are read, and what of them.
+#[derive(Debug)]
+struct Entries {
+    table: u32,
+    fields: Fields,
+    view: View,
+    /// 0 for all.
+    priority: i32,
+    action: Option<String>,
+    /// Metadata as number and as bytes; 0 and nothing for all.
+    metadata: (u64, Vec<u8>),
+}
+
+impl Entries {
+    fn has(&self, source: &Source<'_>, index: &TableIndex, listed: &Listed) -> bool {
+        let entry = &listed.entry;
+        let by_priority =
+            self.priority == 0 || i64::from(self.priority) == i64::from(entry.priority);
+        let by_action = self
+            .action
+            .as_ref()
+            .is_none_or(|action| listed.runs.is_none() && entry.action == *action);
+        let (number, bytes) = &self.metadata;
+        let by_metadata = (*number == 0 && bytes.is_empty()) || {
+            let matches = keys::write(&index.fields, &entry.keys);
+            let key = (index.id, keys::canonical(&matches), entry.priority);
+            source.shadow.entries.get(&key).is_some_and(|kept| {
+                (*number == 0 || kept.0 == *number) && (bytes.is_empty() || kept.1 == *bytes)
+            })
+        };
+        by_priority && by_action && by_metadata
+    }
+
+    fn message(&self, source: &Source<'_>, index: &TableIndex, listed: &Listed) -> v1::Entity {
+        let message = table::message(
+            source.pipeline,
+            source.state,
+            source.shadow,
+            index,
+            listed,
+            self.fields,
+            source.now,
+        );
+        viewed(message, self.view)
+    }
 }
 
 /// A read under way.
@@ -55,13 +102,24 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// The read of a request.
-    pub(crate) fn new(request: v1::ReadRequest) -> Reading {
+    ///
+    /// # Errors
+    ///
+    /// `RESOURCE_EXHAUSTED` if it names too many entities.
+    pub(crate) fn new(request: v1::ReadRequest) -> Result<Reading, Refusal> {
+        let count = request.entities.len();
+        if count > MAX_ENTITIES {
+            return Err(Refusal::new(
+                tonic::Code::ResourceExhausted,
+                format!("the request names {count} entities, at most {MAX_ENTITIES} are read"),
+            ));
+        }
         let entities = request.entities.into_iter();
-        Reading {
+        Ok(Reading {
             parts: entities
                 .filter_map(|entity| entity.entity.map(|entity| Part::Request(Box::new(entity))))
                 .collect(),
-        }
+        })
     }
 
     /// The next entities, at most [`CHUNK`] of them, possibly none; `None` at the end.
@@ -75,35 +133,27 @@ impl Reading {
         };
         let entities = match part {
             Part::Request(entity) => self.expand(source, *entity)?,
-            Part::Entries {
-                table,
-                mut listed,
-                fields,
-                view,
-            } => {
-                let index = source.pipeline.table(table)?;
-                let some = listed.by_ref().take(CHUNK as usize).collect::<Vec<_>>();
-                if listed.len() > 0 {
-                    self.parts.push_front(Part::Entries {
-                        table,
-                        listed,
-                        fields,
-                        view,
-                    });
+            Part::Entry(entries, listed) => {
+                let index = source.pipeline.table(entries.table)?;
+                match entries.has(source, index, &listed) {
+                    true => vec![entries.message(source, index, &listed)],
+                    false => Vec::new(),
                 }
-                let messages = some.iter().map(|listed| {
-                    let message = table::message(
-                        source.pipeline,
-                        source.state,
-                        source.shadow,
-                        index,
-                        listed,
-                        fields,
-                        source.now,
-                    );
-                    viewed(message, view)
-                });
-                messages.collect()
+            }
+            Part::Entries(entries, positions) => {
+                let index = source.pipeline.table(entries.table)?;
+                let target = &source.state.tables()[index.at.index()];
+                let middle = positions.start.saturating_add(CHUNK).min(positions.end);
+                let listed = (positions.start..middle)
+                    .filter_map(|position| target.entry(EntryId::at(position)))
+                    .filter(|listed| entries.has(source, index, listed));
+                let messages = listed.map(|listed| entries.message(source, index, &listed));
+                let messages = messages.collect();
+                if middle < positions.end {
+                    self.parts
+                        .push_front(Part::Entries(entries, middle..positions.end));
+                }
+                messages
             }
             Part::Counters(id, indices) => {
                 let name = source
@@ -141,7 +191,7 @@ impl Reading {
 
     /// The first of the indices; the rest is put first in the queue.
     fn slice(&mut self, indices: Range<u64>, rest: impl FnOnce(Range<u64>) -> Part) -> Range<u64> {
-        let middle = indices.start.saturating_add(CHUNK).min(indices.end);
+        let middle = indices.start.saturating_add(CHUNK.into()).min(indices.end);
         if middle < indices.end {
             self.parts.push_front(rest(middle..indices.end));
         }
@@ -314,50 +364,33 @@ impl Reading {
         }
         let index = source.pipeline.table(entry.table_id)?;
         let target = &source.state.tables()[index.at.index()];
-        let listed = if entry.r#match.is_empty() {
-            target.entries()
-        } else {
-            let (keys, priority) = table::identity(index, entry)?;
-            match target.get(&keys, priority) {
-                Ok(listed) => vec![listed],
-                Err(_) if view == View::Entry => Vec::new(),
-                Err(_) => return Err(table::absent(index)),
-            }
-        };
         let action = match entry.action.as_ref().and_then(|it| it.r#type.as_ref()) {
             Some(table_action::Type::Action(action)) if action.action_id != 0 => {
                 Some(source.pipeline.action(action.action_id)?.name.clone())
             }
             _ => None,
         };
-        let wanted = (entry.controller_metadata, entry.metadata.as_slice());
-        let fits = |listed: &Listed| {
-            let priority = i64::from(listed.entry.priority);
-            let by_priority = entry.priority == 0 || i64::from(entry.priority) == priority;
-            let by_action = action
-                .as_ref()
-                .is_none_or(|action| listed.runs.is_none() && listed.entry.action == *action);
-            let by_metadata = wanted == (0, &[]) || {
-                let matches = keys::write(&index.fields, &listed.entry.keys);
-                let key = (index.id, keys::canonical(&matches), listed.entry.priority);
-                source
-                    .shadow
-                    .entries
-                    .get(&key)
-                    .is_some_and(|(number, bytes)| {
-                        (wanted.0 == 0 || wanted.0 == *number)
-                            && (wanted.1.is_empty() || wanted.1 == bytes.as_slice())
-                    })
-            };
-            by_priority && by_action && by_metadata
-        };
-        let listed: Vec<Listed> = listed.into_iter().filter(fits).collect();
-        self.parts.push_front(Part::Entries {
+        let entries = Box::new(Entries {
             table: index.id,
-            listed: listed.into_iter(),
             fields,
             view,
+            priority: entry.priority,
+            action,
+            metadata: (entry.controller_metadata, entry.metadata.clone()),
         });
+        if entry.r#match.is_empty() {
+            self.parts
+                .push_front(Part::Entries(entries, 0..target.positions()));
+            return Ok(());
+        }
+        let (keys, priority) = table::identity(index, entry)?;
+        match target.get(&keys, priority) {
+            Ok(listed) => self
+                .parts
+                .push_front(Part::Entry(entries, Box::new(listed))),
+            Err(_) if view == View::Entry => {}
+            Err(_) => return Err(table::absent(index)),
+        }
         Ok(())
     }
 }

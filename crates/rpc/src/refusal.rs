@@ -52,9 +52,24 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// Bytes of the longest text of a status: clients take 8 KiB of metadata.
+const MAX_TEXT: usize = 4096;
+
+/// Bytes of the longest text of one update's error.
+const MAX_DETAIL: usize = 512;
+
+fn shortened(mut text: String, longest: usize) -> String {
+    if text.len() > longest {
+        let end = (0..=longest).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
+        text.push('…');
+    }
+    text
+}
+
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Status {
-        Status::new(refusal.code, refusal.message)
+        Status::new(refusal.code, shortened(refusal.message, MAX_TEXT))
     }
 }
 
@@ -122,16 +137,19 @@ impl From<WriteRefusal> for Status {
         };
         let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
         let first = outcomes.iter().find_map(|outcome| outcome.as_ref().err());
-        let message = match first {
-            Some(first) => format!("{failed} of {} updates failed: {first}", outcomes.len()),
-            None => "no update failed".to_owned(),
-        };
+        let message = shortened(
+            match first {
+                Some(first) => format!("{failed} of {} updates failed: {first}", outcomes.len()),
+                None => "no update failed".to_owned(),
+            },
+            MAX_DETAIL,
+        );
         let details = outcomes.into_iter().map(|outcome| {
             let error = match outcome {
                 Ok(()) => v1::Error::default(),
                 Err(refusal) => v1::Error {
                     canonical_code: refusal.code.into(),
-                    message: refusal.message,
+                    message: shortened(refusal.message, MAX_DETAIL),
                     space: SPACE.to_owned(),
                     ..v1::Error::default()
                 },

@@ -1,7 +1,9 @@
 //! The gRPC server.
 
+use crate::connection::Connection;
 use crate::core::{Prepared, VERSION};
-use crate::driver::{Command, Requests, STREAM, unanswered};
+use crate::driver::{Claim, Command, Requests, STREAM, Unread, unanswered};
+use crate::proto::stateplane::v1::{self as own, switch_server::SwitchServer};
 use crate::proto::v1::{self, p4_runtime_server as generated};
 use crate::refusal::Refusal;
 use stateplane_target::Engine;
@@ -10,15 +12,37 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use thiserror::Error;
-use tokio::sync::{mpsc, oneshot};
-use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream, UnboundedReceiverStream};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tokio_stream::{Stream, StreamExt};
+use tonic::codegen::http;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Code, Request, Response, Status, Streaming};
+use tower::limit::GlobalConcurrencyLimitLayer;
+use tower::util::MapResponseLayer;
 
 /// Bytes of the longest message that is read.
-const MAX_MESSAGE: usize = 64 << 20;
+pub const MAX_MESSAGE: usize = 32 << 20;
+
+/// Connections at one time; more wait to be accepted.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Calls whose messages are in memory at one time, streams and reads under way not
+/// counted; more wait in their connections.
+const MAX_CALLS: usize = 32;
+
+/// Calls of one connection.
+const MAX_STREAMS: u32 = 256;
+
+/// A client that does not answer for as long as both together is gone: its streams end.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time without a call to accept after the system refused one, for lack of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Threads of the server; the switch has one of its own.
 const THREADS: usize = 2;
@@ -103,12 +127,15 @@ pub fn serve<E: Engine + Send + 'static>(
         .build()
         .map_err(ServerError::Start)?;
     let listener = runtime
-        .block_on(tokio::net::TcpListener::bind(address))
+        .block_on(TcpListener::bind(address))
         .map_err(|cause| ServerError::Listen { address, cause })?;
     let address = listener
         .local_addr()
         .map_err(|cause| ServerError::Listen { address, cause })?;
-    let mut builder = tonic::transport::Server::builder();
+    let mut builder = tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .max_concurrent_streams(MAX_STREAMS);
     if let Some(tls) = tls {
         let identity = Identity::from_pem(&tls.certificate, &tls.key);
         let mut config = ServerTlsConfig::new().identity(identity);
@@ -119,20 +146,28 @@ pub fn serve<E: Engine + Send + 'static>(
             .tls_config(config)
             .map_err(|error| ServerError::Tls(error.to_string()))?;
     }
+    let ports = SwitchServer::new(PortService {
+        requests: client.requests.clone(),
+    });
     let service = Service {
         requests: client.requests,
         compile,
+        compiling: Semaphore::new(1),
     };
     let service = generated::P4RuntimeServer::new(service)
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(usize::MAX);
-    let router = builder.add_service(service);
+    let router = builder
+        .layer(MapResponseLayer::new(too_long))
+        .layer(GlobalConcurrencyLimitLayer::new(MAX_CALLS))
+        .add_service(service)
+        .add_service(ports);
     let (stop, stopped) = oneshot::channel();
     let thread = std::thread::Builder::new()
         .name("p4runtime".to_owned())
         .spawn(move || {
-            let incoming = TcpListenerStream::new(listener);
             runtime.block_on(async {
+                let incoming = connections(listener);
                 tokio::select! {
                     // A server whose listener fails has nobody to tell.
                     _ = router.serve_with_incoming(incoming) => {}
@@ -149,22 +184,95 @@ pub fn serve<E: Engine + Send + 'static>(
     })
 }
 
+/// Connections of a listener, no more than [`MAX_CONNECTIONS`] at one time.
+fn connections(listener: TcpListener) -> ReceiverStream<io::Result<Connection>> {
+    let (sender, receiver) = mpsc::channel(1);
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    tokio::spawn(async move {
+        while let Ok(permit) = room.clone().acquire_owned().await {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    // Answers are short and waited for; without the option they are late.
+                    let _ = stream.set_nodelay(true);
+                    let connection = Connection {
+                        stream,
+                        _permit: permit,
+                    };
+                    if sender.send(Ok(connection)).await.is_err() {
+                        return;
+                    }
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    });
+    ReceiverStream::new(receiver)
+}
+
+/// The response to a call whose message is too long, with the code that gRPC gives it.
+fn too_long<B>(mut response: http::Response<B>) -> http::Response<B> {
+    let headers = response.headers_mut();
+    let out_of_range = http::HeaderValue::from(Code::OutOfRange as i32);
+    let too_long = headers.get("grpc-status") == Some(&out_of_range)
+        && headers.get("grpc-message").is_some_and(|text| {
+            let text = String::from_utf8_lossy(text.as_bytes());
+            text.contains("message") && text.contains("too%20large")
+        });
+    if too_long {
+        let code = http::HeaderValue::from(Code::ResourceExhausted as i32);
+        headers.insert("grpc-status", code);
+    }
+    response
+}
+
 struct Service<E> {
     requests: Requests<E>,
     compile: Compile<E>,
+    /// One program is compiled at a time.
+    compiling: Semaphore,
+}
+
+struct PortService<E> {
+    requests: Requests<E>,
+}
+
+#[tonic::async_trait]
+impl<E: Engine + Send + 'static> own::switch_server::Switch for PortService<E> {
+    async fn ports(
+        &self,
+        request: Request<own::PortsRequest>,
+    ) -> Result<Response<own::PortsResponse>, Status> {
+        let (reply, answer) = oneshot::channel();
+        self.requests
+            .send(Command::Ports(request.into_inner(), reply))
+            .await?;
+        let ports = answer.await.map_err(unanswered)??;
+        Ok(Response::new(own::PortsResponse { ports }))
+    }
 }
 
 /// A stream of messages to a client.
 type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl<E: Engine + Send + 'static> Service<E> {
-    /// Compiles and loads a program, away from the switch; an empty source is the program
-    /// that runs.
-    async fn prepare(&self, source: Vec<u8>) -> Result<Prepared<E>, Status> {
+    /// Compiles and loads a program for the primary, away from the switch; an empty source
+    /// is the program that runs.
+    async fn prepare(
+        &self,
+        request: &v1::SetForwardingPipelineConfigRequest,
+        source: Vec<u8>,
+    ) -> Result<Prepared<E>, Status> {
+        let claim = Claim {
+            device_id: request.device_id,
+            role: request.role.clone(),
+            election_id: request.election_id,
+        };
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Command::Program(claim, reply)).await?;
+        let running = answer.await.map_err(unanswered)??;
+        let _permit = self.compiling.acquire().await.map_err(unanswered)?;
         let mut prepared = if source.is_empty() {
-            let (reply, answer) = oneshot::channel();
-            self.requests.send(Command::Program(reply)).await?;
-            answer.await.map_err(unanswered)?
+            running
         } else {
             let compile = self.compile.clone();
             let compiled = tokio::task::spawn_blocking(move || compile(&source)).await;
@@ -204,9 +312,10 @@ impl<E: Engine + Send + 'static> generated::P4Runtime for Service<E> {
         self.requests
             .send(Command::Read(request.into_inner(), reply))
             .await?;
-        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(
-            answers,
-        ))))
+        let answers = UnboundedReceiverStream::new(answers);
+        Ok(Response::new(Box::pin(
+            answers.map(|part| part.map(Unread::take)),
+        )))
     }
 
     async fn set_forwarding_pipeline_config(
@@ -219,7 +328,7 @@ impl<E: Engine + Send + 'static> generated::P4Runtime for Service<E> {
             .as_ref()
             .map(|it| it.p4_device_config.clone());
         let prepared = match source {
-            Some(source) => Some(Box::new(self.prepare(source).await?)),
+            Some(source) => Some(Box::new(self.prepare(&request, source).await?)),
             None => None,
         };
         let (reply, answer) = oneshot::channel();
@@ -263,7 +372,19 @@ impl<E: Engine + Send + 'static> generated::P4Runtime for Service<E> {
                     message = messages.next() => message,
                     () = sender.closed() => None,
                 };
-                let Some(Ok(message)) = message else { break };
+                let message = match message {
+                    Some(Ok(message)) => message,
+                    Some(Err(status)) => {
+                        let code = match status.code() {
+                            Code::OutOfRange => Code::ResourceExhausted,
+                            code => code,
+                        };
+                        // A client that has gone is told nothing.
+                        let _ = sender.try_send(Err(Status::new(code, status.message())));
+                        break;
+                    }
+                    None => break,
+                };
                 if requests
                     .send(Command::Stream(stream, message))
                     .await

@@ -10,6 +10,12 @@ use tonic::Code;
 /// Streams of one role that may be open.
 const MAX_STREAMS: usize = 256;
 
+/// Roles that are remembered, with their greatest election ids.
+const MAX_ROLES: usize = 256;
+
+/// Bytes of a role's longest name.
+const MAX_NAME: usize = 256;
+
 #[derive(Clone, Debug)]
 struct Stream {
     role: String,
@@ -21,7 +27,6 @@ struct Role {
     /// The greatest election id of a primary so far.
     highest: Option<u128>,
     primary: Option<StreamId>,
-    config: Option<prost_types::Any>,
 }
 
 /// All live controllers.
@@ -58,8 +63,7 @@ impl Sessions {
         stream: StreamId,
         update: &v1::MasterArbitrationUpdate,
     ) -> Result<Vec<Notice>, Refusal> {
-        let given = update.role.as_ref();
-        let role = given.map(|role| role.name.clone()).unwrap_or_default();
+        let role = self.role(update.role.as_ref())?;
         let election_id = update.election_id.as_ref().map(number);
         match self.streams.get(&stream) {
             None => {
@@ -108,7 +112,6 @@ impl Sessions {
         if wins {
             state.highest = election_id;
             state.primary = Some(stream);
-            state.config = given.and_then(|role| role.config.clone());
             return Ok(self.notices(&role));
         }
         if was_primary {
@@ -116,6 +119,32 @@ impl Sessions {
             return Ok(self.notices(&role));
         }
         Ok(vec![(stream, self.notice(&role, stream))])
+    }
+
+    /// The name of the role that is meant.
+    fn role(&self, given: Option<&v1::Role>) -> Result<String, Refusal> {
+        let Some(given) = given else {
+            return Ok(String::new());
+        };
+        // What a config means is agreed upon beside the protocol; here nothing is.
+        if given.config.is_some() {
+            return Err(Refusal::invalid(
+                "no scheme of role configs is agreed upon: leave the config of the role out",
+            ));
+        }
+        if given.name.len() > MAX_NAME {
+            return Err(Refusal::invalid(format!(
+                "the role's name has {} bytes, at most {MAX_NAME} fit",
+                given.name.len()
+            )));
+        }
+        if !self.roles.contains_key(&given.name) && self.roles.len() >= MAX_ROLES {
+            return Err(Refusal::new(
+                Code::ResourceExhausted,
+                format!("{MAX_ROLES} roles are known already"),
+            ));
+        }
+        Ok(given.name.clone())
     }
 
     fn check_device(&self, device_id: u64, code: Code) -> Result<(), Refusal> {
@@ -200,9 +229,8 @@ impl Sessions {
         };
         v1::MasterArbitrationUpdate {
             device_id: self.device_id,
-            role: (!name.is_empty() || role.config.is_some()).then(|| v1::Role {
+            role: (!name.is_empty()).then(|| v1::Role {
                 name: name.to_owned(),
-                config: role.config,
                 ..v1::Role::default()
             }),
             election_id: role.highest.map(|id| v1::Uint128 {
@@ -307,8 +335,47 @@ mod tests {
             code(sessions.arbitrate(StreamId(1), &role)),
             Code::FailedPrecondition
         );
+        let configured = v1::MasterArbitrationUpdate {
+            role: Some(v1::Role {
+                name: "r".to_owned(),
+                config: Some(prost_types::Any::default()),
+                ..v1::Role::default()
+            }),
+            ..update(Some(1))
+        };
+        assert_eq!(
+            code(sessions.arbitrate(StreamId(3), &configured)),
+            Code::InvalidArgument
+        );
         let told = sessions.arbitrate(StreamId(3), &role).unwrap();
         assert_eq!(codes(&told), [(3, OK)], "roles have primaries of their own");
+    }
+
+    #[test]
+    fn roles_are_bounded() {
+        let mut sessions = Sessions::new(1);
+        let named = |name: String| v1::MasterArbitrationUpdate {
+            role: Some(v1::Role {
+                name,
+                ..v1::Role::default()
+            }),
+            ..update(Some(1))
+        };
+        for number in 0..MAX_ROLES {
+            let stream = StreamId(number as u64);
+            sessions
+                .arbitrate(stream, &named(number.to_string()))
+                .unwrap();
+            sessions.close(stream);
+        }
+        let mut code = |name| {
+            sessions
+                .arbitrate(StreamId(1000), &named(name))
+                .map_err(|it| it.code)
+        };
+        assert_eq!(code("more".to_owned()), Err(Code::ResourceExhausted));
+        assert_eq!(code("x".repeat(MAX_NAME + 1)), Err(Code::InvalidArgument));
+        assert!(code("7".to_owned()).is_ok(), "a known role goes on");
     }
 
     #[test]

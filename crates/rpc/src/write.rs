@@ -7,6 +7,15 @@ use crate::proto::v1::{self, entity::Entity, update::Type, write_request::Atomic
 use crate::refusal::Refusal;
 use stateplane_target::Engine;
 
+/// Updates of a batch that packets see as a whole: they wait while it is applied.
+const MAX_DATAPLANE_ATOMIC: usize = 16_384;
+
+/// Elements of arrays that a batch may remember to put back.
+const MAX_REMEMBERED: u64 = 1 << 22;
+
+/// Elements of an array that are written in the time of one update.
+const ELEMENTS: u64 = 64;
+
 /// A batch that is being applied.
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -16,6 +25,8 @@ pub(crate) struct Batch {
     atomicity: Atomicity,
     /// What to put back, for batches that are all or nothing.
     undo: Vec<Before>,
+    /// Elements of arrays in `undo`.
+    remembered: u64,
 }
 
 /// How a slice of a batch ended.
@@ -37,33 +48,52 @@ impl Batch {
         let atomicity = Atomicity::try_from(request.atomicity).map_err(|_| {
             Refusal::invalid(format!("there is no atomicity {}", request.atomicity))
         })?;
+        let count = request.updates.len();
+        if atomicity == Atomicity::DataplaneAtomic && count > MAX_DATAPLANE_ATOMIC {
+            return Err(Refusal::new(
+                tonic::Code::ResourceExhausted,
+                format!(
+                    "the batch has {count} updates, at most {MAX_DATAPLANE_ATOMIC} are \
+                     DATAPLANE_ATOMIC"
+                ),
+            ));
+        }
         Ok(Batch {
             outcomes: Vec::with_capacity(request.updates.len()),
             updates: request.updates.into_iter(),
             atomicity,
             undo: Vec::new(),
+            remembered: 0,
         })
     }
 
-    /// Applies up to `limit` updates; all of them if packets may not see a part.
+    /// Applies updates until `limit` of them, or as much work, are done; all of them if packets may not see a part.
     pub(crate) fn work<E: Engine>(
         &mut self,
         context: &mut Context<'_, E>,
         limit: usize,
     ) -> Progress {
         let limit = match self.atomicity {
-            Atomicity::DataplaneAtomic => usize::MAX,
-            _ => limit,
+            Atomicity::DataplaneAtomic => u64::MAX,
+            _ => limit as u64,
         };
         let whole = self.atomicity != Atomicity::ContinueOnError;
-        for _ in 0..limit {
+        let mut spent = 0;
+        while spent < limit {
             let Some(update) = self.updates.next() else {
                 return Progress::Done(self.end());
             };
+            let elements = elements(context, &update);
+            spent = spent.saturating_add(1 + elements / ELEMENTS);
+            let mut outcome = Ok(());
             if whole {
-                self.undo.extend(Before::of(context, &update));
+                self.remembered = self.remembered.saturating_add(elements);
+                match self.remembered > MAX_REMEMBERED {
+                    true => outcome = Err(too_much()),
+                    false => self.undo.extend(Before::of(context, &update)),
+                }
             }
-            let outcome = apply(context, &update);
+            let outcome = outcome.and_then(|()| apply(context, &update));
             let failed = outcome.is_err();
             self.outcomes.push(outcome);
             if failed && whole {
@@ -103,6 +133,40 @@ impl Batch {
             false => Err(outcomes),
         }
     }
+}
+
+fn too_much() -> Refusal {
+    Refusal::new(
+        tonic::Code::ResourceExhausted,
+        format!(
+            "to undo the batch, more than {MAX_REMEMBERED} elements of arrays would be kept: \
+             write fewer whole arrays at once"
+        ),
+    )
+}
+
+/// Elements that an update of a whole array writes.
+fn elements<E: Engine>(context: &Context<'_, E>, update: &v1::Update) -> u64 {
+    let state = context.switch.engine().state();
+    let pipeline = context.pipeline;
+    let size = match entity(update) {
+        Some(Entity::RegisterEntry(entry)) if entry.index.is_none() => pipeline
+            .register(entry.register_id)
+            .map(|register| state.registers()[register.at.index()].size())
+            .ok(),
+        Some(Entity::CounterEntry(entry)) if entry.index.is_none() => {
+            let name = pipeline.counters.get(&entry.counter_id);
+            let counter = name.and_then(|name| state.counter(name).ok());
+            counter.map(|counter| counter.counts().len() as u64)
+        }
+        Some(Entity::MeterEntry(entry)) if entry.index.is_none() => {
+            let name = pipeline.meters.get(&entry.meter_id);
+            let meter = name.and_then(|name| state.meter(name).ok());
+            meter.map(stateplane_target::Meter::size)
+        }
+        _ => None,
+    };
+    size.unwrap_or(0)
 }
 
 fn entity(update: &v1::Update) -> Option<&Entity> {
@@ -205,7 +269,7 @@ fn direct_meter<E: Engine>(
 /// What an update is about to change.
 #[derive(Debug)]
 enum Before {
-    Table(table::Before),
+    Table(Box<table::Before>),
     Default(table::DefaultBefore),
     Member(member::Before),
     Group(group::Before),
@@ -223,13 +287,15 @@ impl Before {
             Entity::TableEntry(entry) if entry.is_default_action => {
                 Before::Default(table::default_before(context, entry)?)
             }
-            Entity::TableEntry(entry) => Before::Table(table::before(context, entry)?),
-            Entity::DirectCounterEntry(entry) => {
-                Before::Table(table::before(context, entry.table_entry.as_ref()?)?)
-            }
-            Entity::DirectMeterEntry(entry) => {
-                Before::Table(table::before(context, entry.table_entry.as_ref()?)?)
-            }
+            Entity::TableEntry(entry) => Before::Table(Box::new(table::before(context, entry)?)),
+            Entity::DirectCounterEntry(entry) => Before::Table(Box::new(table::before(
+                context,
+                entry.table_entry.as_ref()?,
+            )?)),
+            Entity::DirectMeterEntry(entry) => Before::Table(Box::new(table::before(
+                context,
+                entry.table_entry.as_ref()?,
+            )?)),
             Entity::ActionProfileMember(given) => Before::Member(member::before(context, given)?),
             Entity::ActionProfileGroup(given) => Before::Group(group::before(context, given)?),
             Entity::MeterEntry(entry) => Before::Meter(meter::before(context, entry)?),

@@ -379,8 +379,9 @@ fn multicast_groups_and_clone_sessions() {
     let session = v1::CloneSessionEntry {
         session_id: 5,
         replicas: vec![replica(1, 0), replica(2, 9)],
-        class_of_service: 0,
+        class_of_service: 2,
         packet_length_bytes: 64,
+        hold_us: 5_000,
     };
     let all = entity(replication::Type::CloneSessionEntry(
         v1::CloneSessionEntry::default(),

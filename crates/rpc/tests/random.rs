@@ -6,32 +6,7 @@ use prost::Message;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
-use support::{World, exact, update};
-
-/// Bytes of a message with some changed, left out, doubled or put in.
-fn damage(random: &mut SmallRng, bytes: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    for _ in 0..random.random_range(1..6) {
-        if bytes.is_empty() {
-            break;
-        }
-        let at = random.random_range(0..bytes.len());
-        match random.random_range(0..5) {
-            0 => bytes[at] = random.random(),
-            1 => bytes[at] ^= 1 << random.random_range(0..8),
-            2 => {
-                bytes.remove(at);
-            }
-            3 => bytes.insert(at, random.random()),
-            _ => {
-                let end = random.random_range(at..=bytes.len());
-                let part = bytes[at..end].to_vec();
-                bytes.splice(at..at, part);
-            }
-        }
-    }
-    bytes
-}
+use support::{World, damage, exact, update};
 
 /// A write, with entities of all kinds.
 fn write(world: &World) -> v1::WriteRequest {

@@ -108,6 +108,12 @@ impl Profile {
             .collect()
     }
 
+    /// What the member with that number runs; `None` if there is none.
+    pub fn invocation(&self, member: u32) -> Option<Invocation> {
+        let Member(call) = self.members.get(&member)?;
+        Some(call.describe(&self.actions))
+    }
+
     /// Groups by number.
     pub fn groups(&self) -> BTreeMap<u32, Group> {
         let groups = self.groups.iter();

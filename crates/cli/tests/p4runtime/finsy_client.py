@@ -1,6 +1,7 @@
 """Drives the switch with finsy as its users do.
 
-Arguments: the server's address, a P4Info file, the program's source.
+Arguments: the server's address, a P4Info file, the program's source, and for mutual TLS a
+folder with certificates.
 """
 
 import asyncio
@@ -10,7 +11,8 @@ from pathlib import Path
 import finsy as fy
 from finsy.p4entity import P4ValueSetMember
 
-address, p4info, source = sys.argv[1:]
+address, p4info, source = sys.argv[1:4]
+folder = [Path(folder) for folder in sys.argv[4:]]
 FRAME = bytes.fromhex("00000000000a" "00000000000b" "1234") + bytes(46)
 
 
@@ -153,8 +155,20 @@ async def streams(sw):
     assert notice.table_entry, notice
 
 
+def credentials():
+    for path in folder:
+        files = [path / name for name in ("root.pem", "client.pem", "client.key")]
+        return fy.GRPCCredentialsTLS(cacert=files[0], cert=files[1], private_key=files[2])
+    return None
+
+
 async def main():
-    options = fy.SwitchOptions(p4info=Path(p4info), p4blob=Path(source), p4force=True)
+    options = fy.SwitchOptions(
+        p4info=Path(p4info),
+        p4blob=Path(source),
+        p4force=True,
+        channel_credentials=credentials(),
+    )
     async with fy.Switch("s1", address, options) as sw:
         await entities(sw)
         await streams(sw)

@@ -1,14 +1,26 @@
 """Drives the switch with p4runtime-shell as its users do.
 
-Arguments: the server's address, a P4Info file, the program's source.
+Arguments: the server's address, a P4Info file, the program's source, and for mutual TLS a
+folder with certificates.
 """
 
 import sys
 
 import p4runtime_sh.shell as sh
-from p4runtime_sh.p4runtime import P4RuntimeWriteException
+from p4runtime_sh.p4runtime import P4RuntimeException, P4RuntimeWriteException, SSLOptions
 
-address, p4info, source = sys.argv[1:]
+address, p4info, source = sys.argv[1:4]
+tls = None
+if sys.argv[4:]:
+    files = [f"{sys.argv[4]}/{name}" for name in ("root.pem", "client.pem", "client.key")]
+    anonymous = SSLOptions(False, files[0])
+    try:
+        sh.setup(device_id=1, grpc_addr=address, election_id=(0, 1), ssl_options=anonymous)
+    except (P4RuntimeException, SystemExit):
+        pass
+    else:
+        raise AssertionError("a client without a certificate was served")
+    tls = SSLOptions(False, *files)
 
 sh.setup(
     device_id=1,
@@ -16,6 +28,7 @@ sh.setup(
     election_id=(0, 1),
     config=sh.FwdPipeConfig(p4info, source),
     verbose=False,
+    ssl_options=tls,
 )
 
 

@@ -4,6 +4,8 @@
 #![allow(dead_code)]
 
 pub mod namespaces;
+pub mod python;
+pub mod switch;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use super::{Core, Outcome, StreamId, Told};
 use crate::data;
-use crate::entity::{group, keys};
+use crate::entity::{action_set, group, keys, replication};
 use crate::proto::v1::{self, stream_message_request::Update as Said};
 use crate::refusal::Refusal;
 use crate::session::Notice;
@@ -91,7 +91,14 @@ impl<E: Engine> Core<E> {
         let Some(pipeline) = &self.pipeline else {
             return;
         };
-        group::follow_ports(switch, pipeline, &mut self.shadow);
+        let ports = switch.ports().iter().copied();
+        let down = ports.filter(|port| !switch.port_is_up(*port)).collect();
+        if self.shadow.down != down {
+            self.shadow.down = down;
+            group::follow_ports(switch, pipeline, &self.shadow);
+            action_set::follow_ports(switch, pipeline, &self.shadow);
+            replication::follow_ports(switch, &self.shadow);
+        }
         let state = switch.engine().state();
         if state.digests.is_empty() && state.idle.is_empty() {
             return self.send_digests(now);

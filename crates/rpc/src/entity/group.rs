@@ -10,12 +10,21 @@ use stateplane_target::{Engine, Group};
 use tonic::Code;
 
 /// The port that a member watches; none if it watches none.
+#[expect(deprecated, reason = "clients of P4Runtime 1.1 use it")]
 fn watched(member: &v1::action_profile_group::Member) -> Option<u16> {
-    match &member.watch_kind {
-        Some(WatchKind::WatchPort(port)) => {
-            let port = num_bigint::BigUint::from_bytes_be(port);
-            u16::try_from(port).ok()
-        }
+    match member.watch_kind.as_ref()? {
+        WatchKind::WatchPort(port) => port_number(port),
+        WatchKind::Watch(port) => u16::try_from(*port).ok(),
+    }
+}
+
+/// The port of a big-endian number; none if there can be no such port.
+pub(crate) fn port_number(bytes: &[u8]) -> Option<u16> {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    match bytes[zeros..] {
+        [] if zeros > 0 => Some(0),
+        [low] => Some(u16::from(low)),
+        [high, low] => Some(u16::from_be_bytes([high, low])),
         _ => None,
     }
 }
@@ -52,24 +61,16 @@ pub(crate) fn write<E: Engine>(
         check_size(context, profile.max_group_size, &profile.name, kind, group)?;
         // All must exist, those that are not live too.
         let state = context.switch.engine().state();
-        let members = state.profile(&profile.name)?.members();
+        let target = state.profile(&profile.name)?;
         let missing = group
             .members
             .iter()
-            .find(|member| !members.contains_key(&member.member_id));
+            .find(|member| target.invocation(member.member_id).is_none());
         if let Some(missing) = missing {
             return Err(Refusal::not_found(format!(
                 "action profile `{}` has no member {}",
                 profile.name, missing.member_id
             )));
-        }
-    }
-    for member in &group.members {
-        if let Some(port) = watched(member)
-            && context.switch.require_port(port).is_ok()
-            && !context.switch.port_is_up(port)
-        {
-            context.shadow.down.insert(port);
         }
     }
     let live = live(group, context.shadow)?;
@@ -152,39 +153,20 @@ pub(crate) fn messages(
 }
 
 /// Takes members whose watched port went down out of their groups, and puts those back
-/// whose port came up.
+/// whose port came up. `shadow.down` are the ports that are down.
 pub(crate) fn follow_ports<E: Engine>(
     switch: &mut Switch<E>,
     pipeline: &Pipeline,
-    shadow: &mut Shadow,
+    shadow: &Shadow,
 ) {
-    let mut changed = Vec::new();
-    for (key, group) in &shadow.groups {
-        for port in group.members.iter().filter_map(watched) {
-            let known = switch.require_port(port).is_ok();
-            let down = known && !switch.port_is_up(port);
-            if down != shadow.down.contains(&port) {
-                changed.push((*key, port, down));
-            }
-        }
-    }
-    for (_, port, down) in &changed {
-        match down {
-            true => shadow.down.insert(*port),
-            false => shadow.down.remove(port),
-        };
-    }
-    for ((profile, id), ..) in changed {
-        let (Some(index), Some(group)) = (
-            pipeline.profiles.get(&profile),
-            shadow.groups.get(&(profile, id)),
-        ) else {
-            continue;
-        };
-        // The group was accepted with all of its members.
-        if let Ok(live) = live(group, shadow) {
+    for ((profile, id), group) in &shadow.groups {
+        if let Some(index) = pipeline.profiles.get(profile)
+            && group.members.iter().any(|member| watched(member).is_some())
+            // The group was accepted with all of its members.
+            && let Ok(live) = live(group, shadow)
+        {
             let state = switch.engine_mut().state_mut();
-            let _ = state.modify_group(&index.name, id, &live);
+            let _ = state.modify_group(&index.name, *id, &live);
         }
     }
 }

@@ -46,10 +46,17 @@ pub(crate) fn messages(
     wanted: u32,
 ) -> Result<Vec<v1::ActionProfileMember>, Refusal> {
     let index = pipeline.profile(profile)?;
-    let members = state.profile(&index.name)?.members();
+    let target = state.profile(&index.name)?;
+    let members = match wanted {
+        0 => target.members(),
+        id => target
+            .invocation(id)
+            .map(|it| (id, it))
+            .into_iter()
+            .collect(),
+    };
     Ok(members
         .into_iter()
-        .filter(|(id, _)| wanted == 0 || *id == wanted)
         .map(|(id, invocation)| v1::ActionProfileMember {
             action_profile_id: profile,
             member_id: id,
@@ -80,15 +87,15 @@ pub(crate) fn before<E: Engine>(
     Some(Before {
         profile: profile.name.clone(),
         member: member.member_id,
-        action: target.members().remove(&member.member_id),
+        action: target.invocation(member.member_id),
     })
 }
 
 impl Before {
     pub(crate) fn restore<E: Engine>(self, context: &mut Context<'_, E>) -> Result<(), Refusal> {
         let state = context.switch.engine_mut().state_mut();
-        let there = state.profile(&self.profile)?.members();
-        match (self.action, there.contains_key(&self.member)) {
+        let there = state.profile(&self.profile)?.invocation(self.member);
+        match (self.action, there.is_some()) {
             (None, false) => {}
             (None, true) => state.delete_member(&self.profile, self.member)?,
             (Some(action), false) => state.insert_member(&self.profile, self.member, &action)?,

@@ -1,56 +1,97 @@
 //! Multicast groups and clone sessions (specification, "PacketReplicationEngineEntry").
 
 use super::{Context, Shadow, table};
+use crate::bytes::{self, Form};
 use crate::proto::v1::{self, packet_replication_engine_entry as entry, replica, update::Type};
 use crate::refusal::Refusal;
-use num_bigint::BigUint;
 use stateplane_switch::{MirrorSession, Replica, Switch};
 use stateplane_target::Engine;
+use std::collections::BTreeSet;
 use tonic::Code;
 
 /// Multicast groups of the switch that hold the replicas of a clone session have numbers
 /// from here on, which clients cannot use.
 const SESSION_GROUPS: u16 = 0xf000;
 
-/// Bits of a session's class of service that are the time in milliseconds for which its
-/// copies are held: an extension, which a client that knows nothing of it leaves 0.
-const HOLD_UNIT_US: u64 = 1000;
+/// Greatest class of service: v1model has no queues that it could choose, so that it is
+/// kept and read back only.
+const MAX_CLASS: u32 = 255;
 
-fn port(given: &v1::Replica) -> Result<u16, Refusal> {
-    #[expect(deprecated, reason = "clients of P4Runtime 1.3 use it")]
-    let number = match &given.port_kind {
-        Some(replica::PortKind::EgressPort(port)) => BigUint::from(*port),
-        Some(replica::PortKind::Port(bytes)) if !bytes.is_empty() => BigUint::from_bytes_be(bytes),
-        _ => return Err(Refusal::invalid("a replica has no port")),
-    };
+fn number(bytes: &[u8]) -> Result<u16, Refusal> {
+    let number = bytes::decode(bytes, Form::Bits(0), &|| "the port of a replica".to_owned())?;
     u16::try_from(&number)
         .ok()
         .filter(|port| *port < stateplane_target::DROP_PORT)
         .ok_or_else(|| Refusal::invalid(format!("there is no port {number}: use 0 to 510")))
 }
 
-fn replicas(given: &[v1::Replica]) -> Result<Vec<Replica>, Refusal> {
-    let mut replicas: Vec<Replica> = Vec::new();
-    for one in given {
-        if !one.backup_replicas.is_empty() {
-            return Err(Refusal::unimplemented("replicas have no backups"));
-        }
-        let rid = u16::try_from(one.instance).map_err(|_| {
-            Refusal::invalid(format!("the instance {} is above 65535", one.instance))
-        })?;
-        let replica = Replica {
-            port: port(one)?,
-            rid,
-        };
-        if replicas.contains(&replica) {
+fn replica(port: u16, instance: u32) -> Result<Replica, Refusal> {
+    let rid = u16::try_from(instance)
+        .map_err(|_| Refusal::invalid(format!("the instance {instance} is above 65535")))?;
+    Ok(Replica { port, rid })
+}
+
+/// A replica and its backups, the most preferred first.
+fn ranked(given: &v1::Replica) -> Result<Vec<Replica>, Refusal> {
+    #[expect(deprecated, reason = "clients of P4Runtime 1.3 use it")]
+    let port = match &given.port_kind {
+        Some(replica::PortKind::EgressPort(port)) => number(&port.to_be_bytes())?,
+        Some(replica::PortKind::Port(bytes)) => number(bytes)?,
+        None => return Err(Refusal::invalid("a replica has no port")),
+    };
+    let mut ranked = vec![replica(port, given.instance)?];
+    for backup in &given.backup_replicas {
+        let backup = replica(number(&backup.port)?, backup.instance)?;
+        if ranked.iter().any(|other| other.port == backup.port) {
             return Err(Refusal::invalid(format!(
-                "the replica to port {} with instance {rid} is given twice",
-                replica.port
+                "port {} is both that of a replica and of its backup",
+                backup.port
             )));
         }
-        replicas.push(replica);
+        ranked.push(backup);
+    }
+    Ok(ranked)
+}
+
+/// Where the copies go while the ports are as they are: each to the most preferred port
+/// that is up, or, if none is, to the first, which drops it.
+fn replicas<E: Engine>(switch: &Switch<E>, given: &[v1::Replica]) -> Result<Vec<Replica>, Refusal> {
+    let mut seen = BTreeSet::new();
+    let mut replicas = Vec::new();
+    for one in given {
+        let ranked = ranked(one)?;
+        for Replica { port, rid } in &ranked {
+            if !seen.insert((*port, *rid)) {
+                return Err(Refusal::invalid(format!(
+                    "the replica to port {port} with instance {rid} is given twice"
+                )));
+            }
+        }
+        let live = ranked.iter().find(|one| switch.port_is_up(one.port));
+        replicas.extend(live.or(ranked.first()));
     }
     Ok(replicas)
+}
+
+/// Sends copies to backups of replicas whose port went down, and back.
+pub(crate) fn follow_ports<E: Engine>(switch: &mut Switch<E>, shadow: &Shadow) {
+    let has_backups =
+        |given: &[v1::Replica]| given.iter().any(|one| !one.backup_replicas.is_empty());
+    for (id, group) in &shadow.multicast {
+        if has_backups(&group.replicas)
+            && let Ok(number) = u16::try_from(*id)
+            && let Ok(replicas) = replicas(switch, &group.replicas)
+        {
+            // The group was accepted before with as many replicas.
+            let _ = switch.set_multicast_group(number, replicas);
+        }
+    }
+    for (id, session) in &shadow.sessions {
+        if has_backups(&session.replicas) {
+            // As above.
+            let _ = set_session(switch, *id, session);
+        }
+    }
 }
 
 /// Writes a group or session.
@@ -104,7 +145,8 @@ fn multicast<E: Engine>(
         context.shadow.multicast.remove(&id);
         return Ok(());
     }
-    let replicas = replicas(&given.replicas)?;
+    super::check_metadata(&given.metadata)?;
+    let replicas = replicas(context.switch, &given.replicas)?;
     context.switch.set_multicast_group(number, replicas)?;
     context.shadow.multicast.insert(id, given.clone());
     Ok(())
@@ -131,7 +173,25 @@ fn clone<E: Engine>(
         context.shadow.sessions.remove(&id);
         return Ok(());
     }
-    let replicas = replicas(&given.replicas)?;
+    set_session(context.switch, id, given)?;
+    context.shadow.sessions.insert(id, given.clone());
+    Ok(())
+}
+
+fn set_session<E: Engine>(
+    switch: &mut Switch<E>,
+    id: u32,
+    given: &v1::CloneSessionEntry,
+) -> Result<(), Refusal> {
+    if given.class_of_service > MAX_CLASS {
+        return Err(Refusal::invalid(format!(
+            "the class of service {} is above {MAX_CLASS}",
+            given.class_of_service
+        )));
+    }
+    let before = switch.mirror_session(id);
+    let old_group = before.and_then(|session| session.multicast_group);
+    let replicas = replicas(switch, &given.replicas)?;
     let truncate = match given.packet_length_bytes {
         0 => None,
         length => Some(
@@ -143,7 +203,7 @@ fn clone<E: Engine>(
         egress_port: None,
         multicast_group: None,
         truncate,
-        hold_us: u64::from(given.class_of_service) * HOLD_UNIT_US,
+        hold_us: given.hold_us,
     };
     // One copy without an instance needs no group.
     match replicas.as_slice() {
@@ -151,22 +211,21 @@ fn clone<E: Engine>(
         _ => {
             let group = match old_group {
                 Some(group) => group,
-                None => free_group(context.switch)?,
+                None => free_group(switch)?,
             };
-            context.switch.set_multicast_group(group, replicas)?;
+            switch.set_multicast_group(group, replicas)?;
             session.multicast_group = Some(group);
         }
     }
-    if let Err(error) = context.switch.set_mirror_session(id, session) {
+    if let Err(error) = switch.set_mirror_session(id, session) {
         if session.multicast_group != old_group {
-            drop_group(context.switch, session.multicast_group);
+            drop_group(switch, session.multicast_group);
         }
         return Err(error.into());
     }
     if session.multicast_group != old_group {
-        drop_group(context.switch, old_group);
+        drop_group(switch, old_group);
     }
-    context.shadow.sessions.insert(id, given.clone());
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Table entries (specification, "TableEntry").
 
+use super::action_set::ActionSet;
 use super::{Context, EntryKey, Shadow, action, counter, keys, meter};
 use crate::pipeline::{Pipeline, TableIndex};
 use crate::proto::v1::{self, table_action, update::Type};
@@ -14,7 +15,8 @@ use tonic::Code;
 enum Wanted {
     Nothing,
     Direct(Invocation),
-    Indirect(Runs, Option<v1::ActionProfileActionSet>),
+    Indirect(Runs),
+    Set(ActionSet),
 }
 
 /// Keys and priority of an entry.
@@ -40,6 +42,7 @@ fn entry_key(table: &TableIndex, keys: &[KeyMatch], priority: u32) -> EntryKey {
 fn wanted(
     pipeline: &Pipeline,
     table: &TableIndex,
+    keys: &[KeyMatch],
     action: Option<&v1::TableAction>,
 ) -> Result<Wanted, Refusal> {
     let Some(kind) = action.and_then(|action| action.r#type.as_ref()) else {
@@ -74,35 +77,20 @@ fn wanted(
         }
         table_action::Type::ActionProfileMemberId(member) => {
             indirect()?;
-            Wanted::Indirect(Runs::Member(*member), None)
+            Wanted::Indirect(Runs::Member(*member))
         }
         table_action::Type::ActionProfileGroupId(group) => {
             selector()?;
-            Wanted::Indirect(Runs::Group(*group), None)
+            Wanted::Indirect(Runs::Group(*group))
         }
         table_action::Type::ActionProfileActionSet(set) => {
             selector()?;
-            let actions = set
-                .action_profile_actions
-                .iter()
-                .map(|one| {
-                    let given = one.action.as_ref().ok_or_else(|| {
-                        Refusal::invalid("an action of the set is missing".to_owned())
-                    })?;
-                    check_listed(table, given.action_id)?;
-                    let weight = u32::try_from(one.weight)
-                        .ok()
-                        .filter(|weight| *weight > 0)
-                        .ok_or_else(|| Refusal::invalid("a weight is not positive".to_owned()))?;
-                    Ok((action::read(pipeline, given)?, weight))
-                })
-                .collect::<Result<_, Refusal>>()?;
-            Wanted::Indirect(Runs::Set(actions), Some(set.clone()))
+            Wanted::Set(ActionSet::read(pipeline, table, keys, set)?)
         }
     })
 }
 
-fn check_listed(table: &TableIndex, action: u32) -> Result<(), Refusal> {
+pub(crate) fn check_listed(table: &TableIndex, action: u32) -> Result<(), Refusal> {
     match table.actions.contains(&action) {
         true => Ok(()),
         false => Err(Refusal::invalid(format!(
@@ -127,14 +115,19 @@ pub(crate) fn write<E: Engine>(
             "counts of a meter's colors are not kept",
         ));
     }
+    super::check_metadata(&entry.metadata)?;
     let (keys, priority) = identity(table, entry)?;
     check_priority(table, priority)?;
-    let wanted = wanted(context.pipeline, table, entry.action.as_ref())?;
+    let wanted = wanted(context.pipeline, table, &keys, entry.action.as_ref())?;
     if kind != Type::Delete {
         check_resources(table, entry)?;
     }
     let now = context.now;
     let key = entry_key(table, &keys, priority);
+    let before = match kind {
+        Type::Modify => before(context, entry),
+        _ => None,
+    };
     let state = context.switch.engine_mut().state_mut();
     match kind {
         Type::Insert => {
@@ -148,8 +141,15 @@ pub(crate) fn write<E: Engine>(
                     action: action.action.clone(),
                     data: action.data.clone(),
                 })?,
-                Wanted::Indirect(runs, _) => {
+                Wanted::Indirect(runs) => {
                     state.insert_indirect(&table.name, &keys, priority, runs)?;
+                }
+                Wanted::Set(set) => {
+                    // All of them must fit, those that are not live too.
+                    let all = set.all();
+                    state.insert_indirect(&table.name, &keys, priority, &all)?;
+                    let live = set.live(&context.shadow.down);
+                    state.modify_indirect(&table.name, &keys, priority, &live)?;
                 }
             }
             let done = resources(state, table, &keys, priority, entry, now);
@@ -160,9 +160,8 @@ pub(crate) fn write<E: Engine>(
             }
         }
         Type::Modify => {
-            let present = state.table_at(table.at).get(&keys, priority)?;
+            state.table_at(table.at).get(&keys, priority)?;
             match &wanted {
-                Wanted::Nothing if table.is_const || present.is_const => {}
                 // Without an action only what belongs to the entry is changed.
                 Wanted::Nothing => {}
                 Wanted::Direct(action) => state.table_at(table.at).modify(&Entry {
@@ -171,11 +170,23 @@ pub(crate) fn write<E: Engine>(
                     action: action.action.clone(),
                     data: action.data.clone(),
                 })?,
-                Wanted::Indirect(runs, _) => {
+                Wanted::Indirect(runs) => {
                     state.modify_indirect(&table.name, &keys, priority, runs)?;
                 }
+                Wanted::Set(set) => {
+                    let all = set.all();
+                    state.modify_indirect(&table.name, &keys, priority, &all)?;
+                    let live = set.live(&context.shadow.down);
+                    state.modify_indirect(&table.name, &keys, priority, &live)?;
+                }
             }
-            resources(state, table, &keys, priority, entry, now)?;
+            let done = resources(state, table, &keys, priority, entry, now);
+            if let (Err(refusal), Some(before)) = (&done, before) {
+                // What was there a moment ago fits.
+                let _ = before.restore(context);
+                return Err(refusal.clone());
+            }
+            done?;
         }
         Type::Delete => {
             state.table_at(table.at).delete(&keys, priority)?;
@@ -277,7 +288,7 @@ fn timeout_us(ns: i64) -> Option<u64> {
 
 fn remember(shadow: &mut Shadow, key: EntryKey, entry: &v1::TableEntry, wanted: &Wanted) {
     match wanted {
-        Wanted::Indirect(_, Some(set)) => {
+        Wanted::Set(set) => {
             shadow.sets.insert(key.clone(), set.clone());
         }
         Wanted::Nothing => {}
@@ -304,6 +315,7 @@ fn write_default<E: Engine>(
     entry: &v1::TableEntry,
 ) -> Result<(), Refusal> {
     super::only_modify(kind, "default entries")?;
+    super::check_metadata(&entry.metadata)?;
     if !entry.r#match.is_empty() || entry.priority != 0 {
         return Err(Refusal::invalid(
             "a default entry has neither matches nor a priority",
@@ -405,7 +417,7 @@ fn action_message(
         Some(Runs::Member(member)) => table_action::Type::ActionProfileMemberId(*member),
         Some(Runs::Group(group)) => table_action::Type::ActionProfileGroupId(*group),
         Some(Runs::Set(actions)) => {
-            let set = shadow.sets.get(key).cloned();
+            let set = shadow.sets.get(key).map(ActionSet::message);
             let set = set.unwrap_or_else(|| v1::ActionProfileActionSet {
                 action_profile_actions: actions
                     .iter()
@@ -462,7 +474,7 @@ pub(crate) struct Before {
     listed: Option<Listed>,
     meter: Option<MeterConfig>,
     metadata: Option<(u64, Vec<u8>)>,
-    set: Option<v1::ActionProfileActionSet>,
+    set: Option<ActionSet>,
 }
 
 /// What a default entry was before an update.

@@ -2,6 +2,10 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod server;
+
+use rand::Rng;
+use rand::rngs::SmallRng;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, with_library};
@@ -73,6 +77,7 @@ impl World {
             device_id: 1,
             cpu_port: Some(CPU_PORT),
             epoch_ns: 0,
+            port_names: Default::default(),
         };
         let info = prepared.info.clone();
         let mut core = Core::new(options, prepared, &switch).unwrap();
@@ -93,26 +98,7 @@ impl World {
 
     /// The id of an object by its alias.
     pub fn id(&self, alias: &str) -> u32 {
-        let tables = self.info.tables.iter().map(|it| &it.preamble);
-        let actions = self.info.actions.iter().map(|it| &it.preamble);
-        let profiles = self.info.action_profiles.iter().map(|it| &it.preamble);
-        let counters = self.info.counters.iter().map(|it| &it.preamble);
-        let meters = self.info.meters.iter().map(|it| &it.preamble);
-        let registers = self.info.registers.iter().map(|it| &it.preamble);
-        let sets = self.info.value_sets.iter().map(|it| &it.preamble);
-        let digests = self.info.digests.iter().map(|it| &it.preamble);
-        tables
-            .chain(actions)
-            .chain(profiles)
-            .chain(counters)
-            .chain(meters)
-            .chain(registers)
-            .chain(sets)
-            .chain(digests)
-            .flatten()
-            .find(|preamble| preamble.alias == alias)
-            .unwrap_or_else(|| panic!("nothing is called {alias}"))
-            .id
+        id(&self.info, alias)
     }
 
     /// Works until nothing waits, and keeps what streams were told.
@@ -216,31 +202,34 @@ impl World {
 
     /// An entry of `l2`.
     pub fn l2(&self, address: u64, port: u16) -> v1::TableEntry {
-        v1::TableEntry {
-            table_id: self.id("l2"),
-            r#match: vec![exact(1, &address.to_be_bytes()[2..])],
-            action: Some(self.action("send", &[&port.to_be_bytes()])),
-            ..v1::TableEntry::default()
-        }
+        server::l2(&self.info, address, port)
     }
 
     pub fn action(&self, alias: &str, params: &[&[u8]]) -> v1::TableAction {
-        v1::TableAction {
-            r#type: Some(v1::table_action::Type::Action(self.plain(alias, params))),
-        }
+        action(&self.info, alias, params)
     }
 
     pub fn plain(&self, alias: &str, params: &[&[u8]]) -> v1::Action {
-        v1::Action {
-            action_id: self.id(alias),
-            params: (1u32..)
-                .zip(params)
-                .map(|(param_id, value)| v1::action::Param {
-                    param_id,
-                    value: value.to_vec(),
-                })
-                .collect(),
-        }
+        plain(&self.info, alias, params)
+    }
+}
+
+pub fn action(info: &config::P4Info, alias: &str, params: &[&[u8]]) -> v1::TableAction {
+    v1::TableAction {
+        r#type: Some(v1::table_action::Type::Action(plain(info, alias, params))),
+    }
+}
+
+pub fn plain(info: &config::P4Info, alias: &str, params: &[&[u8]]) -> v1::Action {
+    v1::Action {
+        action_id: id(info, alias),
+        params: (1u32..)
+            .zip(params)
+            .map(|(param_id, value)| v1::action::Param {
+                param_id,
+                value: value.to_vec(),
+            })
+            .collect(),
     }
 }
 
@@ -275,4 +264,53 @@ pub fn arbitration(id: u64) -> v1::stream_message_request::Update {
         election_id: Some(v1::Uint128 { high: 0, low: id }),
         ..v1::MasterArbitrationUpdate::default()
     })
+}
+
+/// Bytes of a message with some changed, left out, doubled or put in.
+pub fn damage(random: &mut SmallRng, bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..random.random_range(1..6) {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = random.random_range(0..bytes.len());
+        match random.random_range(0..5) {
+            0 => bytes[at] = random.random(),
+            1 => bytes[at] ^= 1 << random.random_range(0..8),
+            2 => {
+                bytes.remove(at);
+            }
+            3 => bytes.insert(at, random.random()),
+            _ => {
+                let end = random.random_range(at..=bytes.len());
+                let part = bytes[at..end].to_vec();
+                bytes.splice(at..at, part);
+            }
+        }
+    }
+    bytes
+}
+
+/// The id of an object by its alias.
+pub fn id(info: &config::P4Info, alias: &str) -> u32 {
+    let tables = info.tables.iter().map(|it| &it.preamble);
+    let actions = info.actions.iter().map(|it| &it.preamble);
+    let profiles = info.action_profiles.iter().map(|it| &it.preamble);
+    let counters = info.counters.iter().map(|it| &it.preamble);
+    let meters = info.meters.iter().map(|it| &it.preamble);
+    let registers = info.registers.iter().map(|it| &it.preamble);
+    let sets = info.value_sets.iter().map(|it| &it.preamble);
+    let digests = info.digests.iter().map(|it| &it.preamble);
+    tables
+        .chain(actions)
+        .chain(profiles)
+        .chain(counters)
+        .chain(meters)
+        .chain(registers)
+        .chain(sets)
+        .chain(digests)
+        .flatten()
+        .find(|preamble| preamble.alias == alias)
+        .unwrap_or_else(|| panic!("nothing is called {alias}"))
+        .id
 }

@@ -1,0 +1,111 @@
+//! Python packages of PyPI, in virtual environments that the tests make.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longest time to make an environment.
+const INSTALL: Duration = Duration::from_secs(240);
+
+/// Longest time for one script.
+const SCRIPT: Duration = Duration::from_secs(120);
+
+/// Says that a test does not run, and why. Where `CI` is set this is a failure: there
+/// everything that the tests need is to be installed.
+///
+/// # Panics
+///
+/// Where `CI` is set.
+pub fn skip(test: &str, reason: &str) {
+    let text = format!("{test} not run: {reason}");
+    assert!(std::env::var_os("CI").is_none(), "{text}");
+    // The harness keeps what a test that passes prints, but not what it writes so.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// The Python of an environment with `packages`, made once; or why there is none.
+///
+/// # Errors
+///
+/// What Python or pip said: that there is no `python3`, no `venv`, or no way to PyPI.
+pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("venv-{name}"));
+    let python = folder.join("bin/python");
+    let marker = folder.join("installed");
+    let wanted = packages.join(" ");
+    if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    let made = run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+    made.map_err(|said| {
+        format!(
+            "python3 makes no virtual environment (Debian: apt-get install python3-venv): {said}"
+        )
+    })?;
+    let mut pip = Command::new(&python);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ])
+    .args(["--timeout", "15", "--retries", "1"])
+    .args(packages);
+    run(&mut pip).map_err(|said| format!("pip cannot install {wanted}: {said}"))?;
+    std::fs::write(marker, wanted).map_err(|error| error.to_string())?;
+    Ok(python)
+}
+
+/// Runs a command that installs something, and gives the end of what it said if it failed.
+fn run(command: &mut Command) -> Result<(), String> {
+    let (ended, said) = bounded(command, INSTALL)?;
+    let last = said.trim().lines().rev().take(3).collect::<Vec<_>>();
+    match ended {
+        Some(true) => Ok(()),
+        Some(false) => Err(last.into_iter().rev().collect::<Vec<_>>().join("; ")),
+        None => Err(format!("it takes longer than {INSTALL:?}")),
+    }
+}
+
+/// Whether a command succeeded, `None` if it took too long, and what it said.
+fn bounded(command: &mut Command, longest: Duration) -> Result<(Option<bool>, String), String> {
+    let wrong = |error: std::io::Error| error.to_string();
+    let output = tempfile::NamedTempFile::new().map_err(wrong)?;
+    let append = || {
+        let mut options = std::fs::OpenOptions::new();
+        options.append(true).open(output.path()).map_err(wrong)
+    };
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(append()?)
+        .stderr(append()?)
+        .spawn()
+        .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    let start = Instant::now();
+    let ended = loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            break Some(status.success());
+        }
+        if start.elapsed() > longest {
+            let _ = child.kill();
+            let _ = child.wait();
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let said = std::fs::read(output.path()).unwrap_or_default();
+    Ok((ended, String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// Runs a script, which says `end` when it has come to its end.
+///
+/// # Panics
+///
+/// If it fails, takes too long or ends early; with what it said.
+pub fn script(command: &mut Command, end: &str) {
+    let (ended, said) = bounded(command, SCRIPT).unwrap();
+    assert!(ended.is_some(), "it takes longer than {SCRIPT:?}:\n{said}");
+    assert!(ended == Some(true) && said.contains(end), "{said}");
+}
