@@ -20,13 +20,14 @@ class NatTest(ControlledTest):
         digest.max_list_size = 1
         digest.ack_timeout_ns = 10**9
         digest.insert()
+        # A second one would take lists from the first.
+        self.digests = sh.DigestList()
         self.next_port = 20000
 
     def learn(self):
         """Makes mappings for the flows that the switch tells of; how many they are."""
         flows = []
-        digests = sh.DigestList()
-        digests.sniff(lambda one: flows.extend(one.digest.data), timeout=2)
+        self.digests.sniff(lambda one: flows.extend(one.digest.data), timeout=1)
         for flow in flows:
             addr, port, protocol = [
                 str(int.from_bytes(member.bitstring, "big")) for member in flow.struct.members

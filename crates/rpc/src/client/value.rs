@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(number("0b101"), 5);
         assert_eq!(number("10.0.0.1"), 0x0a00_0001);
         assert_eq!(number("00:00:00:00:01:02"), 0x102);
-        assert_eq!(number("0:1:2:3:4:5"), 0x0102_0304_05);
+        assert_eq!(number("0:1:2:3:4:5"), 0x0001_0203_0405);
         assert_eq!(number("::1"), 1);
         for wrong in [
             "",
