@@ -78,7 +78,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
     let (program, interface) = arguments.program.compile_with_interface()?;
     show(&program, arguments.emit);
     let info = stateplane_p4info::generate(&program, &interface)
-        .map_err(|error| CommandError::new(Failure::Program, error))?;
+        .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
     let text = stateplane_p4info::text::write(&info)
         .map_err(|error| CommandError::new(Failure::Program, error))?;
     if arguments.emit == Some(Stage::P4info) {

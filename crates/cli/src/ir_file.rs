@@ -3,6 +3,31 @@
 use crate::exit::{CommandError, Failure};
 use std::path::Path;
 
+/// Why a file holds no program.
+#[derive(Clone, Copy)]
+enum Fault {
+    /// It cannot be read.
+    Unreadable,
+    /// It is not the text form.
+    Syntax,
+    /// The program breaks a rule of the IR.
+    Invalid,
+}
+
+impl Fault {
+    const fn code(self) -> &'static str {
+        match self {
+            Fault::Unreadable => "IR001",
+            Fault::Syntax => "IR002",
+            Fault::Invalid => "IR003",
+        }
+    }
+
+    fn told(self, message: String) -> CommandError {
+        CommandError::coded(Failure::Program, self.code(), message)
+    }
+}
+
 /// Reads `path`, which may hold any text, and verifies what it says.
 ///
 /// # Errors
@@ -11,16 +36,14 @@ use std::path::Path;
 /// breaks a rule of the IR.
 pub fn read(path: &Path) -> Result<stateplane_ir::Program, CommandError> {
     let place = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        CommandError::coded(Failure::Program, "IR001", format!("{place}: {error}"))
-    })?;
-    let program = stateplane_ir::parse(&text).map_err(|error| {
-        CommandError::coded(Failure::Program, "IR002", format!("{place}:{error}"))
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Fault::Unreadable.told(format!("{place}: {error}")))?;
+    let program = stateplane_ir::parse(&text)
+        .map_err(|error| Fault::Syntax.told(format!("{place}:{error}")))?;
     stateplane_ir::verify(&program).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        let text = format!("{place}: {}", lines.join(&format!("\n{place}: ")));
-        CommandError::coded(Failure::Program, "IR003", text)
+        let lines = lines.join(&format!("\n{place}: "));
+        Fault::Invalid.told(format!("{place}: {lines}"))
     })?;
     Ok(program)
 }

@@ -59,6 +59,21 @@ pub enum GenerateError {
     },
 }
 
+impl GenerateError {
+    /// Stable code, `PI` and three digits.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::WrongPrefix { .. } => "PI001",
+            Self::DuplicateId { .. } => "PI002",
+            Self::InvalidId { .. } => "PI003",
+            Self::NoIdLeft { .. } => "PI004",
+            Self::DuplicateName { .. } => "PI005",
+            Self::Annotation { .. } => "PI006",
+        }
+    }
+}
+
 /// Why a text or bytes are not P4Info.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {

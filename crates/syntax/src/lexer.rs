@@ -8,6 +8,9 @@ use stateplane_diagnostics::{Diagnostic, FileId, Span};
 use crate::codes;
 use crate::token::{Keyword, Symbol, Token, TokenKind};
 
+/// Bytes of the longest symbol.
+const LONGEST_SYMBOL: usize = 4;
+
 /// Gives equal texts one allocation.
 #[derive(Default)]
 pub(crate) struct Interner(FxHashSet<Arc<str>>);
@@ -47,7 +50,7 @@ struct Joint {
 }
 
 /// What the lexer has to complain about, besides the token that it returns.
-pub(crate) type Complaint = Option<Diagnostic>;
+pub(crate) type Complaint = Option<Box<Diagnostic>>;
 
 impl Lexer {
     pub(crate) fn new(file: FileId, text: Arc<str>) -> Self {
@@ -174,14 +177,12 @@ impl Lexer {
                     self.pos += 2;
                     let span = self.span_from(open);
                     self.pos = self.text.len();
-                    complaint = Some(
-                        Diagnostic::error(
-                            codes::UNTERMINATED_COMMENT,
-                            span,
-                            "comment is never closed",
-                        )
-                        .with_help("close it with `*/`"),
+                    let unclosed = Diagnostic::error(
+                        codes::UNTERMINATED_COMMENT,
+                        span,
+                        "comment is never closed",
                     );
+                    complaint = Some(Box::new(unclosed.with_help("close it with `*/`")));
                 }
             } else {
                 return (self.pos > start, complaint);
@@ -199,14 +200,13 @@ impl Lexer {
         let span = self.span_from(start);
         match kind {
             TokenKind::String if string_length(&self.text[start..self.pos]).is_none() => {
-                complaint = Some(
-                    Diagnostic::error(
-                        codes::UNTERMINATED_STRING,
-                        Span::new(span.file, span.start, span.start + 1),
-                        "string literal is never closed",
-                    )
-                    .with_help("close it with `\"`; a quote inside a string is written `\\\"`"),
+                let unclosed = Diagnostic::error(
+                    codes::UNTERMINATED_STRING,
+                    Span::new(span.file, span.start, span.start + 1),
+                    "string literal is never closed",
                 );
+                let help = "close it with `\"`; a quote inside a string is written `\\\"`";
+                complaint = Some(Box::new(unclosed.with_help(help)));
             }
             TokenKind::End => self.at_line_start = true,
             _ => {}
@@ -255,9 +255,13 @@ impl Lexer {
         {
             return (TokenKind::Pragma, "@pragma".len());
         }
-        for &(text, symbol) in Symbol::ALL {
-            if rest.starts_with(text) {
-                return (TokenKind::Symbol(symbol), text.len());
+        let longest = rest.bytes().take(LONGEST_SYMBOL);
+        let length = longest
+            .take_while(|byte| byte.is_ascii_punctuation())
+            .count();
+        for length in (1..=length).rev() {
+            if let Some(symbol) = Symbol::from_text(&rest[..length]) {
+                return (TokenKind::Symbol(symbol), length);
             }
         }
         (TokenKind::Unknown, first.len_utf8())

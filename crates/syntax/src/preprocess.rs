@@ -250,7 +250,7 @@ impl Preprocessor<'_> {
             let file = self.open.last_mut()?;
             let (token, complaint) = file.lexer.next(&mut self.interner);
             if let Some(complaint) = complaint {
-                self.report(complaint);
+                self.report(*complaint);
             }
             match token.kind {
                 TokenKind::End => self.leave(),

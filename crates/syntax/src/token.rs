@@ -66,8 +66,14 @@ macro_rules! spelled {
         }
 
         impl $name {
-            /// All of them with their spelling.
-            pub(crate) const ALL: &[(&str, Self)] = &[$(($text, Self::$variant),)+];
+            /// The one of that spelling.
+            #[must_use]
+            pub fn from_text(text: &str) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
 
             /// As it is written.
             #[must_use]
@@ -140,12 +146,6 @@ spelled! {
 }
 
 impl Keyword {
-    /// The keyword of that spelling.
-    #[must_use]
-    pub fn from_text(text: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(t, _)| *t == text).map(|(_, k)| *k)
-    }
-
     /// Whether the grammar also takes it for a name.
     #[must_use]
     pub const fn is_contextual(self) -> bool {

@@ -114,14 +114,14 @@ impl Error {
     /// A short stable code, for counters, logs and tests.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Truncated { .. } => "W001",
-            Error::TrailingBytes { .. } => "W002",
-            Error::Version { .. } => "W003",
-            Error::Unknown { .. } => "W004",
-            Error::LengthField { .. } => "W005",
-            Error::Checksum { .. } => "W006",
-            Error::Unrepresentable { .. } => "W007",
-            Error::Buffer { .. } => "W008",
+            Error::Truncated { .. } => "WIRE001",
+            Error::TrailingBytes { .. } => "WIRE002",
+            Error::Version { .. } => "WIRE003",
+            Error::Unknown { .. } => "WIRE004",
+            Error::LengthField { .. } => "WIRE005",
+            Error::Checksum { .. } => "WIRE006",
+            Error::Unrepresentable { .. } => "WIRE007",
+            Error::Buffer { .. } => "WIRE008",
         }
     }
 }

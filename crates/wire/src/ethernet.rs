@@ -169,7 +169,7 @@ mod tests {
             match Packet::new_checked(&bytes) {
                 Ok(packet) => prop_assert_eq!(Repr::parse(&packet).to_vec().unwrap(), bytes),
                 Err(error) => {
-                    prop_assert_eq!(error.code(), "W001");
+                    prop_assert_eq!(error.code(), "WIRE001");
                     prop_assert!(bytes.len() < HEADER_LENGTH);
                 }
             }

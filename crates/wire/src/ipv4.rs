@@ -340,7 +340,7 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(
                 Packet::new_checked(&bytes[..length]).unwrap_err().code(),
-                "W001"
+                "WIRE001"
             );
         }
     }
@@ -349,11 +349,11 @@ mod tests {
     fn lengths_that_contradict_are_refused() {
         let mut bytes = example().to_vec().unwrap();
         bytes[field::VERSION_LENGTH] = 0x44;
-        assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "W005");
+        assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE005");
         bytes[field::VERSION_LENGTH] = 0x4f;
-        assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "W005");
+        assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE005");
         bytes[field::VERSION_LENGTH] = 0x65;
-        assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "W003");
+        assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE003");
     }
 
     #[test]
@@ -377,9 +377,9 @@ mod tests {
                 ..example()
             },
         ] {
-            assert_eq!(wrong.to_vec().unwrap_err().code(), "W007");
+            assert_eq!(wrong.to_vec().unwrap_err().code(), "WIRE007");
         }
-        assert_eq!(example().emit(&mut [0; 5]).unwrap_err().code(), "W008");
+        assert_eq!(example().emit(&mut [0; 5]).unwrap_err().code(), "WIRE008");
     }
 
     proptest! {

@@ -295,7 +295,7 @@ mod tests {
         for length in 0..24 {
             assert_eq!(
                 Packet::new_checked(&bytes[..length]).unwrap_err().code(),
-                "W001"
+                "WIRE001"
             );
         }
     }

@@ -195,7 +195,7 @@ mod tests {
         let mut bytes = repr.to_vec(A, B).unwrap();
         bytes[field::CHECKSUM] ^= 1;
         let packet = Packet::new_checked(&bytes).unwrap();
-        assert_eq!(Repr::parse(&packet, A, B).unwrap_err().code(), "W006");
+        assert_eq!(Repr::parse(&packet, A, B).unwrap_err().code(), "WIRE006");
         bytes[field::CHECKSUM..field::PAYLOAD].fill(0);
         let packet = Packet::new_checked(&bytes).unwrap();
         assert_eq!(Repr::parse(&packet, A, B), Ok(repr));
@@ -212,12 +212,12 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(
                 Packet::new_checked(&bytes[..length]).unwrap_err().code(),
-                "W001"
+                "WIRE001"
             );
         }
         let mut short = bytes;
         short[field::LENGTH..field::CHECKSUM].copy_from_slice(&[0, 7]);
-        assert_eq!(Packet::new_checked(&short).unwrap_err().code(), "W005");
+        assert_eq!(Packet::new_checked(&short).unwrap_err().code(), "WIRE005");
     }
 
     proptest! {

@@ -84,7 +84,7 @@ impl Preprocessor<'_> {
         let file = self.open.last_mut()?;
         let (token, complaint) = file.lexer.next(&mut self.interner);
         if let Some(complaint) = complaint {
-            self.report(complaint);
+            self.report(*complaint);
         }
         Some(token)
     }

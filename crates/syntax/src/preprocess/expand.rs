@@ -59,7 +59,7 @@ impl Preprocessor<'_> {
         loop {
             let (token, complaint) = lexer.next(&mut self.interner);
             if let Some(complaint) = complaint {
-                self.report(complaint);
+                self.report(*complaint);
             }
             if token.kind == TokenKind::End {
                 return tokens;

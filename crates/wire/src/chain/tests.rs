@@ -60,7 +60,7 @@ proptest! {
         prop_assert_eq!(Entry::parse(&bytes), Ok(entry));
         let promised = ENTRY_HEADER_LENGTH + if expiry { KEY_LENGTH } else { 0 };
         for length in 0..promised {
-            prop_assert_eq!(Entry::parse(&bytes[..length]).unwrap_err().code(), "W001");
+            prop_assert_eq!(Entry::parse(&bytes[..length]).unwrap_err().code(), "WIRE001");
         }
     }
 
@@ -77,7 +77,7 @@ proptest! {
         let bytes = repr.to_vec().unwrap();
         prop_assert_eq!(Repr::parse(&Packet::new_checked(&bytes).unwrap()), repr);
         for length in 0..HEADER_LENGTH {
-            prop_assert_eq!(Packet::new_checked(&bytes[..length]).unwrap_err().code(), "W001");
+            prop_assert_eq!(Packet::new_checked(&bytes[..length]).unwrap_err().code(), "WIRE001");
         }
     }
 
@@ -131,11 +131,11 @@ fn foreign_magic_kind_and_reserved_bits_are_refused() {
     for (at, value) in [(0, b'X'), (field::KIND, 3), (field::RESERVED, 1)] {
         let mut bytes = good.clone();
         bytes[at] = value;
-        assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "W004");
+        assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE004");
     }
     let mut long = good;
     long.push(0);
-    assert_eq!(Packet::new_checked(&long).unwrap_err().code(), "W002");
+    assert_eq!(Packet::new_checked(&long).unwrap_err().code(), "WIRE002");
 }
 
 #[test]
@@ -160,6 +160,6 @@ fn an_entry_with_a_field_that_its_decision_does_not_use_is_refused() {
     ] {
         let mut bytes = good.clone();
         bytes[at] = 1;
-        assert_eq!(Entry::parse(&bytes).unwrap_err().code(), "W004", "{at}");
+        assert_eq!(Entry::parse(&bytes).unwrap_err().code(), "WIRE004", "{at}");
     }
 }

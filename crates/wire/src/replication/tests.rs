@@ -45,7 +45,7 @@ fn every_truncation_of_a_message_without_packet_is_refused() {
     for length in 0..bytes.len() {
         assert_eq!(
             Packet::new_checked(&bytes[..length]).unwrap_err().code(),
-            "W001",
+            "WIRE001",
             "{length}"
         );
     }
@@ -57,7 +57,7 @@ fn every_truncation_before_the_packet_is_refused() {
     for length in 0..HEADER_LENGTH + 2 {
         assert_eq!(
             Packet::new_checked(&bytes[..length]).unwrap_err().code(),
-            "W001",
+            "WIRE001",
             "{length}"
         );
     }
@@ -71,7 +71,7 @@ fn bytes_after_the_state_need_the_packet_flag() {
     };
     let mut bytes = repr.to_vec().unwrap();
     bytes.push(0);
-    assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "W002");
+    assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE002");
 }
 
 #[test]
@@ -92,13 +92,13 @@ fn another_version_and_types_without_meaning_are_refused() {
         match Packet::new_checked(&bytes) {
             Ok(packet) => assert_eq!(packet.message_type() as u8, kind),
             Err(error) => {
-                assert_eq!(error.code(), "W004");
+                assert_eq!(error.code(), "WIRE004");
                 assert!(MessageType::from_u8(kind).is_none());
             }
         }
     }
     bytes[field::VERSION] = 2;
-    assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "W003");
+    assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE003");
 }
 
 #[test]
@@ -108,13 +108,13 @@ fn a_state_or_time_that_does_not_fit_is_not_emitted() {
         state: &state,
         ..example()
     };
-    assert_eq!(long.to_vec().unwrap_err().code(), "W007");
+    assert_eq!(long.to_vec().unwrap_err().code(), "WIRE007");
     let late = Repr {
         send_time: SEND_TIME_END,
         ..example()
     };
-    assert_eq!(late.to_vec().unwrap_err().code(), "W007");
-    assert_eq!(example().emit(&mut [0; 3]).unwrap_err().code(), "W008");
+    assert_eq!(late.to_vec().unwrap_err().code(), "WIRE007");
+    assert_eq!(example().emit(&mut [0; 3]).unwrap_err().code(), "WIRE008");
 }
 
 #[test]
