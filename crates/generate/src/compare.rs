@@ -1,7 +1,7 @@
 //! Two engines side by side: the same program, the same session, two switches.
 
 use crate::minimise;
-use crate::session::Session;
+use crate::session::{Session, Write};
 use crate::source;
 use stateplane_ir::Program;
 use stateplane_switch::{Switch, Transmit};
@@ -55,9 +55,9 @@ impl std::ops::AddAssign for Outcome {
 /// # Errors
 ///
 /// The first difference: the frames sent by each port in their order, drop reasons and
-/// the other counts of the switches, time-outs; after every 64 frames and
-/// at the end tables with their counters and meters, registers, counters, meters,
-/// digests, log lines and events.
+/// the other counts of the switches, time-outs, answers to writes; after every 64 frames,
+/// when idle entries are looked for, and at the end tables with their counters and meters,
+/// action profiles, registers, counters, meters, digests, log lines and events.
 pub fn compare<A: Engine, B: Engine>(
     first: A,
     second: B,
@@ -77,21 +77,31 @@ pub fn compare<A: Engine, B: Engine>(
             return differ(frames, what);
         }
     };
-    for write in &session.writes {
-        let one = write.apply(first.engine_mut().state_mut());
-        let other = write.apply(second.engine_mut().state_mut());
-        if one != other {
-            return differ(frames, format!("{write}: {one:?} and {other:?}"));
-        }
+    for written in &session.writes {
+        write(&mut first, &mut second, written).map_err(|what| Difference { frames, what })?;
     }
     let mut outcome = Outcome::default();
+    let mut updates = session.updates.as_slice();
     for arrival in &session.arrivals {
+        while let Some((update, later)) = updates.split_first()
+            && update.at <= arrival.at
+        {
+            updates = later;
+            write(&mut first, &mut second, &update.write)
+                .map_err(|what| Difference { frames, what })?;
+        }
         frames += 1;
         outcome.received += 1;
         first.handle_frame(arrival.at, arrival.port, &arrival.frame);
         second.handle_frame(arrival.at, arrival.port, &arrival.frame);
         step(&mut first, &mut second, &mut outcome).map_err(|what| Difference { frames, what })?;
         if frames % STATE_PERIOD == 0 {
+            for state in [
+                first.engine_mut().state_mut(),
+                second.engine_mut().state_mut(),
+            ] {
+                state.sweep_idle(arrival.at);
+            }
             states(&mut first, &mut second).map_err(|what| Difference { frames, what })?;
         }
     }
@@ -105,6 +115,20 @@ pub fn compare<A: Engine, B: Engine>(
     }
     states(&mut first, &mut second).map_err(|what| Difference { frames, what })?;
     Ok(outcome)
+}
+
+/// Lets the control plane of both write, and compares the answers.
+fn write<A: Engine, B: Engine>(
+    first: &mut Switch<A>,
+    second: &mut Switch<B>,
+    write: &Write,
+) -> Result<(), String> {
+    let one = write.apply(first.engine_mut().state_mut());
+    let other = write.apply(second.engine_mut().state_mut());
+    if one == other {
+        return Ok(());
+    }
+    Err(format!("{write}: {one:?} and {other:?}"))
 }
 
 /// Fetches and compares what both have to send, and the counts of the switches.
@@ -164,6 +188,7 @@ fn states<A: Engine, B: Engine>(
         return Err(state_difference(one, other));
     }
     for state in [one, other] {
+        while state.idle.poll().is_some() {}
         while state.digests.poll().is_some() {}
         while state.log.poll().is_some() {}
     }
@@ -197,6 +222,10 @@ fn state_difference(one: &TargetState, other: &TargetState) -> String {
         for (one, other) in one.value_sets().iter().zip(other.value_sets()) {
             unequal(&format!("value set {}", one.name()), one, other)?;
         }
+        for (one, other) in one.profiles().iter().zip(other.profiles()) {
+            unequal(&format!("action profile {}", one.name()), one, other)?;
+        }
+        unequal("idle entries", &one.idle, &other.idle)?;
         unequal("events", &one.events, &other.events)?;
         unequal("digests", &one.digests, &other.digests)?;
         unequal("log", &one.log, &other.log)?;

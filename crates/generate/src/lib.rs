@@ -16,7 +16,7 @@ pub use choices::Choices;
 pub use compare::{Difference, Mismatch, Outcome, compare, compare_program};
 pub use minimise::minimise;
 pub use program::{Generated, PORTS, constant_expressions, generate, generate_from};
-pub use session::{Arrival, LIMITS, Session, Write};
+pub use session::{Arrival, Change, LIMITS, Session, Update, Write};
 
 #[cfg(test)]
 mod tests;

@@ -79,6 +79,7 @@ impl<F: FnMut(&str, &Session) -> bool> Search<F> {
 
     fn reduce_session(&mut self) {
         self.reduce_list(|session| &mut session.arrivals);
+        self.reduce_list(|session| &mut session.updates);
         self.reduce_list(|session| &mut session.writes);
         for index in 0..self.session.arrivals.len() {
             self.reduce_frame(index);

@@ -9,13 +9,14 @@ mod object;
 mod operation;
 mod packet;
 mod parser;
+mod profile;
 mod statement;
 mod table;
 
 use crate::choices::Choices;
 use crate::evaluate::evaluate;
 use crate::expr::{Expr, Ty};
-use crate::session::{Arrival, LIMITS, Session, Write};
+use crate::session::{Arrival, LIMITS, Session, Update, Write};
 use features::{Feature, Features};
 use packet::Packets;
 use stateplane_switch::{MirrorSession, Replica, SwitchConfig};
@@ -32,6 +33,9 @@ pub struct Generated {
 
 /// Ports of the switches of generated sessions, numbered from 0.
 pub const PORTS: u16 = 8;
+
+/// Time in µs of the first frame of a session at the earliest.
+const START_US: u64 = 1_000_000;
 
 /// Makes a program and a session of `packets` frames for it: of those some follow a
 /// path through the parser, some of these are cut short or damaged, some are random.
@@ -152,6 +156,7 @@ struct Objects {
     actions: Vec<Callable>,
     controls: Vec<Callable>,
     tables: Vec<table::Table>,
+    profiles: Vec<profile::Profile>,
 }
 
 struct Maker {
@@ -184,9 +189,12 @@ struct Maker {
     functions: Vec<Callable>,
     objects: Objects,
     writes: Vec<Write>,
+    updates: Vec<Write>,
     packets: Packets,
     /// Parser value sets with the widths of their members.
     value_sets: Vec<(String, u32)>,
+    /// Those of structs with the widths of their fields.
+    struct_sets: Vec<(String, Vec<u32>)>,
 }
 
 impl Maker {
@@ -216,8 +224,10 @@ impl Maker {
             functions: Vec::new(),
             objects: Objects::default(),
             writes: Vec::new(),
+            updates: Vec::new(),
             packets: Packets::default(),
             value_sets: Vec::new(),
+            struct_sets: Vec::new(),
         }
     }
 
@@ -293,8 +303,8 @@ impl Maker {
                 },
             );
         }
-        let mut at = 1_000_000;
-        let arrivals = (0..packets)
+        let mut at = START_US;
+        let arrivals: Vec<Arrival> = (0..packets)
             .map(|_| {
                 at += self.c.below(100) as u64;
                 Arrival {
@@ -304,7 +314,14 @@ impl Maker {
                 }
             })
             .collect();
+        let writes = std::mem::take(&mut self.updates);
+        let step = (at - START_US) / (writes.len() as u64 + 1);
+        let updates = (1..).zip(writes).map(|(number, write)| Update {
+            at: START_US + number * step,
+            write,
+        });
         Session {
+            updates: updates.collect(),
             seed: self.c.below(1 << 16) as u64,
             config,
             writes: std::mem::take(&mut self.writes),

@@ -7,7 +7,7 @@ use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::{Interp, Options as InterpOptions};
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, with_library};
-use stateplane_syntax::{MemoryLoader, Options, parse, print};
+use stateplane_syntax::{MemoryLoader, Options, format, parse, print};
 use std::fmt;
 
 /// A property that does not hold.
@@ -47,6 +47,7 @@ pub fn interpreter(program: Program, seed: u64) -> Result<Interp, String> {
 /// * the program is accepted without an error, and its IR keeps the IR's rules;
 /// * the text form of its IR reads as equal IR;
 /// * its tree printed as text and read again gives equal IR;
+/// * its text formatted gives equal IR, and formatted again stays as it is;
 /// * the interpreter loads it, accepts the session's writes or refuses them with a
 ///   coded error, does not panic, and does the same in a second run.
 ///
@@ -78,6 +79,20 @@ pub fn check(seed: u64, packets: usize) -> Result<Outcome, Box<Broken>> {
         .map_err(|refusal| broken(format!("the printed tree is refused: {refusal}\n{reread}")))?;
     if without_locations(&program) != without_locations(&reread) {
         return Err(broken("the printed tree means something else".to_owned()));
+    }
+    let formatted = format(&generated.program)
+        .map_err(|refusal| broken(format!("the formatter refuses it: {refusal}")))?;
+    if format(&formatted).as_ref() != Ok(&formatted) {
+        return Err(broken(format!(
+            "formatting changes what is formatted:\n{formatted}"
+        )));
+    }
+    let again = source::compile(&formatted)
+        .map_err(|refusal| broken(format!("formatted, it is refused: {refusal}\n{formatted}")))?;
+    if without_locations(&program) != without_locations(&again) {
+        return Err(broken(format!(
+            "formatted, it means something else:\n{formatted}"
+        )));
     }
     interpreter(program, 0).map_err(|error| broken(format!("not loaded: {error}")))?;
     compare_program(

@@ -1,130 +1,13 @@
 //! What happens to a switch: its configuration, what the control plane writes, and
 //! the frames that arrive.
 
-use num_bigint::BigUint;
+mod write;
+
+pub use write::{Change, Write};
+
 use stateplane_switch::{Limits, MIN_FRAME, SwitchConfig};
-use stateplane_target::{Entry, KeyMatch, MeterConfig, Port, StateError, TargetState, Value};
+use stateplane_target::Port;
 use std::fmt;
-
-/// One write of the control plane.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Write {
-    /// Adds an entry to a table.
-    Entry {
-        /// The table's name.
-        table: String,
-        /// The entry.
-        entry: Entry,
-    },
-    /// Sets a table's default action.
-    Default {
-        /// The table's name.
-        table: String,
-        /// The action's name.
-        action: String,
-        /// Action data in order.
-        data: Vec<BigUint>,
-    },
-    /// Writes an element of a register.
-    Register {
-        /// The register's name.
-        register: String,
-        /// Element number.
-        index: u64,
-        /// The element.
-        value: Value,
-    },
-    /// Adds a member to a parser value set.
-    Member {
-        /// The set's name.
-        value_set: String,
-        /// One match for each key.
-        keys: Vec<KeyMatch>,
-    },
-    /// Configures a meter of an array, with full buckets at time 0.
-    Meter {
-        /// The meter's name.
-        meter: String,
-        /// Number of the meter in the array.
-        index: u64,
-        /// Rates and bursts.
-        config: MeterConfig,
-    },
-}
-
-impl Write {
-    /// Does the write.
-    ///
-    /// # Errors
-    ///
-    /// What the state says of a write that it refuses.
-    pub fn apply(&self, state: &mut TargetState) -> Result<(), StateError> {
-        match self {
-            Write::Entry { table, entry } => state.table_mut(table)?.insert(entry),
-            Write::Default {
-                table,
-                action,
-                data,
-            } => state.table_mut(table)?.set_default(action, data),
-            Write::Register {
-                register,
-                index,
-                value,
-            } => state.register_mut(register)?.write(*index, value),
-            Write::Member { value_set, keys } => state.value_set_mut(value_set)?.insert(keys),
-            Write::Meter {
-                meter,
-                index,
-                config,
-            } => state.meter_mut(meter)?.write(*index, Some(*config), 0),
-        }
-    }
-}
-
-fn data_list(data: &[BigUint]) -> String {
-    let data: Vec<String> = data.iter().map(|value| format!("{value:#x}")).collect();
-    data.join(", ")
-}
-
-fn key_list(keys: &[KeyMatch]) -> String {
-    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
-    keys.join(", ")
-}
-
-impl fmt::Display for Write {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Write::Entry { table, entry } => {
-                write!(
-                    f,
-                    "entry of {table}, priority {}: ({}) runs {}({})",
-                    entry.priority,
-                    key_list(&entry.keys),
-                    entry.action,
-                    data_list(&entry.data)
-                )
-            }
-            Write::Default {
-                table,
-                action,
-                data,
-            } => write!(f, "default of {table}: {action}({})", data_list(data)),
-            Write::Register {
-                register,
-                index,
-                value,
-            } => write!(f, "register {register}[{index}] = {value:?}"),
-            Write::Member { value_set, keys } => {
-                write!(f, "member of {value_set}: {}", key_list(keys))
-            }
-            Write::Meter {
-                meter,
-                index,
-                config,
-            } => write!(f, "meter {meter}[{index}]: {config:?}"),
-        }
-    }
-}
 
 /// A frame that arrives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,6 +29,16 @@ impl fmt::Display for Arrival {
     }
 }
 
+/// A write of the control plane between frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// Time in µs: it comes before the first frame that is not earlier, or behind the
+    /// last.
+    pub at: u64,
+    /// The write.
+    pub write: Write,
+}
+
 /// Everything that a switch with a program is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -155,6 +48,8 @@ pub struct Session {
     pub config: SwitchConfig,
     /// Writes of the control plane, before the first frame.
     pub writes: Vec<Write>,
+    /// Writes between frames, in order of time.
+    pub updates: Vec<Update>,
     /// The frames in order of time.
     pub arrivals: Vec<Arrival>,
 }
@@ -190,6 +85,9 @@ impl fmt::Display for Session {
         }
         for write in &self.writes {
             writeln!(f, "{write}")?;
+        }
+        for Update { at, write } in &self.updates {
+            writeln!(f, "at {at} µs, {write}")?;
         }
         for arrival in &self.arrivals {
             writeln!(f, "{arrival}")?;

@@ -164,12 +164,13 @@ impl<O: Observer> Run<'_, O> {
 
     /// After a member of a union became valid, no other is.
     pub(crate) fn settle_union(&mut self, spot: Spot) {
-        let (Some((start, union)), 1) = (spot.union, self.m.words[spot.at]) else {
+        // Of an empty struct there may be no word.
+        let Some((start, union @ Type::Union(id))) = spot.union else {
             return;
         };
-        let Type::Union(id) = union else {
+        if self.m.words[spot.at] != 1 {
             return;
-        };
+        }
         let members = self.program().structs[id.index()].fields.len();
         for member in 0..members as u32 {
             let at = start + self.layout().field_offset(union, member);

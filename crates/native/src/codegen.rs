@@ -15,6 +15,7 @@ mod ops;
 mod packet;
 mod parser;
 mod place;
+mod profile;
 mod scalar;
 mod stmt;
 mod table;

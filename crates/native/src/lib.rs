@@ -92,14 +92,6 @@ impl Compiled {
     /// [`LoadError`].
     pub fn new(mut program: Program) -> Result<Compiled, LoadError> {
         stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
-        let indirect = |table: &&stateplane_ir::Table| table.implementation.is_some();
-        if let Some(table) = program.tables.iter().find(indirect) {
-            return Err(LoadError::State(StateError::Unsupported {
-                what: "an action profile in generated code",
-                place: table.name.clone(),
-                instead: "run the program with the interpreter",
-            }));
-        }
         stateplane_ir::passes::optimise(&mut program);
         let plan = Plan::new(program)?;
         let code = codegen::compile(&plan).map_err(LoadError::Code)?;
@@ -124,6 +116,7 @@ impl Compiled {
             sites: code.sites.clone(),
             data: Vec::new(),
             data_free: 0,
+            held: Vec::new(),
             realigned: Vec::new(),
             out: Vec::new(),
             out_free: 0,

@@ -42,6 +42,8 @@ pub(crate) struct Machine {
     /// Data of a hash or checksum, and its last byte's free bits.
     pub(crate) data: Vec<u8>,
     pub(crate) data_free: u32,
+    /// The record of what an entry runs that an action profile holds.
+    pub(crate) held: Vec<u64>,
     /// A header that began within a byte.
     pub(crate) realigned: Vec<u8>,
     /// What the deparser writes, and its last byte's free bits.

@@ -366,9 +366,8 @@ pub(crate) unsafe extern "C" fn note_hit(
     // SAFETY: see the module.
     let (machine, bytes, now) =
         unsafe { (machine(context), (*context).frame_length, (*context).now) };
-    let color = match found.checked_sub(1) {
-        Some(position) => {
-            let entry = EntryId::at(position as u32);
+    let color = match entry_of(found) {
+        Some(entry) => {
             let table = machine.state.table_at(TableId(table as u32));
             table.hit(entry, bytes, now)
         }
@@ -377,6 +376,39 @@ pub(crate) unsafe extern "C" fn note_hit(
     if let Some(last) = machine.colors.get_mut(meter as usize) {
         *last = color;
     }
+}
+
+/// Whether a hash has a part in what an entry, given by number, runs.
+pub(crate) unsafe extern "C" fn takes_hash(context: *mut Context, table: u64, found: u64) -> u64 {
+    // SAFETY: see the module.
+    let machine = unsafe { machine(context) };
+    let selector = machine
+        .state
+        .selector_at(TableId(table as u32), entry_of(found));
+    u64::from(selector.is_some())
+}
+
+/// The record of what an entry, given by number, runs in a table with an action profile,
+/// until the next one is asked for.
+pub(crate) unsafe extern "C" fn held(
+    context: *mut Context,
+    view: *const View,
+    table: u64,
+    found: u64,
+    hash: u64,
+) -> *const u64 {
+    // SAFETY: see the module, and `look_up_1`.
+    let (Machine { state, held, .. }, lookup) = unsafe { (machine(context), &*(*view).lookup) };
+    let runs = state.action_at(TableId(table as u32), entry_of(found), hash);
+    lookup.held(found as u32, runs, held);
+    held.as_ptr()
+}
+
+/// The entry with a number, of which 0 is none.
+fn entry_of(found: u64) -> Option<EntryId> {
+    found
+        .checked_sub(1)
+        .map(|position| EntryId::at(position as u32))
 }
 
 /// The record for a key of at most 64 bits.

@@ -72,12 +72,22 @@ impl Shape {
 
     /// The record of an entry, given by number, with an action and the words of its data.
     fn record(&self, number: u32, action: u32, words: &[u128]) -> Vec<u64> {
-        let mut record = vec![0; self.stride / 8];
+        let mut record = Vec::new();
+        self.write_record(number, action, words, &mut record);
+        record
+    }
+
+    fn write_record(&self, number: u32, action: u32, words: &[u128], record: &mut Vec<u64>) {
+        record.clear();
+        record.resize(self.stride / 8, 0);
         record[0] = u64::from(action) | u64::from(number) << 32;
         let mut rest = words;
         let offsets = self.data[action as usize].iter();
         for (&offset, &width) in offsets.zip(&self.widths[action as usize]) {
-            let (value, behind) = rest.split_at(word_count(width));
+            // An entry that runs what an action profile holds has no data of its own.
+            let Some((value, behind)) = rest.split_at_checked(word_count(width)) else {
+                return;
+            };
             rest = behind;
             let halves = value
                 .iter()
@@ -87,9 +97,11 @@ impl Shape {
                 *to = half;
             }
         }
-        record
     }
 }
+
+/// In place of an action's position: an entry's group is empty, so nothing is run.
+const NO_ACTION: u32 = u32::MAX;
 
 /// The entry's number in the first word of a record; 0 is the default action's.
 fn number_of(word: u64) -> u32 {
@@ -217,14 +229,15 @@ pub(crate) enum Inline {
 
 /// How generated code itself looks a table up; `None` if it calls the engine.
 pub(crate) fn inline(program: &Program, def: &stateplane_ir::Table) -> Option<Inline> {
-    let widths: Vec<u32> = def
-        .keys
-        .iter()
+    let matched = def.keys.iter();
+    let matched = matched.filter(|key| key.match_kind != MatchKind::Selector);
+    let widths: Vec<u32> = matched
+        .clone()
         .map(|key| scalar_bits(key.expr.ty))
         .collect();
     let width: u32 = widths.iter().sum();
     let record = Shape::of(program, def).stride;
-    let all = |kind: MatchKind| def.keys.iter().all(|key| key.match_kind == kind);
+    let all = |kind: MatchKind| matched.clone().all(|key| key.match_kind == kind);
     match *widths {
         _ if all(MatchKind::Exact) && (1..=128).contains(&width) => Some(Inline::Exact { record }),
         [only @ 1..=64] if all(MatchKind::Lpm) => Some(Inline::Prefixes {
@@ -259,6 +272,7 @@ impl Lookup {
         let alike = matches!(index, Index::Prefixes(_))
             && def.direct_counter.is_none()
             && def.direct_meter.is_none()
+            && def.implementation.is_none()
             && !def.support_timeout;
         let mut lookup = Lookup {
             records: Records::new(shape.stride / 8, alike),
@@ -404,6 +418,18 @@ impl Lookup {
             Index::Tuples(index) => self.numbered(index.find(&self.key, key)),
             // Their keys have at most 128 bits.
             Index::Prefixes(_) | Index::Intervals(_) => self.numbered(0),
+        }
+    }
+
+    /// Makes the record of an entry, given by number, that runs an action with these words
+    /// of data, or none.
+    pub(crate) fn held(&self, number: u32, runs: Option<(u32, &[u128])>, record: &mut Vec<u64>) {
+        match runs {
+            Some((action, words)) => self.shape.write_record(number, action, words, record),
+            None => {
+                record.clear();
+                record.push(u64::from(NO_ACTION) | u64::from(number) << 32);
+            }
         }
     }
 

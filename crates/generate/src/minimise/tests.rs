@@ -11,6 +11,7 @@ fn session(count: u8) -> Session {
             ..SwitchConfig::default()
         },
         writes: Vec::new(),
+        updates: Vec::new(),
         arrivals: (0..count)
             .map(|number| Arrival {
                 at: u64::from(number),

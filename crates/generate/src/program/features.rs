@@ -44,9 +44,11 @@ pub(super) enum Feature {
     Drop,
     Loop,
     ValueSet,
+    Profile,
+    Aging,
 }
 
-const COUNT: usize = Feature::ValueSet as usize + 1;
+const COUNT: usize = Feature::Aging as usize + 1;
 
 /// The features of one program.
 #[derive(Clone, Debug)]

@@ -90,7 +90,7 @@ impl Maker {
     }
 
     /// Rates at which frames that come every 50 µs see all three colours.
-    fn meter_config(&mut self) -> MeterConfig {
+    pub(super) fn meter_config(&mut self) -> MeterConfig {
         let committed_rate = u64::from(self.c.between(1, 20_000));
         let committed_burst = u64::from(self.c.between(1, 500));
         MeterConfig {

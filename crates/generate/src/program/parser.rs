@@ -3,6 +3,7 @@
 use super::declaration::LENGTH_MASK;
 use super::features::Feature;
 use super::packet::{Node, Take, Wanted};
+use super::table::Kind;
 use super::{Block, HeaderPlace, Maker, Place};
 use crate::expr::{Expr, Ty};
 use crate::session::Write;
@@ -20,7 +21,7 @@ enum Source {
 
 impl Maker {
     /// Declares value sets whose members have the widths of fields, with members.
-    fn declare_value_sets(&mut self) {
+    fn declare_value_sets(&mut self, structs: Vec<(String, Vec<(Kind, u32)>)>) {
         if !self.has(Feature::ValueSet) {
             return;
         }
@@ -39,6 +40,55 @@ impl Maker {
             }
             self.value_sets.push((name, width));
         }
+        for (ty, fields) in structs {
+            let name = self.fresh("set");
+            self.line(format_args!("value_set<{ty}>(4) {name};"));
+            for _ in 0..self.c.between(1, 4) {
+                let keys = fields.iter();
+                let keys = keys.map(|(kind, width)| self.key_match(*kind, Ty::Bits(*width)));
+                let keys = keys.collect();
+                self.writes.push(Write::Member {
+                    value_set: name.clone(),
+                    keys,
+                });
+            }
+            let widths = fields.iter().map(|(_, width)| *width).collect();
+            self.struct_sets.push((name, widths));
+        }
+    }
+
+    /// Declares structs that are members of value sets: their names, and how their fields
+    /// are matched with their widths, which are those of a header's fields.
+    fn declare_member_structs(&mut self) -> Vec<(String, Vec<(Kind, u32)>)> {
+        let mut structs = Vec::new();
+        if !self.has(Feature::ValueSet) {
+            return structs;
+        }
+        for _ in 0..self.c.below(3) {
+            let header = &self.headers[self.c.below(self.headers.len())];
+            let widths = header.fields.iter().filter_map(|(_, ty)| match ty {
+                Ty::Bits(width) => Some(*width),
+                _ => None,
+            });
+            let widths: Vec<u32> = widths.take(3).collect();
+            if widths.is_empty() {
+                continue;
+            }
+            let name = format!("{}_t", self.fresh("member"));
+            self.open(format_args!("struct {name}"));
+            let mut fields = Vec::new();
+            for (number, width) in widths.into_iter().enumerate() {
+                let kind = self
+                    .c
+                    .one_of([Kind::Exact, Kind::Ternary, Kind::Lpm, Kind::Range]);
+                let word = kind.word();
+                self.line(format_args!("@match({word}) bit<{width}> f{number};"));
+                fields.push((kind, width));
+            }
+            self.close();
+            structs.push((name, fields));
+        }
+        structs
     }
 
     fn header_bits(&self, header: usize) -> u32 {
@@ -49,12 +99,13 @@ impl Maker {
     pub(super) fn parsers(&mut self) {
         self.block = Block::Parser;
         let part = self.has(Feature::SubParser).then(|| self.sub_parser());
+        let structs = self.declare_member_structs();
         self.scoped(|maker| {
             maker.open(
                 "parser MainParser(packet_in packet, out headers_t hdr, inout meta_t meta, \
                  inout standard_metadata_t std)",
             );
-            maker.declare_value_sets();
+            maker.declare_value_sets(structs);
             if maker.c.chance(50) {
                 maker.local();
             }
@@ -261,8 +312,19 @@ impl Maker {
         count: usize,
         repeats: bool,
     ) {
+        let set = (self.c.chance(40))
+            .then(|| self.c.pick(&self.struct_sets).cloned())
+            .flatten();
+        let keys = match &set {
+            Some((_, widths)) => self.keys_of_widths(keys, widths),
+            None => keys,
+        };
         let texts: Vec<String> = keys.iter().map(|(key, _)| key.to_string()).collect();
         self.open(format_args!("transition select({})", texts.join(", ")));
+        if let Some((set, _)) = set {
+            let target = self.target(number, count, repeats);
+            self.line(format_args!("{set}: {};", target_name(target)));
+        }
         for _ in 0..self.c.between(1, 4) {
             let mut wanted = Vec::new();
             let mut sets = Vec::new();
@@ -298,6 +360,22 @@ impl Maker {
             node.cases.push((Vec::new(), target));
         }
         self.close();
+    }
+
+    /// As many keys as there are widths, of these widths.
+    fn keys_of_widths(&mut self, keys: Vec<(Expr, Source)>, widths: &[u32]) -> Vec<(Expr, Source)> {
+        let mut keys = keys.into_iter();
+        let fitting = widths.iter().map(|width| {
+            let ty = Ty::Bits(*width);
+            match keys.next() {
+                Some((key, source)) if key.ty() == ty => (key, source),
+                Some((key, _)) if key.ty().width().is_some() => {
+                    (super::expression::cast_to(ty, key), Source::Other)
+                }
+                _ => (self.expr(ty, 1), Source::Other),
+            }
+        });
+        fitting.collect()
     }
 
     /// A later state mostly; the same again where a stack fills up.

@@ -1,11 +1,12 @@
 //! Tables and their entries.
 
 use super::features::Feature;
+use super::profile::Profile;
 use super::{Callable, Direction, Maker};
 use crate::expr::{Binary, Expr, Ty};
-use crate::session::Write;
+use crate::session::{Change, Write};
 use num_bigint::BigUint;
-use stateplane_target::{Entry, KeyMatch};
+use stateplane_target::{Entry, Invocation, KeyMatch};
 
 /// A table as statements use it.
 #[derive(Clone, Debug)]
@@ -14,9 +15,21 @@ pub(super) struct Table {
     pub(super) actions: Vec<Callable>,
 }
 
+const NO_ACTION: &str = "NoAction";
+
+/// A table as the control plane writes it.
+struct Written {
+    /// Full control-plane name.
+    path: String,
+    actions: Vec<Callable>,
+    profile: Option<Profile>,
+    ages: bool,
+    metered: bool,
+}
+
 /// A match kind of v1model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Exact,
     Lpm,
     Ternary,
@@ -25,7 +38,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Kind::Exact => "exact",
             Kind::Lpm => "lpm",
@@ -46,26 +59,54 @@ impl Maker {
     pub(super) fn declare_table(&mut self, control: &str) {
         let name = self.fresh("table");
         let (counter, meter) = self.direct_objects();
+        let indirect = self.has(Feature::Profile) && self.c.chance(60);
+        let shared = (indirect && self.c.chance(50))
+            .then(|| self.c.pick(&self.objects.profiles).cloned())
+            .flatten();
         let mut actions = Vec::new();
         let mut bound = Vec::new();
+        let mut reads_meter = false;
         for _ in 0..self.c.between(1, 3) {
             let reading = meter
                 .as_ref()
                 .map(|meter| format!("{meter}.read(meta.m0);"));
             let more = reading.as_deref().filter(|_| self.c.chance(60));
+            reads_meter |= more.is_some();
             let action = self.declare_action(true, more);
             if let Some(args) = self.bound_arguments(&action) {
                 actions.push(action);
                 bound.push(args);
             }
         }
+        let others = shared.iter().flat_map(|profile| &profile.actions);
+        let others: Vec<Callable> = others
+            .filter(|action| action.name != NO_ACTION)
+            .cloned()
+            .collect();
+        for action in others {
+            if let Some(args) = self.bound_arguments(&action) {
+                actions.push(action);
+                bound.push(args);
+            }
+        }
         actions.push(Callable {
-            name: "NoAction".to_owned(),
+            name: NO_ACTION.to_owned(),
             params: Vec::new(),
             result: None,
         });
         bound.push(String::new());
         let keys = self.keys();
+        let profile = (indirect && !keys.is_empty()).then(|| {
+            shared.unwrap_or_else(|| {
+                let profile = self.declare_profile(control, actions.clone());
+                // Only the table of a direct meter may run what reads it.
+                if !reads_meter {
+                    self.objects.profiles.push(profile.clone());
+                }
+                profile
+            })
+        });
+        let ages = self.has(Feature::Aging) && self.c.chance(50);
 
         self.open(format_args!("table {name}"));
         if !keys.is_empty() {
@@ -75,6 +116,10 @@ impl Maker {
                     "{expr} : {} @name(\"key{number}\");",
                     kind.word()
                 ));
+            }
+            let inputs = profile.iter().flat_map(|profile| &profile.inputs).flatten();
+            for (number, input) in inputs.enumerate() {
+                self.line(format_args!("{input} : selector @name(\"input{number}\");"));
             }
             self.close();
         }
@@ -89,8 +134,21 @@ impl Maker {
         }
         self.close();
         self.default_action(control, &name, &actions, &bound);
+        if let Some(profile) = &profile {
+            self.line(format_args!("implementation = {};", profile.name));
+        }
+        if ages {
+            self.line("support_timeout = true;");
+        }
         if !keys.is_empty() {
-            self.entries(control, &name, &keys, &actions, &bound);
+            let written = Written {
+                path: format!("{control}.{name}"),
+                actions: actions.clone(),
+                profile,
+                ages,
+                metered: meter.is_some(),
+            };
+            self.entries(&written, &keys, &bound);
         }
         if let Some(counter) = counter {
             self.line(format_args!("counters = {counter};"));
@@ -156,6 +214,11 @@ impl Maker {
         keys
     }
 
+    /// A key that a selector hashes.
+    pub(super) fn key_of_selector(&mut self) -> Expr {
+        self.key(Kind::Exact)
+    }
+
     fn key(&mut self, kind: Kind) -> Expr {
         self.calls = false;
         let expr = match (kind, self.read_any()) {
@@ -180,7 +243,7 @@ impl Maker {
         expr
     }
 
-    fn data(&mut self, action: &Callable) -> Vec<(Ty, BigUint)> {
+    pub(super) fn data(&mut self, action: &Callable) -> Vec<(Ty, BigUint)> {
         let types = action
             .params
             .iter()
@@ -227,7 +290,7 @@ impl Maker {
         }
     }
 
-    fn key_match(&mut self, kind: Kind, ty: Ty) -> KeyMatch {
+    pub(super) fn key_match(&mut self, kind: Kind, ty: Ty) -> KeyMatch {
         let width = ty.width().unwrap_or(1);
         let value = self.c.value(width);
         match kind {
@@ -259,53 +322,143 @@ impl Maker {
         }
     }
 
-    /// Entries in the program, or writes.
-    fn entries(
-        &mut self,
-        control: &str,
-        table: &str,
-        keys: &[(Kind, Expr)],
-        actions: &[Callable],
-        bound: &[String],
-    ) {
-        let in_program = self.c.chance(40);
+    /// Entries in the program, or writes, or both.
+    fn entries(&mut self, table: &Written, keys: &[(Kind, Expr)], bound: &[String]) {
         let ordered = keys
             .iter()
             .any(|(kind, _)| !matches!(kind, Kind::Exact | Kind::Lpm));
+        let in_program = table.profile.is_none() && self.c.chance(50);
+        let fixed = in_program && self.c.chance(60);
         if in_program {
-            self.open("const entries =");
+            self.program_entries(table, keys, bound, ordered && !fixed, fixed);
+        }
+        if fixed {
+            return;
         }
         for _ in 0..self.c.between(1, 8) {
-            let matches: Vec<KeyMatch> = keys
-                .iter()
-                .map(|(kind, expr)| self.key_match(*kind, expr.ty()))
-                .collect();
-            let which = self.c.below(actions.len());
-            let action = &actions[which];
+            let matches = self.matches(keys);
+            let priority = if ordered { self.c.between(1, 6) } else { 0 };
+            self.write_entry(table, matches, priority);
+        }
+    }
+
+    fn matches(&mut self, keys: &[(Kind, Expr)]) -> Vec<KeyMatch> {
+        let keys = keys.iter();
+        keys.map(|(kind, expr)| self.key_match(*kind, expr.ty()))
+            .collect()
+    }
+
+    /// Entries in the program: all of them, if they are `fixed`.
+    fn program_entries(
+        &mut self,
+        table: &Written,
+        keys: &[(Kind, Expr)],
+        bound: &[String],
+        prioritised: bool,
+        fixed: bool,
+    ) {
+        let prioritised = prioritised && self.c.chance(70);
+        if prioritised {
+            let largest = self.c.chance(50);
+            self.line(format_args!("largest_priority_wins = {largest};"));
+            if self.c.chance(50) {
+                let delta = self.c.between(1, 10);
+                self.line(format_args!("priority_delta = {delta};"));
+            }
+        }
+        self.open(if fixed {
+            "const entries ="
+        } else {
+            "entries ="
+        });
+        for number in 0..self.c.between(1, 8) {
+            let matches = self.matches(keys);
+            let which = self.c.below(table.actions.len());
+            let action = &table.actions[which];
             let data = self.data(action);
-            if in_program {
-                let texts: Vec<String> = matches
-                    .iter()
-                    .zip(keys)
-                    .map(|(given, (_, expr))| key_text(given, expr.ty()))
-                    .collect();
-                let call = Self::call_text(action, &bound[which], &data);
-                self.line(format_args!("({}): {call};", texts.join(", ")));
+            let texts: Vec<String> = matches
+                .iter()
+                .zip(keys)
+                .map(|(given, (_, expr))| key_text(given, expr.ty()))
+                .collect();
+            let call = Self::call_text(action, &bound[which], &data);
+            let constant = if !fixed && self.c.chance(30) {
+                "const "
             } else {
-                let priority = if ordered { self.c.between(1, 6) } else { 0 };
-                self.writes.push(Write::Entry {
-                    table: format!("{control}.{table}"),
-                    entry: Entry {
-                        keys: matches,
-                        priority,
-                        action: action.name.clone(),
-                        data: data.into_iter().map(|(_, value)| value).collect(),
-                    },
+                ""
+            };
+            let priority = if prioritised && (number == 0 || self.c.chance(50)) {
+                format!("priority = {}: ", self.c.between(100, 120))
+            } else {
+                String::new()
+            };
+            self.line(format_args!(
+                "{constant}{priority}({}): {call};",
+                texts.join(", ")
+            ));
+        }
+        self.close();
+    }
+
+    /// An entry of the control plane, at first or later, and what happens to it.
+    fn write_entry(&mut self, table: &Written, keys: Vec<KeyMatch>, priority: u32) {
+        let insert = self.entry_write(Change::Insert, table, &keys, priority);
+        if self.c.chance(15) {
+            self.updates.push(insert);
+        } else {
+            self.writes.push(insert);
+            if table.ages && self.c.chance(60) {
+                self.writes.push(Write::IdleTimeout {
+                    table: table.path.clone(),
+                    keys: keys.clone(),
+                    priority,
+                    timeout: u64::from(self.c.between(100, 10_000)),
+                });
+            }
+            if table.metered && self.c.chance(60) {
+                let config = self.meter_config();
+                self.writes.push(Write::EntryMeter {
+                    table: table.path.clone(),
+                    keys: keys.clone(),
+                    priority,
+                    config,
                 });
             }
         }
-        if in_program {
-            self.close();
+        if self.c.chance(25) {
+            let change = self.change();
+            let write = self.entry_write(change, table, &keys, priority);
+            self.updates.push(write);
+        }
+    }
+
+    fn entry_write(
+        &mut self,
+        change: Change,
+        table: &Written,
+        keys: &[KeyMatch],
+        priority: u32,
+    ) -> Write {
+        let keys = keys.to_vec();
+        if let Some(profile) = &table.profile {
+            return Write::Indirect {
+                change,
+                table: table.path.clone(),
+                keys,
+                priority,
+                runs: self.runs(profile),
+            };
+        }
+        let Invocation { action, data } = self.invocation(&table.actions);
+        Write::Entry {
+            change,
+            table: table.path.clone(),
+            entry: Entry {
+                keys,
+                priority,
+                action,
+                data,
+            },
         }
     }
 }

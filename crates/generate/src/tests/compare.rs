@@ -1,5 +1,5 @@
 use super::faulty::{Fault, faulty, interp};
-use crate::{Arrival, LIMITS, Mismatch, Outcome, Session, Write, compare_program};
+use crate::{Arrival, Change, LIMITS, Mismatch, Outcome, Session, Write, compare_program};
 use stateplane_switch::SwitchConfig;
 use stateplane_target::{Entry, KeyMatch};
 
@@ -41,6 +41,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 fn session() -> Session {
     let entry = |kind: u32, port: u32| Write::Entry {
+        change: Change::Insert,
         table: "ports".to_owned(),
         entry: Entry {
             keys: vec![KeyMatch::Exact(kind.into())],
@@ -68,6 +69,7 @@ fn session() -> Session {
             ..SwitchConfig::default()
         },
         writes: vec![entry(1, 2), entry(3, 7), entry(1, 1), entry(9, 0)],
+        updates: Vec::new(),
         arrivals: (0..20).map(arrival).collect(),
     }
 }

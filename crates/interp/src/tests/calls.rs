@@ -48,6 +48,20 @@ fn out_parameters_start_at_their_default() {
     }
 }
 
+/// Behind the last word there is none that could be a validity.
+#[test]
+fn an_empty_struct_is_passed_like_any_other() {
+    let mut bed = Bed::new();
+    let empty = Type::Struct(bed.b.structure("empty", &[]));
+    let (outside, inside) = (bed.b.var("outside", empty), bed.b.var("inside", empty));
+    let control = bed.b.control("c", &[(inside, Direction::InOut)]);
+    let arg = Arg::InOut(Place::var(outside));
+    bed.b
+        .ingress()
+        .push(call(Callee::Control(control), vec![arg]));
+    assert_eq!(through(&mut bed.load(), &[1, 2]).0, [1, 2]);
+}
+
 /// Spec §6.8: one place given twice is written back from left to right.
 #[test]
 fn overlapping_arguments_are_written_from_left_to_right() {

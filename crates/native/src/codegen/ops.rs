@@ -445,7 +445,12 @@ impl Gen<'_, '_> {
 
     /// An algorithm over values and perhaps the rest of the frame, as a register of 64
     /// bits.
-    fn algorithm(&mut self, algorithm: HashAlgorithm, data: &[Expr], with_payload: bool) -> Value {
+    pub(super) fn algorithm(
+        &mut self,
+        algorithm: HashAlgorithm,
+        data: &[Expr],
+        with_payload: bool,
+    ) -> Value {
         if algorithm == HashAlgorithm::Csum16
             && let Some(sum) = self.inline_checksum(data, with_payload)
         {

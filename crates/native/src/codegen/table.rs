@@ -18,7 +18,8 @@ impl Gen<'_, '_> {
         let program = self.program();
         let def = &program.tables[id.index()];
         let mut key = BitString::default();
-        for part in &def.keys {
+        let matched = def.keys.iter();
+        for part in matched.filter(|part| part.match_kind != MatchKind::Selector) {
             self.push_expr(&mut key, &part.expr);
         }
         self.check_fault();
@@ -40,20 +41,31 @@ impl Gen<'_, '_> {
                 false,
             );
         }
+        let (record, head) = match def.implementation {
+            Some(profile) => self.held(id, profile, view, found),
+            None => (record, head),
+        };
         let shape = Shape::of(program, def);
         let after = self.block();
         let action = self.masked(head, 32);
         let blocks: Vec<Block> = def.actions.iter().map(|_| self.block()).collect();
         match blocks.as_slice() {
-            [only] => self.jump(*only),
-            _ => {
+            [only] if def.implementation.is_none() => self.jump(*only),
+            [first, ..] => {
+                // Nothing is run where the group of an entry is empty.
+                let (otherwise, known) = match def.implementation {
+                    Some(_) => (after, 0),
+                    None => (*first, 1),
+                };
                 let mut switch = Switch::new();
-                for (position, block) in blocks.iter().enumerate().skip(1) {
+                for (position, block) in blocks.iter().enumerate().skip(known) {
                     switch.set_entry(position as u128, *block);
                 }
-                switch.emit(&mut self.b, action, blocks[0]);
+                switch.emit(&mut self.b, action, otherwise);
+                self.entered.insert(otherwise);
                 self.live = false;
             }
+            [] => self.jump(after),
         }
         for (position, block) in blocks.into_iter().enumerate() {
             self.enter(block);
