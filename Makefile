@@ -9,6 +9,9 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # Seconds that `make soak` gives each fuzz target.
 FUZZ_SECONDS ?= 300
 
+# Commands that the demo and the tests run, with the Debian packages that bring them.
+TOOLS = ip:iproute2 ethtool:ethtool iperf3:iperf3
+
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
 .PHONY: help demo test soak fuzz bench build setup rust tools lint clean
@@ -61,7 +64,9 @@ fuzz: rust
 	  done; \
 	fi
 
-bench: rust
+# The ports are measured beside Linux's own NAT.
+bench: TOOLS += nft:nftables
+bench: rust tools
 	$(CARGO) bench --package stateplane-bench --quiet
 
 build: rust
@@ -76,9 +81,9 @@ rust:
 
 tools:
 	@missing=''; \
-	command -v ip >/dev/null || missing="$$missing iproute2"; \
-	command -v ethtool >/dev/null || missing="$$missing ethtool"; \
-	command -v iperf3 >/dev/null || missing="$$missing iperf3"; \
+	for tool in $(TOOLS); do \
+	  PATH="$$PATH:/usr/sbin:/sbin" command -v "$${tool%:*}" >/dev/null || missing="$$missing $${tool#*:}"; \
+	done; \
 	[ -z "$$missing" ] && exit 0; \
 	command -v apt-get >/dev/null || { echo "stateplane: install$$missing with your package manager"; exit 1; }; \
 	echo "installing$$missing"; \

@@ -40,6 +40,11 @@ impl CommandError {
         }
     }
 
+    /// What it says.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// A failure that was explained already.
     pub fn explained(failure: Failure) -> CommandError {
         CommandError {

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod check;
+mod command_socket;
 mod compile;
 mod control;
 mod exit;
@@ -10,8 +11,10 @@ mod explain;
 mod fmt;
 mod ir_file;
 mod lab;
+mod metrics;
 mod p4runtime;
 mod program;
+mod reload;
 mod run;
 mod signal;
 mod sim;
@@ -37,6 +40,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(run::RunArguments),
+    Reload(reload::ReloadArguments),
     Check(check::CheckArguments),
     Compile(compile::CompileArguments),
     Fmt(fmt::FmtArguments),
@@ -56,6 +60,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Reload(arguments) => reload::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),

@@ -145,6 +145,23 @@ impl ProgramArguments {
         self.compile_with_interface().map(|(program, _)| program)
     }
 
+    /// Compiles the program; what there is to say of it is text: warnings beside the
+    /// program, or errors.
+    pub fn compile_to_text(&self) -> Result<(stateplane_ir::Program, String), String> {
+        if self.program.extension().is_some_and(|end| end == "ir") {
+            let program = crate::ir_file::read(&self.program);
+            return program
+                .map(|program| (program, String::new()))
+                .map_err(|error| error.message().to_owned());
+        }
+        let compiled = self.warnings.applied(self.source().compile());
+        let text = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
+        match compiled.program {
+            Some(program) => Ok((program, text)),
+            None => Err(text),
+        }
+    }
+
     /// Compiles the program, and tells what the control plane sees of it. Errors and
     /// warnings go to standard error.
     pub fn compile_with_interface(

@@ -1,14 +1,18 @@
 //! `stateplane run`: a P4 program between network interfaces.
 
+use crate::command_socket;
 use crate::exit::{CommandError, Failure};
+use crate::metrics;
 use crate::p4runtime::{self, MakeEngine, P4RuntimeArguments, Settings};
 use crate::program::ProgramArguments;
+use crate::reload::Reloader;
 use crate::signal::stop_flag;
 use clap::{Args, ValueEnum};
+use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec};
 use stateplane_host::switch::{
-    Attachment, RunOptions, Status, SwitchFile, SwitchReport, SwitchServerError, run_controlled,
-    run_switch,
+    Attachment, Beside, Remote, RunOptions, Status, SwitchFile, SwitchReport, SwitchServerError,
+    remote, run_controlled,
 };
 use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
@@ -16,8 +20,10 @@ use stateplane_native::Native;
 use stateplane_switch::Switch;
 use stateplane_target::Engine;
 use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Run a P4 program between network interfaces until it is interrupted.
 ///
@@ -53,16 +59,32 @@ pub struct RunArguments {
     /// Print status as JSON
     #[arg(long)]
     json: bool,
+    /// Serve metrics for Prometheus at this address, paths /metrics and /healthz
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
+    /// Take commands (`stateplane reload`) at this Unix socket; by default at one in
+    /// $XDG_RUNTIME_DIR/stateplane, /run/stateplane or a temporary folder of your own
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
     #[command(flatten)]
     p4runtime: P4RuntimeArguments,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum EngineChoice {
     /// Machine code, made when the program is loaded
     Native,
     /// The reference interpreter, tens of times slower
     Interp,
+}
+
+impl EngineChoice {
+    fn name(self) -> &'static str {
+        match self {
+            EngineChoice::Native => "native",
+            EngineChoice::Interp => "interp",
+        }
+    }
 }
 
 fn port(text: &str) -> Result<(u16, PortSpec), String> {
@@ -80,7 +102,7 @@ fn port(text: &str) -> Result<(u16, PortSpec), String> {
     Ok((number, spec))
 }
 
-fn status_line(report: &SwitchReport) -> String {
+fn status_line(report: &SwitchReport, engine: EngineChoice, per_second: u64) -> String {
     let packets = &report.packets;
     let drops: u64 = report.drops.values().sum();
     let ports = report.ports.iter().map(|port| {
@@ -88,10 +110,11 @@ fn status_line(report: &SwitchReport) -> String {
         format!("{}={} {state} ({})", port.port, port.interface, port.mode)
     });
     let mut line = format!(
-        "{} in, {} out, {drops} dropped, {} held; {}",
+        "{per_second} packets/s; {} in, {} out, {drops} dropped, {} held; {}; {}",
         packets.received,
         packets.transmitted,
         packets.held,
+        engine.name(),
         ports.collect::<Vec<_>>().join(", "),
     );
     for (reason, count) in &report.drops {
@@ -114,23 +137,75 @@ fn forward<E: Engine + Send + 'static>(
     arguments: &RunArguments,
     options: RunOptions<'_>,
     settings: Option<&Settings>,
-) -> Result<SwitchReport, SwitchServerError> {
+) -> Result<SwitchReport, CommandError> {
     let Loaded {
         engine,
         program,
         interface,
         make,
     } = loaded;
-    let Some(settings) = settings else {
-        return run_switch(engine, file, &arguments.ports, options);
+    let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
+    let remote = Arc::new(remote);
+    let _metrics = metrics::serve(arguments.metrics, scrape(arguments, remote.clone()))?;
+    let mut reloader = Reloader {
+        program: arguments.program.clone(),
+        make,
+        remote,
+        controlled: settings.is_some(),
     };
-    let mut attach =
-        |switch: &Switch<E>| p4runtime::attach(settings, program, interface, make, switch);
-    let attachment = Attachment {
-        cpu_port: arguments.p4runtime.cpu_port(),
-        make: &mut attach,
+    let obey = move |command| reloader.obey(command);
+    let _control = match command_socket::listen(arguments.control.as_deref(), obey) {
+        Ok(socket) => Some(socket),
+        Err(error) => match &arguments.control {
+            Some(path) => {
+                let message = format!("cannot take commands at {}: {error}", path.display());
+                return Err(CommandError::new(Failure::System, message));
+            }
+            // Nobody asked for it.
+            None => None,
+        },
     };
-    run_controlled(engine, file, &arguments.ports, options, Some(attachment))
+    let mut attach = settings.map(|settings| {
+        move |switch: &Switch<E>| p4runtime::attach(settings, program, interface, make, switch)
+    });
+    let beside = Beside {
+        control: attach.as_mut().map(|make| Attachment {
+            cpu_port: arguments.p4runtime.cpu_port(),
+            make,
+        }),
+        remote: Some(calls),
+    };
+    run_controlled(engine, file, &arguments.ports, options, beside).map_err(refused)
+}
+
+/// Asks the switch for its metrics.
+fn scrape<E: Engine + Send + 'static>(
+    arguments: &RunArguments,
+    remote: Arc<Remote<E>>,
+) -> stateplane_rpc::Scrape {
+    let info = SwitchInfo {
+        program: arguments.program.program.display().to_string(),
+        engine: arguments.engine.name(),
+    };
+    Arc::new(move || {
+        let (report, program) = remote.call(|server| (server.report(), server.program_report()))?;
+        Some(switch_metrics(&info, &report, &program))
+    })
+}
+
+/// The exit code that a switch's error gives.
+fn refused(error: SwitchServerError) -> CommandError {
+    let failure = match error {
+        SwitchServerError::Port(
+            PortError::DuplicateInterface { .. } | PortError::Capture { .. },
+        ) => Failure::Input,
+        SwitchServerError::Port(_)
+        | SwitchServerError::Wait(_)
+        | SwitchServerError::NoSignOfLife { .. }
+        | SwitchServerError::Random(_) => Failure::System,
+        _ => Failure::Input,
+    };
+    CommandError::coded(failure, error.code(), error)
 }
 
 /// Runs the command.
@@ -146,15 +221,21 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let stop = stop_flag()?;
     let terminal = std::io::stderr().is_terminal();
     let json = arguments.json;
+    let engine = arguments.engine;
+    let mut last = (Instant::now(), 0);
     let mut show = |report: &SwitchReport| {
+        let received = report.packets.received;
+        let elapsed = last.0.elapsed().as_secs_f64().max(1e-3);
+        let per_second = ((received - last.1) as f64 / elapsed) as u64;
+        last = (Instant::now(), received);
         if json {
             if let Ok(text) = serde_json::to_string(report) {
                 eprintln!("{text}");
             }
         } else if terminal {
-            eprint!("\r\x1b[K{}", status_line(report));
+            eprint!("\r\x1b[K{}", status_line(report, engine, per_second));
         } else {
-            eprintln!("{}", status_line(report));
+            eprintln!("{}", status_line(report, engine, per_second));
         }
     };
     let period = arguments.status.or(terminal.then_some(1));
@@ -210,19 +291,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             forward(loaded, &file, arguments, options, settings.as_ref())
         }
     };
-    let report = ran.map_err(|error| {
-        let failure = match error {
-            SwitchServerError::Port(
-                PortError::DuplicateInterface { .. } | PortError::Capture { .. },
-            ) => Failure::Input,
-            SwitchServerError::Port(_)
-            | SwitchServerError::Wait(_)
-            | SwitchServerError::NoSignOfLife { .. }
-            | SwitchServerError::Random(_) => Failure::System,
-            _ => Failure::Input,
-        };
-        CommandError::coded(failure, error.code(), error)
-    })?;
+    let report = ran?;
     if terminal && !json {
         eprintln!();
     }

@@ -1,12 +1,15 @@
 //! `stateplane store`: one replica of the state store.
 
 use crate::exit::{CommandError, Failure};
+use crate::metrics;
 use crate::signal::stop_flag;
 use clap::Args;
+use stateplane_host::metrics::store_metrics;
 use stateplane_host::store::{StoreError, StoreFile, StoreServer};
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
 
 /// Run one replica of the state store until it is interrupted.
 ///
@@ -21,6 +24,9 @@ pub struct StoreArguments {
     /// Listen on this address rather than the one in the file
     #[arg(long, value_name = "IPV4")]
     listen: Option<Ipv4Addr>,
+    /// Serve metrics for Prometheus at this address, path /metrics
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
 }
 
 /// Runs the command.
@@ -30,7 +36,14 @@ pub fn run(arguments: &StoreArguments) -> Result<(), CommandError> {
         file.listen = address;
     }
     let stop = stop_flag()?;
-    let server = StoreServer::bind(&file).map_err(|error| failed(&error))?;
+    let mut server = StoreServer::bind(&file).map_err(|error| failed(&error))?;
+    let report = server.publish();
+    let scrape = Arc::new(move || {
+        let report = report.upgrade()?;
+        let report = *report.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(store_metrics(&report))
+    });
+    let _metrics = metrics::serve(arguments.metrics, scrape)?;
     println!("ready");
     // A supervisor waits for the line; without it there is nothing to tell.
     let _ = std::io::stdout().flush();

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod clock;
+pub mod metrics;
 mod poll;
 pub mod ports;
 pub mod random;

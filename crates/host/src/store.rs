@@ -6,4 +6,4 @@ mod server;
 
 pub use error::StoreError;
 pub use file::{ClassFile, FirstLeaseFile, IdleFile, LimitsFile, NatFile, StoreFile};
-pub use server::{HostCounters, StoreReport, StoreServer, run_store};
+pub use server::{HostCounters, PUBLISH_EVERY, StoreReport, StoreServer, run_store};

@@ -4,6 +4,7 @@
 mod control;
 mod error;
 mod file;
+mod remote;
 mod report;
 mod server;
 
@@ -14,5 +15,8 @@ pub use file::{
     NeighbourFile, NeighboursFile, RegisterFile, ReplicaFile, Setting, SwitchFile, SwitchFileCause,
     SwitchFileError, WatchFile,
 };
-pub use report::{PacketReport, PortReport, SwitchReport};
-pub use server::{Notify, RunOptions, Status, SwitchServer, run_controlled, run_switch};
+pub use remote::{Remote, RemoteCalls, remote};
+pub use report::{
+    CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SwitchReport, TableReport,
+};
+pub use server::{Beside, Notify, RunOptions, Status, SwitchServer, run_controlled, run_switch};

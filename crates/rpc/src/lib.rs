@@ -1,4 +1,4 @@
-//! P4Runtime 1.4: control planes drive a switch over gRPC.
+//! P4Runtime 1.4: control planes drive a switch over gRPC; and metrics over HTTP.
 //!
 //! The protocol is a core without IO, [`Core`]: requests go in, each
 //! [`Core::work`] does a bounded part of what waits on a [`Switch`], and
@@ -26,6 +26,7 @@ mod data;
 mod digest;
 mod driver;
 mod entity;
+mod http;
 mod packet;
 mod pipeline;
 mod read;
@@ -38,6 +39,7 @@ mod write;
 pub use crate::core::{Core, Loader, Options, Outcome, PipelineAction, Prepared, StreamId, Ticket};
 pub use bytes::{decode, encode};
 pub use driver::{Driver, channel};
+pub use http::{MetricsServer, Scrape};
 pub use packet::PacketHeader;
 pub use pipeline::Pipeline;
 pub use refusal::{Refusal, WriteRefusal};

@@ -5,6 +5,7 @@
 //! The control plane sees numbers of any size ([`Value`], [`KeyMatch`]) and names;
 //! the data plane sees words ([`bits`]) and handles of the program.
 
+mod adopt;
 pub mod bits;
 pub mod counter;
 pub mod engine;
@@ -22,6 +23,7 @@ pub mod table;
 pub mod value;
 pub mod value_set;
 
+pub use adopt::Adopted;
 pub use counter::{Count, Counter};
 pub use engine::*;
 pub use error::{Kind, StateError};

@@ -86,6 +86,12 @@ impl Register {
         &mut self.words
     }
 
+    /// Takes over the elements that both have of a register of the same shape.
+    pub(crate) fn copy_from(&mut self, other: &Register) {
+        let both = self.words.len().min(other.words.len());
+        self.words[..both].copy_from_slice(&other.words[..both]);
+    }
+
     fn out_of_range(&self, index: u64) -> StateError {
         StateError::Index {
             kind: Kind::Register,

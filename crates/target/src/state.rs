@@ -218,6 +218,11 @@ impl TargetState {
         &self.profiles
     }
 
+    /// All registers, to change them.
+    pub(crate) fn registers_mut(&mut self) -> &mut [Register] {
+        &mut self.registers
+    }
+
     /// The table `name`.
     ///
     /// # Errors

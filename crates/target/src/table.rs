@@ -227,6 +227,8 @@ pub struct Table {
     const_entries: bool,
     size: u64,
     counted: bool,
+    /// Hits of all entries that ever were, if `counted`.
+    hits: Count,
     metered_bytes: Option<bool>,
     /// Its action profile, and which of the profile's tables it is.
     profile: Option<(ActionProfileId, usize)>,
@@ -298,6 +300,7 @@ impl Table {
             const_entries: def.const_entries,
             size: def.size.max(def.entries.len() as u64),
             counted: def.direct_counter.is_some(),
+            hits: Count::default(),
             metered_bytes: def
                 .direct_meter
                 .map(|meter| program.meters[meter.index()].bytes),
@@ -427,6 +430,7 @@ impl Table {
         };
         if self.counted {
             entry.count.add(bytes);
+            self.hits.add(bytes);
         }
         if let Some(idle) = &mut entry.idle {
             idle.last_hit = now;
@@ -437,6 +441,12 @@ impl Table {
             Some(false) => entry.meter.execute(1, now),
             None => Color::Green,
         }
+    }
+
+    /// Packets that hit an entry since the program was loaded, entries that were deleted
+    /// since included; `None` without a direct counter.
+    pub fn hits(&self) -> Option<Count> {
+        self.counted.then_some(self.hits)
     }
 
     /// Entries in the order of their insertion.
@@ -457,6 +467,11 @@ impl Table {
             .as_ref()
             .map(|entry| self.listed(entry))
             .ok_or_else(|| self.no_entry(keys))
+    }
+
+    /// The default action by full name, and its data, if it is not the program's.
+    pub(crate) fn chosen_default(&self) -> Option<(String, Vec<BigUint>)> {
+        (self.default != self.initial_default).then(|| self.default_action())
     }
 
     /// The default action by full name, and its data.

@@ -1,14 +1,15 @@
 //! Three namespaces in a row: `a` sends, `r` translates, `b` receives.
 
+use super::forwarder::Job;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Ethernet addresses that the switch's configuration names.
 const A: &str = "02:00:00:00:b1:01";
-const R0: &str = "02:00:00:00:a1:00";
+pub const R0: &str = "02:00:00:00:a1:00";
 const R1: &str = "02:00:00:00:a1:01";
-const B: &str = "02:00:00:00:b2:01";
+pub const B: &str = "02:00:00:00:b2:01";
 
 /// Namespaces `spb<pid>-a`, `-r`, `-b`, removed when dropped.
 pub struct Network {
@@ -74,11 +75,11 @@ impl Network {
         }
         network.within(
             &a,
-            &format!("ip address add 10.1.1.1/16 dev a0; ip neighbour add 10.1.1.2 lladdr {R0} dev a0; ip route add default via 10.1.1.2"),
+            &format!("ip address add 10.1.1.1/16 dev a0; ip neighbour add 10.1.1.2 lladdr {R0} dev a0; ip route add default via 10.1.1.2; ip address add 192.0.2.1/24 dev a0; ip neighbour add 192.0.2.2 lladdr {B} dev a0"),
         );
         network.within(
             &b,
-            &format!("ip address add 198.51.100.18/24 dev b0; ip neighbour add 198.51.100.1 lladdr {R1} dev b0; ip route add default via 198.51.100.1"),
+            &format!("ip address add 198.51.100.18/24 dev b0; ip neighbour add 198.51.100.1 lladdr {R1} dev b0; ip route add default via 198.51.100.1; ip address add 192.0.2.2/24 dev b0; ip neighbour add 192.0.2.1 lladdr {A} dev b0"),
         );
         network
     }
@@ -115,13 +116,18 @@ impl Network {
 
     /// Frames per second that the sender reaches when nothing is behind it.
     pub fn sender_limit(&self) -> f64 {
-        let flood = super::Flood::send(self, "a1", 0, 2.0);
+        let flood = super::Flood::send(self, "a1", R0, 0, 2.0);
         let seconds = flood.seconds;
         flood.sent as f64 / seconds
     }
 
     /// Gigabits per second of a TCP stream from `a` to `b`.
-    pub fn tcp_gbps(&self) -> f64 {
+    pub fn tcp_gbps(&self, job: Job) -> f64 {
+        // On a bridge both hosts are in one network.
+        let server_address = match job {
+            Job::Bridge => "192.0.2.2",
+            Job::Route | Job::Nat => "198.51.100.18",
+        };
         let mut server = Command::new("ip")
             .args(["netns", "exec", &self.namespace("b")])
             .args(["iperf3", "--server", "--one-off"])
@@ -135,9 +141,11 @@ impl Network {
             .args([
                 "iperf3",
                 "--client",
-                "198.51.100.18",
+                server_address,
                 "--time",
                 "3",
+                "--connect-timeout",
+                "3000",
                 "--json",
             ])
             .output()

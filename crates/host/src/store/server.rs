@@ -4,6 +4,7 @@ use std::io;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::Serialize;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -21,6 +22,9 @@ const SOCKET_BUFFER: usize = 8 << 20;
 
 /// Longest wait in µs, so that a request to stop is seen.
 const LONGEST_WAIT: u64 = 100_000;
+
+/// µs between two reports that other threads may read.
+pub const PUBLISH_EVERY: u64 = LONGEST_WAIT;
 
 /// What happened at the sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -48,6 +52,8 @@ pub struct StoreServer {
     links: UdpSocket,
     chain: Vec<SocketAddrV4>,
     counters: HostCounters,
+    /// Where others read the report, and when it is written next.
+    published: Option<(Arc<Mutex<StoreReport>>, u64)>,
 }
 
 /// Runs a store server until `stop` is set.
@@ -79,6 +85,7 @@ impl StoreServer {
                 .map(|address| SocketAddrV4::new(*address, file.chain_port))
                 .collect(),
             counters: HostCounters::default(),
+            published: None,
         })
     }
 
@@ -100,6 +107,26 @@ impl StoreServer {
         }
     }
 
+    /// The report for other threads to read, at most [`PUBLISH_EVERY`] µs old while the
+    /// server runs; nobody else holds it any more once the server has ended.
+    pub fn publish(&mut self) -> Weak<Mutex<StoreReport>> {
+        let report = Arc::new(Mutex::new(self.report()));
+        let shared = Arc::downgrade(&report);
+        self.published = Some((report, 0));
+        shared
+    }
+
+    fn publish_at(&mut self, now: u64) {
+        if self.published.as_ref().is_none_or(|(_, due)| now < *due) {
+            return;
+        }
+        let report = self.report();
+        if let Some((shared, due)) = &mut self.published {
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = report;
+            *due = now + PUBLISH_EVERY;
+        }
+    }
+
     /// Serves until `stop` is set, which is seen within 100 ms.
     ///
     /// # Errors
@@ -117,6 +144,7 @@ impl StoreServer {
             self.receive_requests(&mut buffer)?;
             self.replica.handle_timeout(boot_time_us());
             self.send_all();
+            self.publish_at(now);
         }
         Ok(self.report())
     }

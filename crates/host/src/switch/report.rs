@@ -3,6 +3,7 @@
 use crate::ports::{HostPortCounters, PortMode};
 use serde::Serialize;
 use stateplane_switch::{Counters, Occupancy, Port};
+use stateplane_target::{Count, TargetState};
 use std::collections::BTreeMap;
 
 /// Counts of a switch since it started.
@@ -64,6 +65,10 @@ pub struct PacketReport {
     pub resubmitted: u64,
     /// Copies that mirror sessions hold at the moment.
     pub held: u64,
+    /// Packets in egress queues at the moment.
+    pub queued: u64,
+    /// Frames that wait for recirculation or resubmission at the moment.
+    pub returning: u64,
 }
 
 impl PacketReport {
@@ -78,6 +83,91 @@ impl PacketReport {
             recirculated: counters.recirculated,
             resubmitted: counters.resubmitted,
             held: occupancy.held,
+            queued: occupancy.queued,
+            returning: occupancy.recirculating + occupancy.resubmitting,
+        }
+    }
+}
+
+/// Elements beyond which a counter array is not reported.
+const MOST_ELEMENTS: usize = 1024;
+
+/// What a program's objects hold, and what it did besides forwarding.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramReport {
+    /// Its tables.
+    pub tables: Vec<TableReport>,
+    /// Its counter arrays of at most 1,024 elements.
+    pub counters: Vec<CounterReport>,
+    /// What else happened.
+    pub events: EventReport,
+}
+
+/// A table at the moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableReport {
+    /// Its full name.
+    pub name: String,
+    /// Its entries.
+    pub entries: u64,
+    /// Entries that fit.
+    pub size: u64,
+    /// Packets that hit an entry since the program was loaded, if it has a direct counter.
+    pub hits: Option<Count>,
+}
+
+/// A counter array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterReport {
+    /// Its full name.
+    pub name: String,
+    /// Its elements that are not zero, with their indices.
+    pub counts: Vec<(usize, Count)>,
+}
+
+/// Counts of events since the program was loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventReport {
+    /// Packets whose parser ended with an error.
+    pub parser_errors: u64,
+    /// Packets with a wrong checksum.
+    pub checksum_errors: u64,
+    /// Calls of `assert` and `assume` that were false.
+    pub failed_assertions: u64,
+    /// Digests for which there was no room.
+    pub digests_dropped: u64,
+}
+
+impl ProgramReport {
+    pub(crate) fn new(state: &TargetState) -> ProgramReport {
+        let tables = state.tables().iter().map(|table| TableReport {
+            name: table.name().to_owned(),
+            entries: table.len(),
+            size: table.size(),
+            hits: table.hits(),
+        });
+        let arrays = state.counters().iter().filter(|counter| {
+            let elements = counter.counts().len();
+            (1..=MOST_ELEMENTS).contains(&elements)
+        });
+        let counters = arrays.map(|counter| {
+            let counts = counter.counts().iter().copied().enumerate();
+            CounterReport {
+                name: counter.name().to_owned(),
+                counts: counts
+                    .filter(|(_, count)| *count != Count::default())
+                    .collect(),
+            }
+        });
+        ProgramReport {
+            tables: tables.collect(),
+            counters: counters.collect(),
+            events: EventReport {
+                parser_errors: state.events.parser_errors.iter().sum(),
+                checksum_errors: state.events.checksum_errors,
+                failed_assertions: state.events.failed_assertions,
+                digests_dropped: state.digests.dropped(),
+            },
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Drives a switch with frames and time.
 
-use super::report::{PacketReport, PortReport, SwitchReport};
-use super::{Attachment, ControlPlane, SwitchFile, SwitchServerError};
+use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
+use super::{Attachment, ControlPlane, RemoteCalls, SwitchFile, SwitchServerError};
 
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{Port as HostPort, PortError, PortNotice, PortSpec};
 use crate::random::random_bits;
 use stateplane_switch::{Port, Switch, SwitchConfig, SwitchError};
-use stateplane_target::Engine;
+use stateplane_target::{Adopted, Engine};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -53,6 +53,8 @@ pub struct SwitchServer<E: Engine> {
     control: Option<Box<dyn ControlPlane<E>>>,
     /// The port whose frames go to the control plane.
     cpu_port: Option<Port>,
+    /// What other threads want done.
+    remote: Option<RemoteCalls<E>>,
 }
 
 impl<E: Engine> SwitchServer<E> {
@@ -113,6 +115,7 @@ impl<E: Engine> SwitchServer<E> {
             patience: None,
             control,
             cpu_port,
+            remote: None,
         };
         server.listen();
         server.start()?;
@@ -133,6 +136,24 @@ impl<E: Engine> SwitchServer<E> {
     /// within `patience` of its start. Without it, it waits for ever.
     pub fn set_patience(&mut self, patience: Option<Duration>) {
         self.patience = patience;
+    }
+
+    /// Serves the calls of a [`Remote`](super::Remote) between bursts of packets.
+    pub fn set_remote(&mut self, remote: Option<RemoteCalls<E>>) {
+        self.remote = remote;
+        self.listen();
+    }
+
+    /// Lets the frames from here on run the program of `engine`, which goes on with the
+    /// state of the one before where names and types agree; returns the engine before.
+    pub fn replace_program(&mut self, engine: E) -> (E, Adopted) {
+        self.switch.handle_timeout(boot_time_us());
+        self.switch.replace_engine_keeping_state(engine)
+    }
+
+    /// What the program's tables and counters hold.
+    pub fn program_report(&self) -> ProgramReport {
+        ProgramReport::new(self.switch.engine().state())
     }
 
     /// What happened so far.
@@ -217,6 +238,7 @@ impl<E: Engine> SwitchServer<E> {
                 *time = now + micros(status.period);
             }
             let control = self.serve_control();
+            self.serve_remote();
             let due = self.switch.poll_timeout();
             if due.is_none() && self.has_ended() {
                 break;
@@ -323,6 +345,14 @@ impl<E: Engine> SwitchServer<E> {
         due
     }
 
+    fn serve_remote(&mut self) {
+        while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
+            call(self);
+            self.collect();
+            self.send();
+        }
+    }
+
     fn collect(&mut self) {
         while let Some(transmit) = self.switch.poll_transmit() {
             if self.cpu_port == Some(transmit.port) {
@@ -412,8 +442,9 @@ impl<E: Engine> SwitchServer<E> {
                 self.readers.push((at, number));
             }
         }
-        // The control plane is served in each round; its descriptor only ends the wait.
+        // They are served in each round; their descriptors only end the wait.
         descriptors.extend(self.control.iter().map(|control| control.descriptor()));
+        descriptors.extend(self.remote.iter().map(RemoteCalls::descriptor));
         self.readable = Readable::new(descriptors);
     }
 }
@@ -469,10 +500,27 @@ pub fn run_switch<E: Engine>(
     ports: &[(Port, PortSpec)],
     options: RunOptions<'_>,
 ) -> Result<SwitchReport, SwitchServerError> {
-    run_controlled(engine, file, ports, options, None)
+    run_controlled(engine, file, ports, options, Beside::default())
 }
 
-/// Like [`run_switch`], with a control plane.
+/// Who reaches a switch that runs.
+pub struct Beside<'a, E: Engine> {
+    /// A control plane.
+    pub control: Option<Attachment<'a, E>>,
+    /// Other threads.
+    pub remote: Option<RemoteCalls<E>>,
+}
+
+impl<E: Engine> Default for Beside<'_, E> {
+    fn default() -> Self {
+        Beside {
+            control: None,
+            remote: None,
+        }
+    }
+}
+
+/// Like [`run_switch`], with a control plane and calls of other threads.
 ///
 /// # Errors
 ///
@@ -483,9 +531,13 @@ pub fn run_controlled<E: Engine>(
     file: &SwitchFile,
     ports: &[(Port, PortSpec)],
     options: RunOptions<'_>,
-    attachment: Option<Attachment<'_, E>>,
+    beside: Beside<'_, E>,
 ) -> Result<SwitchReport, SwitchServerError> {
     let specs = ports;
+    let Beside {
+        control: attachment,
+        remote,
+    } = beside;
     let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
     let interfaces = specs.iter().map(|(number, _)| *number);
     let ports = interfaces.chain(cpu_port).collect();
@@ -509,6 +561,7 @@ pub fn run_controlled<E: Engine>(
     let control = control.transpose().map_err(SwitchServerError::Control)?;
     let mut server = SwitchServer::with_control_plane(switch, specs, control, cpu_port)?;
     server.set_patience(options.patience);
+    server.set_remote(remote);
     (options.ready)(&server.report());
     server.run(options.stop, options.status, options.notify)
 }

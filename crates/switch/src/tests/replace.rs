@@ -1,8 +1,9 @@
 //! Another program while packets are under way.
 
 use super::engine::{FakeEngine, at};
-use super::{assert_balanced, frame, switch, transmitted, watches};
-use crate::DropReason;
+use super::{assert_balanced, config, frame, switch, switch_with, transmitted, watches};
+use crate::{DropReason, SwitchConfig, Watch};
+use stateplane_target::{Engine, Value};
 
 #[test]
 fn packets_that_wait_leave_and_copies_that_are_held_are_counted() {
@@ -25,4 +26,29 @@ fn packets_that_wait_leave_and_copies_that_are_held_are_counted() {
     assert_eq!(sent.len(), 1, "the new program forwards");
     assert_eq!(sent[0].port, 3);
     assert_balanced(&switch);
+}
+
+#[test]
+fn state_that_is_kept_keeps_ports_up() {
+    let watch = Watch {
+        register: "heard".to_owned(),
+        index: 0,
+        max_age_us: 1000,
+        ports: vec![1],
+    };
+    let mut switch = switch_with(SwitchConfig {
+        watches: vec![watch],
+        ..config()
+    });
+    let register = switch.engine_mut().state_mut().register_mut("heard");
+    register.unwrap().write(0, &Value::from(500u64)).unwrap();
+    switch.handle_timeout(600);
+    assert!(switch.port_is_up(1));
+    while switch.poll_port_state().is_some() {}
+    let (_, adopted) = switch.replace_engine_keeping_state(FakeEngine::new(watches::state()));
+    assert_eq!((adopted.objects, adopted.lost.len()), (2, 0));
+    assert!(switch.port_is_up(1));
+    assert_eq!(switch.poll_port_state(), None, "it never went down");
+    drop(switch.replace_engine(FakeEngine::new(watches::state())));
+    assert!(!switch.port_is_up(1), "without the state it does");
 }

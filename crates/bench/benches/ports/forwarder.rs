@@ -1,0 +1,246 @@
+//! What forwards in node `r`: the switch with a program, or Linux.
+
+use super::network::{Network, repository};
+use stateplane_bench::switch::compile;
+use stateplane_host::ports::{Access, PortSpec};
+use stateplane_host::switch::{RunOptions, SwitchFile, run_switch as run};
+use stateplane_native::{Native, Options};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is done to each frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Job {
+    /// It leaves by the other port: `docs/examples/cable.p4`, or a bridge.
+    Bridge,
+    /// It is routed: `bench/p4/forward.p4`, or IP forwarding.
+    Route,
+    /// Its source address is translated: `p4/apps/nat/unprotected.p4`, or nftables.
+    Nat,
+}
+
+impl Job {
+    /// All of them.
+    pub const ALL: [Job; 3] = [Job::Bridge, Job::Route, Job::Nat];
+
+    /// Its name among arguments.
+    pub fn name(self) -> &'static str {
+        match self {
+            Job::Bridge => "bridge",
+            Job::Route => "route",
+            Job::Nat => "nat",
+        }
+    }
+
+    /// Its name in reports.
+    pub fn title(self) -> &'static str {
+        match self {
+            Job::Bridge => "bridging",
+            Job::Route => "routing",
+            Job::Nat => "NAT",
+        }
+    }
+
+    /// What of Linux does the same.
+    pub fn peer(self) -> &'static str {
+        match self {
+            Job::Bridge => "bridge",
+            Job::Route => "ip_forward",
+            Job::Nat => "nftables",
+        }
+    }
+
+    fn named(name: &str) -> Job {
+        let mut jobs = Job::ALL.into_iter();
+        jobs.find(|job| job.name() == name).expect("a job")
+    }
+
+    /// How Linux is told to do it.
+    fn begin(self) -> String {
+        let route = "ip address add 10.1.1.2/16 dev r0; ip address add 198.51.100.1/24 dev r1; \
+             ip neighbour add 10.1.1.1 lladdr 02:00:00:00:b1:01 dev r0; \
+             ip neighbour add 198.51.100.18 lladdr 02:00:00:00:b2:01 dev r1; \
+             ip link set r0 up; ip link set r1 up; echo 1 >/proc/sys/net/ipv4/ip_forward";
+        let bridge = "ip link add br0 type bridge; ip link set r0 master br0; \
+             ip link set r1 master br0; ip link set r0 up; ip link set r1 up; \
+             ip link set br0 up";
+        let translate = "nft add table ip nat; \
+             nft 'add chain ip nat post { type nat hook postrouting priority 100; }'; \
+             nft add rule ip nat post oifname r1 snat to 198.51.100.1";
+        match self {
+            Job::Bridge => bridge.to_owned(),
+            Job::Route => route.to_owned(),
+            Job::Nat => format!("{route}; {translate}"),
+        }
+    }
+
+    /// How it is told to stop.
+    fn end(self) -> &'static str {
+        match self {
+            Job::Bridge => "ip link delete br0",
+            Job::Route | Job::Nat => {
+                "nft flush ruleset; echo 0 >/proc/sys/net/ipv4/ip_forward; \
+                 ip address flush dev r0; ip address flush dev r1; ip neighbour flush all"
+            }
+        }
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Job::Bridge => "docs/examples/cable.p4",
+            Job::Route => "bench/p4/forward.p4",
+            Job::Nat => "p4/apps/nat/unprotected.p4",
+        }
+    }
+
+    fn configuration(self) -> String {
+        match self {
+            Job::Bridge => String::new(),
+            Job::Route => ROUTES.to_owned(),
+            Job::Nat => nat_configuration(),
+        }
+    }
+}
+
+/// The two hosts, each behind its port.
+const ROUTES: &str = r#"
+[[entries]]
+table = "routes"
+keys = ["10.1.0.0/16"]
+action = "route"
+params = [0]
+[[entries]]
+table = "routes"
+keys = ["198.51.100.0/24"]
+action = "route"
+params = [1]
+[[entries]]
+table = "next_hops"
+keys = [0]
+action = "send"
+params = [0, "02:00:00:00:a1:00", "02:00:00:00:b1:01"]
+[[entries]]
+table = "next_hops"
+keys = [1]
+action = "send"
+params = [1, "02:00:00:00:a1:01", "02:00:00:00:b2:01"]
+"#;
+
+/// The demo's configuration, with client and server as neighbours.
+fn nat_configuration() -> String {
+    let path = repository().join("lab/nat/switch-unprotected.toml");
+    let mut text = std::fs::read_to_string(path).expect("the NAT's configuration");
+    for (name, value) in [
+        ("${id}", "1"),
+        ("${other}", "2"),
+        ("${first_port}", "1024"),
+        ("${last_port}", "65535"),
+        ("${other_half}", "0"),
+    ] {
+        text = text.replace(name, value);
+    }
+    text = text.replace("10.0.0.0/16", "10.1.0.0/16");
+    text = text.replace(
+        "{ address = \"10.2.1.1\", port",
+        "{ address = \"198.51.100.18\", port",
+    );
+    text.replace(
+        "params = { address = \"10.2.1.1\" }",
+        "params = { address = \"198.51.100.18\" }",
+    )
+}
+
+/// Where a job is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// In the switch; its ports by AF_XDP (`xdp`) or AF_PACKET (`packet`).
+    Switch(&'static str),
+    /// In Linux.
+    Kernel,
+}
+
+/// A forwarder at work, until it is dropped.
+pub enum Running<'a> {
+    Switch(Child),
+    Kernel(&'a Network, Job),
+}
+
+impl Side {
+    /// Starts it in node `r`, or says why it cannot.
+    pub fn start(self, network: &Network, job: Job) -> Result<Running<'_>, String> {
+        match self {
+            Side::Kernel => {
+                network.within(&network.namespace("r"), &job.begin());
+                Ok(Running::Kernel(network, job))
+            }
+            Side::Switch(access) => {
+                let mut child = network.role("r", &["switch", job.name(), access]);
+                let mut line = String::new();
+                if let Some(output) = &mut child.stdout {
+                    let _ = BufReader::new(output).read_line(&mut line);
+                }
+                if line.trim() == "ready" {
+                    return Ok(Running::Switch(child));
+                }
+                let mut reason = String::new();
+                if let Some(mut error) = child.stderr.take() {
+                    let _ = error.read_to_string(&mut reason);
+                }
+                let _ = child.wait();
+                Err(reason.trim().to_owned())
+            }
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        match self {
+            Running::Switch(child) => {
+                // The end of its input tells it to stop.
+                drop(child.stdin.take());
+                let _ = child.wait();
+            }
+            Running::Kernel(network, job) => {
+                network.within(&network.namespace("r"), job.end());
+            }
+        }
+    }
+}
+
+/// The role of the switch: runs until its input ends.
+pub fn run_switch(job: &str, access: &str) {
+    let job = Job::named(job);
+    let access = match access {
+        "xdp" => Access::Xdp,
+        _ => Access::Packet,
+    };
+    let text = job.configuration();
+    let file = SwitchFile::parse(Path::new("switch.toml"), &text).expect("a configuration");
+    let program = compile(job.program());
+    let engine = Native::new(program, Options::default()).expect("the program loads");
+    let stop = AtomicBool::new(false);
+    let ports = [(0, "r0"), (1, "r1")].map(|(number, name)| {
+        let name = name.to_owned();
+        (number, PortSpec::Interface { name, access })
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            stop.store(true, Ordering::Relaxed);
+        });
+        let options = RunOptions {
+            stop: &stop,
+            ready: &mut |_| println!("ready"),
+            status: None,
+            notify: &mut |_, _, _| {},
+            patience: None,
+        };
+        if let Err(error) = run(engine, &file, &ports, options) {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+    });
+}

@@ -1,0 +1,86 @@
+//! Reports as OpenMetrics text, which Prometheus reads.
+
+mod store;
+mod switch;
+
+pub use store::store_metrics;
+pub use switch::{SwitchInfo, switch_metrics};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode_registry;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use std::fmt;
+
+type Labels = Vec<(&'static str, String)>;
+
+/// One metric with its samples.
+#[derive(Debug)]
+struct Family {
+    name: &'static str,
+    help: &'static str,
+    kind: MetricType,
+    samples: Vec<(Labels, u64)>,
+}
+
+/// All metrics of one scrape.
+#[derive(Debug, Default)]
+struct Families(Vec<Family>);
+
+impl Families {
+    /// What only grows; `_total` is added to the name.
+    fn counter(&mut self, name: &'static str, help: &'static str, samples: Vec<(Labels, u64)>) {
+        self.add(name, help, MetricType::Counter, samples);
+    }
+
+    /// What goes up and down.
+    fn gauge(&mut self, name: &'static str, help: &'static str, samples: Vec<(Labels, u64)>) {
+        self.add(name, help, MetricType::Gauge, samples);
+    }
+
+    fn add(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        kind: MetricType,
+        samples: Vec<(Labels, u64)>,
+    ) {
+        self.0.push(Family {
+            name,
+            help,
+            kind,
+            samples,
+        });
+    }
+
+    /// As text.
+    fn text(self) -> String {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self));
+        let mut text = String::new();
+        // A `String` takes whatever is written to it.
+        let _ = encode_registry(&mut text, &registry);
+        text.push_str("# EOF\n");
+        text
+    }
+}
+
+impl Collector for Families {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        for family in &self.0 {
+            let kind = family.kind;
+            let mut metric = encoder.encode_descriptor(family.name, family.help, None, kind)?;
+            for (labels, value) in &family.samples {
+                let sample = metric.encode_family(labels)?;
+                match kind {
+                    MetricType::Counter => ConstCounter::new(*value).encode(sample)?,
+                    _ => ConstGauge::new(*value).encode(sample)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Metrics over HTTP: `/metrics` for Prometheus, `/healthz` for supervisors.
+
+use axum::Router;
+use axum::http::{StatusCode, header::CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// The media type of OpenMetrics text.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Gives the metrics of the moment as OpenMetrics text; `None` if what they are of has
+/// stopped.
+pub type Scrape = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// A server of metrics that runs on a thread of its own until it is dropped.
+pub struct MetricsServer {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl MetricsServer {
+    /// Serves what `scrape` gives at `address`.
+    ///
+    /// # Errors
+    ///
+    /// If the address is taken or not one of this machine, or no threads are left.
+    pub fn start(address: SocketAddr, scrape: Scrape) -> io::Result<MetricsServer> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let listener = runtime.block_on(tokio::net::TcpListener::bind(address))?;
+        let address = listener.local_addr()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let health = scrape.clone();
+        let router = Router::new()
+            .route("/metrics", get(move || metrics(scrape.clone())))
+            .route("/healthz", get(move || healthz(health.clone())));
+        let serve = async move {
+            let server = axum::serve(listener, router);
+            // A listener that fails ends the metrics, not the switch.
+            tokio::select! {
+                _ = server => {}
+                _ = stopped => {}
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || runtime.block_on(serve))?;
+        Ok(MetricsServer {
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for MetricsServer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Asks without keeping the server from other requests.
+async fn ask(scrape: Scrape) -> Option<String> {
+    let asked = tokio::task::spawn_blocking(move || scrape()).await;
+    asked.ok().flatten()
+}
+
+async fn metrics(scrape: Scrape) -> Response {
+    match ask(scrape).await {
+        Some(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        None => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+async fn healthz(scrape: Scrape) -> Response {
+    match ask(scrape).await {
+        Some(_) => "ok\n".into_response(),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "stopped\n").into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    fn ask(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: switch\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn it_answers_until_what_it_tells_of_has_stopped() {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let flag = stopped.clone();
+        let scrape: Scrape =
+            Arc::new(move || (!flag.load(Ordering::Relaxed)).then(|| "a_total 1\n".to_owned()));
+        let server = MetricsServer::start("127.0.0.1:0".parse().unwrap(), scrape).unwrap();
+        let answer = ask(server.address(), "/metrics");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.contains(OPEN_METRICS), "{answer}");
+        assert!(answer.ends_with("\r\n\r\na_total 1\n"), "{answer}");
+        assert!(ask(server.address(), "/healthz").ends_with("ok\n"));
+        assert!(ask(server.address(), "/other").starts_with("HTTP/1.1 404"));
+        stopped.store(true, Ordering::Relaxed);
+        assert!(ask(server.address(), "/healthz").starts_with("HTTP/1.1 503"));
+    }
+
+    #[test]
+    fn an_address_that_is_taken_is_an_error() {
+        let scrape: Scrape = Arc::new(|| None);
+        let first = MetricsServer::start("127.0.0.1:0".parse().unwrap(), scrape.clone()).unwrap();
+        assert!(MetricsServer::start(first.address(), scrape).is_err());
+    }
+}
