@@ -64,6 +64,27 @@ control TransportPorts(in transport_headers_t hdr, out bit<16> source, out bit<1
     }
 }
 
+// RFC 1624, equation 3: a one's complement checksum after the words of an address
+// and a port were exchanged.
+control ExchangeInChecksum(
+    inout bit<16> checksum,
+    in bit<32> old_address,
+    in bit<32> new_address,
+    in bit<16> old_port,
+    in bit<16> new_port
+) {
+    bit<32> sum;
+
+    apply {
+        sum = (bit<32>)(~checksum) + (bit<32>)(~old_address[31:16]) + (bit<32>)(~old_address[15:0])
+            + (bit<32>)(~old_port) + (bit<32>)new_address[31:16] + (bit<32>)new_address[15:0]
+            + (bit<32>)new_port;
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum = (sum & 0xffff) + (sum >> 16);
+        checksum = ~sum[15:0];
+    }
+}
+
 control TransportDeparser(packet_out packet, in transport_headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);

@@ -3,7 +3,7 @@
 //! configurations that Lowe added ("Testing for linearizability", 2017).
 
 use crate::operation::Operation;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// Most operations that [`linearization`] takes.
@@ -18,7 +18,7 @@ pub trait Program {
     /// The state of one flow.
     type State: Clone + Ord;
     /// What a packet brings.
-    type Input;
+    type Input: PartialEq;
     /// What is seen of the packet that leaves.
     type Output: PartialEq;
 
@@ -75,86 +75,194 @@ pub(crate) fn explain<P: Program>(
             operations: operations.len(),
         });
     }
-    // What left first is tried first, so that an order like that of the outputs is
-    // found at once; what never left comes last.
-    let mut tried: Vec<usize> = (0..operations.len()).collect();
-    let end = |at: usize| operations[at].ended.as_ref().map(|(position, _)| *position);
-    tried.sort_by_key(|&at| end(at).unwrap_or(usize::MAX));
+    let mut left = Vec::new();
+    let mut lost = Vec::new();
+    for (at, operation) in operations.iter().enumerate() {
+        match &operation.ended {
+            Some((end, _)) => left.push((*end, at)),
+            None => lost.push(at),
+        }
+    }
+    left.sort_unstable();
     let mut search = Search {
         program,
         operations,
-        tried,
-        visited: BTreeSet::new(),
-        order: Vec::new(),
+        left,
+        lost,
+        failed: BTreeMap::new(),
+        looked_at: 0,
         reached: 0,
     };
-    let none = vec![0; operations.len().div_ceil(64)];
-    match search.extend(&none, program.start())? {
-        true => Ok(Ok(search.order)),
+    let mut order = Vec::new();
+    let none = Set::new(operations.len());
+    match search.extend(&none, &none, program.start(), &mut order)? {
+        true => Ok(Ok(order)),
         false => Ok(Err(search.reached)),
     }
 }
 
-/// A set of operations, a bit each.
-type Done = Vec<u64>;
+/// A set of operations.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Set(Vec<u64>);
 
-fn contains(done: &Done, at: usize) -> bool {
-    done[at / 64] >> (at % 64) & 1 == 1
+impl Set {
+    fn new(operations: usize) -> Self {
+        Self(vec![0; operations.div_ceil(64)])
+    }
+
+    fn contains(&self, at: usize) -> bool {
+        self.0[at / 64] >> (at % 64) & 1 == 1
+    }
+
+    fn with(&self, at: usize) -> Self {
+        let mut more = self.clone();
+        more.0[at / 64] |= 1 << (at % 64);
+        more
+    }
+
+    fn is_within(&self, other: &Self) -> bool {
+        self.0
+            .iter()
+            .zip(&other.0)
+            .all(|(own, other)| own & !other == 0)
+    }
+}
+
+/// A state that operations without output lead to.
+struct Reached<S> {
+    state: S,
+    used: Set,
+    by: Vec<usize>,
 }
 
 struct Search<'a, P: Program> {
     program: &'a P,
     operations: &'a [Operation<P::Input, P::Output>],
-    /// The operations in the order in which they are tried.
-    tried: Vec<usize>,
-    /// Sets of operations that took effect, and states, from which no order leads
-    /// to the end.
-    visited: BTreeSet<(Done, P::State)>,
-    order: Vec<usize>,
+    /// Those with an output, by when it left.
+    left: Vec<(usize, usize)>,
+    /// Those without.
+    lost: Vec<usize>,
+    /// For operations with output that took effect and a state, the sets of those
+    /// without output that were used, from which no order leads to the end. Nor does
+    /// one from a greater set, which leaves less to use.
+    failed: BTreeMap<(Set, P::State), Vec<Set>>,
+    looked_at: usize,
     /// The latest of the first outputs that were still to be explained.
     reached: usize,
 }
 
 impl<P: Program> Search<'_, P> {
-    fn extend(&mut self, done: &Done, state: P::State) -> Result<bool, SearchError> {
+    /// Orders what is not in `done` or `used`, after `order`.
+    fn extend(
+        &mut self,
+        done: &Set,
+        used: &Set,
+        state: P::State,
+        order: &mut Vec<usize>,
+    ) -> Result<bool, SearchError> {
+        let mut waiting = self.left.iter().filter(|(_, at)| !done.contains(*at));
         // Only what began before every remaining output left may come next.
-        let mut waiting = self.tried.iter().filter(|&&at| !contains(done, at));
-        let first_end = waiting
-            .next()
-            .and_then(|&at| self.operations[at].ended.as_ref());
-        let Some(&(first_end, _)) = first_end else {
+        let Some(&(first_end, _)) = waiting.next() else {
             return Ok(true);
         };
         self.reached = self.reached.max(first_end);
-        if !self.visited.insert((done.clone(), state.clone())) {
+        let failed = self.failed.entry((done.clone(), state.clone()));
+        let failed = failed.or_default();
+        if failed.iter().any(|earlier| earlier.is_within(used)) {
             return Ok(false);
         }
-        if self.visited.len() > WIDEST_SEARCH {
-            return Err(SearchError::TooWide);
-        }
-        for place in 0..self.tried.len() {
-            let at = self.tried[place];
-            let operation = &self.operations[at];
-            if contains(done, at) || operation.began > first_end {
-                continue;
+        failed.push(used.clone());
+
+        // The fewer operations without output come before one with, the better: they
+        // may be needed later.
+        let mut seen: BTreeMap<P::State, Vec<Set>> = BTreeMap::new();
+        let mut layer = vec![Reached {
+            state,
+            used: used.clone(),
+            by: Vec::new(),
+        }];
+        while !layer.is_empty() {
+            self.looked_at += layer.len();
+            if self.looked_at > WIDEST_SEARCH {
+                return Err(SearchError::TooWide);
             }
-            for (output, next) in self.program.steps(&state, &operation.input) {
-                match &operation.ended {
-                    Some((_, seen)) if *seen != output => continue,
-                    // It would explain nothing.
-                    None if next == state => continue,
-                    _ => {}
-                }
-                let mut more = done.clone();
-                more[at / 64] |= 1 << (at % 64);
-                self.order.push(at);
-                if self.extend(&more, next)? {
+            for reached in &layer {
+                if self.take_effect(done, reached, first_end, order)? {
                     return Ok(true);
                 }
-                self.order.pop();
+            }
+            layer = self.next_layer(&layer, first_end, &mut seen);
+        }
+        Ok(false)
+    }
+
+    /// Lets one of the operations with output come next.
+    fn take_effect(
+        &mut self,
+        done: &Set,
+        from: &Reached<P::State>,
+        first_end: usize,
+        order: &mut Vec<usize>,
+    ) -> Result<bool, SearchError> {
+        for place in 0..self.left.len() {
+            let (_, at) = self.left[place];
+            let operation = &self.operations[at];
+            if done.contains(at) || operation.began > first_end {
+                continue;
+            }
+            for (output, next) in self.program.steps(&from.state, &operation.input) {
+                if operation
+                    .ended
+                    .as_ref()
+                    .is_none_or(|(_, seen)| *seen != output)
+                {
+                    continue;
+                }
+                let length = order.len();
+                order.extend(&from.by);
+                order.push(at);
+                if self.extend(&done.with(at), &from.used, next, order)? {
+                    return Ok(true);
+                }
+                order.truncate(length);
             }
         }
         Ok(false)
+    }
+
+    /// The states to which one more operation without output leads.
+    fn next_layer(
+        &self,
+        layer: &[Reached<P::State>],
+        first_end: usize,
+        seen: &mut BTreeMap<P::State, Vec<Set>>,
+    ) -> Vec<Reached<P::State>> {
+        let mut next_layer = Vec::new();
+        for from in layer {
+            let mut tried: Vec<&P::Input> = Vec::new();
+            for &at in &self.lost {
+                let operation = &self.operations[at];
+                // Of equal ones that have begun any is as good as another.
+                if from.used.contains(at)
+                    || operation.began > first_end
+                    || tried.contains(&&operation.input)
+                {
+                    continue;
+                }
+                tried.push(&operation.input);
+                for (_, state) in self.program.steps(&from.state, &operation.input) {
+                    let used = from.used.with(at);
+                    let ways = seen.entry(state.clone()).or_default();
+                    if state == from.state || ways.iter().any(|way| way.is_within(&used)) {
+                        continue;
+                    }
+                    ways.push(used.clone());
+                    let by = [&from.by[..], &[at]].concat();
+                    next_layer.push(Reached { state, used, by });
+                }
+            }
+        }
+        next_layer
     }
 }
 

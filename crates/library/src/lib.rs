@@ -27,9 +27,16 @@ const FILES: &[(&str, &str)] = files![
     "lib/transport.p4",
     "apps/counter/counter.p4",
     "apps/firewall/firewall.p4",
+    "apps/key-value/key_value.p4",
+    "apps/load-balancer/load_balancer.p4",
     "apps/nat/nat.p4",
     "apps/nat/nat_packet.p4",
     "apps/nat/unprotected.p4",
+    "apps/object-routing/object_routing.p4",
+    "apps/sequencer/sequencer.p4",
+    "apps/serving-gateway/serving_gateway.p4",
+    "apps/super-spreader/super_spreader.p4",
+    "apps/syn-defence/syn_defence.p4",
 ];
 
 /// The path by which [`WithLibrary`] gives the built-in file `path`, written as below

@@ -2,11 +2,21 @@
 //! they make of the answers. One file for each.
 
 mod firewall;
+mod key_value;
+mod load_balancer;
+mod object_routing;
+mod sequencer;
+mod serving_gateway;
+mod super_spreader;
+mod syn_defence;
 
+use crate::frame::{INSIDE_PORT, OUTSIDE_PORT, Segment, number_mark};
 use crate::random::Random;
+use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Application, Direction};
 use stateplane_target::{StateError, TargetState};
-use stateplane_wire::replication::Key;
+use stateplane_wire::ipv4::PROTOCOL_UDP;
+use stateplane_wire::replication::{KEY_LENGTH, Key};
 
 /// A packet for an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +44,8 @@ pub(crate) trait App {
     /// Bytes of state of a flow.
     fn state_length(&self) -> u16;
 
-    /// Sets the tables and registers of its own.
-    fn set_up(&self, state: &mut TargetState) -> Result<(), StateError>;
+    /// Sets the tables and registers of its own at the switch of that number.
+    fn set_up(&self, state: &mut TargetState, switch: u32) -> Result<(), StateError>;
 
     /// The next packet of a connection.
     fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked;
@@ -49,5 +59,74 @@ pub(crate) trait App {
 pub(crate) fn app(application: Application) -> Box<dyn App> {
     match application {
         Application::Firewall => Box::<firewall::Firewall>::default(),
+        Application::KeyValue => Box::new(key_value::KeyValue),
+        Application::Sequencer => Box::new(sequencer::Sequencer),
+        Application::ObjectRouting => Box::<object_routing::ObjectRouting>::default(),
+        Application::LoadBalancer => Box::new(load_balancer::LoadBalancer),
+        Application::ServingGateway => Box::new(serving_gateway::ServingGateway),
+        Application::SynDefence => Box::new(syn_defence::SynDefence),
+        Application::SuperSpreader => Box::new(super_spreader::SuperSpreader),
     }
+}
+
+/// A host of a connection: on the link inside, or outside.
+fn host(of: Direction, connection: usize, port: u16) -> SocketAddrV4 {
+    let connection = connection as u16;
+    let address = match of {
+        Direction::Outbound => Ipv4Addr::new(10, 0, 0, (connection % 7) as u8 + 1),
+        Direction::Inbound => Ipv4Addr::new(198, 51, 100, (connection % 50) as u8 + 1),
+    };
+    SocketAddrV4::new(address, port)
+}
+
+/// The port by which packets of this direction come.
+fn arrival_port(direction: Direction) -> u16 {
+    match direction {
+        Direction::Outbound => INSIDE_PORT,
+        Direction::Inbound => OUTSIDE_PORT,
+    }
+}
+
+/// The port by which packets of this direction leave, unless they are answered.
+fn departure_port(direction: Direction) -> u16 {
+    match direction {
+        Direction::Outbound => OUTSIDE_PORT,
+        Direction::Inbound => INSIDE_PORT,
+    }
+}
+
+/// A UDP datagram with `payload` and the packet's mark.
+fn udp(source: SocketAddrV4, destination: SocketAddrV4, payload: &[u8], number: u64) -> Segment {
+    Segment {
+        protocol: PROTOCOL_UDP,
+        source,
+        destination,
+        control: 0,
+        sequence: 0,
+        acknowledgement: 0,
+        payload: [payload, &number_mark(number)].concat(),
+    }
+}
+
+/// What a host reads in a frame that left by `port`, where it should leave by `way`.
+fn taken(way: u16, port: u16, frame: &[u8]) -> Result<Segment, String> {
+    if port != way {
+        return Err("it left by the wrong port".into());
+    }
+    Segment::read(frame).ok_or_else(|| "no host would take it".into())
+}
+
+/// A flow key of a class, with what follows its first byte.
+fn key(class: u8, rest: &[u8]) -> Key {
+    let mut key = [0; KEY_LENGTH];
+    key[0] = class;
+    key[1..=rest.len()].copy_from_slice(rest);
+    Key(key)
+}
+
+/// The big-endian number in `bytes`, at most eight of them.
+fn word(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }

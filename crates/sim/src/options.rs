@@ -19,11 +19,18 @@ pub enum ProgramKind {
 
 impl ProgramKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 11] = [
         Self::Model,
         Self::Counter,
         Self::Nat,
         Self::App(Application::Firewall),
+        Self::App(Application::KeyValue),
+        Self::App(Application::Sequencer),
+        Self::App(Application::ObjectRouting),
+        Self::App(Application::LoadBalancer),
+        Self::App(Application::ServingGateway),
+        Self::App(Application::SynDefence),
+        Self::App(Application::SuperSpreader),
     ];
 
     /// Its name on the command line.

@@ -218,9 +218,10 @@ pub(crate) fn insert(
     action: &str,
     data: Vec<BigUint>,
 ) -> Result<(), StateError> {
+    let ordered = keys.iter().any(|key| matches!(key, KeyMatch::Range { .. }));
     state.table_mut(table)?.insert(&Entry {
         keys,
-        priority: 0,
+        priority: ordered.into(),
         action: action.into(),
         data,
     })
@@ -295,7 +296,7 @@ fn set_up(
         insert(state, "public_addresses", public, "is_public", Vec::new())?;
     }
     if let ProgramKind::App(application) = program {
-        app(application).set_up(state)?;
+        app(application).set_up(state, switch)?;
     }
     Ok(())
 }

@@ -25,6 +25,8 @@ use std::hash::Hasher;
 
 /// Frames that wait before a switch; more are lost, as in a real ring.
 const RING: usize = 512;
+/// Least flows of an application.
+const APPLICATION_FLOWS: u64 = 28;
 /// For so many µs after the end of a run, the replicas may finish what they do.
 const LONGEST_GRACE: u64 = 100_000;
 
@@ -133,9 +135,14 @@ impl<'a> World<'a> {
         let before_wrap = random.between(0, scenario.before_wrap) as u32;
         let first_sequence = u32::MAX - before_wrap;
         let mut traffic_random = random.split();
+        // An order of their packets is searched, for which flows must not be long.
+        let flows = match options.program.application() {
+            Some(_) => scenario.flows.max(APPLICATION_FLOWS),
+            None => scenario.flows,
+        };
         let traffic = Traffic::new(
             options.program,
-            scenario.flows,
+            flows,
             scenario.alternate,
             traffic_random.split(),
         );

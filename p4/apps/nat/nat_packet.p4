@@ -6,6 +6,7 @@
 #define STATEPLANE_NAT_PACKET_P4
 
 #include "headers.p4"
+#include "transport.p4"
 
 // Flow classes, the first byte of a key.
 const bit<8> CLASS_NAT_OUTBOUND = 2;
@@ -134,27 +135,6 @@ control NatClassify(
         if (!known) {
             not_translated.count(0);
         }
-    }
-}
-
-// RFC 1624, equation 3: a one's complement checksum after the words of an address
-// and a port were exchanged.
-control ExchangeInChecksum(
-    inout bit<16> checksum,
-    in bit<32> old_address,
-    in bit<32> new_address,
-    in bit<16> old_port,
-    in bit<16> new_port
-) {
-    bit<32> sum;
-
-    apply {
-        sum = (bit<32>)(~checksum) + (bit<32>)(~old_address[31:16]) + (bit<32>)(~old_address[15:0])
-            + (bit<32>)(~old_port) + (bit<32>)new_address[31:16] + (bit<32>)new_address[15:0]
-            + (bit<32>)new_port;
-        sum = (sum & 0xffff) + (sum >> 16);
-        sum = (sum & 0xffff) + (sum >> 16);
-        checksum = ~sum[15:0];
     }
 }
 

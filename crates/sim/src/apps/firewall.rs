@@ -1,15 +1,13 @@
 //! Connections through the firewall: handshakes, data, ends and, now and then, what
 //! does not belong there.
 
-use super::{App, Asked};
-use crate::frame::{INSIDE_PORT, OUTSIDE_PORT, Segment, number_mark};
+use super::{App, Asked, arrival_port, departure_port, host, key, taken};
+use crate::frame::{Segment, number_mark};
 use crate::p4::{exact, insert, number as value};
 use crate::random::Random;
-use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::Direction;
 use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
-use stateplane_wire::replication::{KEY_LENGTH, Key};
 use stateplane_wire::tcp::control::{ACK, FIN, RST, SYN};
 use std::collections::BTreeMap;
 
@@ -53,16 +51,6 @@ pub(super) struct Firewall {
     sent: BTreeMap<usize, usize>,
 }
 
-fn ends(connection: usize) -> (SocketAddrV4, SocketAddrV4) {
-    let of = connection as u16;
-    let inside = Ipv4Addr::new(10, 0, 0, (of % 7) as u8 + 1);
-    let outside = Ipv4Addr::new(198, 51, 100, (of % 50) as u8 + 1);
-    (
-        SocketAddrV4::new(inside, 4000 + of),
-        SocketAddrV4::new(outside, 80),
-    )
-}
-
 impl App for Firewall {
     fn path(&self) -> &'static str {
         "apps/firewall/firewall.p4"
@@ -76,8 +64,8 @@ impl App for Firewall {
         1
     }
 
-    fn set_up(&self, state: &mut TargetState) -> Result<(), StateError> {
-        let inside = exact(value(INSIDE_PORT));
+    fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
+        let inside = exact(value(arrival_port(Outbound)));
         insert(state, "interfaces", inside, "inside", Vec::new())
     }
 
@@ -90,7 +78,8 @@ impl App for Firewall {
             *sent += 1;
             SCRIPT[(*sent - 1) % SCRIPT.len()]
         };
-        let (inside, outside) = ends(connection);
+        let inside = host(Outbound, connection, 4000 + connection as u16);
+        let outside = host(Inbound, connection, 80);
         let (source, destination) = match direction {
             Outbound => (inside, outside),
             Inbound => (outside, inside),
@@ -105,17 +94,18 @@ impl App for Firewall {
             acknowledgement: 0,
             payload: number_mark(number).to_vec(),
         };
-        let mut key = [0; KEY_LENGTH];
-        key[0] = CLASS;
-        key[1] = protocol;
-        key[2..6].copy_from_slice(&inside.ip().octets());
-        key[6..10].copy_from_slice(&outside.ip().octets());
-        key[10..12].copy_from_slice(&inside.port().to_be_bytes());
-        key[12..14].copy_from_slice(&outside.port().to_be_bytes());
+        let (source_port, destination_port) = (inside.port(), outside.port());
+        let rest = [
+            &[protocol][..],
+            &inside.ip().octets(),
+            &outside.ip().octets(),
+            &source_port.to_be_bytes(),
+            &destination_port.to_be_bytes(),
+        ];
         let from_outside = u64::from(direction == Inbound) << 8;
         Asked {
             direction,
-            key: Key(key),
+            key: key(CLASS, &rest.concat()),
             request: match udp {
                 true => from_outside | 1 << 9,
                 false => from_outside | u64::from(control),
@@ -126,15 +116,10 @@ impl App for Firewall {
     }
 
     fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String> {
-        let way = match asked.direction {
-            Outbound => OUTSIDE_PORT,
-            Inbound => INSIDE_PORT,
-        };
-        match Segment::read(frame) {
-            _ if port != way => Err("it left by the wrong port".into()),
-            None => Err("no host would take it".into()),
-            read if read == Segment::read_datagram(&asked.datagram) => Ok(1),
-            Some(_) => Err("it is not what came".into()),
+        let read = taken(departure_port(asked.direction), port, frame)?;
+        match Segment::read_datagram(&asked.datagram) {
+            Some(sent) if sent == read => Ok(1),
+            _ => Err("it is not what came".into()),
         }
     }
 }

@@ -1,0 +1,368 @@
+// The user plane of an EPC serving gateway: GTP-U (3GPP TS 29.281) between base
+// stations and a packet gateway. Signalling sets the tunnels, data packets read them,
+// and both survive the switch.
+
+#include <core.p4>
+#include <v1model.p4>
+
+// Whether there is a session, and its two tunnels.
+#define REPLICATION_STATE_BITS 136
+#include "replication.p4"
+#include "router.p4"
+#include "ipv4.p4"
+#include "transport.p4"
+
+#ifndef GATEWAY_SHARDS
+#define GATEWAY_SHARDS 4
+#endif
+
+const bit<8> CLASS_SESSION = 6;
+const bit<16> GTP_U_PORT = 2152;
+const bit<16> SIGNALLING_PORT = 4802;
+
+// Message types of TS 29.281 6.1.
+const bit<8> GTP_ECHO_REQUEST = 1;
+const bit<8> GTP_ECHO_RESPONSE = 2;
+const bit<8> GTP_G_PDU = 255;
+
+// What is signalled. A reply has the bit SIGNAL_REPLY besides.
+const bit<8> SIGNAL_CREATE = 1;
+// Handover: another base station, or another tunnel to it.
+const bit<8> SIGNAL_MOVE = 2;
+const bit<8> SIGNAL_DELETE = 3;
+const bit<8> SIGNAL_REPLY = 0x80;
+
+const bit<8> STATUS_ACCEPTED = 0;
+const bit<8> STATUS_NO_SESSION = 1;
+
+// Indices of `gateway_events`.
+const bit<32> GATEWAY_UPLINK = 0;
+const bit<32> GATEWAY_DOWNLINK = 1;
+const bit<32> GATEWAY_SIGNALLED = 2;
+const bit<32> GATEWAY_NO_SESSION = 3;
+const bit<32> GATEWAY_NOT_TRUSTED = 4;
+const bit<32> GATEWAY_ECHO = 5;
+const bit<32> GATEWAY_EVENTS = 6;
+
+// TS 29.281 5.1, without the optional part.
+header gtp_u_t {
+    bit<3> version;
+    bit<1> protocol_type;
+    bit<1> spare;
+    bit<1> has_extension;
+    bit<1> has_sequence;
+    bit<1> has_n_pdu;
+    bit<8> type;
+    bit<16> length;
+    bit<32> teid;
+}
+
+header gtp_u_optional_t {
+    bit<16> sequence;
+    bit<8> n_pdu;
+    bit<8> next_extension;
+}
+
+// The information element Recovery (TS 29.281 8.2), whose counter is always 0.
+header gtp_recovery_t {
+    bit<8> type;
+    bit<8> counter_value;
+}
+
+// `teid` is the gateway's own, the same at both interfaces.
+header signal_t {
+    bit<8> operation;
+    bit<8> status;
+    bit<32> teid;
+    bit<32> access_address;
+    bit<32> access_teid;
+    bit<32> core_address;
+    bit<32> core_teid;
+}
+
+struct headers_t {
+    replication_headers_t replication;
+    transport_headers_t own;
+    gtp_u_t gtp;
+    gtp_u_optional_t gtp_optional;
+    gtp_recovery_t gtp_recovery;
+    signal_t signal;
+}
+
+struct metadata_t {
+    replication_metadata_t replication;
+}
+
+parser TopParser(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    ReplicationParser() replication;
+    TransportParser() program;
+
+    state start {
+        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
+        transition select(meta.replication.parse_program) {
+            true: own_headers;
+            default: accept;
+        }
+    }
+
+    state own_headers {
+        program.apply(packet, hdr.own);
+        transition select(hdr.own.udp.isValid()) {
+            true: udp;
+            default: accept;
+        }
+    }
+
+    state udp {
+        transition select(hdr.own.udp.destination_port, hdr.own.udp.length) {
+            (GTP_U_PORT, 16 .. 65535): gtp;
+            (SIGNALLING_PORT, 30 .. 65535): signal;
+            default: accept;
+        }
+    }
+
+    state gtp {
+        packet.extract(hdr.gtp);
+        transition select(
+            hdr.gtp.version,
+            hdr.gtp.protocol_type,
+            hdr.gtp.has_extension,
+            hdr.gtp.has_sequence,
+            hdr.gtp.type,
+            hdr.gtp.length
+        ) {
+            (1, 1, 0, 1, GTP_ECHO_REQUEST, 4): gtp_optional;
+            default: accept;
+        }
+    }
+
+    state gtp_optional {
+        packet.extract(hdr.gtp_optional);
+        transition accept;
+    }
+
+    state signal {
+        packet.extract(hdr.signal);
+        transition accept;
+    }
+}
+
+control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+    ReplicationVerifyChecksum() replication;
+    Ipv4VerifyChecksum() own;
+
+    apply {
+        replication.apply(hdr.replication);
+        own.apply(hdr.own.ipv4);
+    }
+}
+
+control GatewayIngress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    ReplicationIngressBefore() replication_before;
+    ReplicationIngressAfter() replication_after;
+    Router() router;
+    counter(GATEWAY_EVENTS, CounterType.packets) gateway_events;
+    bit<32> access_side = 0;
+    bit<32> core_side = 0;
+    bit<32> signalling_side = 0;
+    bit<1> trusted = 0;
+    bit<32> peer_address;
+    bit<16> peer_port;
+    bool whole;
+
+    // The gateway's own addresses towards base stations (S1-U), packet gateways (S5)
+    // and whoever signals.
+    action own_addresses(bit<32> access, bit<32> core, bit<32> signalling) {
+        access_side = access;
+        core_side = core;
+        signalling_side = signalling;
+    }
+
+    table gateway_addresses {
+        actions = { own_addresses; }
+        default_action = own_addresses(0, 0, 0);
+    }
+
+    action trust() {
+        trusted = 1;
+    }
+
+    action distrust() {
+        trusted = 0;
+    }
+
+    // Who may signal.
+    table controllers {
+        key = { hdr.own.ipv4.source: exact; }
+        actions = { trust; distrust; }
+        default_action = distrust();
+        size = 64;
+    }
+
+    // Sends the packet back to where it came from.
+    action turn() {
+        peer_address = hdr.own.ipv4.source;
+        hdr.own.ipv4.source = hdr.own.ipv4.destination;
+        hdr.own.ipv4.destination = peer_address;
+        hdr.own.ipv4.ttl = 64;
+        peer_port = hdr.own.udp.source_port;
+        hdr.own.udp.source_port = hdr.own.udp.destination_port;
+        hdr.own.udp.destination_port = peer_port;
+        // RFC 768: none.
+        hdr.own.udp.checksum = 0;
+    }
+
+    apply {
+        whole = standard_metadata.parser_error == error.NoError
+            && standard_metadata.checksum_error == 0;
+        gateway_addresses.apply();
+        if (meta.replication.arriving && whole) {
+            if (hdr.gtp.isValid()
+                && hdr.gtp.version == 1
+                && hdr.gtp.protocol_type == 1
+                && hdr.gtp.type == GTP_G_PDU
+                && (hdr.own.ipv4.destination == access_side
+                    || hdr.own.ipv4.destination == core_side)) {
+                meta.replication.flow = true;
+                meta.replication.key = CLASS_SESSION ++ hdr.gtp.teid ++ 88w0;
+            } else if (hdr.signal.isValid()
+                && hdr.own.ipv4.destination == signalling_side
+                && hdr.signal.operation >= SIGNAL_CREATE
+                && hdr.signal.operation <= SIGNAL_DELETE) {
+                controllers.apply();
+                if (trusted == 1) {
+                    meta.replication.flow = true;
+                    meta.replication.key = CLASS_SESSION ++ hdr.signal.teid ++ 88w0;
+                } else {
+                    gateway_events.count(GATEWAY_NOT_TRUSTED);
+                }
+            }
+            hash(
+                meta.replication.shard,
+                HashAlgorithm.crc16,
+                (bit<16>)0,
+                { meta.replication.key },
+                (bit<16>)GATEWAY_SHARDS
+            );
+        }
+        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
+        if (meta.replication.process && meta.replication.found && hdr.signal.isValid()) {
+            gateway_events.count(GATEWAY_SIGNALLED);
+            hdr.signal.status = STATUS_ACCEPTED;
+            if (hdr.signal.operation == SIGNAL_CREATE) {
+                meta.replication.value = 8w1 ++ hdr.signal.access_address ++ hdr.signal.access_teid
+                    ++ hdr.signal.core_address ++ hdr.signal.core_teid;
+                meta.replication.write = true;
+            } else if (meta.replication.value == 0) {
+                hdr.signal.status = STATUS_NO_SESSION;
+            } else if (hdr.signal.operation == SIGNAL_MOVE) {
+                meta.replication.value = 8w1 ++ hdr.signal.access_address ++ hdr.signal.access_teid
+                    ++ meta.replication.value[63:0];
+                meta.replication.write = true;
+            } else {
+                meta.replication.value = 0;
+                meta.replication.write = true;
+            }
+            hdr.signal.operation = hdr.signal.operation | SIGNAL_REPLY;
+            turn();
+        } else if (meta.replication.process && meta.replication.found && hdr.gtp.isValid()) {
+            if (meta.replication.value == 0) {
+                gateway_events.count(GATEWAY_NO_SESSION);
+                mark_to_drop(standard_metadata);
+            } else if (hdr.own.ipv4.destination == access_side) {
+                gateway_events.count(GATEWAY_UPLINK);
+                hdr.own.ipv4.source = core_side;
+                hdr.own.ipv4.destination = meta.replication.value[63:32];
+                hdr.gtp.teid = meta.replication.value[31:0];
+                hdr.own.udp.checksum = 0;
+            } else {
+                gateway_events.count(GATEWAY_DOWNLINK);
+                hdr.own.ipv4.source = access_side;
+                hdr.own.ipv4.destination = meta.replication.value[127:96];
+                hdr.gtp.teid = meta.replication.value[95:64];
+                hdr.own.udp.checksum = 0;
+            }
+        } else if (meta.replication.arriving
+            && whole
+            && hdr.gtp_optional.isValid()
+            && (hdr.own.ipv4.destination == access_side || hdr.own.ipv4.destination == core_side)) {
+            // TS 29.281 7.2.2: to the port that asked, with Recovery.
+            gateway_events.count(GATEWAY_ECHO);
+            turn();
+            hdr.gtp.type = GTP_ECHO_RESPONSE;
+            hdr.gtp.length = 6;
+            hdr.gtp.teid = 0;
+            hdr.gtp_recovery.setValid();
+            hdr.gtp_recovery.type = 14;
+            hdr.gtp_recovery.counter_value = 0;
+            hdr.own.udp.length = hdr.own.udp.length + 2;
+            hdr.own.ipv4.total_length = hdr.own.ipv4.total_length + 2;
+        }
+        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
+        if (meta.replication.forward) {
+            // What the store gives back is looked at as what arrives is.
+            if (hdr.own.ipv4.isValid()
+                && hdr.own.ipv4.version == 4
+                && hdr.own.ipv4.ihl == 5
+                && standard_metadata.checksum_error == 0) {
+                router.apply(hdr.own.ethernet, hdr.own.ipv4, standard_metadata);
+            } else {
+                mark_to_drop(standard_metadata);
+            }
+        }
+    }
+}
+
+control TopEgress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    ReplicationEgress() replication;
+
+    apply {
+        replication.apply(hdr.replication, meta.replication, standard_metadata);
+    }
+}
+
+control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+    ReplicationComputeChecksum() replication;
+    Ipv4ComputeChecksum() own;
+
+    apply {
+        replication.apply(hdr.replication);
+        own.apply(hdr.own.ipv4);
+    }
+}
+
+control TopDeparser(packet_out packet, in headers_t hdr) {
+    ReplicationDeparser() replication;
+    TransportDeparser() own;
+
+    apply {
+        replication.apply(packet, hdr.replication);
+        own.apply(packet, hdr.own);
+        packet.emit(hdr.gtp);
+        packet.emit(hdr.gtp_optional);
+        packet.emit(hdr.gtp_recovery);
+        packet.emit(hdr.signal);
+    }
+}
+
+V1Switch(
+    TopParser(),
+    TopVerifyChecksum(),
+    GatewayIngress(),
+    TopEgress(),
+    TopComputeChecksum(),
+    TopDeparser()
+) main;

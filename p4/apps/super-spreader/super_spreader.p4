@@ -1,0 +1,190 @@
+// Finds super-spreaders: sources that speak to many destinations. What a source has
+// done is 64 bits, one for each hash of a destination, which outlive the switch; a
+// packet writes only if its destination is new.
+
+#include <core.p4>
+#include <v1model.p4>
+
+// Interval, number of bits, and the bits.
+#define REPLICATION_STATE_BITS 80
+#include "replication.p4"
+#include "router.p4"
+#include "ipv4.p4"
+#include "transport.p4"
+
+#ifndef SPREADER_SHARDS
+#define SPREADER_SHARDS 4
+#endif
+
+const bit<8> CLASS_SPREADER = 12;
+
+struct headers_t {
+    replication_headers_t replication;
+    transport_headers_t own;
+}
+
+struct metadata_t {
+    replication_metadata_t replication;
+}
+
+parser TopParser(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    ReplicationParser() replication;
+    TransportParser() program;
+
+    state start {
+        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
+        transition select(meta.replication.parse_program) {
+            true: own_headers;
+            default: accept;
+        }
+    }
+
+    state own_headers {
+        program.apply(packet, hdr.own);
+        transition accept;
+    }
+}
+
+control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+    ReplicationVerifyChecksum() replication;
+    Ipv4VerifyChecksum() own;
+
+    apply {
+        replication.apply(hdr.replication);
+        own.apply(hdr.own.ipv4);
+    }
+}
+
+control SpreaderIngress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    ReplicationIngressBefore() replication_before;
+    ReplicationIngressAfter() replication_after;
+    Router() router;
+    // Packets of sources below the limit, above it and marked, and dropped.
+    counter(3, CounterType.packets) spreader_events;
+    bit<8> interval = 0;
+    bit<8> limit = 255;
+    bit<6> mark = 0;
+    bit<1> drops = 0;
+    bit<8> count;
+    bit<64> seen;
+    bit<6> place;
+    bit<64> bit_of_place;
+
+    // A source with more than `most` bits in one interval is a super-spreader; its
+    // packets get this DSCP, or are dropped. Another interval forgets what was seen.
+    action judge(bit<8> of_interval, bit<8> most, bit<6> dscp, bit<1> drop) {
+        interval = of_interval;
+        limit = most;
+        mark = dscp;
+        drops = drop;
+    }
+
+    table judgement {
+        actions = { judge; }
+        default_action = judge(0, 255, 0, 0);
+    }
+
+    apply {
+        if (meta.replication.arriving
+            && (hdr.own.tcp.isValid() || hdr.own.udp.isValid())
+            && standard_metadata.checksum_error == 0) {
+            meta.replication.flow = true;
+            meta.replication.key = CLASS_SPREADER ++ hdr.own.ipv4.source ++ 88w0;
+            hash(
+                meta.replication.shard,
+                HashAlgorithm.crc16,
+                (bit<16>)0,
+                { meta.replication.key },
+                (bit<16>)SPREADER_SHARDS
+            );
+        }
+        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
+        if (meta.replication.process && meta.replication.found) {
+            judgement.apply();
+            count = meta.replication.value[71:64];
+            seen = meta.replication.value[63:0];
+            if (meta.replication.value[79:72] != interval) {
+                count = 0;
+                seen = 0;
+            }
+            hash(place, HashAlgorithm.crc32, (bit<6>)0, { hdr.own.ipv4.destination }, (bit<7>)64);
+            bit_of_place = (bit<64>)1 << place;
+            if ((seen & bit_of_place) == 0) {
+                count = count + 1;
+                meta.replication.value = interval ++ count ++ (seen | bit_of_place);
+                meta.replication.write = true;
+            }
+            if (count <= limit) {
+                spreader_events.count(0);
+            } else if (drops == 1) {
+                spreader_events.count(2);
+                mark_to_drop(standard_metadata);
+            } else {
+                spreader_events.count(1);
+                hdr.own.ipv4.diffserv = mark ++ hdr.own.ipv4.diffserv[1:0];
+            }
+        }
+        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
+        if (meta.replication.forward) {
+            // What the store gives back is looked at as what arrives is.
+            if (hdr.own.ipv4.isValid()
+                && hdr.own.ipv4.version == 4
+                && hdr.own.ipv4.ihl == 5
+                && standard_metadata.checksum_error == 0) {
+                router.apply(hdr.own.ethernet, hdr.own.ipv4, standard_metadata);
+            } else {
+                mark_to_drop(standard_metadata);
+            }
+        }
+    }
+}
+
+control TopEgress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    ReplicationEgress() replication;
+
+    apply {
+        replication.apply(hdr.replication, meta.replication, standard_metadata);
+    }
+}
+
+control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+    ReplicationComputeChecksum() replication;
+    Ipv4ComputeChecksum() own;
+
+    apply {
+        replication.apply(hdr.replication);
+        own.apply(hdr.own.ipv4);
+    }
+}
+
+control TopDeparser(packet_out packet, in headers_t hdr) {
+    ReplicationDeparser() replication;
+    TransportDeparser() own;
+
+    apply {
+        replication.apply(packet, hdr.replication);
+        own.apply(packet, hdr.own);
+    }
+}
+
+V1Switch(
+    TopParser(),
+    TopVerifyChecksum(),
+    SpreaderIngress(),
+    TopEgress(),
+    TopComputeChecksum(),
+    TopDeparser()
+) main;

@@ -1,0 +1,283 @@
+// A defence against SYN floods: a source that nobody knows has to show that it
+// receives what is sent to it, by a cookie in the answer to its SYN, before anything of
+// it reaches the servers. Who has shown it stays known when the switch dies.
+
+#include <core.p4>
+#include <v1model.p4>
+
+// 1 if the source has shown it.
+#define REPLICATION_STATE_BITS 8
+#include "replication.p4"
+#include "router.p4"
+#include "ipv4.p4"
+#include "transport.p4"
+
+#ifndef DEFENCE_SHARDS
+#define DEFENCE_SHARDS 4
+#endif
+
+// Bits in which a switch remembers which sources it knows.
+#ifndef DEFENCE_KNOWN
+#define DEFENCE_KNOWN 65536
+#endif
+
+const bit<8> CLASS_SOURCE = 11;
+
+// Indices of `defence_events`.
+const bit<32> DEFENCE_ASKED = 0;
+const bit<32> DEFENCE_SHOWN = 1;
+const bit<32> DEFENCE_PASSED = 2;
+const bit<32> DEFENCE_DROPPED = 3;
+const bit<32> DEFENCE_EVENTS = 4;
+
+struct headers_t {
+    replication_headers_t replication;
+    transport_headers_t own;
+}
+
+struct metadata_t {
+    replication_metadata_t replication;
+}
+
+parser TopParser(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    ReplicationParser() replication;
+    TransportParser() program;
+
+    state start {
+        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
+        transition select(meta.replication.parse_program) {
+            true: own_headers;
+            default: accept;
+        }
+    }
+
+    state own_headers {
+        program.apply(packet, hdr.own);
+        transition accept;
+    }
+}
+
+control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+    ReplicationVerifyChecksum() replication;
+    Ipv4VerifyChecksum() own;
+
+    apply {
+        replication.apply(hdr.replication);
+        own.apply(hdr.own.ipv4);
+    }
+}
+
+control DefenceIngress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    ReplicationIngressBefore() replication_before;
+    ReplicationIngressAfter() replication_after;
+    Router() router;
+    // Drawn by the control plane, the same at all switches.
+    register<bit<32>>(1) defence_secret;
+    // Sources, by hash, of which this switch knows that they have shown it: only of
+    // these does a SYN ask the store. A flood from invented ones asks it nothing.
+    register<bit<1>>(DEFENCE_KNOWN) defence_known;
+    counter(DEFENCE_EVENTS, CounterType.packets) defence_events;
+    ExchangeInChecksum() exchange_sequence;
+    ExchangeInChecksum() exchange_acknowledgement;
+    bit<1> guarded = 0;
+    bit<1> known = 0;
+    bit<32> place = 0;
+    bit<32> secret;
+    bit<32> cookie = 0;
+    bit<32> client_address;
+    bit<16> client_port;
+    bit<12> kind = 0;
+    // The packet becomes an answer to its sender: with SYN and ACK, or with RST.
+    bool asks = false;
+    bool resets = false;
+    bit<32> old_sequence;
+    bit<32> old_acknowledgement;
+    bit<16> old_flags;
+    bit<16> old_window;
+
+    action guard() {
+        guarded = 1;
+    }
+
+    action pass() {
+        guarded = 0;
+    }
+
+    // The servers that are defended.
+    table guarded_addresses {
+        key = { hdr.own.ipv4.destination: lpm; }
+        actions = { guard; pass; }
+        default_action = pass();
+        size = 1024;
+    }
+
+    // Sends the packet back to where it came from; options and payload stay.
+    action turn(in bit<32> sequence, in bit<32> acknowledgement, in bit<12> flags) {
+        client_address = hdr.own.ipv4.source;
+        hdr.own.ipv4.source = hdr.own.ipv4.destination;
+        hdr.own.ipv4.destination = client_address;
+        hdr.own.ipv4.ttl = 64;
+        client_port = hdr.own.tcp.source_port;
+        hdr.own.tcp.source_port = hdr.own.tcp.destination_port;
+        hdr.own.tcp.destination_port = client_port;
+        old_sequence = hdr.own.tcp.sequence;
+        old_acknowledgement = hdr.own.tcp.acknowledgement;
+        old_flags = hdr.own.tcp.data_offset ++ hdr.own.tcp.flags;
+        old_window = hdr.own.tcp.window;
+        hdr.own.tcp.sequence = sequence;
+        hdr.own.tcp.acknowledgement = acknowledgement;
+        hdr.own.tcp.flags = flags;
+        hdr.own.tcp.window = 0;
+    }
+
+    apply {
+        if (hdr.own.tcp.isValid() && standard_metadata.checksum_error == 0) {
+            guarded_addresses.apply();
+            kind = hdr.own.tcp.flags & (TCP_SYN | TCP_ACK | TCP_RST);
+            defence_secret.read(secret, 0);
+            hash(
+                cookie,
+                HashAlgorithm.crc32,
+                (bit<32>)0,
+                {
+                    secret,
+                    hdr.own.ipv4.source,
+                    hdr.own.ipv4.destination,
+                    hdr.own.tcp.source_port,
+                    hdr.own.tcp.destination_port
+                },
+                (bit<64>)0x100000000
+            );
+            hash(
+                place,
+                HashAlgorithm.crc32,
+                (bit<32>)0,
+                { hdr.own.ipv4.source },
+                (bit<32>)DEFENCE_KNOWN
+            );
+        }
+        if (meta.replication.arriving && guarded == 1) {
+            defence_known.read(known, place);
+            if (kind == TCP_SYN && known == 0) {
+                asks = true;
+            } else {
+                meta.replication.flow = true;
+                meta.replication.key = CLASS_SOURCE ++ hdr.own.ipv4.source ++ 88w0;
+                hash(
+                    meta.replication.shard,
+                    HashAlgorithm.crc16,
+                    (bit<16>)0,
+                    { meta.replication.key },
+                    (bit<16>)DEFENCE_SHARDS
+                );
+            }
+        }
+        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
+        if (meta.replication.process && meta.replication.found && guarded == 1) {
+            if (kind == TCP_ACK && hdr.own.tcp.acknowledgement == cookie + 1) {
+                // The answer arrived. The reset makes the client begin anew, with the
+                // server.
+                resets = true;
+                defence_known.write(place, 1);
+                if (meta.replication.value == 0) {
+                    meta.replication.value = 1;
+                    meta.replication.write = true;
+                    defence_events.count(DEFENCE_SHOWN);
+                }
+            } else if (meta.replication.value == 1) {
+                defence_known.write(place, 1);
+                defence_events.count(DEFENCE_PASSED);
+            } else if (kind == TCP_SYN) {
+                // Another source has the same place.
+                asks = true;
+            } else {
+                defence_events.count(DEFENCE_DROPPED);
+                mark_to_drop(standard_metadata);
+            }
+        }
+        if (meta.replication.process && (asks || resets)) {
+            if (asks) {
+                defence_events.count(DEFENCE_ASKED);
+                turn(cookie, hdr.own.tcp.sequence + 1, TCP_SYN | TCP_ACK);
+            } else {
+                turn(hdr.own.tcp.acknowledgement, 0, TCP_RST);
+            }
+            exchange_sequence.apply(
+                hdr.own.tcp.checksum,
+                old_sequence,
+                hdr.own.tcp.sequence,
+                old_flags,
+                hdr.own.tcp.data_offset ++ hdr.own.tcp.flags
+            );
+            exchange_acknowledgement.apply(
+                hdr.own.tcp.checksum,
+                old_acknowledgement,
+                hdr.own.tcp.acknowledgement,
+                old_window,
+                0
+            );
+        }
+        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
+        if (meta.replication.forward) {
+            // What the store gives back is looked at as what arrives is.
+            if (hdr.own.ipv4.isValid()
+                && hdr.own.ipv4.version == 4
+                && hdr.own.ipv4.ihl == 5
+                && standard_metadata.checksum_error == 0) {
+                router.apply(hdr.own.ethernet, hdr.own.ipv4, standard_metadata);
+            } else {
+                mark_to_drop(standard_metadata);
+            }
+        }
+    }
+}
+
+control TopEgress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    ReplicationEgress() replication;
+
+    apply {
+        replication.apply(hdr.replication, meta.replication, standard_metadata);
+    }
+}
+
+control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+    ReplicationComputeChecksum() replication;
+    Ipv4ComputeChecksum() own;
+
+    apply {
+        replication.apply(hdr.replication);
+        own.apply(hdr.own.ipv4);
+    }
+}
+
+control TopDeparser(packet_out packet, in headers_t hdr) {
+    ReplicationDeparser() replication;
+    TransportDeparser() own;
+
+    apply {
+        replication.apply(packet, hdr.replication);
+        own.apply(packet, hdr.own);
+    }
+}
+
+V1Switch(
+    TopParser(),
+    TopVerifyChecksum(),
+    DefenceIngress(),
+    TopEgress(),
+    TopComputeChecksum(),
+    TopDeparser()
+) main;
