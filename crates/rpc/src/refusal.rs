@@ -59,6 +59,9 @@ const MAX_TEXT: usize = 4096;
 const MAX_DETAIL: usize = 512;
 
 fn shortened(mut text: String, longest: usize) -> String {
+    if longest == 0 {
+        return String::new();
+    }
     if text.len() > longest {
         let end = (0..=longest).rev().find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));
@@ -144,12 +147,16 @@ impl From<WriteRefusal> for Status {
             },
             MAX_DETAIL,
         );
+        let texts = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        let all: usize = texts.map(|refusal| refusal.message.len()).sum();
+        // Clients take little metadata: without room for all texts, the codes matter most.
+        let longest = if all > MAX_TEXT { 0 } else { MAX_DETAIL };
         let details = outcomes.into_iter().map(|outcome| {
             let error = match outcome {
                 Ok(()) => v1::Error::default(),
                 Err(refusal) => v1::Error {
                     canonical_code: refusal.code.into(),
-                    message: shortened(refusal.message, MAX_DETAIL),
+                    message: shortened(refusal.message, longest),
                     space: SPACE.to_owned(),
                     ..v1::Error::default()
                 },
