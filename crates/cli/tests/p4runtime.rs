@@ -84,8 +84,8 @@ fn p4runtime_shell_drives_the_interpreter() {
 }
 
 #[test]
-fn p4runtime_shell_drives_the_switch_over_mutual_tls() {
-    drive("p4runtime-shell", "0.0.6", "shell.py", "interp", true);
+fn p4runtime_shell_drives_machine_code_over_mutual_tls() {
+    drive("p4runtime-shell", "0.0.6", "shell.py", "native", true);
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn finsy_drives_the_interpreter() {
 }
 
 #[test]
-fn finsy_drives_the_switch_over_mutual_tls() {
-    drive("finsy", "0.30.0", "finsy_client.py", "interp", true);
+fn finsy_drives_machine_code_over_mutual_tls() {
+    drive("finsy", "0.30.0", "finsy_client.py", "native", true);
 }
 
 #[test]

@@ -43,7 +43,8 @@ enum Part {
     /// The entry that a request names.
     Entry(Box<Entries>, Box<Listed>),
     Counters(u32, Range<u64>),
-    Meters(u32, Range<u64>),
+    /// Elements, and whether what got each color is asked for.
+    Meters(u32, Range<u64>, bool),
     Registers(u32, Range<u64>),
 }
 
@@ -167,15 +168,15 @@ impl Reading {
                     Entity::CounterEntry,
                 )
             }
-            Part::Meters(id, indices) => {
+            Part::Meters(id, indices, counted) => {
                 let name = source
                     .pipeline
                     .meters
                     .get(&id)
                     .ok_or_else(|| unknown("meter", id))?;
-                let now = self.slice(indices, |rest| Part::Meters(id, rest));
+                let now = self.slice(indices, |rest| Part::Meters(id, rest, counted));
                 wrap(
-                    meter::messages(source.state, id, name, now)?,
+                    meter::messages(source.state, id, name, now, counted)?,
                     Entity::MeterEntry,
                 )
             }
@@ -215,11 +216,12 @@ impl Reading {
                 self.table(source, &entry, fields, View::Counter)
             }
             Entity::DirectMeterEntry(entry) => {
-                let entry = entry.table_entry.unwrap_or_default();
                 let fields = Fields {
                     meter: true,
+                    meter_counts: entry.counter_data.is_some(),
                     ..Fields::default()
                 };
+                let entry = entry.table_entry.unwrap_or_default();
                 self.table(source, &entry, fields, View::Meter)
             }
             Entity::ActionProfileMember(given) => {
@@ -250,13 +252,14 @@ impl Reading {
                 Ok(Vec::new())
             }
             Entity::MeterEntry(given) => {
+                let counted = given.counter_data.is_some();
                 let ids: Vec<u32> = each(given.meter_id, pipeline.meters.keys());
                 for id in ids.into_iter().rev() {
                     let name = pipeline.meters.get(&id);
                     let name = name.ok_or_else(|| unknown("meter", id))?;
                     let size = source.state.meter(name)?.size();
                     let indices = indices(given.index.as_ref(), size)?;
-                    self.parts.push_front(Part::Meters(id, indices));
+                    self.parts.push_front(Part::Meters(id, indices, counted));
                 }
                 Ok(Vec::new())
             }
@@ -408,11 +411,12 @@ fn viewed(mut entry: v1::TableEntry, view: View) -> v1::Entity {
         }
         View::Meter => {
             let config = entry.meter_config.take();
+            let counter_data = entry.meter_counter_data.take();
             entry.action = None;
             Entity::DirectMeterEntry(v1::DirectMeterEntry {
                 table_entry: Some(entry),
                 config,
-                counter_data: None,
+                counter_data,
             })
         }
     };

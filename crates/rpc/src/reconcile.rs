@@ -46,6 +46,7 @@ pub(crate) fn keep<E: Engine>(
         let fields = table::Fields {
             counter: index.has_counter,
             meter: index.has_meter,
+            meter_counts: index.has_meter,
             idle: false,
         };
         for listed in state.tables()[index.at.index()].entries() {
@@ -78,10 +79,8 @@ pub(crate) fn keep<E: Engine>(
     }
     for (id, name) in &pipeline.meters {
         let size = state.meter(name).map_or(0, stateplane_target::Meter::size);
-        for entry in meter::messages(state, *id, name, 0..size).unwrap_or_default() {
-            if entry.config.is_some() {
-                add(Type::Modify, Entity::MeterEntry(entry));
-            }
+        for entry in meter::messages(state, *id, name, 0..size, true).unwrap_or_default() {
+            add(Type::Modify, Entity::MeterEntry(entry));
         }
     }
     Kept { updates }

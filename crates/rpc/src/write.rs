@@ -240,11 +240,8 @@ fn direct_meter<E: Engine>(
     given: &v1::DirectMeterEntry,
 ) -> Result<(), Refusal> {
     crate::entity::only_modify(kind, "direct meters")?;
-    if given.counter_data.is_some() {
-        return Err(Refusal::unimplemented(
-            "counts of a meter's colors are not kept",
-        ));
-    }
+    let counts = given.counter_data.as_ref();
+    let counts = counts.map(meter::read_counts).transpose()?;
     let entry = owner(&given.table_entry)?;
     let index = context.pipeline.table(entry.table_id)?;
     if !index.has_meter {
@@ -260,9 +257,11 @@ fn direct_meter<E: Engine>(
     let (keys, priority) = table::identity(index, entry)?;
     let now = context.now;
     let state = context.switch.engine_mut().state_mut();
-    state
-        .table_at(index.at)
-        .set_meter(&keys, priority, config, now)?;
+    let target = state.table_at(index.at);
+    target.set_meter(&keys, priority, config, now)?;
+    if let Some(counts) = counts {
+        target.set_meter_counts(&keys, priority, counts)?;
+    }
     Ok(())
 }
 

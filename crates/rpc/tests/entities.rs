@@ -281,7 +281,17 @@ fn counters_meters_and_value_sets() {
             pburst: 4,
             eburst: 0,
         }),
-        counter_data: None,
+        counter_data: Some(v1::MeterCounterData {
+            green: Some(v1::CounterData {
+                byte_count: 100,
+                packet_count: 1,
+            }),
+            yellow: Some(v1::CounterData::default()),
+            red: Some(v1::CounterData {
+                byte_count: 700,
+                packet_count: 7,
+            }),
+        }),
     });
     world.update(Type::Modify, meter.clone()).unwrap();
     assert_eq!(world.read(meter.clone()), [meter]);

@@ -1,6 +1,6 @@
 //! Meters: two rates, three colours (RFC 2698, colour-blind).
 
-use crate::counter::checked_size;
+use crate::counter::{Count, checked_size};
 use crate::error::{Kind, StateError};
 use stateplane_ir::Program;
 
@@ -41,6 +41,8 @@ pub struct MeterCell {
     last: u64,
     committed: u128,
     peak: u128,
+    /// Packets by the color that they got.
+    counts: [Count; 3],
 }
 
 impl MeterCell {
@@ -57,12 +59,28 @@ impl MeterCell {
             last: now,
             committed: config.map_or(0, |config| u128::from(config.committed_burst) * MILLION),
             peak: config.map_or(0, |config| u128::from(config.peak_burst) * MILLION),
+            counts: self.counts,
         };
     }
 
-    /// Meters `amount` bytes or packets at `now`, in µs. A time before the last one
-    /// adds no tokens.
-    pub fn execute(&mut self, amount: u64, now: u64) -> Color {
+    /// What got each color: green, yellow, red.
+    pub fn counts(&self) -> [Count; 3] {
+        self.counts
+    }
+
+    pub(crate) fn set_counts(&mut self, counts: [Count; 3]) {
+        self.counts = counts;
+    }
+
+    /// Meters a packet of `bytes` bytes, which counts as `amount` bytes or packets, at
+    /// `now`, in µs. A time before the last one adds no tokens.
+    pub fn execute(&mut self, amount: u64, bytes: u64, now: u64) -> Color {
+        let color = self.mark(amount, now);
+        self.counts[color as usize].add(bytes);
+        color
+    }
+
+    fn mark(&mut self, amount: u64, now: u64) -> Color {
         let Some(config) = self.config else {
             return Color::Green;
         };
@@ -157,7 +175,7 @@ impl Meter {
         usize::try_from(index)
             .ok()
             .and_then(|index| self.cells.get_mut(index))
-            .map_or(Color::Green, |cell| cell.execute(amount, now))
+            .map_or(Color::Green, |cell| cell.execute(amount, bytes, now))
     }
 
     fn position(&self, index: u64) -> Result<usize, StateError> {
@@ -179,6 +197,26 @@ impl Meter {
     /// [`StateError::Index`] past the end.
     pub fn read(&self, index: u64) -> Result<Option<MeterConfig>, StateError> {
         Ok(self.cells[self.position(index)?].config())
+    }
+
+    /// What got each color from an element: green, yellow, red.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Index`] past the end.
+    pub fn counts(&self, index: u64) -> Result<[Count; 3], StateError> {
+        Ok(self.cells[self.position(index)?].counts())
+    }
+
+    /// Sets what got each color from an element.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Index`] past the end.
+    pub fn set_counts(&mut self, index: u64, counts: [Count; 3]) -> Result<(), StateError> {
+        let position = self.position(index)?;
+        self.cells[position].set_counts(counts);
+        Ok(())
     }
 
     /// Configures an element, with full buckets at `now` in µs; `None` makes it
@@ -244,6 +282,13 @@ mod tests {
         assert_eq!(meter.execute(0, 150, 125), Green);
         assert_eq!(meter.execute(0, 150, 200), Yellow);
         assert_eq!(meter.execute(0, 1, 200), Red);
+        let counts = meter.counts(0).unwrap();
+        let count = |packets, bytes| Count { packets, bytes };
+        assert_eq!(counts, [count(3, 1050), count(2, 750), count(3, 402)]);
+        meter.write(0, None, 300).unwrap();
+        assert_eq!(meter.counts(0).unwrap(), counts, "they stay");
+        meter.set_counts(0, [Count::default(); 3]).unwrap();
+        assert_eq!(meter.counts(0).unwrap(), [Count::default(); 3]);
     }
 
     #[test]

@@ -437,8 +437,8 @@ impl Table {
             idle.reported = None;
         }
         match self.metered_bytes {
-            Some(true) => entry.meter.execute(bytes, now),
-            Some(false) => entry.meter.execute(1, now),
+            Some(true) => entry.meter.execute(bytes, bytes, now),
+            Some(false) => entry.meter.execute(1, bytes, now),
             None => Color::Green,
         }
     }

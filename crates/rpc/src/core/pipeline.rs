@@ -86,10 +86,17 @@ impl<E: Engine> Core<E> {
         mut saved: Saved<E>,
         reconcile: bool,
     ) -> Result<(), Refusal> {
-        if saved.pipeline.device_config.is_empty()
-            && let Some(present) = &self.pipeline
-        {
-            saved.pipeline.device_config = present.device_config.clone();
+        if let Some(present) = &self.pipeline {
+            let source = &mut saved.pipeline.device_config;
+            if source.is_empty() {
+                source.clone_from(&present.device_config);
+            }
+            if reconcile && *source == present.device_config {
+                // The program is the same: with its engine go on copies that are held, which
+                // no other engine could take over.
+                self.pipeline = Some(saved.pipeline);
+                return Ok(());
+            }
         }
         let old = self.pipeline.take();
         let kept = match (&old, reconcile) {

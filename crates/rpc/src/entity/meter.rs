@@ -1,9 +1,9 @@
 //! Meters (specification, "MeterEntry & DirectMeterEntry").
 
-use super::{Context, only_modify};
+use super::{Context, counter, only_modify};
 use crate::proto::v1::{self, update::Type};
 use crate::refusal::Refusal;
-use stateplane_target::{Engine, MeterConfig, TargetState};
+use stateplane_target::{Count, Engine, MeterConfig, TargetState};
 
 /// The configuration of a message; one whose rates are all zero is that of a meter that
 /// marks nothing but red, which is not none.
@@ -37,6 +37,24 @@ pub(crate) fn message(config: &MeterConfig) -> v1::MeterConfig {
     }
 }
 
+/// The counts of a message: green, yellow, red; a color that is left out has none.
+pub(crate) fn read_counts(data: &v1::MeterCounterData) -> Result<[Count; 3], Refusal> {
+    let mut counts = [Count::default(); 3];
+    let colors = [&data.green, &data.yellow, &data.red];
+    for (count, given) in counts.iter_mut().zip(colors) {
+        if let Some(given) = given {
+            *count = counter::read(given)?;
+        }
+    }
+    Ok(counts)
+}
+
+/// The message of counts.
+pub(crate) fn counts_message(counts: [Count; 3]) -> v1::MeterCounterData {
+    let [green, yellow, red] = counts.map(|count| Some(counter::message(count)));
+    v1::MeterCounterData { green, yellow, red }
+}
+
 fn name<E: Engine>(context: &Context<'_, E>, id: u32) -> Result<String, Refusal> {
     let found = context.pipeline.meters.get(&id);
     found
@@ -52,11 +70,7 @@ pub(crate) fn write<E: Engine>(
     entry: &v1::MeterEntry,
 ) -> Result<(), Refusal> {
     only_modify(kind, "meters")?;
-    if entry.counter_data.is_some() {
-        return Err(Refusal::unimplemented(
-            "counts of a meter's colors are not kept",
-        ));
-    }
+    let counts = entry.counter_data.as_ref().map(read_counts).transpose()?;
     let name = name(context, entry.meter_id)?;
     let config = match &entry.config {
         Some(config) => read(config)?,
@@ -73,16 +87,20 @@ pub(crate) fn write<E: Engine>(
     };
     for index in indices {
         meter.write(index, config, now)?;
+        if let Some(counts) = counts {
+            meter.set_counts(index, counts)?;
+        }
     }
     Ok(())
 }
 
-/// Elements as messages.
+/// Elements as messages, with what got each color if `counted`.
 pub(crate) fn messages(
     state: &TargetState,
     id: u32,
     name: &str,
     indices: std::ops::Range<u64>,
+    counted: bool,
 ) -> Result<Vec<v1::MeterEntry>, Refusal> {
     let meter = state.meter(name)?;
     indices
@@ -93,7 +111,10 @@ pub(crate) fn messages(
                     index: i64::try_from(index).unwrap_or(i64::MAX),
                 }),
                 config: meter.read(index)?.as_ref().map(message),
-                counter_data: None,
+                counter_data: match counted {
+                    true => Some(counts_message(meter.counts(index)?)),
+                    false => None,
+                },
             })
         })
         .collect()
@@ -104,7 +125,7 @@ pub(crate) fn messages(
 pub(crate) struct Before {
     name: String,
     from: u64,
-    configs: Vec<Option<MeterConfig>>,
+    elements: Vec<(Option<MeterConfig>, [Count; 3])>,
 }
 
 pub(crate) fn before<E: Engine>(
@@ -121,13 +142,13 @@ pub(crate) fn before<E: Engine>(
         None => 0..meter.size(),
     };
     let from = indices.start;
-    let configs = indices
-        .map(|index| meter.read(index).ok())
+    let elements = indices
+        .map(|index| Some((meter.read(index).ok()?, meter.counts(index).ok()?)))
         .collect::<Option<_>>()?;
     Some(Before {
         name,
         from,
-        configs,
+        elements,
     })
 }
 
@@ -136,8 +157,9 @@ impl Before {
         let now = context.now;
         let state = context.switch.engine_mut().state_mut();
         let meter = state.meter_mut(&self.name)?;
-        for (index, config) in (self.from..).zip(self.configs) {
+        for (index, (config, counts)) in (self.from..).zip(self.elements) {
             meter.write(index, config, now)?;
+            meter.set_counts(index, counts)?;
         }
         Ok(())
     }

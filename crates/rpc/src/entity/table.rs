@@ -110,11 +110,6 @@ pub(crate) fn write<E: Engine>(
     if entry.is_default_action {
         return write_default(context, table, kind, entry);
     }
-    if entry.meter_counter_data.is_some() {
-        return Err(Refusal::unimplemented(
-            "counts of a meter's colors are not kept",
-        ));
-    }
     super::check_metadata(&entry.metadata)?;
     let (keys, priority) = identity(table, entry)?;
     check_priority(table, priority)?;
@@ -244,6 +239,12 @@ fn check_resources(table: &TableIndex, entry: &v1::TableEntry) -> Result<(), Ref
         }
         meter::read(config)?;
     }
+    if let Some(counts) = &entry.meter_counter_data {
+        if !table.has_meter {
+            return missing("meter");
+        }
+        meter::read_counts(counts)?;
+    }
     if entry.idle_timeout_ns < 0 {
         return Err(Refusal::invalid("the idle timeout is negative"));
     }
@@ -270,6 +271,9 @@ fn resources(
     }
     if let Some(config) = &entry.meter_config {
         target.set_meter(keys, priority, meter::read(config)?, now)?;
+    }
+    if let Some(counts) = &entry.meter_counter_data {
+        target.set_meter_counts(keys, priority, meter::read_counts(counts)?)?;
     }
     if table.ages {
         let timeout = timeout_us(entry.idle_timeout_ns);
@@ -321,7 +325,10 @@ fn write_default<E: Engine>(
             "a default entry has neither matches nor a priority",
         ));
     }
-    if entry.counter_data.is_some() || entry.meter_config.is_some() || entry.idle_timeout_ns != 0 {
+    let resources = entry.counter_data.is_some()
+        || entry.meter_config.is_some()
+        || entry.meter_counter_data.is_some();
+    if resources || entry.idle_timeout_ns != 0 {
         return Err(Refusal::unimplemented(
             "default entries have no counter, meter or idle timeout",
         ));
@@ -347,6 +354,7 @@ fn write_default<E: Engine>(
 pub(crate) struct Fields {
     pub(crate) counter: bool,
     pub(crate) meter: bool,
+    pub(crate) meter_counts: bool,
     pub(crate) idle: bool,
 }
 
@@ -356,6 +364,7 @@ impl Fields {
         Fields {
             counter: request.counter_data.is_some(),
             meter: request.meter_config.is_some(),
+            meter_counts: request.meter_counter_data.is_some(),
             idle: request.time_since_last_hit.is_some(),
         }
     }
@@ -380,6 +389,10 @@ pub(crate) fn message(
         true => target.meter(keys, *priority).ok().flatten(),
         false => None,
     };
+    let meter_counts = match fields.meter_counts && table.has_meter {
+        true => target.meter_counts(keys, *priority).ok(),
+        false => None,
+    };
     let idle = match fields.idle {
         true => target.idle_for(keys, *priority, now).ok().flatten(),
         false => None,
@@ -392,6 +405,7 @@ pub(crate) fn message(
         controller_metadata,
         metadata,
         meter_config: meter.map(|config| meter::message(&config)),
+        meter_counter_data: meter_counts.map(meter::counts_message),
         counter_data: (fields.counter && table.has_counter).then(|| counter::message(listed.count)),
         idle_timeout_ns: listed.idle_timeout.map_or(0, nanoseconds),
         time_since_last_hit: idle.map(|elapsed| v1::table_entry::IdleTimeout {
@@ -473,6 +487,7 @@ pub(crate) struct Before {
     priority: u32,
     listed: Option<Listed>,
     meter: Option<MeterConfig>,
+    meter_counts: [Count; 3],
     metadata: Option<(u64, Vec<u8>)>,
     set: Option<ActionSet>,
 }
@@ -499,6 +514,7 @@ pub(crate) fn before<E: Engine>(
         table: table.id,
         listed: target.get(&keys, priority).ok(),
         meter: target.meter(&keys, priority).ok().flatten(),
+        meter_counts: target.meter_counts(&keys, priority).unwrap_or_default(),
         metadata: context.shadow.entries.get(&key).cloned(),
         set: context.shadow.sets.get(&key).cloned(),
         keys,
@@ -546,6 +562,10 @@ impl Before {
                     _ => {}
                 }
                 put_back(state, table, &listed, self.meter, context.now)?;
+                if table.has_meter {
+                    let target = state.table_at(table.at);
+                    target.set_meter_counts(&self.keys, self.priority, self.meter_counts)?;
+                }
             }
         }
         put(&mut context.shadow.entries, &key, self.metadata);

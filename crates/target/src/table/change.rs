@@ -177,6 +177,49 @@ impl Table {
             .and_then(|stored| stored.meter.config()))
     }
 
+    /// What got each color from an entry's direct meter: green, yellow, red.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::NoEntry`], and those of [`Table::insert`] about keys.
+    pub fn meter_counts(&self, keys: &[KeyMatch], priority: u32) -> Result<[Count; 3], StateError> {
+        let position = self.existing(keys, priority)?;
+        let stored = self.entries.get(position as usize);
+        let stored = stored.and_then(Option::as_ref);
+        Ok(stored.map_or_else(Default::default, |stored| stored.meter.counts()))
+    }
+
+    /// Sets what got each color from an entry's direct meter.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::NoEntry`], or [`StateError::Unsupported`] if the table has no direct
+    /// meter.
+    pub fn set_meter_counts(
+        &mut self,
+        keys: &[KeyMatch],
+        priority: u32,
+        counts: [Count; 3],
+    ) -> Result<(), StateError> {
+        self.check_metered()?;
+        let position = self.existing(keys, priority)?;
+        if let Some(Some(stored)) = self.entries.get_mut(position as usize) {
+            stored.meter.set_counts(counts);
+        }
+        Ok(())
+    }
+
+    fn check_metered(&self) -> Result<(), StateError> {
+        match self.metered_bytes {
+            Some(_) => Ok(()),
+            None => Err(StateError::Unsupported {
+                what: "metering without a direct meter",
+                place: self.name.clone(),
+                instead: "declare a direct_meter in the program",
+            }),
+        }
+    }
+
     /// Configures the direct meter of an entry, with full buckets at `now` in µs.
     ///
     /// # Errors
@@ -190,13 +233,7 @@ impl Table {
         config: Option<MeterConfig>,
         now: u64,
     ) -> Result<(), StateError> {
-        if self.metered_bytes.is_none() {
-            return Err(StateError::Unsupported {
-                what: "metering without a direct meter",
-                place: self.name.clone(),
-                instead: "declare a direct_meter in the program",
-            });
-        }
+        self.check_metered()?;
         if let Some(config) = &config {
             check_config(&self.name, config)?;
         }
