@@ -41,14 +41,10 @@ impl<O: Observer> Run<'_, O> {
                 let spot = self.spot(result);
                 let base = self.m.stack.len();
                 let m = &mut *self.m;
-                let inside = m.state.register_at(*register).words(index).is_some();
-                match m.state.register_at(*register).words(index) {
-                    Some(words) => m.stack.extend_from_slice(words),
-                    None => {
-                        let ty = self.code.program.registers[register.index()].element;
-                        m.stack.resize(base + self.code.layout.words(ty), 0);
-                    }
-                }
+                let ty = self.code.program.registers[register.index()].element;
+                m.stack.resize(base + self.code.layout.words(ty), 0);
+                let array = m.state.register_at(*register);
+                let inside = array.load(index, &mut m.stack[base..]);
                 self.pop_into(base, spot);
                 self.after(watched, |result, value| Event::RegisterRead {
                     register: *register,
@@ -66,19 +62,19 @@ impl<O: Observer> Run<'_, O> {
                 let base = self.m.stack.len();
                 self.push(value);
                 self.tell(|run| {
-                    let old = run.m.state.register_at(*register).words(index);
-                    let old = old.map(<[u128]>::to_vec);
+                    let mut old = vec![0; run.m.stack.len() - base];
+                    let array = run.m.state.register_at(*register);
+                    let inside = array.load(index, &mut old);
                     Event::RegisterWrite {
                         register: *register,
                         index,
-                        old: old.map(|words| run.datum(value.ty, &words)),
+                        old: inside.then(|| run.datum(value.ty, &old)),
                         value: run.datum(value.ty, &run.m.stack[base..]),
                     }
                 });
                 let m = &mut *self.m;
-                if let Some(words) = m.state.register_at(*register).words_mut(index) {
-                    words.copy_from_slice(&m.stack[base..]);
-                }
+                let array = m.state.register_at(*register);
+                array.store(index, &m.stack[base..]);
                 m.stack.truncate(base);
             }
             Op::CounterCount { counter, index } => {

@@ -10,6 +10,7 @@ mod block;
 mod call;
 mod deparse;
 mod expr;
+mod hash;
 mod lookup;
 mod ops;
 mod packet;

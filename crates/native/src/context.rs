@@ -36,11 +36,12 @@ pub(crate) struct Context {
     pub(crate) packet: *mut u128,
     /// Words of all other variables.
     pub(crate) locals: *mut u128,
-    /// As many zeros as the largest header has bytes: where the fields lie of a header
-    /// that was never extracted.
+    /// As many zeros as the largest header or element of a register has bytes: where the
+    /// fields lie of a header that was never extracted, and what is read past the end of
+    /// an array.
     pub(crate) zeros: *const u8,
-    /// For each register array its first word.
-    pub(crate) registers: *const *mut u128,
+    /// The memory of all register arrays.
+    pub(crate) registers: *mut u8,
     /// For each counter array its first element.
     pub(crate) counters: *const *mut Count,
     /// For each table, what lookups need.
@@ -57,6 +58,9 @@ pub(crate) struct Context {
     pub(crate) limit: u64,
     /// Time in µs.
     pub(crate) now: u64,
+    /// Whether the words of field lists hold what was preserved; else they are zero,
+    /// whatever the packet's words say.
+    pub(crate) preserved: u64,
     /// Whether egress may follow ingress at once.
     pub(crate) direct: u64,
     pub(crate) ingress_port: u64,
@@ -88,7 +92,7 @@ impl Context {
             packet: std::ptr::null_mut(),
             locals: std::ptr::null_mut(),
             zeros: std::ptr::null(),
-            registers: std::ptr::null(),
+            registers: std::ptr::null_mut(),
             counters: std::ptr::null(),
             tables: std::ptr::null(),
             out: std::ptr::null_mut(),
@@ -99,6 +103,7 @@ impl Context {
             rest: 0,
             limit: 0,
             now: 0,
+            preserved: 0,
             direct: 0,
             ingress_port: 0,
             instance_type: 0,

@@ -35,17 +35,15 @@ impl Native {
             .extend(self.lookups.iter().map(|lookup| lookup.view()));
         self.announces = self.views.iter().any(|view| view.large != 0);
         let state = &mut self.machine.state;
-        self.registers.clear();
+        self.context.registers = match state.registers().first() {
+            Some(_) => state.register_at(stateplane_ir::RegisterId(0)).memory().0,
+            None => std::ptr::null_mut(),
+        };
         self.counters.clear();
-        for id in 0..state.registers().len() {
-            let register = state.register_at(stateplane_ir::RegisterId(id as u32));
-            self.registers.push(register.all_words_mut().as_mut_ptr());
-        }
         for id in 0..state.counters().len() {
             let counter = state.counter_at(stateplane_ir::CounterId(id as u32));
             self.counters.push(counter.counts_mut().as_mut_ptr());
         }
-        self.context.registers = self.registers.as_ptr();
         self.context.counters = self.counters.as_ptr();
         self.context.tables = self.views.as_ptr();
     }
@@ -74,11 +72,14 @@ impl Native {
         for range in &self.cleared {
             self.packet[range.clone()].fill(0);
         }
-        if input.preserved.field_list.is_some() {
-            let packet = &mut self.packet;
-            self.shared.plan.storage.restore(input.preserved, packet);
+        let preserved = input.preserved.field_list.is_some();
+        if preserved {
+            let storage = &self.shared.plan.storage;
+            storage.clear_field_lists(&mut self.packet);
+            storage.restore(input.preserved, &mut self.packet);
         }
         let context = &mut *self.context;
+        context.preserved = u64::from(preserved);
         context.limit = u64::from(u32::MAX);
         context.now = input.now;
         context.ingress_port = u64::from(input.port);

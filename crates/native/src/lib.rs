@@ -105,7 +105,11 @@ impl Compiled {
     /// [`LoadError::State`].
     pub fn engine(&self, options: Options) -> Result<Native, LoadError> {
         let Shared { code, plan } = &*self.0;
-        let state = TargetState::new(&plan.program, options.seed)?;
+        let mut state = TargetState::new(&plan.program, options.seed)?;
+        if !state.registers().is_empty() {
+            let (memory, bytes) = state.register_at(stateplane_ir::RegisterId(0)).memory();
+            table::memory::prefer_huge_pages(memory, bytes);
+        }
         let tables = plan.program.tables.iter().zip(state.tables());
         let lookups = tables
             .map(|(def, table)| Lookup::new(&plan.program, def, table))
@@ -129,7 +133,6 @@ impl Compiled {
             context: Box::new(Context::new()),
             lookups,
             views: Vec::new(),
-            registers: Vec::new(),
             counters: Vec::new(),
             stale: true,
             announces: false,
@@ -153,7 +156,6 @@ pub struct Native {
     context: Box<Context>,
     lookups: Vec<Lookup>,
     views: Vec<View>,
-    registers: Vec<*mut u128>,
     counters: Vec<*mut Count>,
     /// Whether the control plane may have changed something.
     stale: bool,

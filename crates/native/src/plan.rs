@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use stateplane_ir::{Op, Program, Stmt, StructId, Type};
 use stateplane_target::bits::word_count;
 use stateplane_target::layout::{LeafKind, scalar_bits};
-use stateplane_target::storage::parts;
-use stateplane_target::{StateError, Storage};
+use stateplane_target::register::Placement;
+use stateplane_target::{Register, StateError, Storage};
 use std::ops::Range;
 
 /// Scalars up to this width live in registers.
@@ -63,6 +63,8 @@ pub(crate) struct Plan {
     /// Numbers of these headers by the word of their validity.
     pub(crate) header_at: FxHashMap<usize, u32>,
     pub(crate) calls: Calls,
+    /// Where the elements of registers lie.
+    pub(crate) registers: Vec<Placement>,
     /// Whether the parser may stand within a byte.
     pub(crate) unaligned: bool,
     /// Whether headers that are no whole bytes are emitted.
@@ -75,8 +77,9 @@ pub(crate) struct Plan {
     pub(crate) emits_plainly: bool,
     /// Whether a header may be emitted over again.
     pub(crate) emits_often: bool,
-    /// Bytes of the largest header that is extracted, looked at, or read where it lies:
-    /// also of one that no state extracts, whose fields are read from as many zeros.
+    /// Bytes of the largest header that is extracted, looked at, or read where it lies,
+    /// also of one that no state extracts, and of the largest element of a register: what
+    /// is not there is read from as many zeros.
     pub(crate) largest: usize,
 }
 
@@ -85,11 +88,13 @@ impl Plan {
     pub(crate) fn new(program: Program) -> Result<Plan, StateError> {
         let storage = Storage::new(&program)?;
         let calls = Calls::new(&program);
+        let registers = Register::placements(&program)?;
         let mut plan = Plan {
             slots: vec![None; storage.words],
             headers: Vec::new(),
             header_at: FxHashMap::default(),
             calls,
+            registers,
             unaligned: false,
             emits_bits: false,
             counts_transitions: program.parsers.iter().any(has_cycle),
@@ -111,6 +116,9 @@ impl Plan {
         for header in &plan.headers {
             plan.largest = plan.largest.max(header.bytes as usize);
         }
+        for placement in &plan.registers {
+            plan.largest = plan.largest.max(placement.stride);
+        }
         Ok(plan)
     }
 
@@ -126,7 +134,7 @@ impl Plan {
     }
 
     /// Words of the packet that have to be zero, or what was preserved, before its
-    /// parser runs: those in memory and those of field lists.
+    /// parser runs: those in memory.
     pub(crate) fn cleared(&self) -> Vec<Range<usize>> {
         let mut cleared = vec![false; self.storage.packet.end];
         for at in self.storage.packet.clone() {
@@ -135,13 +143,6 @@ impl Plan {
             {
                 cleared[at..at + word_count(slot.width)].fill(true);
             }
-        }
-        let lists = self.storage.field_lists.iter();
-        for (at, width) in lists
-            .flat_map(|list| &list.leaves)
-            .flat_map(|leaf| parts(*leaf))
-        {
-            cleared[at..at + word_count(width)].fill(true);
         }
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for at in (0..cleared.len()).filter(|at| cleared[*at]) {

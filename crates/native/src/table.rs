@@ -7,7 +7,7 @@
 
 pub(crate) mod exact;
 mod intervals;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod prefixes;
 mod records;
 mod slices;

@@ -120,7 +120,7 @@ impl<E: Engine> P4Switch<E> {
     /// Element `index` of a register of at most 128 bits.
     fn register(&self, name: &str, index: u64) -> Option<u128> {
         let register = self.switch.engine().state().register(name).ok()?;
-        register.words(index)?.first().copied()
+        register.word(index)
     }
 
     fn slot_at(&self, index: u64) -> Option<Slot> {
@@ -139,7 +139,7 @@ impl<E: Engine> P4Switch<E> {
         let keys = self.switch.engine().state().register("slot_key").ok();
         let size = keys.map_or(0, |keys| keys.size());
         (0..size).filter_map(move |index| {
-            let key = keys?.words(index)?.first()?.to_be_bytes();
+            let key = keys?.word(index)?.to_be_bytes();
             (key != [0; KEY_LENGTH]).then_some((index, Key(key)))
         })
     }

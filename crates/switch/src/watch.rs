@@ -25,11 +25,8 @@ struct ActiveWatch {
 
 impl ActiveWatch {
     fn value(&self, state: &TargetState) -> Option<u64> {
-        let words = state
-            .registers()
-            .get(self.register)?
-            .words(self.watch.index)?;
-        words.first().map(|word| *word as u64)
+        let register = state.registers().get(self.register)?;
+        register.word(self.watch.index).map(|word| word as u64)
     }
 }
 

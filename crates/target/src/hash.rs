@@ -34,12 +34,15 @@ const fn crc16_table() -> [u16; 256] {
     table
 }
 
-/// Tables for eight bytes at a time ("slicing by 8", Kounavis and Berry, 2005): the
-/// effect of a byte that so many others follow.
-const fn crc32_slices() -> [[u32; 256]; 8] {
-    let mut slices = [crc32_table(); 8];
+/// Bytes up to which [`crc32_table_of`] and [`crc16_table_of`] go.
+pub const CRC_BYTES: usize = 32;
+
+/// Tables for many bytes at a time ("slicing by 8", Kounavis and Berry, 2005): the effect
+/// of a byte that so many others follow.
+const fn crc32_slices() -> [[u32; 256]; CRC_BYTES] {
+    let mut slices = [crc32_table(); CRC_BYTES];
     let mut slice = 1;
-    while slice < 8 {
+    while slice < CRC_BYTES {
         let mut index = 0;
         while index < 256 {
             let before = slices[slice - 1][index];
@@ -52,10 +55,10 @@ const fn crc32_slices() -> [[u32; 256]; 8] {
 }
 
 /// As [`crc32_slices`].
-const fn crc16_slices() -> [[u16; 256]; 8] {
-    let mut slices = [crc16_table(); 8];
+const fn crc16_slices() -> [[u16; 256]; CRC_BYTES] {
+    let mut slices = [crc16_table(); CRC_BYTES];
     let mut slice = 1;
-    while slice < 8 {
+    while slice < CRC_BYTES {
         let mut index = 0;
         while index < 256 {
             let before = slices[slice - 1][index];
@@ -67,8 +70,20 @@ const fn crc16_slices() -> [[u16; 256]; 8] {
     slices
 }
 
-static CRC32: [[u32; 256]; 8] = crc32_slices();
-static CRC16: [[u16; 256]; 8] = crc16_slices();
+static CRC32: [[u32; 256]; CRC_BYTES] = crc32_slices();
+static CRC16: [[u16; 256]; CRC_BYTES] = crc16_slices();
+
+/// What each value of a byte adds, by XOR, to the [`crc32`] of data in which so many bytes
+/// follow it, less than [`CRC_BYTES`]: a CRC is the XOR of what its bytes add and the CRC
+/// of as many zeros.
+pub fn crc32_table_of(following: usize) -> &'static [u32; 256] {
+    &CRC32[following]
+}
+
+/// As [`crc32_table_of`], of [`crc16`].
+pub fn crc16_table_of(following: usize) -> &'static [u16; 256] {
+    &CRC16[following]
+}
 
 /// CRC-32 of IEEE 802.3: reflected, polynomial 0x04c11db7, start and final XOR all
 /// ones.
@@ -227,6 +242,22 @@ mod tests {
     use proptest::prelude::*;
 
     const CHECK: &[u8] = b"123456789";
+
+    #[test]
+    fn a_crc_is_the_sum_of_what_its_bytes_add() {
+        for length in [1, 9, 16, CRC_BYTES] {
+            let data: Vec<u8> = (0..length as u8)
+                .map(|at| at.wrapping_mul(91) ^ 0x5a)
+                .collect();
+            let zeros = vec![0; length];
+            let (mut of_32, mut of_16) = (crc32(&zeros), crc16(&zeros));
+            for (at, byte) in data.iter().enumerate() {
+                of_32 ^= crc32_table_of(length - 1 - at)[usize::from(*byte)];
+                of_16 ^= crc16_table_of(length - 1 - at)[usize::from(*byte)];
+            }
+            assert_eq!((of_32, of_16), (crc32(&data), crc16(&data)));
+        }
+    }
 
     #[test]
     fn known_answers() {

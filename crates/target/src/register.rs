@@ -1,49 +1,81 @@
 //! Register arrays.
 
+mod memory;
+mod placement;
+#[cfg(test)]
+mod tests;
+
+pub use placement::{Cell, Placement};
+
 use crate::error::{Kind, StateError};
 use crate::value::{Shape, Value};
+use memory::Memory;
 use stateplane_ir::Program;
+use std::sync::Arc;
 
 /// Words that one register array may take: 1 GiB.
 pub const MAX_REGISTER_WORDS: u64 = 1 << 26;
 
 /// A register array. All elements are zero at first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Register {
     name: String,
     shape: Shape,
     /// Words of one element.
     stride: usize,
     size: u64,
-    words: Vec<u128>,
+    placement: Placement,
+    /// The memory of all registers of the program.
+    memory: Arc<Memory>,
 }
 
+impl PartialEq for Register {
+    /// Whether both have one name, shape and size, and the same elements.
+    fn eq(&self, other: &Register) -> bool {
+        let mut words = [vec![0; self.stride], vec![0; self.stride]];
+        let [one, two] = &mut words;
+        self.name == other.name
+            && self.shape == other.shape
+            && self.size == other.size
+            && (0..self.size).all(|index| {
+                self.load(index, one);
+                other.load(index, two);
+                one == two
+            })
+    }
+}
+
+impl Eq for Register {}
+
 impl Register {
-    pub(crate) fn new(
-        program: &Program,
-        def: &stateplane_ir::Register,
-    ) -> Result<Register, StateError> {
-        let shape = Shape::of(program, def.element).ok_or(StateError::Unsupported {
-            what: "a register of headers, stacks or varbits",
-            place: def.name.clone(),
-            instead: "make its elements scalars or structs of scalars",
-        })?;
-        let stride = shape.words();
-        let size = (stride as u64).saturating_mul(def.size);
-        if size > MAX_REGISTER_WORDS {
-            return Err(StateError::TooLarge {
-                what: format!("register `{}`", def.name),
-                size,
-                limit: MAX_REGISTER_WORDS,
-            });
-        }
-        Ok(Register {
-            name: def.name.clone(),
-            shape,
-            stride,
-            size: def.size,
-            words: vec![0; size as usize],
-        })
+    /// The registers of a program, in one memory.
+    pub(crate) fn all(program: &Program) -> Result<Vec<Register>, StateError> {
+        let (placements, bytes) = placement::place(program)?;
+        let memory = Arc::new(Memory::new(bytes));
+        let registers = program.registers.iter().zip(placements);
+        Ok(registers
+            .filter_map(|(def, placement)| {
+                let shape = Shape::of(program, def.element)?;
+                Some(Register {
+                    name: def.name.clone(),
+                    stride: shape.words(),
+                    shape,
+                    size: def.size,
+                    placement,
+                    memory: memory.clone(),
+                })
+            })
+            .collect())
+    }
+
+    /// Where the elements of a program's registers lie, the same for all states of the
+    /// program.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Unsupported`] and [`StateError::TooLarge`].
+    pub fn placements(program: &Program) -> Result<Vec<Placement>, StateError> {
+        Ok(placement::place(program)?.0)
     }
 
     /// Full control-plane name.
@@ -61,35 +93,62 @@ impl Register {
         &self.shape
     }
 
-    /// The element `index` as the data plane sees it; `None` past the end.
-    pub fn words(&self, index: u64) -> Option<&[u128]> {
+    /// Reads the words of the element `index` as the data plane sees it; `false`, and
+    /// nothing is read, past the end.
+    pub fn load(&self, index: u64, words: &mut [u128]) -> bool {
         if index >= self.size {
-            return None;
+            return false;
         }
-        let at = index as usize * self.stride;
-        self.words.get(at..at + self.stride)
+        let at = self.element(index);
+        for (cell, word) in self.placement.cells.iter().zip(words) {
+            *word = self.memory.load(at + cell.offset, cell.bytes);
+        }
+        true
     }
 
-    /// The element `index` for the data plane to change; `None` past the end. Bits
-    /// above a scalar's width must stay zero.
-    pub fn words_mut(&mut self, index: u64) -> Option<&mut [u128]> {
-        if index >= self.size {
-            return None;
-        }
-        let at = index as usize * self.stride;
-        self.words.get_mut(at..at + self.stride)
+    /// The first word of the element `index`, which of a scalar up to 128 bits is all;
+    /// `None` past the end.
+    pub fn word(&self, index: u64) -> Option<u128> {
+        let mut word = [0];
+        self.load(index, &mut word).then_some(word[0])
     }
 
-    /// The words of all elements, for a data plane that reads and writes on its own.
-    /// Bits above a scalar's width must stay zero.
-    pub fn all_words_mut(&mut self) -> &mut [u128] {
-        &mut self.words
+    /// Writes the words of the element `index` for the data plane; `false`, and nothing is
+    /// written, past the end. Bits above a scalar's width must be zero.
+    pub fn store(&mut self, index: u64, words: &[u128]) -> bool {
+        if index >= self.size {
+            return false;
+        }
+        let at = self.element(index);
+        for (cell, word) in self.placement.cells.iter().zip(words) {
+            self.memory.store(at + cell.offset, cell.bytes, *word);
+        }
+        true
+    }
+
+    fn element(&self, index: u64) -> usize {
+        self.placement.base + index as usize * self.placement.stride
+    }
+
+    /// Where its elements lie.
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// The memory of all registers of its program, and the bytes that it has, for a data
+    /// plane that reads and writes on its own: where [`Placement`] says, and so that bits
+    /// above a scalar's width stay zero.
+    pub fn memory(&mut self) -> (*mut u8, usize) {
+        (self.memory.pointer(), self.memory.bytes())
     }
 
     /// Takes over the elements that both have of a register of the same shape.
     pub(crate) fn copy_from(&mut self, other: &Register) {
-        let both = self.words.len().min(other.words.len());
-        self.words[..both].copy_from_slice(&other.words[..both]);
+        let mut words = vec![0; self.stride];
+        for index in 0..self.size.min(other.size) {
+            other.load(index, &mut words);
+            self.store(index, &words);
+        }
     }
 
     fn out_of_range(&self, index: u64) -> StateError {
@@ -107,8 +166,11 @@ impl Register {
     ///
     /// [`StateError::Index`] past the end.
     pub fn read(&self, index: u64) -> Result<Value, StateError> {
-        let words = self.words(index).ok_or_else(|| self.out_of_range(index))?;
-        Ok(self.shape.value(words))
+        let mut words = vec![0; self.stride];
+        if !self.load(index, &mut words) {
+            return Err(self.out_of_range(index));
+        }
+        Ok(self.shape.value(&words))
     }
 
     /// Writes an element.
@@ -121,8 +183,9 @@ impl Register {
         let mut words = Vec::with_capacity(self.stride);
         self.shape
             .words_of(value, &format!("register `{}`", self.name), &mut words)?;
-        let error = self.out_of_range(index);
-        self.words_mut(index).ok_or(error)?.copy_from_slice(&words);
+        if !self.store(index, &words) {
+            return Err(self.out_of_range(index));
+        }
         Ok(())
     }
 
@@ -135,8 +198,8 @@ impl Register {
         let mut words = Vec::with_capacity(self.stride);
         self.shape
             .words_of(value, &format!("register `{}`", self.name), &mut words)?;
-        for element in self.words.chunks_exact_mut(self.stride.max(1)) {
-            element.copy_from_slice(&words);
+        for index in 0..self.size {
+            self.store(index, &words);
         }
         Ok(())
     }

@@ -102,7 +102,7 @@ pub struct Digest {
 ///
 /// Objects are found by full control-plane name, or by the end of it from a dot on
 /// where only one name ends so: `nat.port` for `MyIngress.nat.port`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct TargetState {
     pub(crate) tables: Vec<Table>,
     registers: Vec<Register>,
@@ -160,11 +160,7 @@ impl TargetState {
                 .iter()
                 .map(|table| Table::new(program, table))
                 .collect::<Result<_, _>>()?,
-            registers: program
-                .registers
-                .iter()
-                .map(|register| Register::new(program, register))
-                .collect::<Result<_, _>>()?,
+            registers: Register::all(program)?,
             counters: program
                 .counters
                 .iter()

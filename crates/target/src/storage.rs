@@ -203,6 +203,14 @@ impl Storage {
         preserved
     }
 
+    /// Sets the words of a packet that field lists name to zero.
+    pub fn clear_field_lists(&self, words: &mut [u128]) {
+        let leaves = self.field_lists.iter().flat_map(|list| &list.leaves);
+        for (at, width) in leaves.flat_map(|leaf| parts(*leaf)) {
+            words[at..at + word_count(width)].fill(0);
+        }
+    }
+
     /// Puts preserved values back into the words of a packet. Bytes that are missing
     /// leave the rest as it is.
     pub fn restore(&self, preserved: &Preserved, words: &mut [u128]) {

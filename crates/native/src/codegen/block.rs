@@ -322,6 +322,9 @@ impl Gen<'_, '_> {
                 for (at, width) in stateplane_target::storage::parts(*leaf) {
                     if let Some((_, Home::Register)) = self.home(at) {
                         let value = self.load_kept(at, width);
+                        let preserved = self.given(offset_of!(Context, preserved));
+                        let zero = self.constant(0, width);
+                        let value = self.b.ins().select(preserved, value, zero);
                         self.store(at, None, width, value);
                     }
                 }

@@ -1,22 +1,31 @@
 //! Operations of the core library and of v1model.
 
-use super::bits::BitString;
 use super::place::{Spot, constant};
-use super::scalar::is_narrow;
 use super::stmt::Element;
 use super::value::Scalar;
-use super::{Gen, Site, WORD_BYTES};
+use super::{Gen, Site};
 use crate::context::{Context, request};
 use crate::plan::REGISTER_BITS;
 use crate::run;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
-use stateplane_ir::{CloneKind, CounterId, Expr, HashAlgorithm, Op, Place, RegisterId, Type};
+use cranelift_codegen::ir::{InstBuilder, Type as Clif, Value, types};
+use stateplane_ir::{CloneKind, CounterId, Expr, Op, Place, RegisterId, Type};
 use stateplane_target::bits::word_count;
 use stateplane_target::layout::scalar_bits;
+use stateplane_target::register::Cell;
 use stateplane_target::storage::MetaField;
 use stateplane_target::{Count, DROP_PORT, Shape};
 use std::mem::{offset_of, size_of};
+
+fn cell_type(cell: Cell) -> Clif {
+    match cell.bytes {
+        1 => types::I8,
+        2 => types::I16,
+        4 => types::I32,
+        8 => types::I64,
+        _ => types::I128,
+    }
+}
 
 impl Gen<'_, '_> {
     pub(super) fn op(&mut self, op: &Op) {
@@ -267,61 +276,64 @@ impl Gen<'_, '_> {
         });
     }
 
-    /// First word of a register array.
-    fn register_array(&mut self, register: RegisterId) -> Value {
-        let arrays = self.given(offset_of!(Context, registers));
-        let flags = Self::flags(self.regions.context).with_readonly();
-        let at = (register.index() * size_of::<*mut u128>()) as i32;
-        self.b.ins().load(types::I64, flags, arrays, at)
+    /// An element of a register array: where it begins if there is one, and whether there
+    /// is; `None` if there certainly is none.
+    fn register_element(
+        &mut self,
+        register: RegisterId,
+        index: &Expr,
+    ) -> Option<(Value, Option<Value>)> {
+        let size = self.program().registers[register.index()].size;
+        let placement = &self.plan.registers[register.index()];
+        let (base, stride) = (placement.base as i64, placement.stride as u64);
+        let memory = self.given(offset_of!(Context, registers));
+        let array = self.b.ins().iadd_imm_s(memory, base);
+        if let Some(index) = constant(index) {
+            let index = u64::try_from(index).ok().filter(|index| *index < size)?;
+            let element = self.b.ins().iadd_imm_s(array, (index * stride) as i64);
+            return Some((element, None));
+        }
+        let index = self.index(index);
+        if size == 0 {
+            return None;
+        }
+        let size = self.number(size);
+        let exists = self.b.ins().icmp(IntCC::UnsignedLessThan, index, size);
+        let stride = self.number(stride);
+        let offset = self.b.ins().imul(index, stride);
+        Some((self.b.ins().iadd(array, offset), Some(exists)))
     }
 
     fn register_read(&mut self, register: RegisterId, index: &Expr, result: &Place) {
         let def = &self.program().registers[register.index()];
-        let words = self.plan.storage.layout.words(def.element);
-        let element = self.element_offset(index, words, def.size);
+        // Past the end are zeros, as of a header that was never extracted.
+        let zeros = self.given(offset_of!(Context, zeros));
+        let pointer = match self.register_element(register, index) {
+            Some((element, Some(exists))) => self.b.ins().select(exists, element, zeros),
+            Some((element, None)) => element,
+            None => zeros,
+        };
         let spot = self.spot(result);
         let scalars = self.scalars(def.element);
         let mut values = Vec::new();
-        let (exists, offset) = match element {
-            Element::Missing => {
-                for (_, width) in scalars {
-                    values.push(self.zero(width));
-                }
-                if let Some(spot) = spot {
-                    self.store_all(&spot, values);
-                }
-                return;
-            }
-            Element::At(offset) => (None, offset),
-            Element::If(exists, offset) => (Some(exists), offset),
-        };
-        let array = self.register_array(register);
-        let pointer = self.b.ins().iadd(array, offset);
         for (word, width) in scalars {
-            let at = (word * WORD_BYTES) as i32;
-            let value = if width <= REGISTER_BITS {
+            let cell = self.plan.registers[register.index()].cells[word];
+            let at = cell.offset as i32;
+            values.push(if width <= REGISTER_BITS {
                 let flags = Self::flags(self.regions.state);
-                let value = self.b.ins().load(super::clif(width), flags, pointer, at);
-                let value = match exists {
-                    Some(exists) => {
-                        let zero = self.constant(0, width);
-                        self.b.ins().select(exists, value, zero)
-                    }
-                    None => value,
-                };
-                Scalar::Register(value)
+                let value = self.b.ins().load(cell_type(cell), flags, pointer, at);
+                Scalar::Register(match cell.bytes {
+                    1 | 2 | 4 => self.b.ins().uextend(types::I64, value),
+                    _ => value,
+                })
             } else {
                 let words = word_count(width);
                 let copy = self.scratch(words);
-                self.zero_words(copy, words);
                 let from = self.b.ins().iadd_imm_s(pointer, i64::from(at));
-                self.guarded(exists, |g| {
-                    let words = g.number(words as u64);
-                    g.call_engine(run::copy_words as *const u8, &[copy, from, words], false);
-                });
+                let words = self.number(words as u64);
+                self.call_engine(run::copy_words as *const u8, &[copy, from, words], false);
                 Scalar::Memory(copy)
-            };
-            values.push(value);
+            });
         }
         if let Some(spot) = spot {
             self.store_all(&spot, values);
@@ -330,23 +342,23 @@ impl Gen<'_, '_> {
 
     fn register_write(&mut self, register: RegisterId, index: &Expr, value: &Expr) {
         let def = &self.program().registers[register.index()];
-        let words = self.plan.storage.layout.words(def.element);
-        let element = self.element_offset(index, words, def.size);
+        let element = self.register_element(register, index);
         let values = self.flatten(value);
-        let (exists, offset) = match element {
-            Element::Missing => return,
-            Element::At(offset) => (None, offset),
-            Element::If(exists, offset) => (Some(exists), offset),
+        let Some((pointer, exists)) = element else {
+            return;
         };
-        let array = self.register_array(register);
-        let pointer = self.b.ins().iadd(array, offset);
         let scalars = self.scalars(def.element);
         self.guarded(exists, |g| {
             for ((word, width), value) in scalars.into_iter().zip(values) {
-                let at = (word * WORD_BYTES) as i32;
+                let cell = g.plan.registers[register.index()].cells[word];
+                let at = cell.offset as i32;
                 match value {
                     Scalar::Register(value) => {
                         let flags = Self::flags(g.regions.state);
+                        let value = match cell.bytes {
+                            1 | 2 | 4 => g.b.ins().ireduce(cell_type(cell), value),
+                            _ => value,
+                        };
                         g.b.ins().store(flags, value, pointer, at);
                     }
                     Scalar::Memory(from) => {
@@ -385,180 +397,6 @@ impl Gen<'_, '_> {
                 g.b.ins().store(flags, new, pointer, at as i32);
             }
         });
-    }
-
-    /// The bytes of values, from the least address on: pointer and number. `None` if
-    /// their lengths are not known; then they are collected in the engine.
-    fn data_bytes(&mut self, data: &[Expr]) -> Option<(Value, Value)> {
-        let mut string = BitString::default();
-        for value in data {
-            if !self.push_expr(&mut string, value) {
-                return None;
-            }
-        }
-        let words = (string.width as usize).div_ceil(128).max(1);
-        let pointer = self.scratch(words);
-        let flags = Self::flags(self.regions.storage);
-        self.store_bits(&string, 0..string.width, flags, pointer);
-        let bytes = self.number(u64::from(string.width.div_ceil(8)));
-        Some((pointer, bytes))
-    }
-
-    /// Collects the bits of values in the engine, and returns pointer and number of the
-    /// bytes.
-    fn collect(&mut self, data: &[Expr]) -> (Value, Value) {
-        let context = self.context;
-        self.call_engine(run::collect_nothing as *const u8, &[context], false);
-        for value in data {
-            let values = self.flatten(value);
-            let (length, words) = match (value.ty, values.as_slice()) {
-                (Type::Varbit(width), [length, value]) => {
-                    let length = self.in_register(*length, 32);
-                    let greatest = self.number(u64::from(width));
-                    let length = self.b.ins().umin(length, greatest);
-                    (length, self.in_memory(*value, width))
-                }
-                (ty, [value, ..]) => {
-                    let width = scalar_bits(ty);
-                    let length = self.number(u64::from(width));
-                    (length, self.in_memory(*value, width))
-                }
-                (_, []) => continue,
-            };
-            let count = match value.ty {
-                Type::Varbit(width) => word_count(width),
-                ty => word_count(scalar_bits(ty)),
-            };
-            let count = self.number(count as u64);
-            let context = self.context;
-            self.call_engine(
-                run::collect as *const u8,
-                &[context, words, count, length],
-                false,
-            );
-        }
-        let context = self.context;
-        let pointer = self.call_for(run::collected as *const u8, &[context]);
-        let bytes = self.call_for(run::collected_bytes as *const u8, &[context]);
-        (pointer, bytes)
-    }
-
-    /// An algorithm over values and perhaps the rest of the frame, as a register of 64
-    /// bits.
-    pub(super) fn algorithm(
-        &mut self,
-        algorithm: HashAlgorithm,
-        data: &[Expr],
-        with_payload: bool,
-    ) -> Value {
-        if algorithm == HashAlgorithm::Csum16
-            && let Some(sum) = self.inline_checksum(data, with_payload)
-        {
-            return sum;
-        }
-        let (pointer, bytes) = match self.data_bytes(data) {
-            Some(data) => data,
-            None => self.collect(data),
-        };
-        let number = self.number(algorithm as u64);
-        let payload = self.number(u64::from(with_payload));
-        let rest = self.b.use_var(self.rest);
-        let context = self.context;
-        self.call_for(
-            run::hash as *const u8,
-            &[context, number, pointer, bytes, payload, rest],
-        )
-    }
-
-    fn checksum(&mut self, algorithm: HashAlgorithm, data: &[Expr], with_payload: bool) -> Value {
-        self.algorithm(algorithm, data, with_payload)
-    }
-
-    /// RFC 1071 over values whose lengths are known.
-    fn inline_checksum(&mut self, data: &[Expr], with_payload: bool) -> Option<Value> {
-        let mut string = BitString::default();
-        for value in data {
-            if !self.push_expr(&mut string, value) {
-                return None;
-            }
-        }
-        let mut sum = self.number(0);
-        let mut at = 0;
-        while at < string.width {
-            let width = (string.width - at).min(64);
-            let value = self.gather(&string, at, width);
-            let value = self.shifted_left(value, width.next_multiple_of(16) - width);
-            if width > 48 {
-                let high = self.shifted_right(value, 32);
-                let low = self.masked(value, 32);
-                sum = self.b.ins().iadd(sum, high);
-                sum = self.b.ins().iadd(sum, low);
-            } else {
-                sum = self.b.ins().iadd(sum, value);
-            }
-            at += width;
-        }
-        if with_payload {
-            let odd = self.number(u64::from(string.width.div_ceil(8) % 2));
-            let rest = self.b.use_var(self.rest);
-            let context = self.context;
-            let payload = self.call_for(run::sum_of_rest as *const u8, &[context, rest, odd]);
-            sum = self.b.ins().iadd(sum, payload);
-        }
-        // Both halves added to each other, with the carry around the end: of 64 bits,
-        // then of 32.
-        let turned = self.b.ins().rotl_imm_u(sum, 32);
-        let sum = self.b.ins().iadd(sum, turned);
-        let sum = self.shifted_right(sum, 32);
-        let sum = self.b.ins().ireduce(types::I32, sum);
-        let turned = self.b.ins().rotl_imm_u(sum, 16);
-        let sum = self.b.ins().iadd(sum, turned);
-        let sum = self.b.ins().bnot(sum);
-        let sum = self.b.ins().ushr_imm_u(sum, 16);
-        Some(self.b.ins().uextend(types::I64, sum))
-    }
-
-    /// base + hash mod max, modulo the result's width.
-    fn hash(
-        &mut self,
-        result: &Place,
-        algorithm: HashAlgorithm,
-        base: &Expr,
-        data: &[Expr],
-        max: &Expr,
-    ) {
-        let base_value = self.low_128(base);
-        let max_value = if is_narrow(max.ty) && scalar_bits(max.ty) <= 64 {
-            Some(self.narrow(max))
-        } else {
-            None
-        };
-        let max_words = match max_value {
-            Some(_) => None,
-            None => Some(self.as_words(max)),
-        };
-        let value = self.algorithm(algorithm, data, false);
-        let offset = match (max_value, constant(max)) {
-            (Some(_), Some(0)) => self.number(0),
-            (Some(max), Some(_)) => self.b.ins().urem(value, max),
-            (Some(max), None) => {
-                let zero = self.number(0);
-                let one = self.number(1);
-                let none = self.b.ins().icmp(IntCC::Equal, max, zero);
-                let divisor = self.b.ins().select(none, one, max);
-                self.b.ins().urem(value, divisor)
-            }
-            (None, _) => {
-                let pointer = max_words.unwrap_or(self.context);
-                let words = self.number(word_count(scalar_bits(max.ty)) as u64);
-                self.call_for(run::remainder as *const u8, &[value, pointer, words])
-            }
-        };
-        let offset = self.widened(offset, 64);
-        let sum = self.b.ins().iadd(base_value, offset);
-        if let Some(spot) = self.spot(result) {
-            self.store_number_at(&spot, sum, 128);
-        }
     }
 
     fn random(&mut self, result: &Place, lo: &Expr, hi: &Expr) {

@@ -1,8 +1,8 @@
 //! Statements.
 
+use super::Gen;
 use super::place::constant;
 use super::scalar::is_narrow;
-use super::{Gen, WORD_BYTES};
 use crate::run;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
@@ -229,14 +229,8 @@ impl Gen<'_, '_> {
         self.b.ins().icmp(IntCC::Equal, value, wanted)
     }
 
-    /// `index` as an offset in bytes of elements of so many words, and a condition that
+    /// `index` as an offset in bytes of elements of so many bytes, and a condition that
     /// holds if it is below `size`.
-    pub(super) fn element_offset(&mut self, index: &Expr, words: usize, size: u64) -> Element {
-        let bytes = (words * WORD_BYTES) as u64;
-        self.scaled(index, bytes, size)
-    }
-
-    /// `index` as an offset in bytes of elements of so many bytes.
     pub(super) fn scaled(&mut self, index: &Expr, bytes: u64, size: u64) -> Element {
         if let Some(index) = constant(index) {
             return match u64::try_from(index).ok().filter(|index| *index < size) {

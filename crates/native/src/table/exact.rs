@@ -68,7 +68,7 @@ impl Exact {
 
     fn fresh(&self, slots: usize) -> Vec<u64> {
         let fresh = vec![0; slots * self.stride()];
-        super::memory::prefer_huge_pages(&fresh);
+        super::memory::prefer_huge_pages(fresh.as_ptr(), slots * self.stride() * 8);
         fresh
     }
 

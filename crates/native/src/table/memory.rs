@@ -7,14 +7,13 @@ const LARGE: usize = 4 << 20;
 
 /// Asks for huge pages under large memory: a lookup in it otherwise misses the
 /// translation's cache besides the data's.
-pub(super) fn prefer_huge_pages(memory: &[u64]) {
-    let bytes = std::mem::size_of_val(memory);
+pub(crate) fn prefer_huge_pages<T>(memory: *const T, bytes: usize) {
     if bytes < LARGE {
         return;
     }
     #[cfg(target_os = "linux")]
     {
-        let start = memory.as_ptr() as usize;
+        let start = memory.addr();
         let aligned = start.next_multiple_of(4096);
         let length = bytes.saturating_sub(aligned - start);
         // SAFETY: whole pages within a live allocation; the advice does not change what

@@ -1,0 +1,87 @@
+//! Cells beside each other.
+
+use crate::TargetState;
+use crate::register::Register;
+use num_bigint::BigUint;
+use stateplane_ir::Type;
+use stateplane_ir::builder::Builder;
+
+/// Registers by width and size.
+fn state(registers: &[(u32, u64)]) -> TargetState {
+    let mut b = Builder::new();
+    let headers = b.structure("headers", &[]);
+    let metadata = b.structure("metadata", &[]);
+    b.pipeline(headers, metadata);
+    for (number, &(width, size)) in registers.iter().enumerate() {
+        b.register(&format!("r{number}"), Type::Bits(width), size);
+    }
+    let program = b.finish().expect("the program keeps the rules");
+    TargetState::new(&program, 0).expect("a state")
+}
+
+/// A value that fills an element, other than those of other elements.
+fn value(register: usize, index: u64, width: u32) -> BigUint {
+    let all = (BigUint::from(1u32) << width) - 1u32;
+    (all - (register as u64 * 7 + index)) % (BigUint::from(1u32) << width)
+}
+
+#[test]
+fn elements_of_all_widths_keep_to_themselves() {
+    let registers = [
+        (8, 5),
+        (128, 5),
+        (9, 5),
+        (300, 5),
+        (32, 3),
+        (48, 5),
+        (16, 5),
+        (64, 3),
+        (129, 1),
+    ];
+    let mut state = state(&registers);
+    for (number, (width, size)) in registers.iter().enumerate() {
+        let register = state.register_mut(&format!("r{number}")).expect("one");
+        for index in 0..*size {
+            let value = crate::Value::Bits(value(number, index, *width));
+            register.write(index, &value).expect("it fits");
+        }
+        assert!(register.write(*size, &crate::Value::from(0)).is_err());
+    }
+    for (number, (width, size)) in registers.iter().enumerate() {
+        let register = state.register(&format!("r{number}")).expect("one");
+        for index in 0..*size {
+            let expected = crate::Value::Bits(value(number, index, *width));
+            assert_eq!(register.read(index), Ok(expected), "r{number}[{index}]");
+        }
+        assert!(register.read(*size).is_err());
+        assert_eq!(register.word(*size), None);
+    }
+}
+
+#[test]
+fn what_is_indexed_alike_lies_together() {
+    let mut state = state(&[(48, 100), (128, 100), (8, 100), (32, 7)]);
+    let placements: Vec<_> = state.registers().iter().map(Register::placement).collect();
+    let [time, key, status, other] = placements[..] else {
+        panic!("four registers");
+    };
+    assert_eq!((key.cells[0].offset, key.cells[0].bytes), (0, 16));
+    assert_eq!((time.cells[0].offset, time.cells[0].bytes), (16, 8));
+    assert_eq!((status.cells[0].offset, status.cells[0].bytes), (24, 1));
+    assert_eq!((key.stride, time.stride, status.stride), (32, 32, 32));
+    assert_eq!((key.base, time.base), (status.base, status.base));
+    assert_eq!(other.stride, 4);
+    let id = stateplane_ir::RegisterId(0);
+    let (memory, bytes) = state.register_at(id).memory();
+    assert_eq!(memory.addr() % 64, 0);
+    assert!(bytes >= 100 * 32 + 7 * 4, "{bytes}");
+}
+
+#[test]
+fn states_are_equal_if_their_elements_are() {
+    let (mut one, two) = (state(&[(32, 4)]), state(&[(32, 4)]));
+    assert_eq!(one, two);
+    let register = one.register_mut("r0").expect("it");
+    register.write(3, &crate::Value::from(1)).expect("it fits");
+    assert_ne!(one, two);
+}
