@@ -56,14 +56,17 @@ pub enum Application {
     /// `p4/apps/super-spreader`. A request is the hash of the destination, below 64;
     /// the output is 1 for packets of sources with more than four of them, else 0.
     SuperSpreader,
+    /// `p4/apps/heavy-hitter`, whose packets neither wait nor read what is replicated:
+    /// requests say nothing, and the output is 1. What is recovered is not judged here.
+    HeavyHitter,
 }
 
 /// The names for a message.
-pub(crate) const APPLICATION_NAMES: &str = "firewall, key-value, sequencer, object-routing, load-balancer, serving-gateway, syn-defence and super-spreader";
+pub(crate) const APPLICATION_NAMES: &str = "firewall, key-value, sequencer, object-routing, load-balancer, serving-gateway, syn-defence, super-spreader and heavy-hitter";
 
 impl Application {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Firewall,
         Self::KeyValue,
         Self::Sequencer,
@@ -72,6 +75,7 @@ impl Application {
         Self::ServingGateway,
         Self::SynDefence,
         Self::SuperSpreader,
+        Self::HeavyHitter,
     ];
 
     /// Its name in texts, and of its folder in `p4/apps`.
@@ -85,6 +89,7 @@ impl Application {
             Self::ServingGateway => "serving-gateway",
             Self::SynDefence => "syn-defence",
             Self::SuperSpreader => "super-spreader",
+            Self::HeavyHitter => "heavy-hitter",
         }
     }
 
@@ -120,6 +125,7 @@ impl Program for Application {
             Self::ServingGateway => vec![serving_gateway::step(*state, *request)],
             Self::SynDefence => syn_defence::steps(*state, *request),
             Self::SuperSpreader => vec![super_spreader::step(*state, *request)],
+            Self::HeavyHitter => vec![(Some(1), 0)],
         }
     }
 }

@@ -2,6 +2,7 @@
 //! they make of the answers. One file for each.
 
 mod firewall;
+mod heavy_hitter;
 mod key_value;
 mod load_balancer;
 mod object_routing;
@@ -13,7 +14,8 @@ mod syn_defence;
 use crate::frame::{INSIDE_PORT, OUTSIDE_PORT, Segment, number_mark};
 use crate::random::Random;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::{Application, Direction};
+use stateplane_history::{Application, Direction, Occupant};
+use stateplane_switch::Generator;
 use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::PROTOCOL_UDP;
 use stateplane_wire::replication::{KEY_LENGTH, Key};
@@ -29,6 +31,8 @@ pub(crate) struct Asked {
     pub(crate) request: u64,
     /// Which packet of all it is; its mark ends the datagram.
     pub(crate) number: u64,
+    /// An IEEE 802.1Q tag in front of the datagram, if there is one.
+    pub(crate) tag: Vec<u8>,
     /// The whole IPv4 datagram.
     pub(crate) datagram: Vec<u8>,
 }
@@ -38,6 +42,11 @@ pub(crate) trait App {
     /// Main file below `p4/`.
     fn path(&self) -> &'static str;
 
+    /// What it is compiled with.
+    fn defines(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// First byte of its keys.
     fn class(&self) -> u8;
 
@@ -46,6 +55,26 @@ pub(crate) trait App {
 
     /// Sets the tables and registers of its own at the switch of that number.
     fn set_up(&self, state: &mut TargetState, switch: u32) -> Result<(), StateError>;
+
+    /// The generator that walks over the arrays of a switch, in bounded-inconsistency
+    /// mode.
+    fn walk(&self, _switch: u32) -> Option<Generator> {
+        None
+    }
+
+    /// Whether switches write whether or not there are packets, so that at no time all
+    /// is acknowledged.
+    fn writes_for_ever(&self) -> bool {
+        false
+    }
+
+    /// A switch let a packet out.
+    fn released(&mut self, _at: u64, _by: Occupant, _asked: &Asked) {}
+
+    /// What is wrong with what the store's tail holds in the end.
+    fn recovered(&self, _records: &[(Key, Vec<u8>)]) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The next packet of a connection.
     fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked;
@@ -59,6 +88,7 @@ pub(crate) trait App {
 pub(crate) fn app(application: Application) -> Box<dyn App> {
     match application {
         Application::Firewall => Box::<firewall::Firewall>::default(),
+        Application::HeavyHitter => Box::<heavy_hitter::HeavyHitter>::default(),
         Application::KeyValue => Box::new(key_value::KeyValue),
         Application::Sequencer => Box::new(sequencer::Sequencer),
         Application::ObjectRouting => Box::<object_routing::ObjectRouting>::default(),

@@ -209,9 +209,12 @@ impl Segment {
     }
 }
 
-/// A frame with `datagram` from a host to a switch.
-pub(crate) fn host_frame(switch: u32, datagram: &[u8]) -> Vec<u8> {
-    in_ethernet(switch_mac(switch), HOST_MAC, datagram)
+/// A frame with `datagram` from a host to a switch, with or without an IEEE 802.1Q tag.
+pub(crate) fn host_frame(switch: u32, tag: &[u8], datagram: &[u8]) -> Vec<u8> {
+    let mut frame = in_ethernet(switch_mac(switch), HOST_MAC, datagram);
+    let kind = ethernet::HEADER_LENGTH - 2;
+    frame.splice(kind..kind, tag.iter().copied());
+    frame
 }
 
 /// The end of every payload: the packet's number, and the same inverted.
@@ -244,7 +247,7 @@ impl HostPacket {
             acknowledgement: 0,
             payload,
         };
-        host_frame(switch, &segment.to_datagram())
+        host_frame(switch, &[], &segment.to_datagram())
     }
 
     /// What a host reads in `frame`; `None` if it would drop it, wrong checksums

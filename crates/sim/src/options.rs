@@ -19,7 +19,7 @@ pub enum ProgramKind {
 
 impl ProgramKind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Model,
         Self::Counter,
         Self::Nat,
@@ -31,6 +31,7 @@ impl ProgramKind {
         Self::App(Application::ServingGateway),
         Self::App(Application::SynDefence),
         Self::App(Application::SuperSpreader),
+        Self::App(Application::HeavyHitter),
     ];
 
     /// Its name on the command line.
@@ -97,11 +98,19 @@ pub enum Rule {
     Retransmission,
     /// A slot belongs to the flow whose key it holds.
     KeyComparison,
+    /// A snapshot's read brings both copies of its element up to date (rule 24).
+    SnapshotSynchronise,
+    /// A snapshot visits every element before the next begins (rule 24).
+    SnapshotEveryElement,
+    /// A snapshot is acknowledged before the next begins.
+    SnapshotAcknowledged,
+    /// A switch that cannot keep snapshots within ε does as it was told.
+    SnapshotBound,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,
@@ -112,6 +121,10 @@ impl Rule {
         Self::IncarnationCheck,
         Self::Retransmission,
         Self::KeyComparison,
+        Self::SnapshotSynchronise,
+        Self::SnapshotEveryElement,
+        Self::SnapshotAcknowledged,
+        Self::SnapshotBound,
     ];
 
     /// Its name on the command line.
@@ -127,6 +140,10 @@ impl Rule {
             Self::IncarnationCheck => "incarnation-check",
             Self::Retransmission => "retransmission",
             Self::KeyComparison => "key-comparison",
+            Self::SnapshotSynchronise => "snapshot-synchronise",
+            Self::SnapshotEveryElement => "snapshot-every-element",
+            Self::SnapshotAcknowledged => "snapshot-acknowledged",
+            Self::SnapshotBound => "snapshot-bound",
         }
     }
 
@@ -149,6 +166,10 @@ impl Rule {
             Self::IncarnationCheck => Some("REPLICATION_FAULT_INCARNATION"),
             Self::Retransmission => Some("REPLICATION_FAULT_RETRANSMISSION"),
             Self::KeyComparison => Some("REPLICATION_FAULT_KEY_COMPARISON"),
+            Self::SnapshotSynchronise => Some("SNAPSHOT_FAULT_SYNCHRONISE"),
+            Self::SnapshotEveryElement => Some("SNAPSHOT_FAULT_EVERY_ELEMENT"),
+            Self::SnapshotAcknowledged => Some("SNAPSHOT_FAULT_ACKNOWLEDGED"),
+            Self::SnapshotBound => Some("SNAPSHOT_FAULT_BOUND"),
         }
     }
 

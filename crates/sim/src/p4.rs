@@ -106,6 +106,11 @@ impl<E: Engine> P4Switch<E> {
             period_us: PROBE_PERIOD,
             frame: probe(PROBED_SHARD),
         });
+        if let ProgramKind::App(application) = program {
+            config
+                .generators
+                .extend(app(application).walk(identity.switch));
+        }
         config.watches.push(Watch {
             register: "replication_heard".into(),
             index: PROBED_SHARD.into(),

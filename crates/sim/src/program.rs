@@ -28,6 +28,11 @@ pub(crate) fn program(
     let mut options = Options::default();
     let mut define = |name: &str, value: String| options.defines.push((name.into(), value));
     define("REPLICATION_BUCKETS", buckets.to_string());
+    if let ProgramKind::App(application) = kind {
+        for (name, body) in app(application).defines() {
+            define(name, body);
+        }
+    }
     if let Some(fault) = without.and_then(Rule::macro_name) {
         define(fault, "1".into());
     }

@@ -7,7 +7,7 @@ use crate::options::ProgramKind;
 use crate::plan::SWITCHES;
 use crate::random::Random;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::{Direction, Flow};
+use stateplane_history::{Direction, Flow, Occupant};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::Key;
 
@@ -57,7 +57,7 @@ impl Carried {
     pub(crate) fn to_frame(&self, switch: u32) -> Vec<u8> {
         match self {
             Self::Plain(packet) => packet.to_frame(switch),
-            Self::Asked(asked) => host_frame(switch, &asked.datagram),
+            Self::Asked(asked) => host_frame(switch, &asked.tag, &asked.datagram),
         }
     }
 
@@ -218,6 +218,26 @@ impl Traffic {
             Some(app) => app.observe(asked, port, frame),
             None => Err("no application runs".into()),
         }
+    }
+
+    /// A switch let a packet of an application out.
+    pub(crate) fn released(&mut self, at: u64, by: Occupant, asked: &Asked) {
+        if let Some(app) = &mut self.app {
+            app.released(at, by, asked);
+        }
+    }
+
+    /// What an application finds wrong with what the store's tail holds in the end.
+    pub(crate) fn recovered(&self, records: &[(Key, Vec<u8>)]) -> Vec<String> {
+        match &self.app {
+            Some(app) => app.recovered(records),
+            None => Vec::new(),
+        }
+    }
+
+    /// Whether switches write although no host sends.
+    pub(crate) fn writes_for_ever(&self) -> bool {
+        self.app.as_ref().is_some_and(|app| app.writes_for_ever())
     }
 
     /// A host outside got a packet of a connection: it answers to where it came

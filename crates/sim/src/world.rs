@@ -396,8 +396,9 @@ impl<'a> World<'a> {
         for node in &self.switches {
             let Some(device) = &node.device else { continue };
             self.recorder.coverage.table_full += device.table_full();
+            let acknowledges = !self.traffic.writes_for_ever();
             for (key, slot) in device.slots() {
-                if slot.granted {
+                if slot.granted && acknowledges {
                     let flow = self.recorder.name(&key);
                     let kept = EventKind::Kept {
                         switch: node.identity.switch,
@@ -415,6 +416,12 @@ impl<'a> World<'a> {
                     self.recorder.note(now, event);
                 }
             }
+        }
+        if let Some(tail) = self.replicas.last() {
+            let records = tail.replica.records();
+            let records = records.map(|(_, key, record)| (*key, record.state().to_vec()));
+            let records: Vec<_> = records.collect();
+            self.anomalies.extend(self.traffic.recovered(&records));
         }
         self.anomalies.extend(chain::anomalies(&self.replicas));
     }

@@ -81,3 +81,73 @@ fn syn_defence() {
 fn super_spreader() {
     run(Application::SuperSpreader);
 }
+
+fn heavy_hitter(scenario: Scenario) -> Options {
+    Options::new(ProgramKind::App(Application::HeavyHitter)).scenario(scenario)
+}
+
+#[test]
+fn snapshots_are_what_switches_really_had_within_the_bound() {
+    for report in reports(heavy_hitter(Scenario::mixed()), 0..12) {
+        assert!(report.is_good(), "{report}");
+        assert!(report.coverage.deaths > 0, "{report}");
+        assert!(
+            report.coverage.outputs * 2 > report.coverage.inputs,
+            "{report}"
+        );
+    }
+    for scenario in Scenario::ALL {
+        for report in reports(heavy_hitter(scenario), 0..3) {
+            assert!(report.is_good(), "{report}");
+        }
+    }
+    let interp = heavy_hitter(Scenario::calm()).engine(EngineKind::Interp);
+    let native = reports(heavy_hitter(Scenario::calm()), 0..1);
+    for (native, interp) in native.zip(reports(interp, 0..1)) {
+        assert_eq!(native.trace, interp.trace);
+        assert_eq!(native.history, interp.history);
+    }
+}
+
+/// What was recovered is found wrong without `rule`, and good with it.
+fn snapshots_without(rule: Rule, scenario: Scenario) {
+    let options = heavy_hitter(scenario);
+    let broken = options.clone().without(rule);
+    let objection = reports(broken, 0..20)
+        .find(|report| report.anomalies.iter().any(|what| what.contains("tenant")));
+    let Some(objection) = objection else {
+        panic!("nothing misses {rule} in 20 seeds");
+    };
+    println!("{objection}");
+    for report in reports(options, 0..objection.seed + 1) {
+        assert!(report.is_good(), "{report}");
+    }
+}
+
+#[test]
+fn without_synchronising_a_snapshot_is_what_no_switch_had() {
+    snapshots_without(Rule::SnapshotSynchronise, Scenario::calm());
+}
+
+#[test]
+fn without_visiting_every_element_a_snapshot_is_what_no_switch_had() {
+    snapshots_without(Rule::SnapshotEveryElement, Scenario::mixed());
+}
+
+#[test]
+fn without_acknowledgement_too_much_is_lost() {
+    snapshots_without(Rule::SnapshotAcknowledged, Scenario::mixed());
+}
+
+#[test]
+fn without_the_bound_too_much_is_lost() {
+    // Switches that are cut off and die before they come back.
+    let scenario = Scenario {
+        deaths: 10,
+        outage: (20_000, 60_000),
+        cuts: 20,
+        cut: 400_000,
+        ..Scenario::mixed()
+    };
+    snapshots_without(Rule::SnapshotBound, scenario);
+}

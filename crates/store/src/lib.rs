@@ -26,6 +26,7 @@ mod record;
 mod replica;
 mod serial;
 mod shard;
+mod snapshot;
 
 pub use config::{
     ClassConfig, Config, ConfigError, Faults, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH,
@@ -37,3 +38,4 @@ pub use pool::{Pools, shard_of_port, shard_ports};
 pub use record::{Holder, Lease, Owner, Record};
 pub use replica::{Destination, Replica, Transmit};
 pub use serial::newer;
+pub use snapshot::{Life, Merge, Snapshot, merge_snapshots, newest_snapshots};

@@ -111,6 +111,7 @@ impl App for Firewall {
                 false => from_outside | u64::from(control),
             },
             number,
+            tag: Vec::new(),
             datagram: segment.to_datagram(),
         }
     }

@@ -57,6 +57,7 @@ impl App for KeyValue {
             key: key(CLASS, &name),
             request: u64::from(operation) << 62 | value,
             number,
+            tag: Vec::new(),
             datagram: segment.to_datagram(),
         }
     }

@@ -98,6 +98,7 @@ impl App for LoadBalancer {
             key: key(CLASS, &rest.concat()),
             request: (opens && segment.protocol == PROTOCOL_TCP).into(),
             number,
+            tag: Vec::new(),
             datagram: segment.to_datagram(),
         }
     }

@@ -104,6 +104,7 @@ impl App for ObjectRouting {
                 | u64::from(speaker) << 32
                 | u64::from(version),
             number,
+            tag: Vec::new(),
             datagram: udp(source, destination, &payload, number).to_datagram(),
         }
     }

@@ -48,6 +48,7 @@ impl App for Sequencer {
             key: key(CLASS, &(connection as u32 + 1).to_be_bytes()),
             request: 0,
             number,
+            tag: Vec::new(),
             datagram: segment.to_datagram(),
         }
     }

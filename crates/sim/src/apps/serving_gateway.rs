@@ -108,6 +108,7 @@ impl App for ServingGateway {
             key: key(CLASS, &id),
             request: operation << 61 | access << 28 | core,
             number,
+            tag: Vec::new(),
             datagram: segment.to_datagram(),
         }
     }

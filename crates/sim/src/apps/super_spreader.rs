@@ -48,6 +48,7 @@ impl App for SuperSpreader {
             key: key(CLASS, &source.ip().octets()),
             request: place.into(),
             number,
+            tag: Vec::new(),
             datagram: udp(source, destination, &[], number).to_datagram(),
         }
     }

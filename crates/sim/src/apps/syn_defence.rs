@@ -88,6 +88,7 @@ impl App for SynDefence {
             key: key(CLASS, &client.ip().octets()),
             request,
             number,
+            tag: Vec::new(),
             datagram: segment.to_datagram(),
         }
     }

@@ -67,9 +67,11 @@ impl World<'_> {
                 return;
             }
         };
+        let by = self.switches[switch].occupant();
+        self.traffic.released(self.now, by, asked);
         self.recorder.coverage.outputs += 1;
         let output = EventKind::Output {
-            switch: self.switches[switch].identity.switch,
+            switch: by.switch,
             flow: sent.flow.clone(),
             packet: asked.number,
             value: Some(value),

@@ -1,0 +1,330 @@
+// Replication in bounded-inconsistency mode (RedPlane §4.4, §5.4, Algorithm 1): register
+// arrays that every packet may change, packets that do not wait, and snapshots that
+// are kept while packets go on. What is lost with a switch is at most what was changed
+// within a bound ε. Numbers of rules refer to docs/replication-protocol.md.
+//
+// A SnapshotArray holds two copies of each element, side by side. A flag tells which
+// copy is active; flipping it begins a snapshot: the other copy is what the array was
+// at that moment. The first to touch an element after a flip, an update or the
+// snapshot's own read, brings the active copy up to date (rule 24).
+//
+// The packet generator's frames walk over the elements, one each, by a cursor in a
+// register, so that one that is lost delays the walk and leaves nothing out. The walk
+// goes over them twice: first it writes each element to the store under a key of its
+// own, then it waits until each write is acknowledged, and writes again what did not
+// get through. Only then may the flag be flipped again. Snapshots are numbered;
+// odd and even ones have different keys, so that the store holds one that is complete
+// while the next one is being written. A reader uses the newest number that all
+// elements of a key bear, and nothing of an incomplete one.
+//
+// The keys have the switch's number and incarnation in them (rule 25): each start of
+// each switch keeps what it has counted itself, and whoever reads merges them, by
+// adding, by OR or by the greatest, as the program's operation is.
+//
+// A program defines SNAPSHOT_KEYS, how many keys (tenants, say) its arrays serve, and
+// SNAPSHOT_SLOTS, how many elements each has, includes this file after replication.p4,
+// and puts into its ingress:
+//
+//   when arriving      SnapshotWalk, with the walk's header;
+//   for the program's  SnapshotArray.apply on an element, with `active` of
+//   own packets        SnapshotWalk; SnapshotAge, which says whether ε is kept
+//   when processing a  SnapshotKeep, with the elements' values, between
+//   packet of the walk ReplicationIngressBefore and -After
+
+#ifndef STATEPLANE_SNAPSHOT_P4
+#define STATEPLANE_SNAPSHOT_P4
+
+#include "headers.p4"
+#include "replication.p4"
+
+#ifndef SNAPSHOT_KEYS
+#error "define SNAPSHOT_KEYS, the number of keys that the arrays serve, before you include snapshot.p4"
+#endif
+#ifndef SNAPSHOT_SLOTS
+#error "define SNAPSHOT_SLOTS, the number of elements of each key, before you include snapshot.p4"
+#endif
+#define SNAPSHOT_ELEMENTS (SNAPSHOT_KEYS * SNAPSHOT_SLOTS)
+
+// Where the packet generator's frames for the walk come in; no link faces it.
+const bit<9> SNAPSHOT_PORT = 508;
+
+// What is done to an element.
+const bit<8> SNAPSHOT_READ = 0;
+const bit<8> SNAPSHOT_ADD = 1;
+const bit<8> SNAPSHOT_OR = 2;
+const bit<8> SNAPSHOT_GREATEST = 3;
+
+// What becomes of the program's packets while the newest snapshot that is kept is
+// older than ε. To fail itself, a switch watches `snapshot_kept` as it watches
+// `replication_heard`.
+const bit<8> STALE_GOES_ON = 0;
+const bit<8> STALE_DROPS = 1;
+
+// Indices of `snapshot_events`.
+const bit<32> SNAPSHOT_BEGUN = 0;
+const bit<32> SNAPSHOT_COMPLETE = 1;
+const bit<32> SNAPSHOT_WRITTEN_AGAIN = 2;
+// Packets while ε is not kept.
+const bit<32> SNAPSHOT_STALE = 3;
+const bit<32> SNAPSHOT_EVENTS = 4;
+
+#ifdef SNAPSHOT_FAULT_SYNCHRONISE
+const bool RULE_SYNCHRONISE = false;
+#else
+const bool RULE_SYNCHRONISE = true;
+#endif
+
+#ifdef SNAPSHOT_FAULT_EVERY_ELEMENT
+const bool RULE_EVERY_ELEMENT = false;
+#else
+const bool RULE_EVERY_ELEMENT = true;
+#endif
+
+#ifdef SNAPSHOT_FAULT_ACKNOWLEDGED
+const bool RULE_ACKNOWLEDGED = false;
+#else
+const bool RULE_ACKNOWLEDGED = true;
+#endif
+
+#ifdef SNAPSHOT_FAULT_BOUND
+const bool RULE_BOUND = false;
+#else
+const bool RULE_BOUND = true;
+#endif
+
+// A frame of the walk, behind its Ethernet header. The generator's template has the
+// switch's number and else zeros; the values of the element, one for each array, follow
+// as the program defines them.
+header snapshot_walk_t {
+    bit<32> switch_id;
+    bit<32> number;
+    bit<32> element;
+    // 1: sees to what was written.
+    bit<8> again;
+    bit<8> unused;
+}
+
+struct snapshot_metadata_t {
+    // Which copies are active.
+    bit<1> active;
+    // An element is to be read for the walk.
+    bool walks;
+    bit<32> element;
+}
+
+register<bit<1>>(1) snapshot_active;
+register<bit<32>>(1) snapshot_number;
+// Next element of the walk, and whether it is the second time.
+register<bit<32>>(1) snapshot_cursor;
+register<bit<1>>(1) snapshot_again;
+// When the present snapshot was begun, and the newest that is kept, in µs of the
+// switch clock.
+register<bit<48>>(1) snapshot_began;
+register<bit<48>>(1) snapshot_kept;
+counter(SNAPSHOT_EVENTS, CounterType.packets) snapshot_events;
+
+// A register array of 32-bit elements with lazy snapshots. `value` is the element
+// after the operation; of SNAPSHOT_READ, what it was when the flag was flipped.
+control SnapshotArray(
+    in bit<32> element,
+    in bit<1> active,
+    in bit<8> operation,
+    in bit<32> operand,
+    out bit<32> value
+) {
+    // Copy 1 in the high half, copy 0 in the low one.
+    register<bit<64>>(SNAPSHOT_ELEMENTS) copies;
+    // The copy that was updated last.
+    register<bit<1>>(SNAPSHOT_ELEMENTS) updated;
+    bit<64> both;
+    bit<1> last;
+    bit<32> present;
+    bit<32> frozen;
+
+    apply {
+        copies.read(both, element);
+        updated.read(last, element);
+        if (active == 1) {
+            present = both[63:32];
+            frozen = both[31:0];
+        } else {
+            present = both[31:0];
+            frozen = both[63:32];
+        }
+        if (last != active && (operation != SNAPSHOT_READ || RULE_SYNCHRONISE)) {
+            present = frozen;
+            updated.write(element, active);
+        }
+        if (operation == SNAPSHOT_ADD) {
+            present = present |+| operand;
+        } else if (operation == SNAPSHOT_OR) {
+            present = present | operand;
+        } else if (operation == SNAPSHOT_GREATEST && operand > present) {
+            present = operand;
+        }
+        if (active == 1) {
+            both = present ++ frozen;
+        } else {
+            both = frozen ++ present;
+        }
+        copies.write(element, both);
+        value = present;
+        if (operation == SNAPSHOT_READ) {
+            value = frozen;
+        }
+    }
+}
+
+// Tells which copies are active and, for a frame of the generator, which element the
+// walk has come to; begins a snapshot when it is time.
+control SnapshotWalk(
+    inout snapshot_walk_t walk,
+    inout snapshot_metadata_t snapshot,
+    in standard_metadata_t standard_metadata
+) {
+    bit<48> period = 0;
+    bit<48> now;
+    bit<48> began;
+    bit<48> kept;
+    bit<32> number;
+    bit<32> cursor;
+    bit<1> again;
+
+    // Least µs from one snapshot to the next, T_snap; 0: none are made.
+    action snapshot_each(bit<48> microseconds) {
+        period = microseconds;
+    }
+
+    table snapshot_period {
+        actions = { snapshot_each; }
+        default_action = snapshot_each(0);
+    }
+
+    apply {
+        snapshot.walks = false;
+        snapshot.element = 0;
+        snapshot_active.read(snapshot.active, 0);
+        if (walk.isValid() && standard_metadata.ingress_port == SNAPSHOT_PORT) {
+            snapshot_period.apply();
+            now = standard_metadata.ingress_global_timestamp;
+            snapshot_began.read(began, 0);
+            snapshot_kept.read(kept, 0);
+            snapshot_number.read(number, 0);
+            snapshot_cursor.read(cursor, 0);
+            snapshot_again.read(again, 0);
+            if (kept == 0) {
+                // Nothing has been counted yet, which is as good as kept.
+                snapshot_kept.write(0, now);
+            }
+            if (period != 0
+                && (number == 0 || now >= began + period)
+                && ((cursor == 0 && again == 0) || !RULE_EVERY_ELEMENT)) {
+                snapshot.active = ~snapshot.active;
+                number = number + 1;
+                cursor = 0;
+                again = 0;
+                snapshot_active.write(0, snapshot.active);
+                snapshot_number.write(0, number);
+                snapshot_began.write(0, now);
+                snapshot_cursor.write(0, 0);
+                snapshot_again.write(0, 0);
+                snapshot_events.count(SNAPSHOT_BEGUN);
+                snapshot.walks = true;
+            } else {
+                snapshot.walks = cursor != 0 || again == 1;
+            }
+            walk.number = number;
+            walk.element = cursor;
+            walk.again = (bit<8>)again;
+            snapshot.element = cursor;
+            if (snapshot.walks && again == 0) {
+                cursor = cursor + 1;
+                if (cursor == SNAPSHOT_ELEMENTS) {
+                    cursor = 0;
+                    snapshot_again.write(0, 1);
+                }
+                snapshot_cursor.write(0, cursor);
+            }
+        }
+    }
+}
+
+// Names the record of an element of a snapshot.
+control SnapshotKey(in snapshot_walk_t walk, in bit<8> class, out bit<128> key) {
+    bit<32> incarnation;
+
+    apply {
+        replication_incarnation.read(incarnation, 0);
+        key = class ++ 7w0 ++ walk.number[0:0] ++ walk.switch_id ++ incarnation ++ walk.element
+            ++ 16w0;
+    }
+}
+
+// Whether a packet of the walk has to be written: its record has no snapshot that is
+// as new. If it sees to what was written and finds it acknowledged, the walk goes on.
+control SnapshotKeep(
+    in snapshot_walk_t walk,
+    in bit<32> stored_number,
+    in replication_slot_t slot,
+    out bool write
+) {
+    bit<32> behind;
+    bit<32> number;
+    bit<32> cursor;
+    bit<1> again;
+    bit<48> began;
+
+    apply {
+        behind = walk.number - stored_number;
+        write = behind != 0 && behind[31:31] == 0;
+        snapshot_number.read(number, 0);
+        snapshot_cursor.read(cursor, 0);
+        snapshot_again.read(again, 0);
+        if (walk.again == 1 && walk.number == number && walk.element == cursor && again == 1) {
+            if (write && RULE_ACKNOWLEDGED) {
+                snapshot_events.count(SNAPSHOT_WRITTEN_AGAIN);
+            } else if (slot.sequence == slot.acknowledged || !RULE_ACKNOWLEDGED) {
+                cursor = cursor + 1;
+                if (cursor == SNAPSHOT_ELEMENTS) {
+                    cursor = 0;
+                    snapshot_again.write(0, 0);
+                    snapshot_began.read(began, 0);
+                    snapshot_kept.write(0, began);
+                    snapshot_events.count(SNAPSHOT_COMPLETE);
+                }
+                snapshot_cursor.write(0, cursor);
+            }
+        }
+    }
+}
+
+// Whether the newest snapshot that is kept is younger than ε, and what is to become
+// of the packet if it is not.
+control SnapshotAge(in standard_metadata_t standard_metadata, out bool drops) {
+    bit<48> bound = 0;
+    bit<8> consequence = 0;
+    bit<48> kept;
+
+    // ε in µs; 0: no bound.
+    action keep_within(bit<48> microseconds, bit<8> otherwise) {
+        bound = microseconds;
+        consequence = otherwise;
+    }
+
+    table snapshot_bound {
+        actions = { keep_within; }
+        default_action = keep_within(0, STALE_GOES_ON);
+    }
+
+    apply {
+        drops = false;
+        snapshot_bound.apply();
+        snapshot_kept.read(kept, 0);
+        if (bound != 0 && standard_metadata.ingress_global_timestamp > kept + bound && RULE_BOUND) {
+            snapshot_events.count(SNAPSHOT_STALE);
+            drops = consequence == STALE_DROPS;
+        }
+    }
+}
+
+#endif
