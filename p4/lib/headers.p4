@@ -7,6 +7,7 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 // IEEE 802 local experimental EtherType 1: frames of the packet generator.
 const bit<16> ETHERTYPE_GENERATED = 0x88b5;
 
+const bit<8> IP_PROTOCOL_ICMP = 1;
 const bit<8> IP_PROTOCOL_TCP = 6;
 const bit<8> IP_PROTOCOL_UDP = 17;
 

@@ -933,7 +933,7 @@ control ReplicationIngressAfter(
                 headers_length = headers_length + STATE_BYTES;
             }
             // A held copy comes back without the packet.
-            if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
+            if (standard_metadata.instance_type == INSTANCE_RECIRCULATED && !meta.arriving) {
                 meta.without_packet = true;
             }
             // Rule 15; a datagram does not count the Ethernet header's 14 bytes.

@@ -26,6 +26,8 @@ struct headers_t {
 struct metadata_t {
     replication_metadata_t replication;
     endpoint_t endpoint;
+    // The packet is for an inside endpoint by its public one.
+    bool hairpin;
 }
 
 parser TopParser(
@@ -72,12 +74,23 @@ control NatIngress(
     ReplicationIngressAfter() replication_after;
     Router() router;
     bool known;
+    bool hairpin;
     bit<128> mapping;
     bit<16> public_port;
 
     apply {
+        classify.apply(
+            hdr.nat,
+            standard_metadata,
+            meta.replication.arriving,
+            true,
+            standard_metadata.instance_type == INSTANCE_RECIRCULATED,
+            hairpin,
+            known,
+            mapping,
+            public_port
+        );
         if (meta.replication.arriving) {
-            classify.apply(hdr.nat, standard_metadata, known, mapping, public_port);
             meta.replication.flow = known;
             meta.replication.key = mapping;
             meta.replication.shared = true;
@@ -106,11 +119,27 @@ control NatIngress(
         replication_after.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.forward) {
             // What the store gives back is looked at as what arrives is.
-            if (hdr.nat.tcp.isValid() || hdr.nat.udp.isValid()) {
+            if (hairpin && meta.replication.key[127:120] == CLASS_NAT_OUTBOUND) {
+                meta.hairpin = true;
+                standard_metadata.egress_spec = standard_metadata.ingress_port;
+            } else if (hdr.nat.tcp.isValid()
+                || hdr.nat.udp.isValid()
+                || hdr.nat.carried_ports.isValid()) {
                 router.apply(hdr.nat.ethernet, hdr.nat.ipv4, standard_metadata);
             } else {
                 mark_to_drop(standard_metadata);
             }
+        }
+    }
+}
+
+// Brings a packet back that inside sent to a public address. It is translated and
+// waits for nothing.
+@side_effects_allowed
+control NatHairpin(in bool hairpin) {
+    apply {
+        if (hairpin) {
+            recirculate_preserving_field_list(0);
         }
     }
 }
@@ -121,9 +150,11 @@ control NatEgress(
     inout standard_metadata_t standard_metadata
 ) {
     ReplicationEgress() replication;
+    NatHairpin() turn;
 
     apply {
         replication.apply(hdr.replication, meta.replication, standard_metadata);
+        turn.apply(meta.hairpin);
     }
 }
 

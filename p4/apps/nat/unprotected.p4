@@ -165,6 +165,7 @@ control NatIngress(
     NatTranslate() translate;
     Router() router;
     bool known;
+    bool hairpin;
     bool found = false;
     bool relayed = false;
     bit<128> mapping;
@@ -191,7 +192,17 @@ control NatIngress(
     }
 
     apply {
-        classify.apply(hdr, standard_metadata, known, mapping, public_port);
+        classify.apply(
+            hdr,
+            standard_metadata,
+            true,
+            false,
+            false,
+            hairpin,
+            known,
+            mapping,
+            public_port
+        );
         if (known && mapping[127:120] == CLASS_NAT_INBOUND) {
             port_owners.apply();
         }
