@@ -33,6 +33,7 @@ pub fn pass<E: Engine>(
     let outcome = match engine.forward(&input, out) {
         Forwarded::Sent(port) => return Some(port),
         Forwarded::Done { port, outcome } => return (!outcome.dropped).then_some(port),
+        Forwarded::Dropped => return None,
         Forwarded::Waits(outcome) => outcome,
     };
     let port = outcome.egress_spec;

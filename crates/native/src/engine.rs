@@ -8,12 +8,12 @@ use crate::context::{ended, request};
 use crate::machine::InFlight;
 use crate::run;
 use stateplane_target::{
-    CloneRequest, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput, IngressOutcome,
-    Port, Preserved, TargetState,
+    CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput,
+    IngressOutcome, Port, Preserved, TargetState,
 };
 
 /// Buffers kept for later packets.
-const MAX_SPARE: usize = 64;
+const MAX_SPARE: usize = 1024;
 
 impl Native {
     /// Takes over what the control plane changed.
@@ -96,6 +96,9 @@ impl Native {
         std::mem::swap(&mut words, &mut self.packet);
         let mut copy = self.spare_frames.pop().unwrap_or_default();
         copy.clear();
+        if copy.capacity() < frame.len() {
+            copy.reserve(frame.len().max(run::BUFFER));
+        }
         copy.extend_from_slice(frame);
         InFlight {
             words,
@@ -228,6 +231,11 @@ impl Engine for Native {
         let how = self.run(self.shared.code.ingress, input.frame);
         self.close(how, input.frame, out);
         if how == ended::INGRESS {
+            let context = &self.context;
+            let alone = context.requests | context.mcast_grp == 0;
+            if alone && context.egress_spec as Port == DROP_PORT {
+                return Forwarded::Dropped;
+            }
             return Forwarded::Waits(self.ingress_outcome(input.frame));
         }
         let port = self.context.egress_port as Port;

@@ -160,6 +160,11 @@ pub(crate) unsafe extern "C" fn realign(
 /// Bytes of the frame at most that the output begins with, before anything is emitted.
 pub(crate) const COPIED: usize = 256;
 
+/// Bytes that a buffer of frames has at least: enough for a frame of the usual 1,500 bytes
+/// and headers in front of it, so that buffers need not grow as frames of several lengths
+/// take turns in them.
+pub(crate) const BUFFER: usize = 2048;
+
 /// Begins the output with what the frame begins with, and room for all headers: where it
 /// is.
 pub(crate) unsafe extern "C" fn open_output(context: *mut Context) -> *mut u8 {
@@ -173,7 +178,10 @@ pub(crate) unsafe extern "C" fn open_output(context: *mut Context) -> *mut u8 {
         )
     };
     output.clear();
-    output.reserve(room + frame.len());
+    let needed = room + frame.len();
+    if output.capacity() < needed {
+        output.reserve(needed.max(BUFFER));
+    }
     output.extend_from_slice(&frame[..frame.len().min(COPIED)]);
     output.as_mut_ptr()
 }

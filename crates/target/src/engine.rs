@@ -125,6 +125,8 @@ pub enum Forwarded<P> {
         /// What egress decided; the frame is deparsed unless it was dropped.
         outcome: EgressOutcome<P>,
     },
+    /// Ingress dropped the packet, and nothing else is to be done.
+    Dropped,
     /// The packet waits for what ingress decided.
     Waits(IngressOutcome<P>),
 }

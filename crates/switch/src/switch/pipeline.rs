@@ -67,6 +67,11 @@ impl<E: Engine> Switch<E> {
                 self.after_egress(outcome, port, sent);
                 true
             }
+            Forwarded::Dropped => {
+                self.recycle(sent);
+                self.drop(DropReason::Ingress);
+                false
+            }
             Forwarded::Waits(outcome) => {
                 self.recycle(sent);
                 self.after_ingress(outcome, frame, port, 0, work);
