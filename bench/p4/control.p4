@@ -12,7 +12,7 @@ struct headers_t {
     ethernet_t ethernet;
 }
 
-struct metadata_t {}
+struct metadata_t { }
 
 parser Parse(
     packet_in packet,
@@ -27,7 +27,7 @@ parser Parse(
 }
 
 control Verify(inout headers_t hdr, inout metadata_t meta) {
-    apply {}
+    apply { }
 }
 
 control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
@@ -62,11 +62,11 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 }
 
 control NoEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    apply {}
+    apply { }
 }
 
 control Update(inout headers_t hdr, inout metadata_t meta) {
-    apply {}
+    apply { }
 }
 
 control Deparse(packet_out packet, in headers_t hdr) {

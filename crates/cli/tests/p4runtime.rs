@@ -12,7 +12,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::STATEPLANE;
-use support::python::{environment, script, skip};
+use support::python::{environment, script, without_python};
 use support::switch::Served;
 
 fn program() -> PathBuf {
@@ -50,7 +50,7 @@ fn drive(package: &str, version: &str, name: &str, engine: &str, tls: bool) {
     let wanted = format!("{package}=={version}");
     let python = match environment(&format!("{package}-{version}"), &[&wanted]) {
         Ok(python) => python,
-        Err(reason) => return skip(&wanted, &reason),
+        Err(reason) => return without_python(&wanted, &reason),
     };
     let folder = tempfile::tempdir().unwrap();
     certificates(folder.path());

@@ -11,7 +11,7 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 use support::namespaces::Namespaces;
-use support::python::{environment, script, skip};
+use support::python::{environment, script, skip, without_python};
 use support::switch::Served;
 use support::{STATEPLANE, missing};
 
@@ -27,7 +27,7 @@ fn test(name: &str, engine: &str) {
     }
     let python = match environment("ptf-0.12.0", &PACKAGES) {
         Ok(python) => python,
-        Err(reason) => return skip("PTF tests", &reason),
+        Err(reason) => return without_python("PTF tests", &reason),
     };
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ptf");
     let program = tests.join(format!("programs/{name}.p4"));

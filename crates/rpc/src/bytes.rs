@@ -1,44 +1,66 @@
 //! Bit strings of P4Runtime (specification, "Bytestrings").
 
+use crate::names::Names;
 use crate::refusal::Refusal;
 use num_bigint::BigUint;
 use num_traits::Zero;
 use stateplane_p4info::proto as config;
+use stateplane_target::Port;
+use std::collections::BTreeMap;
 use tonic::Code;
 
 /// Bytes of the longest value: more than the widest field has, leading zeros included.
 const MAX_BYTES: usize = 1024;
 
 /// How the values of a field are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+#[derive(Clone, Debug)]
+pub(crate) enum Form {
     /// A number of so many bits, big-endian.
     Bits(u32),
-    /// Text, of a type translated to `string`: a decimal number, since the text is the
-    /// name that the control plane gives one.
-    Text,
+    /// Text, of a type translated to `string`.
+    Text(Names),
 }
 
-/// The form of a field of that width and type.
-pub(crate) fn form(
-    bitwidth: i32,
-    type_name: Option<&config::P4NamedType>,
-    types: Option<&config::P4TypeInfo>,
-) -> Form {
-    use config::{p4_new_type_spec::Representation, p4_new_type_translation::SdnType};
-    let new_type = type_name.and_then(|name| types?.new_types.get(&name.name));
-    let text = matches!(
-        new_type.and_then(|spec| spec.representation.as_ref()),
-        Some(Representation::TranslatedType(
-            config::P4NewTypeTranslation {
-                sdn_type: Some(SdnType::SdnString(_)),
-                ..
-            }
-        ))
-    );
-    match text {
-        true => Form::Text,
-        false => Form::Bits(u32::try_from(bitwidth).unwrap_or(0)),
+/// The forms of fields by their types.
+pub(crate) struct Forms {
+    names: BTreeMap<String, Names>,
+}
+
+impl Forms {
+    /// The forms of `types`; texts that are names of `ports` stand for these.
+    pub(crate) fn new(types: Option<&config::P4TypeInfo>, ports: &BTreeMap<Port, String>) -> Forms {
+        use config::{p4_new_type_spec::Representation, p4_new_type_translation::SdnType};
+        let is_text = |spec: &config::P4NewTypeSpec| {
+            matches!(
+                spec.representation.as_ref(),
+                Some(Representation::TranslatedType(
+                    config::P4NewTypeTranslation {
+                        sdn_type: Some(SdnType::SdnString(_)),
+                        ..
+                    }
+                ))
+            )
+        };
+        let types = types.into_iter().flat_map(|types| &types.new_types);
+        let texts = types.filter(|(_, spec)| is_text(spec));
+        Forms {
+            names: texts
+                .map(|(name, _)| (name.clone(), Names::new(ports)))
+                .collect(),
+        }
+    }
+
+    /// The form of a field of that width and type.
+    pub(crate) fn of(&self, bitwidth: i32, type_name: Option<&config::P4NamedType>) -> Form {
+        match type_name.and_then(|name| self.names.get(&name.name)) {
+            Some(names) => Form::Text(names.clone()),
+            None => Form::Bits(u32::try_from(bitwidth).unwrap_or(0)),
+        }
+    }
+
+    /// The texts of each type.
+    pub(crate) fn into_names(self) -> BTreeMap<String, Names> {
+        self.names
     }
 }
 
@@ -46,9 +68,13 @@ pub(crate) fn form(
 ///
 /// # Errors
 ///
-/// `INVALID_ARGUMENT` for an empty string or a text that is no number, `OUT_OF_RANGE` for
-/// a number of more bits.
-pub fn decode(bytes: &[u8], form: Form, what: &dyn Fn() -> String) -> Result<BigUint, Refusal> {
+/// `INVALID_ARGUMENT` for an empty string or a text that stands for nothing,
+/// `OUT_OF_RANGE` for a number of more bits.
+pub(crate) fn decode(
+    bytes: &[u8],
+    form: &Form,
+    what: &dyn Fn() -> String,
+) -> Result<BigUint, Refusal> {
     if bytes.is_empty() {
         return Err(Refusal::invalid(format!(
             "{} has no value: zero is one byte 0",
@@ -69,7 +95,7 @@ pub fn decode(bytes: &[u8], form: Form, what: &dyn Fn() -> String) -> Result<Big
         Form::Bits(width) => {
             let value = BigUint::from_bytes_be(bytes);
             // Fields of types without a width take any number that the target takes.
-            if width > 0 && value.bits() > u64::from(width) {
+            if *width > 0 && value.bits() > u64::from(*width) {
                 return Err(Refusal::new(
                     Code::OutOfRange,
                     format!("{value:#x} does not fit {}, which has {width} bits", what()),
@@ -77,25 +103,19 @@ pub fn decode(bytes: &[u8], form: Form, what: &dyn Fn() -> String) -> Result<Big
             }
             Ok(value)
         }
-        Form::Text => std::str::from_utf8(bytes)
-            .ok()
-            .and_then(|text| text.parse().ok())
-            .ok_or_else(|| {
-                Refusal::invalid(format!(
-                    "{} is translated to a string; write its number in decimal digits",
-                    what()
-                ))
-            }),
+        Form::Text(names) => names.number(bytes).map_err(|refusal| {
+            Refusal::new(refusal.code, format!("{}: {}", what(), refusal.message))
+        }),
     }
 }
 
 /// Writes a value in its shortest form, which the specification calls canonical.
 #[must_use]
-pub fn encode(value: &BigUint, form: Form) -> Vec<u8> {
+pub(crate) fn encode(value: &BigUint, form: &Form) -> Vec<u8> {
     match form {
         Form::Bits(_) if value.is_zero() => vec![0],
         Form::Bits(_) => value.to_bytes_be(),
-        Form::Text => value.to_string().into_bytes(),
+        Form::Text(names) => names.text(value).into_bytes(),
     }
 }
 
@@ -109,7 +129,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8], form: Form) -> Result<BigUint, Code> {
-        decode(bytes, form, &|| "x".to_owned()).map_err(|refusal| refusal.code)
+        decode(bytes, &form, &|| "x".to_owned()).map_err(|refusal| refusal.code)
     }
 
     #[test]
@@ -118,10 +138,11 @@ mod tests {
         assert_eq!(read(&[1, 0xff], Form::Bits(9)), Ok(511u32.into()));
         assert_eq!(read(&[2, 0], Form::Bits(9)), Err(Code::OutOfRange));
         assert_eq!(read(&[], Form::Bits(9)), Err(Code::InvalidArgument));
-        assert_eq!(encode(&0u32.into(), Form::Bits(32)), [0]);
-        assert_eq!(encode(&258u32.into(), Form::Bits(32)), [1, 2]);
-        assert_eq!(read(b"17", Form::Text), Ok(17u32.into()));
-        assert_eq!(read(b"eth0", Form::Text), Err(Code::InvalidArgument));
-        assert_eq!(encode(&17u32.into(), Form::Text), b"17");
+        assert_eq!(encode(&0u32.into(), &Form::Bits(32)), [0]);
+        assert_eq!(encode(&258u32.into(), &Form::Bits(32)), [1, 2]);
+        let text = Form::Text(Names::default());
+        assert_eq!(read(b"17", text.clone()), Ok(17u32.into()));
+        assert_eq!(read(&[0xff], text.clone()), Err(Code::InvalidArgument));
+        assert_eq!(encode(&17u32.into(), &text), b"17");
     }
 }

@@ -154,7 +154,12 @@ impl<E: Engine> Core<E> {
         switch: &Switch<E>,
     ) -> Result<Core<E>, Refusal> {
         let state = switch.engine().state();
-        let pipeline = Pipeline::new(program.info.clone(), &program.headers, state)?;
+        let pipeline = Pipeline::new(
+            program.info.clone(),
+            &program.headers,
+            state,
+            &options.port_names,
+        )?;
         Ok(Core {
             sessions: Sessions::new(options.device_id),
             options,

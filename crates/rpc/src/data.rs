@@ -100,10 +100,10 @@ pub(crate) fn write(
 ) -> v1::P4Data {
     let data = match (resolve(spec, types, 0), value) {
         (Resolved::Bits(width), Value::Bits(bits)) => {
-            Data::Bitstring(bytes::encode(bits, Form::Bits(width)))
+            Data::Bitstring(bytes::encode(bits, &Form::Bits(width)))
         }
         (Resolved::EnumValue(width), Value::Bits(bits)) => {
-            Data::EnumValue(bytes::encode(bits, Form::Bits(width)))
+            Data::EnumValue(bytes::encode(bits, &Form::Bits(width)))
         }
         (Resolved::Bool, Value::Bits(bits)) => Data::Bool(!bits.is_zero()),
         (Resolved::Enum(members), Value::Bits(bits)) => {
@@ -129,7 +129,7 @@ pub(crate) fn write(
                 .collect(),
         }),
         // The P4Info was checked against the program; what is left has no type in it.
-        (_, Value::Bits(bits)) => Data::Bitstring(bytes::encode(bits, Form::Bits(0))),
+        (_, Value::Bits(bits)) => Data::Bitstring(bytes::encode(bits, &Form::Bits(0))),
         (_, Value::Struct(values)) => {
             let spec = config::P4DataTypeSpec::default();
             Data::Struct(v1::P4StructLike {
@@ -158,7 +158,7 @@ pub(crate) fn read(
     };
     // The specification has INVALID_ARGUMENT for all data of another format.
     let bits = |bytes: &[u8], width| {
-        bytes::decode(bytes, Form::Bits(width), &|| what.to_owned())
+        bytes::decode(bytes, &Form::Bits(width), &|| what.to_owned())
             .map(Value::Bits)
             .map_err(|refusal| Refusal::invalid(refusal.message))
     };

@@ -27,6 +27,7 @@ mod digest;
 mod driver;
 mod entity;
 mod http;
+mod names;
 mod packet;
 mod pipeline;
 mod read;
@@ -37,7 +38,6 @@ mod session;
 mod write;
 
 pub use crate::core::{Core, Loader, Options, Outcome, PipelineAction, Prepared, StreamId, Ticket};
-pub use bytes::{decode, encode};
 pub use driver::{Driver, channel};
 pub use http::{MetricsServer, Scrape};
 pub use packet::PacketHeader;

@@ -51,12 +51,20 @@ impl PacketHeader {
             })
             .collect()
     }
+}
 
+/// A header, and how its fields are written as metadata.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) header: PacketHeader,
+    /// Of the fields, in order.
+    pub(crate) forms: Vec<Form>,
+}
+
+impl Layout {
     fn width(&self) -> u64 {
-        self.fields
-            .iter()
-            .map(|field| u64::from(field.width))
-            .sum::<u64>()
+        let fields = self.header.fields.iter();
+        fields.map(|field| u64::from(field.width)).sum::<u64>()
     }
 
     /// The frame of a packet of the controller.
@@ -65,39 +73,47 @@ impl PacketHeader {
     ///
     /// `INVALID_ARGUMENT` or `OUT_OF_RANGE` for metadata that are missing, given twice,
     /// unknown, or too wide.
-    pub fn frame(&self, packet: &v1::PacketOut) -> Result<Vec<u8>, Refusal> {
-        let mut values: Vec<Option<&[u8]>> = vec![None; self.fields.len()];
+    pub(crate) fn frame(&self, packet: &v1::PacketOut) -> Result<Vec<u8>, Refusal> {
+        let mut values: Vec<Option<&[u8]>> = vec![None; self.header.fields.len()];
         for metadata in &packet.metadata {
             let at = self
+                .header
                 .fields
                 .iter()
                 .position(|field| field.id == Some(metadata.metadata_id));
             let Some(at) = at else {
                 return Err(Refusal::invalid(format!(
                     "`{}` has no field {}",
-                    self.name, metadata.metadata_id
+                    self.header.name, metadata.metadata_id
                 )));
             };
             if values[at].replace(&metadata.value).is_some() {
                 return Err(Refusal::invalid(format!(
                     "field {} of `{}` is given twice",
-                    metadata.metadata_id, self.name
+                    metadata.metadata_id, self.header.name
                 )));
             }
         }
         let mut bits = BigUint::default();
-        for (field, value) in self.fields.iter().zip(values) {
+        for ((field, form), value) in self.header.fields.iter().zip(&self.forms).zip(values) {
             let value = match (field.id, value) {
                 (None, _) => BigUint::default(),
                 (Some(id), None) => {
                     return Err(Refusal::invalid(format!(
                         "field {id} of `{}` is missing",
-                        self.name
+                        self.header.name
                     )));
                 }
                 (Some(id), Some(value)) => {
-                    let what = || format!("field {id} of `{}`", self.name);
-                    bytes::decode(value, Form::Bits(field.width), &what)?
+                    let what = || format!("field {id} of `{}`", self.header.name);
+                    let value = bytes::decode(value, form, &what)?;
+                    if value.bits() > u64::from(field.width) {
+                        return Err(Refusal::new(
+                            tonic::Code::OutOfRange,
+                            format!("{value} does not fit {}", what()),
+                        ));
+                    }
+                    value
                 }
             };
             bits = (bits << field.width) | value;
@@ -117,19 +133,19 @@ impl PacketHeader {
 
     /// The packet for the controller of a frame; `None` if it is shorter than the header.
     #[must_use]
-    pub fn packet(&self, frame: &[u8]) -> Option<v1::PacketIn> {
+    pub(crate) fn packet(&self, frame: &[u8]) -> Option<v1::PacketIn> {
         let length = self.width().div_ceil(8) as usize;
         let (header, payload) = frame.split_at_checked(length)?;
         let bits = BigUint::from_bytes_be(header);
         let mut below = length as u64 * 8;
         let mut metadata = Vec::new();
-        for field in &self.fields {
+        for (field, form) in self.header.fields.iter().zip(&self.forms) {
             below -= u64::from(field.width);
             let value = (&bits >> below) & bytes::all_ones(field.width);
             if let Some(id) = field.id {
                 metadata.push(v1::PacketMetadata {
                     metadata_id: id,
-                    value: bytes::encode(&value, Form::Bits(field.width)),
+                    value: bytes::encode(&value, form),
                 });
             }
         }
@@ -144,11 +160,14 @@ impl PacketHeader {
 mod tests {
     use super::*;
 
-    fn header() -> PacketHeader {
+    fn header() -> Layout {
         let field = |id, width| HeaderField { id, width };
-        PacketHeader {
-            name: "packet_out".to_owned(),
-            fields: vec![field(Some(1), 9), field(None, 3), field(Some(7), 4)],
+        Layout {
+            header: PacketHeader {
+                name: "packet_out".to_owned(),
+                fields: vec![field(Some(1), 9), field(None, 3), field(Some(7), 4)],
+            },
+            forms: [9, 3, 4].map(Form::Bits).to_vec(),
         }
     }
 

@@ -1,10 +1,11 @@
 //! A pipeline: P4Info, and where its objects are in the target.
 
-use crate::bytes::{self, Form};
-use crate::packet::PacketHeader;
+use crate::bytes::{Form, Forms};
+use crate::names::Names;
+use crate::packet::{HeaderField, Layout, PacketHeader};
 use crate::proto::config;
 use crate::refusal::Refusal;
-use stateplane_target::TargetState;
+use stateplane_target::{Port, TargetState};
 use std::collections::BTreeMap;
 
 /// P4Info with what serves it.
@@ -26,8 +27,10 @@ pub struct Pipeline {
     pub(crate) digests: BTreeMap<u32, DigestIndex>,
     /// Tables of direct counters and meters by the ids of these.
     pub(crate) direct: BTreeMap<u32, u32>,
-    pub(crate) packet_in: Option<PacketHeader>,
-    pub(crate) packet_out: Option<PacketHeader>,
+    pub(crate) packet_in: Option<Layout>,
+    pub(crate) packet_out: Option<Layout>,
+    /// Texts by the names of their types.
+    names: BTreeMap<String, Names>,
     action_ids: BTreeMap<String, u32>,
     table_ids: BTreeMap<String, u32>,
 }
@@ -106,7 +109,8 @@ const PACKET_OUT: &str = "packet_out";
 
 impl Pipeline {
     /// The pipeline of a P4Info for the program whose state is `state`. `headers` are the
-    /// program's controller headers, whose hidden fields P4Info does not have.
+    /// program's controller headers, whose hidden fields P4Info does not have; `ports` are
+    /// what people call the ports.
     ///
     /// # Errors
     ///
@@ -115,9 +119,9 @@ impl Pipeline {
         info: config::P4Info,
         headers: &[PacketHeader],
         state: &TargetState,
+        ports: &BTreeMap<Port, String>,
     ) -> Result<Pipeline, Refusal> {
-        let types = info.type_info.clone();
-        let types = types.as_ref();
+        let forms = Forms::new(info.type_info.as_ref(), ports);
         let mut pipeline = Pipeline {
             info: config::P4Info::default(),
             device_config: Vec::new(),
@@ -131,8 +135,9 @@ impl Pipeline {
             value_sets: BTreeMap::new(),
             digests: BTreeMap::new(),
             direct: BTreeMap::new(),
-            packet_in: header(headers, &info, PACKET_IN)?,
-            packet_out: header(headers, &info, PACKET_OUT)?,
+            packet_in: header(headers, &info, PACKET_IN, &forms)?,
+            packet_out: header(headers, &info, PACKET_OUT, &forms)?,
+            names: BTreeMap::new(),
             action_ids: BTreeMap::new(),
             table_ids: BTreeMap::new(),
         };
@@ -141,7 +146,7 @@ impl Pipeline {
             let params = action.params.iter().map(|param| ParamIndex {
                 id: param.id,
                 name: param.name.clone(),
-                form: bytes::form(param.bitwidth, param.type_name.as_ref(), types),
+                form: forms.of(param.bitwidth, param.type_name.as_ref()),
             });
             let action = ActionIndex {
                 id,
@@ -152,7 +157,7 @@ impl Pipeline {
             pipeline.action_ids.insert(name, id);
         }
         for table in &info.tables {
-            pipeline.add_table(table, types, state)?;
+            pipeline.add_table(table, &forms, state)?;
         }
         for profile in &info.action_profiles {
             let (id, name) = identity(&profile.preamble)?;
@@ -191,7 +196,7 @@ impl Pipeline {
             let found = state.value_set(&name);
             let count = found.map_or(0, |set| set.keys().len());
             present(count == set.r#match.len() && count > 0, "value set", &name)?;
-            let fields = set.r#match.iter().map(|field| self::field(field, types));
+            let fields = set.r#match.iter().map(|field| self::field(field, &forms));
             let fields = fields.collect();
             pipeline
                 .value_sets
@@ -211,13 +216,14 @@ impl Pipeline {
             pipeline.direct.insert(id, meter.direct_table_id);
         }
         pipeline.info = info;
+        pipeline.names = forms.into_names();
         Ok(pipeline)
     }
 
     fn add_table(
         &mut self,
         table: &config::Table,
-        types: Option<&config::P4TypeInfo>,
+        forms: &Forms,
         state: &TargetState,
     ) -> Result<(), Refusal> {
         let (id, name) = identity(&table.preamble)?;
@@ -261,7 +267,7 @@ impl Pipeline {
             fields: table
                 .match_fields
                 .iter()
-                .map(|field| self::field(field, types))
+                .map(|field| self::field(field, forms))
                 .collect(),
             actions: table.action_refs.iter().map(|listed| listed.id).collect(),
             profile: table.implementation_id,
@@ -272,6 +278,15 @@ impl Pipeline {
         self.tables.insert(id, index);
         self.table_ids.insert(name, id);
         Ok(())
+    }
+
+    /// Takes over the texts of types that `before` had too.
+    pub(crate) fn learn_names(&self, before: &Pipeline) {
+        for (name, names) in &self.names {
+            if let Some(known) = before.names.get(name) {
+                names.learn(known);
+            }
+        }
     }
 
     pub(crate) fn table(&self, id: u32) -> Result<&TableIndex, Refusal> {
@@ -345,7 +360,7 @@ fn present(is: bool, what: &str, name: &str) -> Result<(), Refusal> {
     }
 }
 
-fn field(field: &config::MatchField, types: Option<&config::P4TypeInfo>) -> Field {
+fn field(field: &config::MatchField, forms: &Forms) -> Field {
     use config::match_field::{Match, MatchType};
     let kind = match field.r#match {
         Some(Match::MatchType(number)) => {
@@ -357,7 +372,7 @@ fn field(field: &config::MatchField, types: Option<&config::P4TypeInfo>) -> Fiel
         id: field.id,
         name: field.name.clone(),
         kind,
-        form: bytes::form(field.bitwidth, field.type_name.as_ref(), types),
+        form: forms.of(field.bitwidth, field.type_name.as_ref()),
         width: u32::try_from(field.bitwidth).unwrap_or(0),
     }
 }
@@ -366,17 +381,31 @@ fn header(
     headers: &[PacketHeader],
     info: &config::P4Info,
     name: &str,
-) -> Result<Option<PacketHeader>, Refusal> {
-    let wanted = info
-        .controller_packet_metadata
-        .iter()
-        .any(|header| header.preamble.as_ref().is_some_and(|it| it.name == name));
-    let found = headers.iter().find(|header| header.name == name).cloned();
-    match (wanted, found) {
-        (true, None) => Err(Refusal::invalid(format!(
+    forms: &Forms,
+) -> Result<Option<Layout>, Refusal> {
+    let mut wanted = info.controller_packet_metadata.iter();
+    let wanted = wanted.find(|it| it.preamble.as_ref().is_some_and(|it| it.name == name));
+    let Some(wanted) = wanted else {
+        return Ok(None);
+    };
+    let Some(found) = headers.iter().find(|header| header.name == name) else {
+        return Err(Refusal::invalid(format!(
             "the program has no header with @controller_header(\"{name}\")"
-        ))),
-        (true, found) => Ok(found),
-        (false, _) => Ok(None),
-    }
+        )));
+    };
+    let form = |field: &HeaderField| {
+        let mut metadata = wanted.metadata.iter();
+        let known = metadata.find(|it| Some(it.id) == field.id);
+        match known.and_then(|it| it.type_name.as_ref()) {
+            Some(name) => match forms.of(0, Some(name)) {
+                Form::Bits(_) => Form::Bits(field.width),
+                text => text,
+            },
+            None => Form::Bits(field.width),
+        }
+    };
+    Ok(Some(Layout {
+        forms: found.fields.iter().map(form).collect(),
+        header: found.clone(),
+    }))
 }

@@ -11,17 +11,21 @@ const INSTALL: Duration = Duration::from_secs(240);
 /// Longest time for one script.
 const SCRIPT: Duration = Duration::from_secs(120);
 
-/// Says that a test does not run, and why. Where `CI` is set this is a failure: there
-/// everything that the tests need is to be installed.
+/// Says that a test does not run, and why.
+pub fn skip(test: &str, reason: &str) {
+    // The harness keeps what a test that passes prints, but not what it writes so.
+    let _ = writeln!(std::io::stderr(), "{test} not run: {reason}");
+}
+
+/// Says that a test does not run because Python or its packages cannot be had. Where `CI` is
+/// set this is a failure: there they are to be installed.
 ///
 /// # Panics
 ///
 /// Where `CI` is set.
-pub fn skip(test: &str, reason: &str) {
-    let text = format!("{test} not run: {reason}");
-    assert!(std::env::var_os("CI").is_none(), "{text}");
-    // The harness keeps what a test that passes prints, but not what it writes so.
-    let _ = writeln!(std::io::stderr(), "{text}");
+pub fn without_python(test: &str, reason: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{test} not run: {reason}");
+    skip(test, reason);
 }
 
 /// The Python of an environment with `packages`, made once; or why there is none.

@@ -66,7 +66,8 @@ impl<E: Engine> Core<E> {
         };
         let wanted = given.p4info.unwrap_or_else(|| info.clone());
         crate::reconcile::check_same(&wanted, &info)?;
-        let mut pipeline = Pipeline::new(wanted, &headers, engine.state())?;
+        let mut pipeline =
+            Pipeline::new(wanted, &headers, engine.state(), &self.options.port_names)?;
         pipeline.device_config = given.p4_device_config;
         pipeline.cookie = given.cookie.map(|cookie| cookie.cookie);
         Ok(Saved {
@@ -91,6 +92,10 @@ impl<E: Engine> Core<E> {
             if source.is_empty() {
                 source.clone_from(&present.device_config);
             }
+            if reconcile {
+                saved.pipeline.learn_names(present);
+            }
+            let source = &saved.pipeline.device_config;
             if reconcile && *source == present.device_config {
                 // The program is the same: with its engine go on copies that are held, which
                 // no other engine could take over.

@@ -21,7 +21,7 @@ pub(crate) fn read(pipeline: &Pipeline, action: &v1::Action) -> Result<Invocatio
         };
         let name = &index.params[at].name;
         let what = || format!("parameter `{name}` of action `{}`", index.name);
-        let value = bytes::decode(&param.value, index.params[at].form, &what)?;
+        let value = bytes::decode(&param.value, &index.params[at].form, &what)?;
         if data[at].replace(value).is_some() {
             return Err(Refusal::invalid(format!("{} is given twice", what())));
         }
@@ -54,7 +54,7 @@ pub(crate) fn write(index: &ActionIndex, data: &[BigUint]) -> v1::Action {
             .zip(data)
             .map(|(param, value)| v1::action::Param {
                 param_id: param.id,
-                value: bytes::encode(value, param.form),
+                value: bytes::encode(value, &param.form),
             })
             .collect(),
     }

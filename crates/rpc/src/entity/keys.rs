@@ -48,7 +48,7 @@ pub(crate) fn read(
 fn key(field: &Field, given: &v1::FieldMatch, owner: &str) -> Result<KeyMatch, Refusal> {
     let what = || format!("match field `{}` of {owner}", field.name);
     let wrong = |text: &str| Err(Refusal::invalid(format!("{} {text}", what())));
-    let number = |bytes: &[u8]| bytes::decode(bytes, field.form, &what);
+    let number = |bytes: &[u8]| bytes::decode(bytes, &field.form, &what);
     let everything = "matches everything so: leave the field out";
     match (field.kind, &given.field_match_type) {
         (_, None) => wrong("has no match"),
@@ -102,7 +102,7 @@ pub(crate) fn write(fields: &[Field], keys: &[KeyMatch]) -> Vec<v1::FieldMatch> 
     use v1::field_match as message;
     let mut matches = Vec::new();
     for (field, key) in fields.iter().zip(keys) {
-        let bytes = |value: &BigUint| bytes::encode(value, field.form);
+        let bytes = |value: &BigUint| bytes::encode(value, &field.form);
         let given = match (field.kind, key) {
             (MatchType::Optional, KeyMatch::Exact(value)) => {
                 FieldMatchType::Optional(message::Optional {

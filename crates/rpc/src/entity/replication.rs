@@ -18,7 +18,9 @@ const SESSION_GROUPS: u16 = 0xf000;
 const MAX_CLASS: u32 = 255;
 
 fn number(bytes: &[u8]) -> Result<u16, Refusal> {
-    let number = bytes::decode(bytes, Form::Bits(0), &|| "the port of a replica".to_owned())?;
+    let number = bytes::decode(bytes, &Form::Bits(0), &|| {
+        "the port of a replica".to_owned()
+    })?;
     u16::try_from(&number)
         .ok()
         .filter(|port| *port < stateplane_target::DROP_PORT)

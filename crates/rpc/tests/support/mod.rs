@@ -66,7 +66,12 @@ pub struct World {
 
 impl World {
     pub fn new() -> World {
-        let prepared = prepare(SOURCE);
+        World::of(SOURCE)
+    }
+
+    /// A world of another program; port 1 is called `eth1`.
+    pub fn of(source: &str) -> World {
+        let prepared = prepare(source);
         let config = SwitchConfig {
             ports: vec![0, 1, 2, 3, CPU_PORT],
             ..SwitchConfig::default()
@@ -77,7 +82,7 @@ impl World {
             device_id: 1,
             cpu_port: Some(CPU_PORT),
             epoch_ns: 0,
-            port_names: Default::default(),
+            port_names: [(1, "eth1".to_owned())].into(),
         };
         let info = prepared.info.clone();
         let mut core = Core::new(options, prepared, &switch).unwrap();
