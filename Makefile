@@ -43,6 +43,9 @@ soak: build tools
 	done
 	$(STATEPLANE) sim --program counter --first-seed 100000 --seeds 5000
 	$(STATEPLANE) sim --program nat --first-seed 100000 --seeds 5000
+	$(STATEPLANE) sim --program model --scenario failing-stores --first-seed 100000 --seeds 5000
+	$(STATEPLANE) sim --program model --scenario moving-shards --first-seed 100000 --seeds 2000
+	$(STATEPLANE) sim --program nat --scenario failing-stores --first-seed 100000 --seeds 2000
 	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500
 	$(CARGO) run --release --quiet --package stateplane-native --example compare -- 100000 1000 10000
 	$(MAKE) fuzz

@@ -57,7 +57,7 @@ impl Chain {
         while busy {
             busy = false;
             for position in 0..self.replicas.len() {
-                while let Some(transmit) = self.replicas[position].poll_transmit() {
+                while let Some(transmit) = self.replicas[position].poll_transmit(now) {
                     busy = true;
                     match transmit.to {
                         Destination::Switch(switch) => reply((switch, transmit.bytes)),

@@ -1,17 +1,19 @@
-//! The store's replicas as nodes of the world.
+//! The store servers as nodes of the world.
 
 use crate::apps::app;
 use crate::clock::Clock;
-use crate::frame::PUBLIC_ADDRESS;
+use crate::frame::{PUBLIC_ADDRESS, store_address};
 use crate::key::{CLASS_COUNTER, CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, endpoint_in, endpoint_of};
 use crate::options::Options;
 use crate::plan::REPLICAS;
+use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
 use stateplane_store::{
-    ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NatPool, Replica,
+    ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NatPool, Replica, Server,
 };
+use stateplane_wire::control::Member;
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
-use stateplane_wire::replication::Key;
+use stateplane_wire::replication::{Key, PORT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Shards of the key space, as the programs are compiled.
@@ -22,122 +24,186 @@ pub(crate) const SHARDS: u16 = 4;
 const FIRST_PORT: u16 = (1 << 14) - 5;
 const LAST_PORT: u16 = (3 << 14) + 4;
 
-/// One replica, its clock, and what the recorder knows of its mappings.
-pub(crate) struct ReplicaNode {
-    pub(crate) replica: Replica,
+/// µs between a server's heartbeats.
+pub(crate) const HEARTBEAT: u64 = 5_000;
+
+/// Chain port of a store server.
+pub(crate) const fn link_address(store: usize) -> SocketAddrV4 {
+    let address = Ipv4Addr::new(10, 255, 2, store as u8 + 1);
+    SocketAddrV4::new(address, stateplane_wire::chain::PORT)
+}
+
+/// One store server and its clock.
+pub(crate) struct StoreNode {
+    /// `None` while it is dead.
+    pub(crate) server: Option<Server>,
+    pub(crate) identity: Member,
     pub(crate) clock: Clock,
     pub(crate) busy_until: u64,
     pub(crate) timer: Option<u64>,
-    mappings: BTreeMap<Endpoint, Endpoint>,
-    /// Records ever made and forgotten, when `mappings` was brought up to date.
-    changes: u64,
+    /// When it died last.
+    pub(crate) died_at: Option<u64>,
 }
 
-impl ReplicaNode {
-    pub(crate) fn new(
-        options: &Options,
-        position: usize,
-        first_sequence: u32,
-        incarnation: u32,
-        clock: Clock,
-    ) -> Result<Self, ConfigError> {
-        let scenario = &options.scenario;
-        let mut config = Config::new(REPLICAS as u8, position as u8)
-            .with_shards(SHARDS)
-            .with_class(ClassConfig {
-                class: CLASS_COUNTER,
-                state_length: 8,
-                first_lease: FirstLease::Zero,
-                shared_only: false,
-                idle: IdleTimeouts::never(),
-            })
-            .with_nat(
-                NatPool {
-                    addresses: vec![PUBLIC_ADDRESS],
-                    first_port: FIRST_PORT,
-                    last_port: LAST_PORT,
-                },
-                CLASS_NAT_OUTBOUND,
-                CLASS_NAT_INBOUND,
-            );
-        for class in &mut config.classes {
-            if [CLASS_NAT_OUTBOUND, CLASS_NAT_INBOUND].contains(&class.class) {
-                class.idle = IdleTimeouts {
-                    default: Some(scenario.idle),
-                    by_protocol: BTreeMap::new(),
-                };
-            }
-        }
-        if let Some(application) = options.program.application() {
-            let app = app(application);
-            config = config.with_class(ClassConfig {
-                class: app.class(),
-                state_length: app.state_length(),
-                first_lease: FirstLease::Zero,
-                shared_only: false,
-                idle: IdleTimeouts::never(),
-            });
-        }
-        config.lease_period = scenario.lease_period;
-        config.first_sequence = first_sequence;
-        config.limits = Limits {
-            resend_first: 2_000,
-            resend_bound: 64_000,
-            ..Limits::default()
-        };
-        if let Some(rule) = options.without {
-            config.faults = rule.store_faults();
-        }
-        Ok(Self {
-            replica: Replica::new(config, incarnation)?,
+impl StoreNode {
+    pub(crate) fn new(store: usize, incarnation: u32, clock: Clock) -> Self {
+        Self {
+            server: None,
+            identity: Member {
+                server: store as u32 + 1,
+                incarnation,
+                requests: SocketAddrV4::new(store_address(store), PORT),
+                links: link_address(store),
+            },
             clock,
             busy_until: 0,
             timer: None,
-            mappings: BTreeMap::new(),
-            changes: 0,
-        })
+            died_at: None,
+        }
+    }
+
+    /// Starts an empty server at `now` of true time.
+    pub(crate) fn start(
+        &mut self,
+        options: &Options,
+        store: usize,
+        first_sequence: u32,
+        now: u64,
+    ) -> Result<(), ConfigError> {
+        let config = config(options, store, first_sequence);
+        let identity = self.identity;
+        self.server = Some(match options.scenario.cluster {
+            None => {
+                let links = (0..REPLICAS).map(link_address).collect();
+                Server::fixed(config, identity.incarnation, links)?
+            }
+            Some(_) => Server::managed(config, identity, HEARTBEAT, self.clock.local(now))?,
+        });
+        Ok(())
+    }
+
+    /// Its replica in the chain of `shard`.
+    pub(crate) fn replica(&self, options: &Options, shard: u16) -> Option<&Replica> {
+        self.server.as_ref()?.replica(chain_of(options, shard))
     }
 
     /// The sequence number that it holds for `key`.
-    pub(crate) fn held(&self, shard: u16, key: &Key) -> Option<u32> {
-        Some(self.replica.record(shard, key)?.sequence())
+    pub(crate) fn held(&self, options: &Options, shard: u16, key: &Key) -> Option<u32> {
+        Some(self.replica(options, shard)?.record(shard, key)?.sequence())
     }
 
     /// The same, if the record's state is this endpoint.
-    pub(crate) fn held_mapping(&self, shard: u16, key: &Key, to: Endpoint) -> Option<u32> {
-        let record = self.replica.record(shard, key)?;
+    pub(crate) fn held_mapping(
+        &self,
+        options: &Options,
+        shard: u16,
+        key: &Key,
+        to: Endpoint,
+    ) -> Option<u32> {
+        let record = self.replica(options, shard)?.record(shard, key)?;
         let state = endpoint_in(record.state(), key.0[1]);
         (state == Some(to)).then(|| record.sequence())
     }
+}
 
-    fn mappings(&self) -> BTreeMap<Endpoint, Endpoint> {
-        let records = self.replica.records();
-        let inbound = records.filter(|(_, key, _)| key.class() == CLASS_NAT_INBOUND);
-        inbound
-            .filter_map(|(_, key, record)| {
-                let inside = endpoint_in(record.state(), key.0[1])?;
-                Some((endpoint_of(key), inside))
-            })
-            .collect()
+/// The chain that keeps `shard`.
+fn chain_of(options: &Options, shard: u16) -> u16 {
+    match options.scenario.cluster {
+        None => 0,
+        Some(_) => shard,
     }
+}
 
-    /// Ports taken and freed since the last call.
-    pub(crate) fn pool_events(&mut self, position: usize) -> Vec<EventKind> {
-        let replica = position as u8;
-        let counters = self.replica.counters();
+fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
+    let scenario = &options.scenario;
+    let position = match scenario.cluster {
+        None => store as u8,
+        Some(_) => 0,
+    };
+    let mut config = Config::new(REPLICAS as u8, position)
+        .with_shards(SHARDS)
+        .with_class(ClassConfig {
+            class: CLASS_COUNTER,
+            state_length: 8,
+            first_lease: FirstLease::Zero,
+            shared_only: false,
+            idle: IdleTimeouts::never(),
+        })
+        .with_nat(
+            NatPool {
+                addresses: vec![PUBLIC_ADDRESS],
+                first_port: FIRST_PORT,
+                last_port: LAST_PORT,
+            },
+            CLASS_NAT_OUTBOUND,
+            CLASS_NAT_INBOUND,
+        );
+    for class in &mut config.classes {
+        if [CLASS_NAT_OUTBOUND, CLASS_NAT_INBOUND].contains(&class.class) {
+            class.idle = IdleTimeouts {
+                default: Some(scenario.idle),
+                by_protocol: BTreeMap::new(),
+            };
+        }
+    }
+    if let Some(application) = options.program.application() {
+        let app = app(application);
+        config = config.with_class(ClassConfig {
+            class: app.class(),
+            state_length: app.state_length(),
+            first_lease: FirstLease::Zero,
+            shared_only: false,
+            idle: IdleTimeouts::never(),
+        });
+    }
+    config.lease_period = scenario.lease_period;
+    config.first_sequence = first_sequence;
+    config.limits = Limits {
+        resend_first: 2_000,
+        resend_bound: 64_000,
+        silence: 40_000,
+        // Small, so that snapshots have many parts and are begun again.
+        batch: 200,
+        join_backlog: 100,
+        ..Limits::default()
+    };
+    if let Some(rule) = options.without {
+        config.faults = rule.store_faults();
+    }
+    config
+}
+
+/// What the recorder knows of one replica's mappings.
+#[derive(Default)]
+pub(crate) struct Mappings {
+    epoch: u32,
+    /// Records ever made and forgotten, when `mappings` was brought up to date.
+    changes: u64,
+    mappings: BTreeMap<Endpoint, Endpoint>,
+}
+
+impl Mappings {
+    /// Ports taken and freed since the last call, said of replica `number`. A
+    /// replica that follows an older configuration than one before has no say.
+    pub(crate) fn events(&mut self, replica: &Replica, number: u8) -> Vec<EventKind> {
+        let epoch = replica.place().epoch;
+        let counters = replica.counters();
         let changes = counters.records_made + counters.records_expired;
-        if changes == self.changes {
+        if epoch < self.epoch || (epoch == self.epoch && changes == self.changes) {
             return Vec::new();
         }
-        self.changes = changes;
-        let present = self.mappings();
+        (self.epoch, self.changes) = (epoch, changes);
+        let present = mappings(replica);
         let freed = self.mappings.iter();
         let freed = freed.filter(|(public, inside)| present.get(public) != Some(inside));
-        let freed = freed.map(|(&public, _)| EventKind::Freed { replica, public });
+        let freed = freed.map(|(&public, _)| EventKind::Freed {
+            replica: number,
+            public,
+        });
         let taken = present.iter();
         let taken = taken.filter(|(public, inside)| self.mappings.get(public) != Some(inside));
         let taken = taken.map(|(&public, &inside)| EventKind::Taken {
-            replica,
+            replica: number,
             inside,
             public,
         });
@@ -145,34 +211,47 @@ impl ReplicaNode {
         self.mappings = present;
         events
     }
+}
 
-    /// Its mappings and free ports at the end.
-    pub(crate) fn pool_at_the_end(&self, position: usize) -> Vec<EventKind> {
-        let replica = position as u8;
-        let mapped = self.mappings().into_iter();
-        let mapped = mapped.map(|(public, inside)| EventKind::Mapped {
-            replica,
-            inside,
-            public,
-        });
-        let free = |number: u8| {
-            let pools = (0..SHARDS).filter_map(|shard| self.replica.pools(shard));
-            pools
-                .map(|pools| pools.free(number, PUBLIC_ADDRESS) as u64)
-                .sum()
-        };
-        let remaining = [
-            (Protocol::Tcp, free(PROTOCOL_TCP)),
-            (Protocol::Udp, free(PROTOCOL_UDP)),
-        ];
-        let remaining = remaining.map(|(protocol, free)| EventKind::Remaining {
-            replica,
-            address: PUBLIC_ADDRESS,
-            protocol,
-            free,
-        });
-        mapped.chain(remaining).collect()
-    }
+fn mappings(replica: &Replica) -> BTreeMap<Endpoint, Endpoint> {
+    let records = replica.records();
+    let inbound = records.filter(|(_, key, _)| key.class() == CLASS_NAT_INBOUND);
+    inbound
+        .filter_map(|(_, key, record)| {
+            let inside = endpoint_in(record.state(), key.0[1])?;
+            Some((endpoint_of(key), inside))
+        })
+        .collect()
+}
+
+/// Mappings and free ports at the end of `replicas`, which together keep all shards,
+/// said of replica `number`.
+pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<EventKind> {
+    let mapped = replicas.iter().flat_map(|replica| mappings(replica));
+    let mapped = mapped.map(|(public, inside)| EventKind::Mapped {
+        replica: number,
+        inside,
+        public,
+    });
+    let free = |protocol: u8| {
+        let shards = replicas
+            .iter()
+            .flat_map(|replica| (0..SHARDS).filter_map(|shard| replica.pools(shard)));
+        shards
+            .map(|pools| pools.free(protocol, PUBLIC_ADDRESS) as u64)
+            .sum()
+    };
+    let remaining = [
+        (Protocol::Tcp, free(PROTOCOL_TCP)),
+        (Protocol::Udp, free(PROTOCOL_UDP)),
+    ];
+    let remaining = remaining.map(|(protocol, free)| EventKind::Remaining {
+        replica: number,
+        address: PUBLIC_ADDRESS,
+        protocol,
+        free,
+    });
+    mapped.chain(remaining).collect()
 }
 
 /// The pools as the checkers know them.
@@ -187,31 +266,36 @@ pub(crate) fn pools() -> Vec<PoolRange> {
         .to_vec()
 }
 
-/// What is wrong with the replicas at the end, when nothing is on its way.
-pub(crate) fn anomalies(replicas: &[ReplicaNode]) -> Vec<String> {
+/// What is wrong at the end with the replicas of one chain, head first, when nothing
+/// is on its way.
+pub(crate) fn anomalies(chain: u16, replicas: &[&Replica]) -> Vec<String> {
     let mut found = Vec::new();
     let mut digests = BTreeSet::new();
-    for (position, node) in replicas.iter().enumerate() {
-        let replica = &node.replica;
+    for (position, replica) in replicas.iter().enumerate() {
+        let mut say = |what: String| {
+            found.push(format!("chain {chain}, replica {position}: {what}"));
+        };
         digests.insert(replica.digest());
         if let Err(error) = replica.audit() {
-            found.push(format!("replica {position}: {error}"));
+            say(error.to_string());
         }
-        let inconsistent = replica.counters().chain_inconsistent;
-        if inconsistent > 0 {
-            found.push(format!(
-                "replica {position}: {inconsistent} entries contradict its state"
-            ));
+        let counters = replica.counters();
+        if counters.chain_inconsistent > 0 {
+            let count = counters.chain_inconsistent;
+            say(format!("{count} entries contradict its state"));
+        }
+        if counters.snapshot_mismatch > 0 {
+            say("a snapshot came out with another digest".into());
         }
         if replica.unacknowledged() > 0 {
-            found.push(format!(
-                "replica {position}: {} entries are not acknowledged",
-                replica.unacknowledged()
-            ));
+            let count = replica.unacknowledged();
+            say(format!("{count} entries are not acknowledged"));
         }
     }
     if digests.len() > 1 {
-        found.push("the replicas do not agree at the end".into());
+        found.push(format!(
+            "the replicas of chain {chain} do not agree at the end"
+        ));
     }
     found
 }

@@ -1,5 +1,6 @@
 //! What the world asks of a switch, be it a compiled program or a model.
 
+use core::net::Ipv4Addr;
 use stateplane_wire::replication::Key;
 
 /// What a switch believes about a flow's lease.
@@ -29,6 +30,9 @@ pub(crate) trait Device {
 
     /// Whether it has taken its data ports down, the store being silent (rule 17).
     fn is_aloof(&self) -> bool;
+
+    /// The head of a shard's chain is there from now on.
+    fn set_chain(&mut self, shard: u16, head: Ipv4Addr, epoch: u32);
 
     /// The slot of `key`.
     fn slot(&self, key: &Key) -> Option<Slot>;

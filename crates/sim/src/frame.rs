@@ -13,11 +13,22 @@ pub(crate) const STORE_PORT: u16 = 2;
 /// MTU of the way to the store, in bytes.
 pub(crate) const STORE_MTU: u16 = 1700;
 
-pub(crate) const HEAD_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 255, 1, 1);
-pub(crate) const HEAD_MAC: [u8; 6] = [2, 0, 0, 0, 1, 1];
+/// Address of the first store server, which is the head where the chain is fixed.
+pub(crate) const HEAD_ADDRESS: Ipv4Addr = store_address(0);
 pub(crate) const HOST_MAC: [u8; 6] = [2, 0, 0, 0, 2, 1];
 /// The NAT's public address.
 pub(crate) const PUBLIC_ADDRESS: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+
+/// Address of a store server for switches.
+pub(crate) const fn store_address(store: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 255, 1, store as u8 + 1)
+}
+
+/// The Ethernet address of the server at `address`.
+pub(crate) const fn store_mac(address: Ipv4Addr) -> [u8; 6] {
+    let [.., number] = address.octets();
+    [2, 0, 0, 0, 1, number]
+}
 
 /// Address of a switch in the protocol network.
 pub(crate) const fn switch_address(switch: u32) -> Ipv4Addr {
@@ -54,30 +65,30 @@ pub(crate) fn message_to_switch(to: SocketAddrV4, message: &[u8]) -> Vec<u8> {
     let [.., switch] = to.ip().octets();
     in_ethernet(
         switch_mac(switch.into()),
-        HEAD_MAC,
+        store_mac(HEAD_ADDRESS),
         &in_ipv4(HEAD_ADDRESS, *to.ip(), ipv4::PROTOCOL_UDP, &segment),
     )
 }
 
-/// A frame with a message from a switch to the head of the chain.
-pub(crate) fn message_to_store(switch: u32, message: &[u8]) -> Vec<u8> {
+/// A frame with a message from a switch to the store server at `to`.
+pub(crate) fn message_to_store(switch: u32, to: Ipv4Addr, message: &[u8]) -> Vec<u8> {
     let from = switch_address(switch);
     let datagram = udp::Repr {
         source_port: PORT,
         destination_port: PORT,
         payload: message,
     };
-    let segment = datagram.to_vec(from, HEAD_ADDRESS).unwrap_or_default();
+    let segment = datagram.to_vec(from, to).unwrap_or_default();
     in_ethernet(
-        HEAD_MAC,
+        store_mac(to),
         switch_mac(switch),
-        &in_ipv4(from, HEAD_ADDRESS, ipv4::PROTOCOL_UDP, &segment),
+        &in_ipv4(from, to, ipv4::PROTOCOL_UDP, &segment),
     )
 }
 
-/// The sender and the bytes of the message in a frame between switch and store;
-/// `None` if a host would not take the frame for one.
-pub(crate) fn message_in(frame: &[u8]) -> Option<(SocketAddrV4, &[u8])> {
+/// The sender, the address it is for, and the bytes of the message in a frame between
+/// switch and store; `None` if a host would not take the frame for one.
+pub(crate) fn message_in(frame: &[u8]) -> Option<(SocketAddrV4, Ipv4Addr, &[u8])> {
     let ethernet = ethernet::Packet::new_checked(frame).ok()?;
     if ethernet.ethertype() != ethernet::TYPE_IPV4 {
         return None;
@@ -93,13 +104,14 @@ pub(crate) fn message_in(frame: &[u8]) -> Option<(SocketAddrV4, &[u8])> {
     }
     Some((
         SocketAddrV4::new(from, segment.source_port()),
+        to,
         segment.payload(),
     ))
 }
 
 /// As [`message_in`], with the message read.
 pub(crate) fn checked_message_in(frame: &[u8]) -> Option<(SocketAddrV4, Packet<'_>)> {
-    let (from, message) = message_in(frame)?;
+    let (from, _, message) = message_in(frame)?;
     Some((from, Packet::new_checked(message).ok()?))
 }
 
@@ -289,8 +301,9 @@ mod tests {
         let to = SocketAddrV4::new(switch_address(2), PORT);
         let frame = message_to_switch(to, b"message");
         let from = SocketAddrV4::new(HEAD_ADDRESS, PORT);
-        assert_eq!(message_in(&frame), Some((from, &b"message"[..])));
-        let frame = message_to_store(2, b"question");
-        assert_eq!(message_in(&frame), Some((to, &b"question"[..])));
+        assert_eq!(message_in(&frame), Some((from, *to.ip(), &b"message"[..])));
+        let store = store_address(1);
+        let frame = message_to_store(2, store, b"question");
+        assert_eq!(message_in(&frame), Some((to, store, &b"question"[..])));
     }
 }

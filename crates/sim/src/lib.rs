@@ -35,5 +35,6 @@ pub use link::LinkQuality;
 pub use options::{EngineKind, Options, ProgramKind, Rule};
 pub use p4::SetupError;
 pub use report::{Coverage, Report};
-pub use scenario::Scenario;
+pub use scenario::{Cluster, Scenario};
 pub use simulator::{SimError, Simulator, run};
+pub use world::DETECTION;

@@ -4,9 +4,11 @@
 
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
-    HostPacket, INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in, message_to_store,
+    HEAD_ADDRESS, HostPacket, INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in,
+    message_to_store,
 };
 use crate::key::counter_key;
+use core::net::Ipv4Addr;
 use stateplane_store::newer;
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -45,7 +47,8 @@ struct Held {
 /// See the module.
 pub(crate) struct Model {
     identity: Identity,
-    shards: u16,
+    /// Address of each shard's head, and number of its chain's configuration.
+    chains: Vec<(Ipv4Addr, u32)>,
     capacity: usize,
     flows: BTreeMap<Key, Flow>,
     claims: u32,
@@ -60,7 +63,7 @@ impl Model {
     pub(crate) fn new(identity: Identity, shards: u16, capacity: usize) -> Self {
         Self {
             identity,
-            shards,
+            chains: vec![(HEAD_ADDRESS, 1); shards.into()],
             capacity,
             flows: BTreeMap::new(),
             claims: 0,
@@ -73,7 +76,7 @@ impl Model {
 
     fn shard(&self, key: &Key) -> u16 {
         let sum: u16 = key.0.iter().map(|&byte| u16::from(byte)).sum();
-        sum % self.shards
+        sum % self.chains.len() as u16
     }
 
     fn handle_packet(&mut self, now: u64, packet: &HostPacket) {
@@ -180,9 +183,11 @@ impl Model {
     fn send(&mut self, now: u64, request: &Held, packet: Option<&[u8]>) {
         let state = request.value.to_be_bytes();
         let write = request.message_type == MessageType::WriteRequest;
+        let shard = self.shard(&request.key);
+        let (head, chain_epoch) = self.chains[usize::from(shard)];
         let message = Repr {
-            chain_epoch: 1,
-            shard: self.shard(&request.key),
+            chain_epoch,
+            shard,
             switch_id: self.identity.switch,
             incarnation: self.identity.incarnation,
             claim: request.claim,
@@ -197,7 +202,7 @@ impl Model {
             ..Repr::new(request.message_type, request.key)
         };
         if let Ok(message) = message.to_vec() {
-            let frame = message_to_store(self.identity.switch, &message);
+            let frame = message_to_store(self.identity.switch, head, &message);
             self.outbox.push_back((STORE_PORT, frame));
         }
     }
@@ -353,6 +358,12 @@ impl Device for Model {
 
     fn is_aloof(&self) -> bool {
         false
+    }
+
+    fn set_chain(&mut self, shard: u16, head: Ipv4Addr, epoch: u32) {
+        if let Some(chain) = self.chains.get_mut(usize::from(shard)) {
+            *chain = (head, epoch);
+        }
     }
 
     fn slot(&self, key: &Key) -> Option<Slot> {

@@ -106,11 +106,19 @@ pub enum Rule {
     SnapshotAcknowledged,
     /// A switch that cannot keep snapshots within ε does as it was told.
     SnapshotBound,
+    /// Replicas drop what was sent in another configuration of the chain (rule 21).
+    ChainEpoch,
+    /// A replica that joins counts a whole lease period from then (rule 20).
+    JoinedLeases,
+    /// A replica keeps an update until every replica behind it has it.
+    KeptUpdates,
+    /// A joining replica counts only when it has every update that was answered.
+    WholeJoin,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,
@@ -125,6 +133,10 @@ impl Rule {
         Self::SnapshotEveryElement,
         Self::SnapshotAcknowledged,
         Self::SnapshotBound,
+        Self::ChainEpoch,
+        Self::JoinedLeases,
+        Self::KeptUpdates,
+        Self::WholeJoin,
     ];
 
     /// Its name on the command line.
@@ -144,6 +156,10 @@ impl Rule {
             Self::SnapshotEveryElement => "snapshot-every-element",
             Self::SnapshotAcknowledged => "snapshot-acknowledged",
             Self::SnapshotBound => "snapshot-bound",
+            Self::ChainEpoch => "chain-epoch",
+            Self::JoinedLeases => "joined-leases",
+            Self::KeptUpdates => "kept-updates",
+            Self::WholeJoin => "whole-join",
         }
     }
 
@@ -159,7 +175,11 @@ impl Rule {
             Self::SequenceCheck
             | Self::EpochCheck
             | Self::WholeChainAcknowledgement
-            | Self::LeaseExpiry => None,
+            | Self::LeaseExpiry
+            | Self::ChainEpoch
+            | Self::JoinedLeases
+            | Self::KeptUpdates
+            | Self::WholeJoin => None,
             Self::LeaseDeadline => Some("REPLICATION_FAULT_LEASE_DEADLINE"),
             Self::InstallOnce => Some("REPLICATION_FAULT_INSTALL_ONCE"),
             Self::ReleaseOnce => Some("REPLICATION_FAULT_RELEASE_ONCE"),
@@ -181,6 +201,10 @@ impl Rule {
             Self::EpochCheck => faults.ignore_epoch = true,
             Self::WholeChainAcknowledgement => faults.answer_at_head = true,
             Self::LeaseExpiry => faults.ignore_lease_expiry = true,
+            Self::ChainEpoch => faults.ignore_chain_epoch = true,
+            Self::JoinedLeases => faults.forget_leases = true,
+            Self::KeptUpdates => faults.forget_entries = true,
+            Self::WholeJoin => faults.join_early = true,
             _ => {}
         }
         faults

@@ -4,8 +4,8 @@ use crate::apps::app;
 use crate::chain::SHARDS;
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
-    HEAD_ADDRESS, HEAD_MAC, HOST_MAC, INSIDE_PORT, OUTSIDE_PORT, PUBLIC_ADDRESS, STORE_MTU,
-    STORE_PORT, switch_address, switch_mac,
+    HEAD_ADDRESS, HOST_MAC, INSIDE_PORT, OUTSIDE_PORT, PUBLIC_ADDRESS, STORE_MTU, STORE_PORT,
+    store_mac, switch_address, switch_mac,
 };
 use crate::model::{FIRST_HOLD, HOLD_DOUBLINGS};
 use crate::options::ProgramKind;
@@ -174,6 +174,14 @@ impl<E: Engine> Device for P4Switch<E> {
         !self.switch.port_is_up(INSIDE_PORT)
     }
 
+    fn set_chain(&mut self, shard: u16, head: Ipv4Addr, epoch: u32) {
+        let state = self.switch.engine_mut().state_mut();
+        // Set up with an entry of each shard, the table has one to change.
+        if let Ok(table) = state.table_mut("replication_shards") {
+            let _ = table.modify(&chain_entry(shard, head, epoch));
+        }
+    }
+
     fn slot(&self, key: &Key) -> Option<Slot> {
         let (index, _) = self.keys().find(|(_, stored)| stored == key)?;
         self.slot_at(index)
@@ -232,6 +240,22 @@ pub(crate) fn insert(
     })
 }
 
+/// The entry that leads to the head of a shard's chain.
+fn chain_entry(shard: u16, head: Ipv4Addr, epoch: u32) -> Entry {
+    Entry {
+        keys: exact(number(shard)),
+        priority: 0,
+        action: "chain".into(),
+        data: vec![
+            address(head),
+            mac(store_mac(head)),
+            number(STORE_PORT),
+            number(epoch),
+            number(STORE_MTU),
+        ],
+    }
+}
+
 /// Sets the tables and registers of `program`.
 fn set_up(
     state: &mut TargetState,
@@ -254,20 +278,9 @@ fn set_up(
         .table_mut("replication_identity")?
         .set_default("set_identity", &own)?;
     for shard in 0..SHARDS {
-        let data = vec![
-            address(HEAD_ADDRESS),
-            mac(HEAD_MAC),
-            number(STORE_PORT),
-            number(1u32),
-            number(STORE_MTU),
-        ];
-        insert(
-            state,
-            "replication_shards",
-            exact(number(shard)),
-            "chain",
-            data,
-        )?;
+        state
+            .table_mut("replication_shards")?
+            .insert(&chain_entry(shard, HEAD_ADDRESS, 1))?;
     }
     for (gateway, port) in [
         (INSIDE_GATEWAY, INSIDE_PORT),

@@ -1,12 +1,19 @@
 //! What goes wrong in one run, and when: drawn before it starts.
 
 use crate::random::Random;
-use crate::scenario::Scenario;
+use crate::scenario::{Cluster, Scenario};
 
 /// Switches in the world.
 pub(crate) const SWITCHES: usize = 2;
 /// Replicas of the store.
 pub(crate) const REPLICAS: usize = 3;
+
+/// A node of the cluster: a store server by place, or the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Node {
+    Store(usize),
+    Controller,
+}
 
 /// A misfortune, or its end. Switches and replicas by place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +40,31 @@ pub(crate) enum Misfortune {
     StallReplica {
         replica: usize,
         until: u64,
+    },
+    /// A store server dies until then, unless it is the last to keep a shard.
+    StoreDies {
+        store: usize,
+        until: u64,
+    },
+    StoreReturns {
+        store: usize,
+    },
+    /// A store server stands still until then.
+    StorePauses {
+        store: usize,
+        until: u64,
+    },
+    /// Nothing passes from one node to the other until then.
+    CutNodes {
+        from: Node,
+        to: Node,
+        until: u64,
+    },
+    ControllerRestarts,
+    /// A store server is to lose its shards, or gets some again.
+    Drain {
+        store: usize,
+        drained: bool,
     },
     /// Flows choose their way again, each with this chance in thousandths.
     Reroute {
@@ -71,7 +103,11 @@ pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64,
     for _ in 0..scenario.stalls {
         let at = random.between(0, end);
         let until = at + random.between(1, scenario.stall);
-        let place = random.place(SWITCHES + REPLICAS);
+        let replicas = match scenario.cluster {
+            None => REPLICAS,
+            Some(_) => 0,
+        };
+        let place = random.place(SWITCHES + replicas);
         plan.push((
             at,
             match place.checked_sub(SWITCHES) {
@@ -92,5 +128,61 @@ pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64,
         let chance = random.between(20, 600) as u32;
         plan.push((at, Misfortune::Reroute { chance }));
     }
+    if let Some(cluster) = &scenario.cluster {
+        misfortunes_of_stores(cluster, end, random, &mut plan);
+    }
     plan
+}
+
+/// Time in which the first chains are made, before anything befalls the servers.
+const FOUNDING: u64 = 60_000;
+
+fn misfortunes_of_stores(
+    cluster: &Cluster,
+    end: u64,
+    random: &mut Random,
+    plan: &mut Vec<(u64, Misfortune)>,
+) {
+    let stores = usize::from(cluster.stores);
+    let at = |random: &mut Random| random.between(FOUNDING, end.max(FOUNDING));
+    for _ in 0..cluster.deaths {
+        let (least, most) = cluster.outage;
+        let begin = at(random);
+        let until = begin + random.between(least, most);
+        let store = random.place(stores);
+        plan.push((begin, Misfortune::StoreDies { store, until }));
+    }
+    for _ in 0..cluster.pauses {
+        let begin = at(random);
+        let until = begin + random.between(1, cluster.pause);
+        let store = random.place(stores);
+        plan.push((begin, Misfortune::StorePauses { store, until }));
+    }
+    for _ in 0..cluster.cuts {
+        let begin = at(random);
+        let until = begin + random.between(1, cluster.cut);
+        let mut node = || match random.place(stores + 1) {
+            store if store < stores => Node::Store(store),
+            _ => Node::Controller,
+        };
+        let (from, to) = (node(), node());
+        plan.push((begin, Misfortune::CutNodes { from, to, until }));
+        // Half of the cuts are of both ways.
+        if random.permille(500) {
+            let (from, to) = (to, from);
+            plan.push((begin, Misfortune::CutNodes { from, to, until }));
+        }
+    }
+    for _ in 0..cluster.controller_restarts {
+        plan.push((at(random), Misfortune::ControllerRestarts));
+    }
+    if cluster.drains {
+        let part = end / (2 * u64::from(cluster.stores) + 2);
+        for store in 0..stores {
+            let begin = FOUNDING + part * (2 * store as u64 + 1);
+            for (at, drained) in [(begin, true), (begin + part, false)] {
+                plan.push((at, Misfortune::Drain { store, drained }));
+            }
+        }
+    }
 }

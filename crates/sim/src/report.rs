@@ -36,6 +36,15 @@ pub struct Coverage {
     pub aloof: u64,
     /// Public ports given back by the head.
     pub ports_freed: u64,
+    /// Deaths of store servers.
+    pub store_deaths: u64,
+    /// Configurations of chains that the controller made.
+    pub configurations: u64,
+    /// Snapshots that joining replicas installed.
+    pub snapshots: u64,
+    /// Longest time in µs from the death of a store server until a shard that it
+    /// served answered again.
+    pub longest_resumption: u64,
 }
 
 /// The result of one run.
@@ -87,12 +96,22 @@ impl fmt::Display for Report {
             duplicated,
             aloof,
             ports_freed,
+            store_deaths,
+            configurations,
+            snapshots,
+            longest_resumption,
         } = self.coverage;
         writeln!(
             f,
             "seed {} of {} in {}: {inputs} packets in, {outputs} out; {owner_changes} changes of owner, {sequence_wraps} sequence wraps, {table_full} packets without a slot, {deaths} deaths, {retransmissions} retransmissions, {refusals} refusals, {lost} protocol frames lost, {duplicated} duplicated, data ports down {aloof} times, {ports_freed} public ports given back; trace {:016x}",
             self.seed, self.options.program, self.options.scenario.name, self.trace
         )?;
+        if self.options.scenario.cluster.is_some() {
+            writeln!(
+                f,
+                "    {store_deaths} deaths of store servers, {configurations} configurations of chains, {snapshots} snapshots installed, answers again after {longest_resumption} µs at most"
+            )?;
+        }
         if self.is_good() {
             return Ok(());
         }

@@ -56,6 +56,61 @@ pub struct Scenario {
     pub buckets: u32,
     /// At most so many writes before sequence numbers wrap.
     pub before_wrap: u64,
+    /// Store servers under a controller; without it, three in one fixed chain.
+    pub cluster: Option<Cluster>,
+}
+
+/// Store servers under a controller, and what befalls them. Times are in µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// How many servers there are.
+    pub stores: u8,
+    /// How often one dies; it comes back empty.
+    pub deaths: u64,
+    /// Least and greatest time for which it is dead.
+    pub outage: (u64, u64),
+    /// How often one stops for a while and goes on as if nothing had happened.
+    pub pauses: u64,
+    /// Greatest time for which it stops.
+    pub pause: u64,
+    /// How often nothing passes from one of them, or the controller, to another.
+    pub cuts: u64,
+    /// Greatest time for which nothing passes.
+    pub cut: u64,
+    /// How often the controller starts anew, with what it has stored.
+    pub controller_restarts: u64,
+    /// Whether servers are given up and taken back, one after another.
+    pub drains: bool,
+}
+
+impl Cluster {
+    /// Three servers and every misfortune.
+    pub const fn failing() -> Self {
+        Self {
+            stores: 3,
+            deaths: 8,
+            outage: (5_000, 300_000),
+            pauses: 4,
+            pause: 120_000,
+            cuts: 5,
+            cut: 120_000,
+            controller_restarts: 2,
+            drains: false,
+        }
+    }
+
+    /// Nothing befalls `stores` servers but one death.
+    pub const fn calm(stores: u8) -> Self {
+        Self {
+            stores,
+            deaths: 1,
+            outage: (400_000, 500_000),
+            pauses: 0,
+            cuts: 0,
+            controller_restarts: 0,
+            ..Self::failing()
+        }
+    }
 }
 
 const GOOD_LINK: LinkQuality = LinkQuality {
@@ -116,6 +171,7 @@ impl Scenario {
             idle: 400_000,
             buckets: 4,
             before_wrap: 4,
+            cluster: None,
         }
     }
 
@@ -183,13 +239,53 @@ impl Scenario {
         }
     }
 
+    /// Every misfortune, of the store servers and their controller too.
+    pub const fn failing_stores() -> Self {
+        Self {
+            name: "failing-stores",
+            cluster: Some(Cluster::failing()),
+            settle: 2_000_000,
+            ..Self::mixed()
+        }
+    }
+
+    /// Six store servers that die, come back, and are given up and taken back, so
+    /// that shards move.
+    pub const fn moving_shards() -> Self {
+        Self {
+            name: "moving-shards",
+            cluster: Some(Cluster {
+                stores: 6,
+                drains: true,
+                ..Cluster::failing()
+            }),
+            settle: 2_000_000,
+            ..Self::mixed()
+        }
+    }
+
+    /// Good links, dense traffic, and one store server that dies.
+    pub const fn store_failover() -> Self {
+        Self {
+            name: "store-failover",
+            cluster: Some(Cluster::calm(3)),
+            bursts: 4_000,
+            burst_length: 1,
+            deaths: 0,
+            ..Self::calm()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::mixed(),
         Self::calm(),
         Self::echoes(),
         Self::tug_of_war(),
         Self::restarts(),
+        Self::failing_stores(),
+        Self::moving_shards(),
+        Self::store_failover(),
     ];
 
     /// The scenario of that name.

@@ -1,27 +1,33 @@
 //! The world: nodes, links and what happens between them.
 
+mod controller;
 mod outputs;
 mod store;
 mod switches;
 
-use crate::chain::{self, ReplicaNode};
+use crate::chain::{self, Mappings, StoreNode};
 use crate::clock::Clock;
 use crate::device::{Device, Identity};
 use crate::frame::HostPacket;
 use crate::link::LinkQuality;
 use crate::options::Options;
-use crate::plan::{Misfortune, REPLICAS, SWITCHES, misfortunes};
+use crate::plan::{Misfortune, Node, REPLICAS, SWITCHES, misfortunes};
 use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::report::Coverage;
 use crate::schedule::Schedule;
 use crate::simulator::SimError;
 use crate::traffic::Traffic;
-use core::net::SocketAddrV4;
+use core::net::{Ipv4Addr, SocketAddrV4};
 use rustc_hash::FxHasher;
+use stateplane_controller::Rows;
 use stateplane_history::{Direction, EventKind, History, Occupant};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
+
+pub use controller::DETECTION;
+
+use controller::ControllerNode;
 
 /// Frames that wait before a switch; more are lost, as in a real ring.
 const RING: usize = 512;
@@ -54,16 +60,33 @@ enum Happening {
         incarnation: u32,
     },
     Request {
+        to: Ipv4Addr,
         from: SocketAddrV4,
         bytes: Vec<u8>,
     },
-    ToReplica {
-        replica: usize,
-        from: u8,
+    /// A message comes to the chain port of a store server.
+    ToStore {
+        store: usize,
+        from: Node,
         bytes: Vec<u8>,
     },
-    ReplicaTimer {
-        replica: usize,
+    StoreTimer {
+        store: usize,
+    },
+    ToController {
+        from: SocketAddrV4,
+        bytes: Vec<u8>,
+    },
+    ControllerTimer,
+    /// A switch asks the controller where the heads are.
+    Ask {
+        switch: usize,
+        incarnation: u32,
+    },
+    /// The controller's answer.
+    Rows {
+        switch: usize,
+        bytes: Vec<u8>,
     },
     ToHost {
         packet: HostPacket,
@@ -87,6 +110,7 @@ struct SwitchNode {
     service: u64,
     /// Its data ports were down when it was last looked at.
     aloof: bool,
+    rows: Rows,
 }
 
 impl SwitchNode {
@@ -113,7 +137,12 @@ pub(crate) struct World<'a> {
     schedule: Schedule<Happening>,
     now: u64,
     switches: Vec<SwitchNode>,
-    replicas: Vec<ReplicaNode>,
+    stores: Vec<StoreNode>,
+    controller: ControllerNode,
+    /// Until when nothing passes from one node to another.
+    cuts: BTreeMap<(Node, Node), u64>,
+    /// What is known of mappings, by replica and chain.
+    mappings: BTreeMap<(u8, u16), Mappings>,
     traffic: Traffic,
     recorder: Recorder,
     trace: FxHasher,
@@ -146,20 +175,26 @@ impl<'a> World<'a> {
             scenario.alternate,
             traffic_random.split(),
         );
-        let mut replicas = Vec::new();
-        for position in 0..REPLICAS {
+        let mut stores = Vec::new();
+        let count = scenario.cluster.map_or(REPLICAS, |c| c.stores.into());
+        for store in 0..count {
             let incarnation = random.between(1, u32::MAX.into()) as u32;
             let clock = Clock::draw(&mut random, 0, scenario.drift);
-            let node = ReplicaNode::new(options, position, first_sequence, incarnation, clock)?;
-            replicas.push(node);
+            let mut node = StoreNode::new(store, incarnation, clock);
+            node.start(options, store, first_sequence, 0)?;
+            stores.push(node);
         }
+        let controller = ControllerNode::new(&mut random, scenario);
         let mut world = Self {
             options,
             make_device,
             schedule: Schedule::new(),
             now: 0,
             switches: Vec::new(),
-            replicas,
+            stores,
+            controller,
+            cuts: BTreeMap::new(),
+            mappings: BTreeMap::new(),
             traffic,
             recorder: Recorder::new(
                 match options.program.maps() {
@@ -194,8 +229,14 @@ impl<'a> World<'a> {
                 cut_until: 0,
                 service,
                 aloof: false,
+                rows: Rows::new(identity.switch),
             });
             world.after_switch(place, None);
+            world.begin_asking(place);
+        }
+        world.start_controller();
+        for store in 0..count {
+            world.after_store(store);
         }
         world.plan(&mut traffic_random);
         Ok(world)
@@ -269,13 +310,16 @@ impl<'a> World<'a> {
                 switch,
                 incarnation,
             } => self.switch_timer(switch, incarnation),
-            Happening::Request { from, bytes } => self.request(from, bytes),
-            Happening::ToReplica {
-                replica,
-                from,
-                bytes,
-            } => self.chain_message(replica, from, bytes),
-            Happening::ReplicaTimer { replica } => self.replica_timer(replica),
+            Happening::Request { to, from, bytes } => self.request(to, from, bytes),
+            Happening::ToStore { store, from, bytes } => self.link_message(store, from, bytes),
+            Happening::StoreTimer { store } => self.store_timer(store),
+            Happening::ToController { from, bytes } => self.controller_message(from, &bytes),
+            Happening::ControllerTimer => self.controller_timer(),
+            Happening::Ask {
+                switch,
+                incarnation,
+            } => self.ask(switch, incarnation),
+            Happening::Rows { switch, bytes } => self.rows(switch, &bytes),
             Happening::ToHost { packet } => {
                 let answers = self.traffic.arrived_outside(&packet);
                 let over = self.now >= self.options.scenario.traffic;
@@ -297,17 +341,35 @@ impl<'a> World<'a> {
                 for switch in &mut self.switches {
                     switch.cut_until = self.now;
                 }
+                if self.options.scenario.cluster.is_some() {
+                    self.heal_stores();
+                }
             }
         }
     }
 
     fn chain_is_busy(&self) -> bool {
-        let mut replicas = self.replicas.iter();
-        replicas.any(|node| node.replica.unacknowledged() > 0)
+        let mut servers = self.stores.iter().filter_map(|node| node.server.as_ref());
+        servers.any(|server| {
+            let mut replicas = server.replicas();
+            replicas.any(|(_, replica)| replica.unacknowledged() > 0)
+        })
+    }
+
+    /// A switch that was just started learns from the controller where heads are.
+    fn begin_asking(&mut self, switch: usize) {
+        if self.options.scenario.cluster.is_some() {
+            let incarnation = self.switches[switch].identity.incarnation;
+            let ask = Happening::Ask {
+                switch,
+                incarnation,
+            };
+            self.schedule.add(self.now, ask);
+        }
     }
 
     /// Adds to the trace that a node takes `bytes`: switches count first, then
-    /// replicas.
+    /// store servers.
     fn witness(&mut self, node: usize, bytes: &[u8]) {
         self.trace.write_u64(self.now);
         self.trace.write_usize(node);
@@ -366,7 +428,9 @@ impl<'a> World<'a> {
                     Ok(device) => node.device = Some(device),
                     Err(error) => self.failure = Some(error),
                 }
+                self.switches[switch].rows = Rows::new(switch as u32 + 1);
                 self.after_switch(switch, None);
+                self.begin_asking(switch);
                 self.notice(switch);
             }
             Misfortune::Look { switch } => {
@@ -383,10 +447,11 @@ impl<'a> World<'a> {
                 node.busy_until = node.busy_until.max(until);
             }
             Misfortune::StallReplica { replica, until } => {
-                let node = &mut self.replicas[replica];
+                let node = &mut self.stores[replica];
                 node.busy_until = node.busy_until.max(until);
             }
             Misfortune::Reroute { chance } => self.traffic.reroute(chance),
+            of_stores => self.befall_stores(of_stores),
         }
     }
 
@@ -410,19 +475,7 @@ impl<'a> World<'a> {
                 }
             }
         }
-        for position in 0..self.replicas.len() {
-            if self.options.program.maps() {
-                for event in self.replicas[position].pool_at_the_end(position) {
-                    self.recorder.note(now, event);
-                }
-            }
-        }
-        if let Some(tail) = self.replicas.last() {
-            let records = tail.replica.records();
-            let records = records.map(|(_, key, record)| (*key, record.state().to_vec()));
-            let records: Vec<_> = records.collect();
-            self.anomalies.extend(self.traffic.recovered(&records));
-        }
-        self.anomalies.extend(chain::anomalies(&self.replicas));
+        self.finish_stores();
+        self.finish_controller();
     }
 }

@@ -10,14 +10,17 @@ use crate::pool::shard_ports;
 pub const NAT_STATE_LENGTH: u16 = 6;
 
 /// The configuration of one replica. All replicas of a chain have the same one,
-/// apart from `position`.
+/// apart from `position`. Length, position and epoch are those of the start;
+/// [`crate::Replica::reconfigure`] changes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// How many replicas the chain has, from 1.
     pub chain_length: u8,
     /// This replica's position, 0 is the head.
     pub position: u8,
-    /// Configuration number of the chain (rule 21).
+    /// Number of the chain in messages between replicas.
+    pub chain: u16,
+    /// Configuration number of the chain when the replica starts (rule 21).
     pub chain_epoch: u32,
     /// How many parts the key space has; a power of two up to 32768.
     pub shards: u16,
@@ -121,9 +124,17 @@ pub struct Limits {
     pub parked_per_flow: usize,
     /// Bytes of all requests that wait (rule 23).
     pub parked_bytes: usize,
-    /// Entries sent to the successor and not acknowledged, and entries kept that
-    /// came before their turn.
+    /// Entries decided that not every replica has, and entries kept that came
+    /// before their turn.
     pub link_window: usize,
+    /// Bytes of entries packed in one datagram; a larger entry travels alone.
+    pub batch: usize,
+    /// Entries kept for a replica that joins while it takes the snapshot; beyond
+    /// them it gets a new one.
+    pub join_backlog: usize,
+    /// µs of silence after which a neighbour that owes an acknowledgement is
+    /// suspected.
+    pub silence: u64,
     /// µs until unacknowledged entries are resent for the first time.
     pub resend_first: u64,
     /// µs beyond which that time does not double.
@@ -138,6 +149,9 @@ impl Default for Limits {
             parked_per_flow: 16,
             parked_bytes: 16 << 20,
             link_window: 1024,
+            batch: 1400,
+            join_backlog: 1 << 16,
+            silence: 100_000,
             resend_first: 10_000,
             resend_bound: 320_000,
         }
@@ -156,6 +170,16 @@ pub struct Faults {
     pub answer_at_head: bool,
     /// An exclusive lease is granted although another one is valid.
     pub ignore_lease_expiry: bool,
+    /// Messages between replicas count whatever their chain epoch (against rule
+    /// 21).
+    pub ignore_chain_epoch: bool,
+    /// A replica that joins takes leases for expired (against rule 20).
+    pub forget_leases: bool,
+    /// Entries are forgotten as soon as the successor has them, although replicas
+    /// behind it may not.
+    pub forget_entries: bool,
+    /// A joining replica counts before it has every update that was answered.
+    pub join_early: bool,
 }
 
 impl Config {
@@ -164,6 +188,7 @@ impl Config {
         Config {
             chain_length,
             position,
+            chain: 0,
             chain_epoch: 1,
             shards: 1,
             served: BTreeSet::from([0]),
@@ -237,6 +262,12 @@ impl Config {
             ),
             ("limit of parked bytes", limits.parked_bytes as u64),
             ("link window", limits.link_window as u64),
+            ("length of a batch", limits.batch as u64),
+            (
+                "limit of entries for a joining replica",
+                limits.join_backlog as u64,
+            ),
+            ("time of silence", limits.silence),
             ("first resend time", limits.resend_first),
             ("bound of the resend time", limits.resend_bound),
         ] {

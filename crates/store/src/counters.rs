@@ -2,93 +2,119 @@
 
 use serde::Serialize;
 
-/// Counts since the replica started, one per reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Counters {
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counts since the replica started, one per reason.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl core::ops::AddAssign for Counters {
+            fn add_assign(&mut self, other: Counters) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counters! {
     /// Datagrams on the request port.
-    pub requests: u64,
+    requests,
     /// Requests dropped: too short, a state beyond the end, or bytes after it.
-    pub malformed: u64,
+    malformed,
     /// Requests dropped: another version of the format.
-    pub wrong_version: u64,
+    wrong_version,
     /// Requests dropped: a type without meaning, or one that a store sends.
-    pub foreign_type: u64,
+    foreign_type,
     /// Requests dropped: incarnation 0, which no switch has (rule 6).
-    pub zero_incarnation: u64,
+    zero_incarnation,
     /// Requests dropped: entry or reply would not fit a datagram.
-    pub too_long: u64,
-    /// Requests dropped: too many entries await the successor's acknowledgement.
-    pub window_full: u64,
+    too_long,
+    /// Requests dropped: too many entries are not on every replica.
+    window_full,
     /// Refused: not the head of that shard's chain.
-    pub wrong_server: u64,
+    wrong_server,
     /// Refused: the request names another chain epoch.
-    pub wrong_chain_epoch: u64,
+    wrong_chain_epoch,
     /// Refused: unknown class, or a state of another length.
-    pub bad_state: u64,
+    bad_state,
     /// Refused: another grant is newer (rule 12).
-    pub fenced: u64,
+    fenced,
     /// Refused: there is no record and the class makes none.
-    pub no_record: u64,
+    no_record,
     /// Refused: too many requests wait (rule 23).
-    pub parking_full: u64,
+    parking_full,
     /// Refused: no port is free.
-    pub pool_exhausted: u64,
+    pool_exhausted,
     /// Refused: no room for a record or a holder.
-    pub store_full: u64,
+    store_full,
     /// Refused: a write or exclusive lease where only shared ones exist.
-    pub not_writable: u64,
+    not_writable,
     /// Leases granted anew.
-    pub granted: u64,
+    granted,
     /// Grants repeated to their holder.
-    pub grant_repeated: u64,
+    grant_repeated,
     /// Requests that waited, or wait.
-    pub parked: u64,
+    parked,
     /// Retransmissions of requests that wait already.
-    pub parked_duplicate: u64,
+    parked_duplicate,
     /// Writes that replaced the state.
-    pub written: u64,
+    written,
     /// Writes whose sequence is the held one: duplicates, and reads on their way
     /// with an unacknowledged write (rule 9).
-    pub duplicate: u64,
+    duplicate,
     /// Writes whose sequence is older than the held one.
-    pub stale_sequence: u64,
+    stale_sequence,
     /// Renewals.
-    pub renewed: u64,
+    renewed,
     /// Answers to a holder that did not extend its lease because another waits
     /// (rule 5).
-    pub not_renewed: u64,
+    not_renewed,
     /// Probes.
-    pub probed: u64,
+    probed,
     /// Records made.
-    pub records_made: u64,
+    records_made,
     /// Records forgotten.
-    pub records_expired: u64,
+    records_expired,
     /// Entries applied.
-    pub applied: u64,
+    applied,
     /// Replies sent.
-    pub replies: u64,
+    replies,
     /// Chain messages dropped: not of the format, or an entry that is not.
-    pub chain_malformed: u64,
+    chain_malformed,
     /// Chain messages dropped: another chain epoch (rule 21).
-    pub chain_wrong_epoch: u64,
+    chain_wrong_epoch,
     /// Chain messages dropped: not from the neighbour that sends such (rule 21).
-    pub chain_wrong_sender: u64,
+    chain_wrong_sender,
     /// Chain messages dropped: another incarnation of the link than the accepted
     /// one.
-    pub chain_wrong_incarnation: u64,
-    /// Updates dropped by a replica that has not seen number 1: it is empty and
-    /// must not serve as if it had the state.
-    pub chain_not_begun: u64,
+    chain_wrong_incarnation,
+    /// Messages dropped by a replica that lacks what came before: it must not serve
+    /// as if it had the state.
+    chain_not_begun,
     /// Updates received again.
-    pub chain_duplicate: u64,
+    chain_duplicate,
     /// Updates kept because one before them is missing.
-    pub chain_early: u64,
-    /// Updates dropped: too far ahead, or the successor's window is full.
-    pub chain_window_full: u64,
+    chain_early,
+    /// Updates dropped: too far ahead.
+    chain_window_full,
     /// Acknowledgements of entries that were never sent.
-    pub chain_bad_ack: u64,
-    /// Updates sent again.
-    pub chain_resent: u64,
+    chain_bad_ack,
+    /// Datagrams with updates sent for the first time.
+    chain_sent,
+    /// Updates and parts of a snapshot sent again.
+    chain_resent,
+    /// Changes of the configuration of the chain.
+    reconfigured,
+    /// Parts of snapshots sent.
+    snapshot_parts,
+    /// Snapshots begun again because the joining replica fell too far behind.
+    snapshots_restarted,
+    /// Snapshots installed.
+    snapshots_installed,
+    /// Snapshots refused: the state that came of one has another digest.
+    snapshot_mismatch,
     /// Entries that contradict the state; a fault of the predecessor.
-    pub chain_inconsistent: u64,
+    chain_inconsistent,
 }

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use core::hash::{Hash, Hasher};
 use core::net::Ipv4Addr;
 
-use rustc_hash::FxHasher;
 use stateplane_wire::replication::Key;
 
 use crate::config::FirstLease;
+use crate::digest::Digest;
 use crate::pool::Pools;
-use crate::record::{Lease, Record};
+use crate::record::Record;
 use crate::replica::Replica;
 use crate::shard::NatKey;
 
@@ -87,40 +86,38 @@ impl Replica {
         self.parking.load()
     }
 
-    /// Entries sent to the successor and not acknowledged.
-    pub fn unacknowledged(&self) -> usize {
-        self.successor.unacknowledged()
+    /// Entries that not every replica of the chain has, as far as this one knows.
+    pub fn unacknowledged(&self) -> u64 {
+        self.applied - self.base
     }
 
-    /// The highest number received from the predecessor and applied.
-    pub fn link_applied(&self) -> u64 {
-        self.predecessor.applied()
+    /// Number of the last entry decided or applied, counted by the chain's heads
+    /// from 1.
+    pub fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    /// Number of the entry up to which every replica of the chain has all, as far as
+    /// this one knows.
+    pub fn base(&self) -> u64 {
+        self.base
     }
 
     /// A number that two replicas share if they hold the same records, grants,
     /// epochs and ports, whatever their clocks say; and otherwise most likely
     /// not.
     pub fn digest(&self) -> u64 {
-        let mut hasher = FxHasher::default();
+        let mut digest = Digest::default();
         for (number, shard) in &self.shards {
-            (number, shard.epoch).hash(&mut hasher);
+            digest.add_shard(*number, shard.epoch);
             for (key, record) in &shard.records {
-                let shared = matches!(record.lease, Lease::Shared(_));
-                (key.0, &record.state, record.sequence, record.epoch, shared).hash(&mut hasher);
-                for holder in record.lease.holders() {
-                    (holder.owner, holder.epoch).hash(&mut hasher);
-                }
+                digest.add_record(*number, key, record);
             }
             if let Some(pools) = &shard.pools {
-                for (protocol, address) in pools.used() {
-                    (protocol, address, pools.free(protocol, address)).hash(&mut hasher);
-                    for port in pools.freed(protocol, address) {
-                        port.hash(&mut hasher);
-                    }
-                }
+                digest.add_pools(*number, pools);
             }
         }
-        hasher.finish()
+        digest.value()
     }
 
     /// Checks that every mapping has both its records, and that every port is

@@ -18,13 +18,16 @@
 
 mod config;
 mod counters;
+mod digest;
 mod inspect;
 mod link;
+mod log;
 mod parking;
 mod pool;
 mod record;
 mod replica;
 mod serial;
+mod server;
 mod shard;
 mod snapshot;
 
@@ -36,6 +39,7 @@ pub use counters::Counters;
 pub use inspect::AuditError;
 pub use pool::{Pools, shard_of_port, shard_ports};
 pub use record::{Holder, Lease, Owner, Record};
-pub use replica::{Destination, Replica, Transmit};
+pub use replica::{Destination, Place, Replica, Transmit};
 pub use serial::newer;
+pub use server::{Datagram, Recipient, Server, ServerCounters};
 pub use snapshot::{Life, Merge, Snapshot, merge_snapshots, newest_snapshots};

@@ -1,5 +1,6 @@
-//! The two ends of the link between neighbours: in order, without gaps, resent
-//! until acknowledged, bounded.
+//! Numbered messages between neighbours: in order, without gaps, resent until
+//! acknowledged, bounded. [`Sender`] carries the parts of a snapshot; updates are
+//! sent from the [`crate::log::Log`]. [`Receiver`] takes both.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 /// How many entries one resend repeats at most, the oldest first.
 const RESEND_BURST: usize = 32;
 
-/// The end that sends updates.
+/// The end that sends.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     window: usize,
@@ -99,7 +100,7 @@ pub(crate) enum Arrival {
     Duplicate,
     /// It is farther ahead than the window.
     TooFar,
-    /// The link has not begun, and this is not number 1.
+    /// The link has not begun, and this is not the next.
     NotBegun,
     /// It is of another incarnation than the link began with.
     WrongIncarnation,
@@ -116,26 +117,22 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(window: usize) -> Receiver {
+    /// A link whose next message follows number `applied`.
+    pub(crate) fn new(window: usize, applied: u64) -> Receiver {
         Receiver {
             window,
             incarnation: None,
-            applied: 0,
+            applied,
             early: BTreeMap::new(),
             acknowledgement_due: false,
         }
-    }
-
-    /// The highest number applied.
-    pub(crate) fn applied(&self) -> u64 {
-        self.applied
     }
 
     /// Judges an update by its incarnation and number; changes nothing but
     /// whether an acknowledgement is due.
     pub(crate) fn judge(&mut self, incarnation: u32, number: u64) -> Arrival {
         match self.incarnation {
-            None if number != 1 => return Arrival::NotBegun,
+            None if number > self.applied + 1 => return Arrival::NotBegun,
             Some(accepted) if accepted != incarnation => return Arrival::WrongIncarnation,
             _ => {}
         }
@@ -161,6 +158,10 @@ impl Receiver {
     pub(crate) fn has_applied(&mut self, incarnation: u32) {
         self.incarnation = Some(incarnation);
         self.applied += 1;
+    }
+
+    /// Lets the next [`Receiver::take_acknowledgement`] give one.
+    pub(crate) fn owe_acknowledgement(&mut self) {
         self.acknowledgement_due = true;
     }
 
@@ -171,9 +172,11 @@ impl Receiver {
         Some((incarnation, body))
     }
 
-    /// The incarnation and number to acknowledge, once after each update.
+    /// The incarnation and number to acknowledge, if that is owed; incarnation 0 if
+    /// the other end has not been heard yet.
     pub(crate) fn take_acknowledgement(&mut self) -> Option<(u32, u64)> {
-        core::mem::take(&mut self.acknowledgement_due).then_some((self.incarnation?, self.applied))
+        core::mem::take(&mut self.acknowledgement_due)
+            .then_some((self.incarnation.unwrap_or(0), self.applied))
     }
 }
 
@@ -217,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn a_link_begins_with_number_one_and_keeps_its_incarnation() {
-        let mut receiver = Receiver::new(4);
+    fn a_link_begins_with_the_next_number_and_keeps_its_incarnation() {
+        let mut receiver = Receiver::new(4, 0);
         assert_eq!(receiver.judge(7, 2), Arrival::NotBegun);
         assert_eq!(receiver.judge(7, 1), Arrival::Next);
         receiver.has_applied(7);
@@ -226,13 +229,14 @@ mod tests {
         assert_eq!(receiver.judge(7, 1), Arrival::Duplicate);
         assert_eq!(receiver.judge(7, 3), Arrival::Early);
         assert_eq!(receiver.judge(7, 6), Arrival::TooFar);
+        receiver.owe_acknowledgement();
         assert_eq!(receiver.take_acknowledgement(), Some((7, 1)));
         assert_eq!(receiver.take_acknowledgement(), None);
     }
 
     #[test]
     fn early_updates_wait_for_their_turn() {
-        let mut receiver = Receiver::new(4);
+        let mut receiver = Receiver::new(4, 0);
         receiver.judge(7, 1);
         receiver.has_applied(7);
         receiver.keep(3, &[3]);

@@ -114,6 +114,37 @@ impl Pools {
         }
     }
 
+    /// The first port of one protocol and address that was never used; one beyond
+    /// the last if all were.
+    pub(crate) fn fresh(&self, protocol: u8, address: Ipv4Addr) -> u32 {
+        let pool = self.by_protocol.get(&(protocol, address));
+        pool.map_or(self.range.0.into(), |pool| pool.fresh)
+    }
+
+    /// Takes over a pool of another replica; one that is there already goes on with
+    /// these free ports. `false` if it is not a pool of this shard.
+    pub(crate) fn restore(
+        &mut self,
+        protocol: u8,
+        address: Ipv4Addr,
+        fresh: u32,
+        freed: impl Iterator<Item = u16>,
+    ) -> bool {
+        let (first, last) = self.range;
+        if !self.addresses.contains(&address)
+            || !(u32::from(first)..=u32::from(last) + 1).contains(&fresh)
+        {
+            return false;
+        }
+        let pool = self
+            .by_protocol
+            .entry((protocol, address))
+            .or_insert_with(|| Pool::new((first, last)));
+        pool.fresh = fresh;
+        pool.freed.extend(freed);
+        pool.freed.iter().all(|port| (first..=last).contains(port))
+    }
+
     /// First and last port that the shard owns of each address and protocol.
     pub fn range(&self) -> (u16, u16) {
         self.range

@@ -3,6 +3,9 @@
 mod apply;
 mod chain;
 mod decide;
+mod feed;
+mod install;
+mod place;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,17 +16,23 @@ use stateplane_wire::replication::{Packet, Repr};
 
 use crate::config::{ClassConfig, Config, ConfigError, FirstLease};
 use crate::counters::Counters;
-use crate::link::{Receiver, Sender};
+use crate::link::Receiver;
+use crate::log::Log;
 use crate::parking::{Flow, Parking};
 use crate::pool::Pools;
 use crate::shard::Shard;
+
+use feed::Feed;
+use install::Install;
+pub use place::Place;
 
 /// Where a datagram goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Destination {
     /// To a switch, from the request port.
     Switch(SocketAddrV4),
-    /// To the chain port of the replica at this position, from the own one.
+    /// To the chain port of the replica at this position, from the own one. The
+    /// position behind the tail is that of the replica that joins.
     Replica(u8),
 }
 
@@ -52,8 +61,20 @@ pub struct Replica {
     /// When the head looks whether a record, of a mapping the outbound one, is
     /// idle.
     expiry_due: BTreeSet<(u64, Flow)>,
+    place: Place,
+    /// Number of the last entry decided or applied.
+    pub(crate) applied: u64,
+    /// Number of the entry up to which every replica of the chain has all, as far
+    /// as this one knows.
+    pub(crate) base: u64,
+    /// As tail: number of the last entry answered.
+    answered: u64,
     pub(crate) predecessor: Receiver,
-    pub(crate) successor: Sender,
+    pub(crate) log: Log,
+    /// As tail: the replica that joins behind it.
+    feed: Option<Feed>,
+    /// While it joins: what it has of the snapshot.
+    install: Option<Install>,
     outbox: VecDeque<Transmit>,
     pub(crate) counters: Counters,
 }
@@ -68,18 +89,12 @@ impl Replica {
     /// What [`Config::check`] finds.
     pub fn new(config: Config, incarnation: u32) -> Result<Replica, ConfigError> {
         config.check()?;
-        let uses_pool =
-            |class: &ClassConfig| matches!(class.first_lease, FirstLease::NatOutbound { .. });
-        let pool = config.nat.as_ref();
-        let pool = pool.filter(|_| config.classes.iter().any(uses_pool));
-        let shards = config.served.iter().map(|&number| {
-            let shard = Shard {
-                epoch: 0,
-                records: BTreeMap::new(),
-                pools: pool.and_then(|pool| Pools::new(number, config.shards, pool)),
-            };
-            (number, shard)
-        });
+        let place = Place {
+            epoch: config.chain_epoch,
+            length: config.chain_length,
+            position: config.position,
+            feeds: false,
+        };
         let classes = config
             .classes
             .iter()
@@ -88,12 +103,18 @@ impl Replica {
         Ok(Replica {
             classes: classes.collect(),
             incarnation,
-            shards: shards.collect(),
+            shards: empty_shards(&config),
             record_count: 0,
             parking: Parking::new(limits.parked_per_flow, limits.parked_bytes),
             expiry_due: BTreeSet::new(),
-            predecessor: Receiver::new(limits.link_window),
-            successor: Sender::new(limits.link_window, limits.resend_first, limits.resend_bound),
+            place,
+            applied: 0,
+            base: 0,
+            answered: 0,
+            predecessor: Receiver::new(limits.link_window, 0),
+            log: Log::new(limits.resend_first, limits.resend_bound),
+            feed: None,
+            install: None,
             outbox: VecDeque::new(),
             counters: Counters::default(),
             config,
@@ -107,14 +128,22 @@ impl Replica {
         self.resend(now);
     }
 
-    /// The next datagram to send.
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.outbox.pop_front().or_else(|| self.acknowledgement())
+    /// The next datagram to send at `now`. Entries that came since the last call
+    /// share datagrams.
+    pub fn poll_transmit(&mut self, now: u64) -> Option<Transmit> {
+        self.outbox
+            .pop_front()
+            .or_else(|| self.next_update(now))
+            .or_else(|| self.next_part(now))
+            .or_else(|| self.acknowledgement())
     }
 
     /// When [`Replica::handle_timeout`] has something to do next, in µs.
     pub fn poll_timeout(&self) -> Option<u64> {
-        let mut due = self.successor.next_due();
+        let mut due = self.log.next_due();
+        if let Some(at) = self.feed.as_ref().and_then(Feed::next_due) {
+            due = Some(due.map_or(at, |earliest| earliest.min(at)));
+        }
         if self.is_head() && !self.window_is_full() {
             let idle = self.expiry_due.first().map(|(at, _)| *at);
             for at in [self.parking.next_due(), idle].into_iter().flatten() {
@@ -136,16 +165,16 @@ impl Replica {
 
     /// Whether it decides.
     pub fn is_head(&self) -> bool {
-        self.config.position == 0
+        self.place.position == 0 && self.install.is_none()
     }
 
     /// Whether it answers.
     pub fn is_tail(&self) -> bool {
-        self.config.position + 1 == self.config.chain_length
+        self.place.position + 1 == self.place.length && self.install.is_none()
     }
 
     fn window_is_full(&self) -> bool {
-        !self.is_tail() && self.successor.is_full()
+        self.applied - self.base >= self.config.limits.link_window as u64
     }
 
     fn transmit(&mut self, to: Destination, bytes: Arc<Vec<u8>>) {
@@ -161,8 +190,25 @@ impl Replica {
     }
 }
 
+/// The shards that `config` serves, without records.
+fn empty_shards(config: &Config) -> BTreeMap<u16, Shard> {
+    let uses_pool =
+        |class: &ClassConfig| matches!(class.first_lease, FirstLease::NatOutbound { .. });
+    let pool = config.nat.as_ref();
+    let pool = pool.filter(|_| config.classes.iter().any(uses_pool));
+    let shards = config.served.iter().map(|&number| {
+        let shard = Shard {
+            epoch: 0,
+            records: BTreeMap::new(),
+            pools: pool.and_then(|pool| Pools::new(number, config.shards, pool)),
+        };
+        (number, shard)
+    });
+    shards.collect()
+}
+
 /// The reply to `request` with all that replies echo, apart from the packet.
-fn echo<'a>(request: &Packet<'a>, chain_epoch: u32) -> Repr<'a> {
+pub(crate) fn echo<'a>(request: &Packet<'a>, chain_epoch: u32) -> Repr<'a> {
     Repr {
         chain_epoch,
         shared: false,

@@ -19,6 +19,10 @@ pub enum Header {
     Chain,
     /// The entry inside a chain message ([`crate::chain`]).
     ChainEntry,
+    /// An item of a snapshot ([`crate::chain::Item`]).
+    SnapshotItem,
+    /// A message to or from the controller ([`crate::control`]).
+    Control,
 }
 
 impl fmt::Display for Header {
@@ -31,6 +35,8 @@ impl fmt::Display for Header {
             Header::Replication => "replication message",
             Header::Chain => "chain message",
             Header::ChainEntry => "chain entry",
+            Header::SnapshotItem => "item of a snapshot",
+            Header::Control => "control message",
         })
     }
 }

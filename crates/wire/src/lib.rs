@@ -18,6 +18,7 @@
 mod big_endian;
 pub mod chain;
 pub mod checksum;
+pub mod control;
 mod error;
 pub mod ethernet;
 pub mod ipv4;

@@ -3,7 +3,7 @@
 use crate::corpus;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, NatPool, Replica};
-use stateplane_wire::{chain, ethernet, ipv4, replication, tcp, udp};
+use stateplane_wire::{chain, control, ethernet, ipv4, replication, tcp, udp};
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -45,15 +45,24 @@ pub(super) fn decoders(input: &[u8]) {
         }
     }
     if let Ok(packet) = chain::Packet::new_checked(input) {
-        let repr = chain::Repr::parse(&packet);
-        if repr.kind == chain::Kind::Update
-            && let Ok(entry) = chain::Entry::parse(repr.body)
-        {
+        for entry in packet.entries().flatten() {
+            let Ok(entry) = chain::Entry::parse(entry) else {
+                continue;
+            };
             let mut bytes = vec![0; entry.buffer_len()];
             if entry.emit(&mut bytes).is_ok() {
                 assert_eq!(chain::Entry::parse(&bytes), Ok(entry));
             }
         }
+        for item in chain::Item::all(packet.body()).flatten() {
+            let mut bytes = Vec::new();
+            if item.emit(&mut bytes).is_ok() {
+                assert_eq!(chain::Item::parse(&bytes), Ok((item, &[][..])));
+            }
+        }
+    }
+    if let Ok(message) = control::Message::parse(input) {
+        assert_eq!(control::Message::parse(&message.to_vec()), Ok(message));
     }
 }
 
@@ -133,7 +142,7 @@ fn deliver(replicas: &mut [Replica; 2], now: u64) {
     for _ in 0..ROUNDS {
         let mut idle = true;
         for from in 0..2 {
-            while let Some(sent) = replicas[from].poll_transmit() {
+            while let Some(sent) = replicas[from].poll_transmit(now) {
                 idle = false;
                 if let stateplane_store::Destination::Replica(to) = sent.to
                     && let Some(replica) = replicas.get_mut(usize::from(to))

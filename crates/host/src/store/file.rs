@@ -348,6 +348,7 @@ impl LimitsFile {
             link_window: self.link_window.unwrap_or(default.link_window),
             resend_first: micros(self.resend_first_ms, default.resend_first),
             resend_bound: micros(self.resend_bound_ms, default.resend_bound),
+            ..default
         }
     }
 }

@@ -179,7 +179,7 @@ impl StoreServer {
     /// Sends what the replica has to send. A datagram that the system does not
     /// take is lost as on a wire: links resend, and switches ask again.
     fn send_all(&mut self) {
-        while let Some(transmit) = self.replica.poll_transmit() {
+        while let Some(transmit) = self.replica.poll_transmit(boot_time_us()) {
             let sent = match transmit.to {
                 Destination::Switch(address) => self.requests.send_to(&transmit.bytes, address),
                 Destination::Replica(position) => match self.chain.get(usize::from(position)) {

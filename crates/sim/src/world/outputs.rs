@@ -48,8 +48,9 @@ impl World<'_> {
     /// What was durable when the packet `number` left, if it travelled by the store.
     fn durability(&self, number: u64) -> Option<Durability> {
         let write = self.recorder.write(number)?;
-        let held = self.replicas.iter();
-        let held = held.map(|node| node.held(write.shard, &write.key));
+        let keepers = self.keepers(write.shard).into_iter();
+        let held =
+            keepers.map(|store| self.stores[store].held(self.options, write.shard, &write.key));
         Some(Durability {
             sequence: write.sequence,
             held: held.collect(),
@@ -124,8 +125,11 @@ impl World<'_> {
         };
         let shard = self.recorder.shard(&sent.key);
         let held = shard.map(|shard| {
-            let held = self.replicas.iter();
-            held.map(|node| node.held_mapping(shard, &sent.key, mapped))
+            let keepers = self.keepers(shard).into_iter();
+            keepers
+                .map(|store| {
+                    self.stores[store].held_mapping(self.options, shard, &sent.key, mapped)
+                })
                 .collect()
         });
         let durability = Durability {

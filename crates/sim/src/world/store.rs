@@ -1,109 +1,241 @@
-//! Messages at the replicas.
+//! Messages at the store servers.
 
 use super::{Happening, World};
-use crate::frame::{STORE_PORT, message_to_switch};
-use crate::plan::SWITCHES;
-use core::net::SocketAddrV4;
+use crate::chain::{self, SHARDS, link_address};
+use crate::frame::{STORE_PORT, message_to_switch, store_address};
+use crate::plan::{Node, SWITCHES};
+use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::EventKind;
-use stateplane_store::Destination;
-use stateplane_wire::replication::Packet;
+use stateplane_store::{Recipient, Replica};
+use stateplane_wire::replication::{MessageType, Packet};
 
 impl World<'_> {
-    /// A message comes to the head. One that finds it stalled waits.
-    pub(super) fn request(&mut self, from: SocketAddrV4, bytes: Vec<u8>) {
-        let until = self.replicas[0].busy_until;
+    /// A message comes from a switch to a server. One that finds it at rest waits.
+    pub(super) fn request(&mut self, to: Ipv4Addr, from: SocketAddrV4, bytes: Vec<u8>) {
+        let Some(store) = (0..self.stores.len()).find(|&store| store_address(store) == to) else {
+            self.anomaly(format!("a request goes to {to}, where no server is"));
+            return;
+        };
+        let until = self.stores[store].busy_until;
         if self.now < until {
-            self.schedule.add(until, Happening::Request { from, bytes });
+            self.schedule
+                .add(until, Happening::Request { to, from, bytes });
             return;
         }
-        self.witness(SWITCHES, &bytes);
-        let head = &mut self.replicas[0];
-        let local = head.clock.local(self.now);
-        head.replica.handle_request(local, from, &bytes);
-        self.after_replica(0);
+        self.witness(SWITCHES + store, &bytes);
+        let node = &mut self.stores[store];
+        let local = node.clock.local(self.now);
+        if let Some(server) = &mut node.server {
+            server.handle_request(local, from, &bytes);
+            self.after_store(store);
+        }
     }
 
-    /// A message comes to a replica from its neighbour.
-    pub(super) fn chain_message(&mut self, replica: usize, from: u8, bytes: Vec<u8>) {
-        let until = self.replicas[replica].busy_until;
+    /// A message comes to a server from another, or from the controller.
+    pub(super) fn link_message(&mut self, store: usize, from: Node, bytes: Vec<u8>) {
+        let until = self.stores[store].busy_until;
         if self.now < until {
-            let again = Happening::ToReplica {
-                replica,
-                from,
-                bytes,
-            };
+            let again = Happening::ToStore { store, from, bytes };
             self.schedule.add(until, again);
             return;
         }
-        self.witness(SWITCHES + replica, &bytes);
-        let node = &mut self.replicas[replica];
+        self.witness(SWITCHES + store, &bytes);
+        let node = &mut self.stores[store];
         let local = node.clock.local(self.now);
-        node.replica.handle_chain(local, from, &bytes);
-        self.after_replica(replica);
+        if let Some(server) = &mut node.server {
+            match from {
+                Node::Store(from) => server.handle_link(local, link_address(from), &bytes),
+                Node::Controller => server.handle_control(local, &bytes),
+            }
+            self.after_store(store);
+        }
     }
 
-    pub(super) fn replica_timer(&mut self, replica: usize) {
+    pub(super) fn store_timer(&mut self, store: usize) {
         let now = self.now;
-        let node = &mut self.replicas[replica];
+        let node = &mut self.stores[store];
         if node.timer != Some(now) {
             return;
         }
         if now < node.busy_until {
             node.timer = Some(node.busy_until);
             self.schedule
-                .add(node.busy_until, Happening::ReplicaTimer { replica });
+                .add(node.busy_until, Happening::StoreTimer { store });
             return;
         }
         node.timer = None;
-        node.replica.handle_timeout(node.clock.local(now));
-        self.after_replica(replica);
+        let local = node.clock.local(now);
+        if let Some(server) = &mut node.server {
+            server.handle_timeout(local);
+            self.after_store(store);
+        }
     }
 
-    pub(super) fn after_replica(&mut self, replica: usize) {
+    /// Notes what the server holds, takes its datagrams, and sees when it wants to be
+    /// woken.
+    pub(super) fn after_store(&mut self, store: usize) {
         let now = self.now;
-        let node = &mut self.replicas[replica];
         if self.options.program.maps() {
-            for event in node.pool_events(replica) {
-                if replica == 0 && matches!(event, EventKind::Freed { .. }) {
-                    self.recorder.coverage.ports_freed += 1;
-                }
-                self.recorder.note(now, event);
-            }
+            self.note_mappings(store);
         }
+        let node = &mut self.stores[store];
+        let Some(server) = &mut node.server else {
+            return;
+        };
+        let local = node.clock.local(now);
         let mut datagrams = Vec::new();
-        while let Some(transmit) = node.replica.poll_transmit() {
-            datagrams.push(transmit);
+        while let Some(datagram) = server.poll_transmit(local) {
+            datagrams.push(datagram);
         }
-        let due = node.replica.poll_timeout();
+        let due = server.poll_timeout();
         let due = due.map(|due| node.clock.time_of(due).max(now + 1));
         if let Some(due) = due
             && node.timer != Some(due)
         {
             node.timer = Some(due);
-            self.schedule.add(due, Happening::ReplicaTimer { replica });
+            self.schedule.add(due, Happening::StoreTimer { store });
         }
         for datagram in datagrams {
             match datagram.to {
-                Destination::Switch(to) => self.replied(to, &datagram.bytes),
-                Destination::Replica(to) => {
-                    let link = self.quality(|options| options.scenario.chain_link);
-                    for delay in link.carry(&mut self.random) {
-                        let arrival = Happening::ToReplica {
-                            replica: to.into(),
-                            from: replica as u8,
-                            bytes: datagram.bytes.to_vec(),
-                        };
-                        self.schedule.add(now + delay, arrival);
+                Recipient::Switch(to) => self.replied(to, &datagram.bytes),
+                Recipient::Neighbour(address) => {
+                    let to = (0..self.stores.len()).find(|&to| link_address(to) == address);
+                    match to {
+                        Some(to) => {
+                            let to = Node::Store(to);
+                            self.between_nodes(Node::Store(store), to, &datagram.bytes);
+                        }
+                        None => self.anomaly(format!("no server has {address}")),
                     }
+                }
+                Recipient::Controller => {
+                    self.between_nodes(Node::Store(store), Node::Controller, &datagram.bytes);
                 }
             }
         }
+    }
+
+    /// Carries a message from a server or the controller to another.
+    pub(super) fn between_nodes(&mut self, from: Node, to: Node, bytes: &[u8]) {
+        let now = self.now;
+        let link = self.quality(|options| options.scenario.chain_link);
+        let cut = self.cuts.get(&(from, to)).is_some_and(|until| now < *until);
+        for delay in link.carry(&mut self.random).filter(|_| !cut) {
+            let bytes = bytes.to_vec();
+            let arrival = match (from, to) {
+                (_, Node::Store(store)) => Happening::ToStore { store, from, bytes },
+                (Node::Store(store), Node::Controller) => Happening::ToController {
+                    from: link_address(store),
+                    bytes,
+                },
+                (Node::Controller, Node::Controller) => continue,
+            };
+            self.schedule.add(now + delay, arrival);
+        }
+    }
+
+    fn note_mappings(&mut self, store: usize) {
+        let now = self.now;
+        let cluster = self.options.scenario.cluster.is_some();
+        let Some(server) = &self.stores[store].server else {
+            return;
+        };
+        let mut events = Vec::new();
+        for (chain, replica) in server.replicas() {
+            // With a controller, what the head of each shard holds is what the store
+            // holds; without one, each replica is judged.
+            let number = if cluster { 0 } else { store as u8 };
+            if !cluster || replica.is_head() {
+                let key = (number, chain);
+                events.extend(
+                    self.mappings
+                        .entry(key)
+                        .or_default()
+                        .events(replica, number),
+                );
+            }
+        }
+        for event in events {
+            if matches!(event, EventKind::Freed { replica: 0, .. }) {
+                self.recorder.coverage.ports_freed += 1;
+            }
+            self.recorder.note(now, event);
+        }
+    }
+
+    /// The servers that keep `shard` in the newest configuration of its chain and
+    /// are alive, head first.
+    pub(super) fn keepers(&self, shard: u16) -> Vec<usize> {
+        if self.options.scenario.cluster.is_none() {
+            return (0..self.stores.len()).collect();
+        }
+        let Some(config) = self.controller.current.get(&shard) else {
+            return Vec::new();
+        };
+        let place = |member: &stateplane_wire::control::Member| {
+            let mut stores = self.stores.iter();
+            stores.position(|node| {
+                node.server.is_some()
+                    && (node.identity.server, node.identity.incarnation)
+                        == (member.server, member.incarnation)
+            })
+        };
+        config.members.iter().filter_map(place).collect()
+    }
+
+    /// How the pools and replicas are left.
+    pub(super) fn finish_stores(&mut self) {
+        let now = self.now;
+        let fixed = self.options.scenario.cluster.is_none();
+        let chains: Vec<Vec<&Replica>> = (0..SHARDS)
+            .map(|shard| {
+                let keepers = self.keepers(shard).into_iter();
+                keepers
+                    .filter_map(|store| self.stores[store].replica(self.options, shard))
+                    .collect()
+            })
+            .collect();
+        let mut found = Vec::new();
+        let mut events = Vec::new();
+        let maps = self.options.program.maps();
+        if fixed {
+            for (position, replica) in chains[0].iter().enumerate().filter(|_| maps) {
+                events.extend(chain::pool_at_the_end(&[*replica], position as u8));
+            }
+            found.extend(chain::anomalies(0, &chains[0]));
+        } else {
+            let heads: Vec<&Replica> = chains.iter().filter_map(|c| c.first().copied()).collect();
+            if maps {
+                events.extend(chain::pool_at_the_end(&heads, 0));
+            }
+            for (shard, replicas) in (0..).zip(&chains) {
+                found.extend(chain::anomalies(shard, replicas));
+            }
+        }
+        let tails = match fixed {
+            true => chains[0].last().into_iter().collect(),
+            false => chains.iter().filter_map(|c| c.last()).collect::<Vec<_>>(),
+        };
+        let records = tails.iter().flat_map(|replica| replica.records());
+        let records = records.map(|(_, key, record)| (*key, record.state().to_vec()));
+        let records: Vec<_> = records.collect();
+        found.extend(self.traffic.recovered(&records));
+        for event in events {
+            self.recorder.note(now, event);
+        }
+        let servers = self.stores.iter().filter_map(|node| node.server.as_ref());
+        let snapshots = servers.map(|server| server.counters().snapshots_installed);
+        self.recorder.coverage.snapshots = snapshots.sum();
+        self.anomalies.extend(found);
     }
 
     pub(super) fn replied(&mut self, to: SocketAddrV4, bytes: &[u8]) {
         let now = self.now;
         if let Ok(reply) = Packet::new_checked(bytes) {
             self.recorder.reply(now, &reply);
+            if reply.message_type() != MessageType::Refusal {
+                self.resumed(reply.shard(), reply.chain_epoch());
+            }
         }
         let [.., number] = to.ip().octets();
         let switch = usize::from(number).wrapping_sub(1);

@@ -183,7 +183,7 @@ impl World<'_> {
 
     pub(super) fn requested(&mut self, switch: usize, frame: &[u8]) {
         let now = self.now;
-        let Some((from, bytes)) = message_in(frame) else {
+        let Some((from, to, bytes)) = message_in(frame) else {
             self.anomaly("a switch sent the store a frame without a message".into());
             return;
         };
@@ -201,7 +201,7 @@ impl World<'_> {
             copies += 1;
             let bytes = bytes.to_vec();
             self.schedule
-                .add(now + delay, Happening::Request { from, bytes });
+                .add(now + delay, Happening::Request { to, from, bytes });
         }
         self.count_copies(copies);
     }

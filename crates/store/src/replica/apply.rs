@@ -157,8 +157,20 @@ impl Replica {
             None => {
                 self.record_count += 1;
                 self.counters.records_made += 1;
+                self.watch_idle(now, number, key);
                 Ok(())
             }
+        }
+    }
+
+    /// Remembers to look whether the record is idle; the outbound one speaks for
+    /// both of a mapping.
+    pub(super) fn watch_idle(&mut self, now: u64, number: u16, key: Key) {
+        let class = self.classes.get(&key.class());
+        if class.is_some_and(|class| class.first_lease != FirstLease::None)
+            && let Some(due) = self.idle_at(now, number, &key)
+        {
+            self.expiry_due.insert((due, (number, key)));
         }
     }
 
@@ -219,7 +231,7 @@ impl Replica {
             let shard = self.shards.get(&packet.shard())?;
             shard.records.get(&packet.key())
         };
-        let reply = echo(packet, self.config.chain_epoch);
+        let reply = echo(packet, self.place.epoch);
         let reply = match entry.decision {
             Decision::Grant {
                 lease_epoch,

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use stateplane_wire::Error;
-use stateplane_wire::chain::{Decision, Entry, HEADER_LENGTH, Kind, Packet, Repr};
+use stateplane_wire::chain::{Decision, Entry, Kind, Packet, Repr};
 use stateplane_wire::replication;
 
 use super::{Destination, Replica, Transmit};
 use crate::link::Arrival;
+use crate::log::Batch;
 
 impl Replica {
     /// Takes a datagram that came to the chain port at `now` from the replica at
@@ -18,72 +18,101 @@ impl Replica {
             self.counters.chain_malformed += 1;
             return;
         };
-        if packet.chain_epoch() != self.config.chain_epoch {
+        let ignore_epoch = self.config.faults.ignore_chain_epoch;
+        if packet.chain_epoch() != self.place.epoch && !ignore_epoch {
             self.counters.chain_wrong_epoch += 1;
             return;
         }
-        let own = self.config.position;
+        let own = self.place.position;
         let neighbour = match packet.kind() {
-            Kind::Update => own.checked_sub(1),
-            Kind::Ack => (!self.is_tail()).then(|| own + 1),
+            Kind::Update | Kind::Snapshot => own.checked_sub(1),
+            Kind::Ack => (!self.is_tail() || self.feed.is_some()).then_some(own + 1),
+            Kind::SnapshotAck => self.feed.is_some().then_some(own + 1),
         };
-        if neighbour != Some(from) || packet.replica() != from {
+        let other_chain = packet.chain() != self.config.chain;
+        if other_chain || (neighbour != Some(from) || packet.replica() != from) && !ignore_epoch {
             self.counters.chain_wrong_sender += 1;
             return;
         }
         match packet.kind() {
             Kind::Update => self.update(now, &packet),
             Kind::Ack => self.acknowledged(now, &packet),
+            Kind::Snapshot => self.snapshot_part(now, &packet),
+            Kind::SnapshotAck => self.part_acknowledged(now, &packet),
         }
     }
 
     fn acknowledged(&mut self, now: u64, packet: &Packet<'_>) {
-        if packet.incarnation() != self.incarnation {
+        // A neighbour that has heard nothing in this epoch does not know who sends.
+        if ![0, self.incarnation].contains(&packet.incarnation()) {
             self.counters.chain_wrong_incarnation += 1;
             return;
         }
-        if !self.successor.acknowledged(now, packet.number()) {
+        if !self.log.acknowledge(now, packet.number()) {
             self.counters.chain_bad_ack += 1;
             return;
         }
-        self.apply_early(now);
+        if self.is_tail() {
+            self.joiner_acknowledged();
+        } else {
+            let base = match self.config.faults.forget_entries {
+                true => packet.number(),
+                false => packet.base(),
+            };
+            self.raise_base(base.min(self.applied));
+        }
         self.run_due(now);
     }
 
+    /// Every replica behind this one has all up to `base`.
+    pub(super) fn raise_base(&mut self, base: u64) {
+        if base > self.base {
+            self.base = base;
+            self.log.trim(base);
+            self.predecessor.owe_acknowledgement();
+        }
+    }
+
     fn update(&mut self, now: u64, packet: &Packet<'_>) {
-        let (incarnation, number) = (packet.incarnation(), packet.number());
-        match self.predecessor.judge(incarnation, number) {
-            Arrival::Next if self.window_is_full() => self.counters.chain_window_full += 1,
-            Arrival::Next => {
-                if self.apply_update(now, packet.body()) {
-                    self.predecessor.has_applied(incarnation);
+        if self.install.as_ref().is_some_and(|i| !i.is_done()) {
+            self.counters.chain_not_begun += 1;
+            return;
+        }
+        let incarnation = packet.incarnation();
+        for (number, entry) in (packet.number()..).zip(packet.entries()) {
+            let Ok(entry) = entry else {
+                self.counters.chain_malformed += 1;
+                break;
+            };
+            match self.predecessor.judge(incarnation, number) {
+                Arrival::Next => {
+                    if !self.apply_update(now, incarnation, entry) {
+                        break;
+                    }
                     self.apply_early(now);
                 }
+                Arrival::Early => {
+                    self.counters.chain_early += 1;
+                    self.predecessor.keep(number, entry);
+                }
+                Arrival::Duplicate => self.counters.chain_duplicate += 1,
+                Arrival::TooFar => self.counters.chain_window_full += 1,
+                Arrival::NotBegun => self.counters.chain_not_begun += 1,
+                Arrival::WrongIncarnation => self.counters.chain_wrong_incarnation += 1,
             }
-            Arrival::Early => {
-                self.counters.chain_early += 1;
-                self.predecessor.keep(number, packet.body());
-            }
-            Arrival::Duplicate => self.counters.chain_duplicate += 1,
-            Arrival::TooFar => self.counters.chain_window_full += 1,
-            Arrival::NotBegun => self.counters.chain_not_begun += 1,
-            Arrival::WrongIncarnation => self.counters.chain_wrong_incarnation += 1,
         }
     }
 
     /// Applies the updates that came before their turn and whose turn it is.
     fn apply_early(&mut self, now: u64) {
-        while !self.window_is_full()
-            && let Some((incarnation, body)) = self.predecessor.take_next()
-            && self.apply_update(now, &body)
-        {
-            self.predecessor.has_applied(incarnation);
-        }
+        while let Some((incarnation, body)) = self.predecessor.take_next()
+            && self.apply_update(now, incarnation, &body)
+        {}
     }
 
     /// Applies one update and sends it on, or answers; `false` if it is not an
     /// entry, which counts as if it had not arrived.
-    fn apply_update(&mut self, now: u64, body: &[u8]) -> bool {
+    fn apply_update(&mut self, now: u64, incarnation: u32, body: &[u8]) -> bool {
         let Ok(entry) = Entry::parse(body) else {
             self.counters.chain_malformed += 1;
             return false;
@@ -98,69 +127,133 @@ impl Replica {
             }
         };
         self.apply(now, &entry, packet.as_ref());
-        self.send_on(now, |buffer| {
-            buffer.extend_from_slice(body);
-            Ok(())
-        });
-        if self.is_tail() && !self.config.faults.answer_at_head {
-            self.answer(&entry, packet.as_ref());
-        }
+        self.predecessor.has_applied(incarnation);
+        self.has_applied(&entry, packet.as_ref(), body);
         true
     }
 
-    /// Sends the entry that `body` appends to the successor, if there is one.
-    pub(super) fn send_on(
+    /// Counts an entry that was just applied, and keeps it for those behind this
+    /// replica, or answers it.
+    pub(super) fn has_applied(
         &mut self,
-        now: u64,
-        body: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
+        entry: &Entry<'_>,
+        packet: Option<&replication::Packet<'_>>,
+        body: &[u8],
     ) {
-        if self.is_tail() {
+        self.applied += 1;
+        if self.install.is_some() {
+            // It joins: the tail waits for its acknowledgement.
+            self.base = self.applied;
+            self.log.clear(self.applied);
+            self.predecessor.owe_acknowledgement();
             return;
         }
-        let header = Repr {
-            kind: Kind::Update,
-            replica: self.config.position,
-            chain_epoch: self.config.chain_epoch,
+        if !self.is_tail() {
+            self.log.push(body.into());
+            return;
+        }
+        if self.feed.is_some() {
+            self.log.push(body.into());
+        } else {
+            self.log.clear(self.applied);
+        }
+        if self.feed.as_ref().is_none_or(|feed| !feed.gates()) {
+            if !self.config.faults.answer_at_head {
+                self.answer(entry, packet);
+            }
+            self.answered = self.applied;
+            self.base = self.applied;
+            self.predecessor.owe_acknowledgement();
+        }
+        if self.log.len() > self.config.limits.join_backlog {
+            self.feed_anew();
+        }
+    }
+
+    /// Answers the entries kept up to number `to` that were not answered, from what
+    /// this replica holds (rule 11).
+    pub(super) fn answer_kept(&mut self, to: u64) {
+        let from = self.answered.max(self.base.min(to)) + 1;
+        let entries: Vec<Arc<[u8]>> = self.log.range(from, to).cloned().collect();
+        for body in entries {
+            if let Ok(entry) = Entry::parse(&body)
+                && !self.config.faults.answer_at_head
+            {
+                let packet = replication::Packet::new_checked(entry.request);
+                self.answer(&entry, packet.ok().as_ref());
+            }
+        }
+        self.answered = self.answered.max(to);
+    }
+
+    /// The header of a message to a neighbour.
+    pub(super) fn header<'a>(&self, kind: Kind) -> Repr<'a> {
+        Repr {
+            kind,
+            replica: self.place.position,
+            chain: self.config.chain,
+            chain_epoch: self.place.epoch,
             incarnation: self.incarnation,
-            number: self.successor.next_number(),
+            number: 0,
+            base: self.base,
             body: &[],
-        };
-        let mut bytes = vec![0; HEADER_LENGTH];
-        let written = header
-            .emit_header(&mut bytes)
-            .and_then(|()| body(&mut bytes));
-        if written.is_err() {
-            self.counters.chain_inconsistent += 1;
-            return;
         }
-        let bytes = Arc::new(bytes);
-        self.successor.sent(now, Arc::clone(&bytes));
-        self.transmit(Destination::Replica(self.config.position + 1), bytes);
+    }
+
+    fn send_batch(&self, batch: &Batch) -> Option<Transmit> {
+        let update = Repr {
+            number: batch.number,
+            body: &batch.body,
+            ..self.header(Kind::Update)
+        };
+        Some(Transmit {
+            to: Destination::Replica(self.place.position + 1),
+            bytes: Arc::new(update.to_vec().ok()?),
+        })
+    }
+
+    /// Whether entries are sent to the position behind this one.
+    fn sends_updates(&self) -> bool {
+        match &self.feed {
+            Some(feed) => feed.follows(),
+            None => !self.is_tail() && self.install.is_none(),
+        }
+    }
+
+    /// The next entries for the successor, or for the replica that joins.
+    pub(super) fn next_update(&mut self, now: u64) -> Option<Transmit> {
+        if !self.sends_updates() {
+            return None;
+        }
+        let limits = &self.config.limits;
+        let (most, window) = (limits.batch, limits.link_window as u64);
+        let batch = self.log.next_batch(now, most, window)?;
+        self.counters.chain_sent += 1;
+        self.send_batch(&batch)
     }
 
     pub(super) fn resend(&mut self, now: u64) {
-        let to = Destination::Replica(self.config.position.saturating_add(1));
-        for bytes in self.successor.resend(now) {
-            self.counters.chain_resent += 1;
-            self.outbox.push_back(Transmit { to, bytes });
+        if self.sends_updates() {
+            for batch in self.log.resend(now, self.config.limits.batch) {
+                self.counters.chain_resent += batch.count;
+                let transmit = self.send_batch(&batch);
+                self.outbox.extend(transmit);
+            }
         }
+        self.resend_parts(now);
     }
 
     /// The acknowledgement to the predecessor, if one is due. Asked for when
     /// nothing else is to be sent, so that one covers a whole burst.
     pub(super) fn acknowledgement(&mut self) -> Option<Transmit> {
         let (incarnation, number) = self.predecessor.take_acknowledgement()?;
-        let position = self.config.position;
         let ack = Repr {
-            kind: Kind::Ack,
-            replica: position,
-            chain_epoch: self.config.chain_epoch,
             incarnation,
             number,
-            body: &[],
+            ..self.header(Kind::Ack)
         };
         Some(Transmit {
-            to: Destination::Replica(position.checked_sub(1)?),
+            to: Destination::Replica(self.place.position.checked_sub(1)?),
             bytes: Arc::new(ack.to_vec().ok()?),
         })
     }

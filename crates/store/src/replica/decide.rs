@@ -2,7 +2,9 @@
 
 use core::net::SocketAddrV4;
 
-use stateplane_wire::chain::{Creation, Decision, ENTRY_HEADER_LENGTH, Entry, HEADER_LENGTH};
+use stateplane_wire::chain::{
+    Creation, Decision, ENTRY_HEADER_LENGTH, ENTRY_PREFIX, Entry, HEADER_LENGTH,
+};
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 use stateplane_wire::{Error, ipv4, udp};
 
@@ -15,6 +17,9 @@ use crate::shard::NatKey;
 
 /// Most bytes of a UDP datagram's payload.
 const MOST_PAYLOAD: usize = 65_535 - ipv4::HEADER_LENGTH - udp::HEADER_LENGTH;
+
+/// How many records a replica that is not the head looks at for each message.
+const IDLE_LOOKS: usize = 4;
 
 /// Nobody: the "switch" of an expiry.
 const NO_SWITCH: SocketAddrV4 = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
@@ -70,7 +75,8 @@ impl Replica {
         }
         let class = self.classes.get(&packet.key().class());
         let state_length = class.map_or(0, |class| usize::from(class.state_length));
-        if HEADER_LENGTH + ENTRY_HEADER_LENGTH + bytes.len() + state_length > MOST_PAYLOAD {
+        let around = HEADER_LENGTH + ENTRY_PREFIX + ENTRY_HEADER_LENGTH;
+        if around + bytes.len() + state_length > MOST_PAYLOAD {
             self.counters.too_long += 1;
             return;
         }
@@ -95,7 +101,7 @@ impl Replica {
         if !self.is_head() || !self.shards.contains_key(&packet.shard()) {
             return Err(RefusalCode::WrongServer);
         }
-        if packet.chain_epoch() != self.config.chain_epoch {
+        if packet.chain_epoch() != self.place.epoch {
             return Err(RefusalCode::WrongChainEpoch);
         }
         let expected = match packet.message_type() {
@@ -120,7 +126,7 @@ impl Replica {
         let reply = Repr {
             message_type: MessageType::Refusal,
             code: code as u16,
-            ..echo(packet, self.config.chain_epoch)
+            ..echo(packet, self.place.epoch)
         };
         self.reply(from, &reply);
     }
@@ -317,6 +323,7 @@ impl Replica {
     /// calls again.
     pub(super) fn run_due(&mut self, now: u64) {
         if !self.is_head() {
+            self.look_at_idle(now);
             return;
         }
         while !self.window_is_full() && self.grant_parked(now) {}
@@ -326,6 +333,24 @@ impl Replica {
         {
             self.expiry_due.pop_first();
             self.consider_expiry(now, flow.0, flow.1);
+        }
+    }
+
+    /// Keeps the list of idle times short and ready for the day on which this
+    /// replica becomes the head.
+    fn look_at_idle(&mut self, now: u64) {
+        for _ in 0..IDLE_LOOKS {
+            let Some(&(due, (shard, key))) = self.expiry_due.first() else {
+                return;
+            };
+            if due > now {
+                return;
+            }
+            self.expiry_due.pop_first();
+            if let Some(idle) = self.idle_at(now, shard, &key) {
+                let later = now.saturating_add(self.config.lease_period.into());
+                self.expiry_due.insert((idle.max(later), (shard, key)));
+            }
         }
     }
 
@@ -387,7 +412,7 @@ impl Replica {
 
     /// When the record, and the one mapped to it, will be idle; `None` if there
     /// is no such record or it lives for ever.
-    fn idle_at(&self, now: u64, shard: u16, key: &Key) -> Option<u64> {
+    pub(super) fn idle_at(&self, now: u64, shard: u16, key: &Key) -> Option<u64> {
         let records = &self.shards.get(&shard)?.records;
         let record = records.get(key)?;
         let mut due = self.idle_alone_at(now, shard, key, record)?;
@@ -423,25 +448,15 @@ impl Replica {
             request: packet.map_or(&[], |p| p.as_bytes()),
         };
         self.apply(now, &entry, packet);
-        self.send_on(now, |buffer| {
-            let body = buffer.len();
-            buffer.resize(body + entry.buffer_len(), 0);
-            entry.emit(&mut buffer[body..])
-        });
-        if self.config.faults.answer_at_head || self.is_tail() {
+        let mut body = vec![0; entry.buffer_len()];
+        if entry.emit(&mut body).is_err() {
+            self.counters.chain_inconsistent += 1;
+            return;
+        }
+        if self.config.faults.answer_at_head {
             self.answer(&entry, packet);
         }
-        if let (
-            Decision::Grant {
-                creation: Some(_), ..
-            },
-            Some(packet),
-        ) = (decision, packet)
-            && let Some(due) = self.idle_at(now, packet.shard(), &packet.key())
-        {
-            self.expiry_due
-                .insert((due, (packet.shard(), packet.key())));
-        }
+        self.has_applied(&entry, packet, &body);
     }
 
     fn count(&mut self, decision: &Decision, packet: Option<&Packet<'_>>) {

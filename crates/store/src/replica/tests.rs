@@ -46,7 +46,7 @@ fn deliver(replicas: &mut [Replica], now: u64, mut lost: impl FnMut() -> bool) -
     let mut moved = true;
     while core::mem::take(&mut moved) {
         for from in 0..replicas.len() {
-            while let Some(transmit) = replicas[from].poll_transmit() {
+            while let Some(transmit) = replicas[from].poll_transmit(now) {
                 moved = true;
                 match transmit.to {
                     Destination::Switch(_) => replies.push(transmit.bytes.to_vec()),
@@ -210,8 +210,8 @@ proptest! {
             replica.handle_request(at as u64, switch(1), &bytes);
         }
         for (from, mut bytes) in chain_bytes {
-            if shape && bytes.len() >= 24 {
-                bytes[..8].copy_from_slice(&[b'S', b'P', b'C', b'1', 1, from, 0, 0]);
+            if shape && bytes.len() >= 32 {
+                bytes[..8].copy_from_slice(&[b'S', b'P', b'C', b'2', 1, from, 0, 0]);
                 bytes[8..12].copy_from_slice(&[0, 0, 0, 1]);
                 bytes[16..24].copy_from_slice(&[0, 0, 0, 0, 0, 0, 0, 1]);
             }
@@ -253,7 +253,6 @@ fn equal_inputs_give_equal_outputs() {
 fn a_head_whose_window_is_full_drops_and_goes_on_when_it_opens() {
     let mut replicas = chain(2);
     replicas[0].config.limits.link_window = 2;
-    replicas[0].successor = Sender::new(2, 10_000, 320_000);
     let step = |switch| Step {
         wait: 0,
         switch,

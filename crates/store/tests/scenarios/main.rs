@@ -95,6 +95,9 @@ scenarios! {
     rule_11_tail_answers
     rule_12_fencing
     rule_18_shared_leases
+    chain_cut
+    chain_faults
+    chain_join
     rule_20_chain
     rule_21_chain_epoch
     rule_22_nat_pool

@@ -11,6 +11,9 @@
 //!   loses, keeps back, delivers (what it kept too, the last first), repeats all
 //!   that it ever carried;
 //! * `restart 1`: a replica comes back empty;
+//! * `members 0 2 [joining=1]`: the chain's next configuration, by replicas, head
+//!   first; those not named hear nothing of it; `to=` names the only ones that do;
+//! * `empty 1`: a replica comes back empty, to join;
 //! * `show counters …`, `show records`, `show replicas`.
 //!
 //! Datagrams take no time.
@@ -22,7 +25,7 @@ use core::fmt::Write;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_store::{
-    ClassConfig, Config, Destination, FirstLease, IdleTimeouts, Lease, NatPool, Replica,
+    ClassConfig, Config, Destination, FirstLease, IdleTimeouts, Lease, NatPool, Place, Replica,
 };
 use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr};
 
@@ -34,6 +37,9 @@ type Link = (u8, u8);
 pub struct World {
     now: u64,
     replicas: Vec<Replica>,
+    /// The replica at each position, as each replica knows.
+    places: Vec<Vec<u8>>,
+    epoch: u32,
     starts: u32,
     dropping: BTreeSet<Link>,
     holding: BTreeMap<Link, Vec<Arc<Vec<u8>>>>,
@@ -93,6 +99,17 @@ impl World {
                 self.starts += 1;
                 self.replicas[position] = Replica::new(config, self.starts).unwrap();
             }
+            "empty" => {
+                let number: usize = command.parse(command.words()[1]);
+                let config = Config {
+                    chain_epoch: 0,
+                    ..self.replicas[number].config().clone()
+                };
+                self.starts += 1;
+                self.replicas[number] = Replica::new(config, self.starts).unwrap();
+                self.places[number] = Vec::new();
+            }
+            "members" => self.configure(&command),
             "show" => self.show(&command),
             verb => panic!("{verb} is not a command"),
         }
@@ -154,6 +171,10 @@ impl World {
                 ("ignore_epoch", &mut faults.ignore_epoch),
                 ("answer_at_head", &mut faults.answer_at_head),
                 ("ignore_lease_expiry", &mut faults.ignore_lease_expiry),
+                ("ignore_chain_epoch", &mut faults.ignore_chain_epoch),
+                ("forget_leases", &mut faults.forget_leases),
+                ("forget_entries", &mut faults.forget_entries),
+                ("join_early", &mut faults.join_early),
             ] {
                 *fault = command.text("fault") == Some(name);
             }
@@ -167,6 +188,32 @@ impl World {
                 };
             }
             self.replicas.push(replica);
+            self.places.push((0..length).collect());
+            self.epoch = self.replicas[0].config().chain_epoch;
+        }
+    }
+
+    /// Gives the chain its next configuration.
+    fn configure(&mut self, command: &Command<'_>) {
+        let joining: Option<u8> = command.get("joining");
+        let members = command.words()[1..].iter().map(|word| command.parse(word));
+        let mut places: Vec<u8> = members.collect();
+        let length = places.len() as u8;
+        places.extend(joining);
+        self.epoch += 1;
+        let only: Option<u8> = command.get("to");
+        for (position, &number) in places.iter().enumerate() {
+            if only.is_some_and(|only| only != number) {
+                continue;
+            }
+            self.places[usize::from(number)] = places.clone();
+            let place = Place {
+                epoch: self.epoch,
+                length,
+                position: position as u8,
+                feeds: joining.is_some(),
+            };
+            self.replicas[usize::from(number)].reconfigure(self.now, place);
         }
     }
 
@@ -175,7 +222,7 @@ impl World {
         let state = command.hex("state");
         let request = Repr {
             shared: command.has("shared"),
-            chain_epoch: command.get("chain_epoch").unwrap_or(1),
+            chain_epoch: command.get("chain_epoch").unwrap_or(self.epoch),
             shard: command.get("shard").unwrap_or(0),
             switch_id: number.into(),
             incarnation: command.get("inc").unwrap_or(1),
@@ -214,11 +261,15 @@ impl World {
         let mut moved = true;
         while core::mem::take(&mut moved) {
             for from in 0..self.replicas.len() {
-                while let Some(transmit) = self.replicas[from].poll_transmit() {
+                while let Some(transmit) = self.replicas[from].poll_transmit(self.now) {
                     moved = true;
                     match transmit.to {
                         Destination::Switch(to) => self.print_reply(from, to, &transmit.bytes),
                         Destination::Replica(to) => {
+                            let places = &self.places[from];
+                            let Some(&to) = places.get(usize::from(to)) else {
+                                continue;
+                            };
                             let link = (from as u8, to);
                             let bytes = transmit.bytes;
                             self.carried.entry(link).or_default().push(bytes.clone());
@@ -236,7 +287,11 @@ impl World {
 
     fn carry(&mut self, (from, to): Link, messages: Vec<Arc<Vec<u8>>>) {
         for bytes in messages {
-            self.replicas[usize::from(to)].handle_chain(self.now, from, &bytes);
+            let places = &self.places[usize::from(to)];
+            if let Some(position) = places.iter().position(|number| *number == from) {
+                let position = position as u8;
+                self.replicas[usize::from(to)].handle_chain(self.now, position, &bytes);
+            }
         }
     }
 
@@ -361,6 +416,8 @@ impl World {
                     "differs"
                 }
             );
+            let joined = if replica.has_joined() { " joined" } else { "" };
+            let line = format!("{line}{joined}");
             self.output.push(line);
         }
     }

@@ -37,10 +37,14 @@ fn decision() -> impl Strategy<Value = Decision> {
 
 fn parse(bytes: &[u8]) -> Result<(), Error> {
     let message = Repr::parse(&Packet::new_checked(bytes)?);
-    if message.kind == Kind::Update {
-        Entry::parse(message.body)?;
+    let packet = Packet::new_checked(bytes)?;
+    match message.kind {
+        Kind::Update => packet
+            .entries()
+            .try_for_each(|entry| Entry::parse(entry?).map(drop)),
+        Kind::Snapshot => Item::all(message.body).try_for_each(|item| item.map(drop)),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 proptest! {
@@ -66,12 +70,13 @@ proptest! {
 
     #[test]
     fn messages_survive_emit_and_parse(
-        update: bool, replica: u8, chain_epoch: u32, incarnation: u32, number: u64,
+        update: bool, replica: u8, chain: u16, chain_epoch: u32, incarnation: u32,
+        number: u64, base: u64,
         body in proptest::collection::vec(any::<u8>(), 0..64),
     ) {
         let repr = Repr {
             kind: if update { Kind::Update } else { Kind::Ack },
-            replica, chain_epoch, incarnation, number,
+            replica, chain, chain_epoch, incarnation, number, base,
             body: if update { &body } else { &[] },
         };
         let bytes = repr.to_vec().unwrap();
@@ -83,17 +88,19 @@ proptest! {
 
     #[test]
     fn any_bytes_give_a_message_or_an_error(
-        bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0u8..4, decision in 0u8..8, shape: bool,
+        bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0u8..6, decision in 0u8..8, shape: bool,
     ) {
         let mut bytes = bytes;
         if shape && bytes.len() > HEADER_LENGTH {
             bytes[..4].copy_from_slice(&MAGIC);
             bytes[field::KIND] = kind;
-            bytes[field::RESERVED..field::CHAIN_EPOCH].fill(0);
             bytes[field::BODY] = decision;
         }
         let _ = parse(&bytes);
         let _ = Entry::parse(&bytes);
+        for item in Item::all(&bytes).flatten() {
+            let _ = item.emit(&mut Vec::new());
+        }
     }
 }
 
@@ -102,33 +109,37 @@ fn header_lies_where_the_protocol_page_says() {
     let repr = Repr {
         kind: Kind::Update,
         replica: 2,
+        chain: 0x1112,
         chain_epoch: 0x0102_0304,
         incarnation: 0x0506_0708,
         number: 0x090a_0b0c_0d0e_0f10,
+        base: 0x1314_1516_1718_191a,
         body: &[0xff],
     };
     assert_eq!(
         repr.to_vec().unwrap(),
         [
-            b'S', b'P', b'C', b'1', 1, 2, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-            16, 0xff
+            b'S', b'P', b'C', b'2', 1, 2, 17, 18, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+            15, 16, 19, 20, 21, 22, 23, 24, 25, 26, 0xff
         ]
     );
 }
 
 #[test]
-fn foreign_magic_kind_and_reserved_bits_are_refused() {
+fn foreign_magic_and_kind_are_refused() {
     let good = Repr {
         kind: Kind::Ack,
         replica: 0,
+        chain: 0,
         chain_epoch: 1,
         incarnation: 1,
         number: 1,
+        base: 0,
         body: &[],
     }
     .to_vec()
     .unwrap();
-    for (at, value) in [(0, b'X'), (field::KIND, 3), (field::RESERVED, 1)] {
+    for (at, value) in [(0, b'X'), (field::KIND, 5)] {
         let mut bytes = good.clone();
         bytes[at] = value;
         assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE004");
@@ -162,4 +173,24 @@ fn an_entry_with_a_field_that_its_decision_does_not_use_is_refused() {
         bytes[at] = 1;
         assert_eq!(Entry::parse(&bytes).unwrap_err().code(), "WIRE004", "{at}");
     }
+}
+
+#[test]
+fn entries_lie_behind_their_lengths() {
+    let repr = Repr {
+        kind: Kind::Update,
+        replica: 0,
+        chain: 0,
+        chain_epoch: 1,
+        incarnation: 1,
+        number: 1,
+        base: 0,
+        body: &[0, 2, 7, 8, 0, 0, 0, 1, 9],
+    };
+    let bytes = repr.to_vec().unwrap();
+    let entries: Vec<_> = Packet::new_checked(&bytes).unwrap().entries().collect();
+    assert_eq!(entries, [Ok(&[7, 8][..]), Ok(&[][..]), Ok(&[9][..])]);
+    let cut = &bytes[..bytes.len() - 1];
+    let last = Packet::new_checked(cut).unwrap().entries().last().unwrap();
+    assert_eq!(last.unwrap_err().code(), "W001");
 }

@@ -1,0 +1,472 @@
+//! Decides what the chains are.
+
+mod plan;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use core::net::SocketAddrV4;
+
+use serde::Serialize;
+use stateplane_wire::control::{
+    ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message, Row,
+};
+
+use crate::health::{Beat, Servers};
+use crate::placement::Ring;
+use crate::settings::{Settings, SettingsError};
+
+/// Switches remembered at most; one beyond them is told only when it asks.
+const MOST_SWITCHES: usize = 1024;
+
+/// A datagram of the controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transmit {
+    /// The server or switch that it goes to.
+    pub to: SocketAddrV4,
+    /// What it is.
+    pub bytes: Vec<u8>,
+}
+
+/// How often each thing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ControllerCounters {
+    /// Messages that are none, or not for a controller.
+    pub malformed: u64,
+    /// Heartbeats.
+    pub heartbeats: u64,
+    /// Servers taken for dead.
+    pub deaths: u64,
+    /// Servers cut out of a chain because a neighbour did not hear them.
+    pub suspected: u64,
+    /// Configurations made.
+    pub configurations: u64,
+    /// Replicas that joined and became members.
+    pub joined: u64,
+    /// Configurations sent again.
+    pub resent: u64,
+    /// Messages that show that another controller is ahead of this one.
+    pub ahead: u64,
+}
+
+/// What the controller knows of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerView {
+    /// Its present start.
+    pub member: Member,
+    /// Whether it was heard lately.
+    pub alive: bool,
+    /// Whether it is to lose its shards.
+    pub drained: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Chain {
+    config: ChainConfig,
+    /// It is to be stored before it takes effect.
+    stored: bool,
+    /// Members and others that follow this configuration.
+    confirmed: BTreeSet<(u32, u32)>,
+    resend_at: u64,
+    /// The tail says that the joining replica can be a member.
+    joined: bool,
+    /// Starts of servers that a neighbour does not hear, and until when they stay
+    /// out.
+    shunned: BTreeMap<(u32, u32), u64>,
+    /// Version of the row that names its head; 0 before the first.
+    version: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Subscriber {
+    address: SocketAddrV4,
+    version: u64,
+}
+
+/// The controller. See the crate's documentation.
+#[derive(Debug, Clone)]
+pub struct Controller {
+    settings: Settings,
+    incarnation: u32,
+    servers: Servers,
+    ring: Ring,
+    chains: BTreeMap<u16, Chain>,
+    /// Shard by version of its row.
+    rows: BTreeMap<u64, u16>,
+    heads: BTreeMap<u16, Row>,
+    switches: BTreeMap<u32, Subscriber>,
+    records: VecDeque<ChainConfig>,
+    outbox: VecDeque<Transmit>,
+    /// Chains to look at again.
+    stale: BTreeSet<u16>,
+    /// A server follows a configuration that this controller never made.
+    behind: bool,
+    wake: u64,
+    counters: ControllerCounters,
+}
+
+impl Controller {
+    /// A controller that finds `stored` configurations, in the order in which they
+    /// were stored. `incarnation` must differ from that of every earlier start.
+    ///
+    /// # Errors
+    ///
+    /// What [`Settings::check`] finds.
+    pub fn new(
+        settings: Settings,
+        incarnation: u32,
+        stored: impl IntoIterator<Item = ChainConfig>,
+        now: u64,
+    ) -> Result<Controller, SettingsError> {
+        settings.check()?;
+        let mut controller = Controller {
+            ring: Ring::default(),
+            settings,
+            incarnation,
+            servers: Servers::default(),
+            chains: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            heads: BTreeMap::new(),
+            switches: BTreeMap::new(),
+            records: VecDeque::new(),
+            outbox: VecDeque::new(),
+            stale: BTreeSet::new(),
+            behind: false,
+            wake: now,
+            counters: ControllerCounters::default(),
+        };
+        for config in stored {
+            let known = controller.chains.get(&config.chain);
+            if config.chain < controller.settings.shards
+                && known.is_none_or(|known| known.config.epoch < config.epoch)
+            {
+                let mut chain = Chain::new(config, now);
+                chain.stored = true;
+                controller.chains.insert(chain.config.chain, chain);
+            }
+        }
+        for chain in controller.chains.values() {
+            for member in chain.config.members.iter().chain(&chain.config.joining) {
+                controller.servers.remember(now, *member);
+            }
+        }
+        controller.place_anew(now);
+        Ok(controller)
+    }
+
+    /// Takes a datagram that came from `from` at `now`.
+    pub fn handle_message(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        self.handle_timeout(now);
+        match Message::parse(bytes) {
+            Ok(Message::Heartbeat(heartbeat)) => self.heartbeat(now, from, &heartbeat),
+            Ok(Message::Subscribe {
+                switch,
+                controller,
+                version,
+            }) => self.subscribe(from, switch, controller, version),
+            _ => self.counters.malformed += 1,
+        }
+        self.reconsider(now);
+    }
+
+    fn heartbeat(&mut self, now: u64, from: SocketAddrV4, heartbeat: &Heartbeat) {
+        self.counters.heartbeats += 1;
+        let member = heartbeat.from;
+        match self.servers.heard(now, from, member, heartbeat.number) {
+            Beat::Old => return,
+            Beat::Same => {}
+            Beat::Changed => self.place_anew(now),
+        }
+        for status in &heartbeat.statuses {
+            self.status(now, &member, status);
+        }
+    }
+
+    fn status(&mut self, now: u64, from: &Member, status: &ChainStatus) {
+        let Some(chain) = self.chains.get_mut(&status.chain) else {
+            self.behind |= status.epoch > 0;
+            return;
+        };
+        let epoch = chain.config.epoch;
+        if status.epoch > epoch {
+            self.behind = true;
+            self.counters.ahead += 1;
+            return;
+        }
+        if status.epoch < epoch {
+            // It does not know yet, and is told now if it is not told anyway.
+            if chain.stored && !chain.needs().any(|member| member == from) {
+                self.send_config(status.chain, from);
+            }
+            return;
+        }
+        let fresh = chain.confirmed.insert((from.server, from.incarnation));
+        let members = &chain.config.members;
+        let is = |member: Option<&Member>| {
+            member.is_some_and(|m| (m.server, m.incarnation) == (from.server, from.incarnation))
+        };
+        chain.joined |= status.joined && chain.config.joining.is_some() && is(members.last());
+        if fresh && is(members.first()) {
+            self.publish(status.chain);
+        }
+        let Some(chain) = self.chains.get_mut(&status.chain) else {
+            return;
+        };
+        if status.suspects && chain.stored {
+            let all: Vec<Member> = chain.all().copied().collect();
+            let place = all.iter().position(|member| is(Some(member)));
+            if let Some(silent) = place.and_then(|place| all.get(place + 1)) {
+                let until = now.saturating_add(self.settings.retry_after);
+                let silent = (silent.server, silent.incarnation);
+                if chain.shunned.insert(silent, until).is_none() {
+                    self.counters.suspected += 1;
+                }
+            }
+        }
+        self.stale.insert(status.chain);
+    }
+
+    /// The head of the chain of `shard` serves its present configuration: switches
+    /// may send there.
+    fn publish(&mut self, shard: u16) {
+        let next = self
+            .rows
+            .last_key_value()
+            .map_or(1, |(version, _)| version + 1);
+        let Some(chain) = self.chains.get_mut(&shard) else {
+            return;
+        };
+        let Some(head) = chain.config.members.first() else {
+            return;
+        };
+        let row = Row {
+            shard,
+            epoch: chain.config.epoch,
+            head: head.requests,
+        };
+        self.rows.remove(&chain.version);
+        chain.version = next;
+        self.rows.insert(next, shard);
+        self.heads.insert(shard, row);
+        let waiting: Vec<u32> = self.switches.keys().copied().collect();
+        for switch in waiting {
+            self.send_rows(switch);
+        }
+    }
+
+    fn subscribe(&mut self, from: SocketAddrV4, switch: u32, controller: u32, version: u64) {
+        let version = match controller == self.incarnation {
+            true => version,
+            false => 0,
+        };
+        let known = self.switches.len();
+        if known >= MOST_SWITCHES && !self.switches.contains_key(&switch) {
+            self.switches.pop_first();
+        }
+        self.switches.insert(
+            switch,
+            Subscriber {
+                address: from,
+                version,
+            },
+        );
+        self.send_rows(switch);
+    }
+
+    fn send_rows(&mut self, switch: u32) {
+        let Some(subscriber) = self.switches.get(&switch) else {
+            return;
+        };
+        let after = subscriber.version;
+        let changed = self.rows.range(after + 1..).take(MOST_ROWS);
+        let changed: Vec<(u64, u16)> = changed.map(|(v, shard)| (*v, *shard)).collect();
+        let Some((version, _)) = changed.last() else {
+            return;
+        };
+        let rows = changed
+            .iter()
+            .filter_map(|(_, shard)| self.heads.get(shard));
+        let message = Message::Rows {
+            controller: self.incarnation,
+            after,
+            version: *version,
+            rows: rows.copied().collect(),
+        };
+        self.outbox.push_back(Transmit {
+            to: subscriber.address,
+            bytes: message.to_vec(),
+        });
+    }
+
+    /// Does what is due at `now`: takes the silent for dead, sends configurations
+    /// again.
+    pub fn handle_timeout(&mut self, now: u64) {
+        let detection = self.settings.detection;
+        self.servers.excuse_own_absence(now, detection);
+        let alive = |servers: &Servers| servers.all.values().filter(|h| h.alive).count();
+        let before = alive(&self.servers);
+        if self.servers.bury(now, detection) {
+            self.counters.deaths += (before - alive(&self.servers)) as u64;
+            self.place_anew(now);
+        }
+        if now >= self.wake {
+            self.place_anew(now);
+        }
+        self.reconsider(now);
+        let late: Vec<u16> = self
+            .chains
+            .iter()
+            .filter(|(_, chain)| chain.stored && chain.resend_at <= now)
+            .map(|(number, _)| *number)
+            .collect();
+        for number in late {
+            self.send_configs(now, number, true);
+        }
+    }
+
+    /// When [`Controller::handle_timeout`] has something to do next, in µs.
+    pub fn poll_timeout(&self) -> u64 {
+        let death = self.servers.next_death(self.settings.detection);
+        let resends = self.chains.values().filter(|chain| chain.stored);
+        let resend = resends.map(|chain| chain.resend_at).min();
+        let own = [death, resend].into_iter().flatten().min();
+        own.map_or(self.wake, |own| own.min(self.wake))
+    }
+
+    /// The next configuration to store. It takes effect with
+    /// [`Controller::handle_stored`]; if it cannot be stored, the controller must not
+    /// go on.
+    pub fn poll_record(&mut self) -> Option<ChainConfig> {
+        self.records.pop_front()
+    }
+
+    /// A configuration lies where it outlives the controller.
+    pub fn handle_stored(&mut self, now: u64, config: &ChainConfig) {
+        if let Some(chain) = self.chains.get_mut(&config.chain)
+            && chain.config == *config
+            && !chain.stored
+        {
+            chain.stored = true;
+            self.send_configs(now, config.chain, false);
+        }
+    }
+
+    /// The next datagram to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.outbox.pop_front()
+    }
+
+    /// Tells the members of a chain, and who joins, that do not follow its
+    /// configuration yet.
+    fn send_configs(&mut self, now: u64, number: u16, again: bool) {
+        let Some(chain) = self.chains.get_mut(&number) else {
+            return;
+        };
+        let waiting: Vec<Member> = chain.needs().copied().collect();
+        chain.resend_at = match waiting.is_empty() {
+            true => u64::MAX,
+            false => now.saturating_add(self.settings.resend),
+        };
+        for member in waiting {
+            if self.servers.is_alive(&member) {
+                self.counters.resent += u64::from(again);
+                self.send_config(number, &member);
+            }
+        }
+    }
+
+    fn send_config(&mut self, number: u16, member: &Member) {
+        let health = self.servers.all.get(&member.server);
+        let control = health.and_then(|health| health.control);
+        if let (Some(chain), Some(to)) = (self.chains.get(&number), control) {
+            let message = Message::Configure {
+                controller: self.incarnation,
+                config: chain.config.clone(),
+            };
+            let bytes = message.to_vec();
+            self.outbox.push_back(Transmit { to, bytes });
+        }
+    }
+
+    /// Lets a server, known or not, lose its shards, or take part again. When no chain
+    /// names it any more it can be stopped.
+    pub fn drain(&mut self, now: u64, server: u32, drained: bool) {
+        self.servers.drain(server, drained);
+        self.place_anew(now);
+        self.reconsider(now);
+    }
+
+    /// The present configurations, by shard.
+    pub fn configurations(&self) -> impl Iterator<Item = &ChainConfig> {
+        self.chains.values().map(|chain| &chain.config)
+    }
+
+    /// The present configuration of a shard's chain.
+    pub fn configuration(&self, shard: u16) -> Option<&ChainConfig> {
+        self.chains.get(&shard).map(|chain| &chain.config)
+    }
+
+    /// Whether every chain has all its members, where placement wants them, and all
+    /// of them follow the present configuration.
+    pub fn is_settled(&self) -> bool {
+        self.chains.len() == usize::from(self.settings.shards)
+            && self.chains.iter().all(|(shard, chain)| {
+                let wanted = self.wanted(*shard);
+                chain.stored
+                    && chain.config.joining.is_none()
+                    && chain.needs().next().is_none()
+                    && chain.config.members.len() == wanted.len()
+                    && chain
+                        .config
+                        .members
+                        .iter()
+                        .all(|m| wanted.contains(&m.server))
+            })
+    }
+
+    /// All servers known, by number.
+    pub fn servers(&self) -> impl Iterator<Item = ServerView> {
+        self.servers.all.values().map(|health| ServerView {
+            member: health.member,
+            alive: health.alive,
+            drained: health.drained,
+        })
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> &ControllerCounters {
+        &self.counters
+    }
+
+    /// Whether another controller made configurations that this one does not know:
+    /// it then makes none itself.
+    pub fn is_behind(&self) -> bool {
+        self.behind
+    }
+}
+
+impl Chain {
+    fn new(config: ChainConfig, now: u64) -> Chain {
+        Chain {
+            config,
+            stored: false,
+            confirmed: BTreeSet::new(),
+            resend_at: now,
+            joined: false,
+            shunned: BTreeMap::new(),
+            version: 0,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Member> {
+        self.config.members.iter().chain(&self.config.joining)
+    }
+
+    /// Who must follow the configuration and has not said so.
+    fn needs(&self) -> impl Iterator<Item = &Member> {
+        self.all()
+            .filter(|m| !self.confirmed.contains(&(m.server, m.incarnation)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+use core::net::Ipv4Addr;
+
+use super::*;
+
+const SHARDS: u16 = 8;
+
+fn member(server: u32, incarnation: u32) -> Member {
+    let address = |net| SocketAddrV4::new(Ipv4Addr::new(10, 0, net, server as u8), 4793);
+    Member {
+        server,
+        incarnation,
+        requests: address(1),
+        links: address(2),
+    }
+}
+
+/// Servers that do at once what they are told, apart from those that are silent.
+struct World {
+    controller: Controller,
+    now: u64,
+    servers: BTreeMap<u32, Member>,
+    silent: BTreeSet<u32>,
+    numbers: BTreeMap<u32, u64>,
+    followed: BTreeMap<(u32, u16), ChainConfig>,
+    log: Vec<ChainConfig>,
+}
+
+fn settings() -> Settings {
+    Settings {
+        joins: 2,
+        ..Settings::new(SHARDS, 3)
+    }
+}
+
+impl World {
+    fn new(servers: u32) -> World {
+        let servers = (1..=servers).map(|server| (server, member(server, 1)));
+        World {
+            controller: Controller::new(settings(), 1, [], 0).unwrap(),
+            now: 0,
+            servers: servers.collect(),
+            silent: BTreeSet::new(),
+            numbers: BTreeMap::new(),
+            followed: BTreeMap::new(),
+            log: Vec::new(),
+        }
+    }
+
+    fn beat(&mut self, server: u32, suspects: Option<u16>) {
+        let from = self.servers[&server];
+        let number = self.numbers.entry(server).or_default();
+        *number += 1;
+        let followed = self.followed.iter();
+        let statuses = followed.filter(|((of, _), _)| *of == server);
+        let statuses = statuses.map(|((_, chain), config)| ChainStatus {
+            chain: *chain,
+            epoch: config.epoch,
+            joined: config.joining.is_some() && config.members.last() == Some(&from),
+            suspects: suspects == Some(*chain),
+            applied: 0,
+            base: 0,
+        });
+        let heartbeat = Message::Heartbeat(Heartbeat {
+            from,
+            number: *number,
+            statuses: statuses.collect(),
+        });
+        let bytes = heartbeat.to_vec();
+        self.controller.handle_message(self.now, from.links, &bytes);
+        self.act();
+    }
+
+    fn act(&mut self) {
+        while let Some(config) = self.controller.poll_record() {
+            self.log.push(config.clone());
+            self.controller.handle_stored(self.now, &config);
+        }
+        while let Some(transmit) = self.controller.poll_transmit() {
+            let Ok(Message::Configure { config, .. }) = Message::parse(&transmit.bytes) else {
+                continue;
+            };
+            let to = self.servers.values().find(|m| m.links == transmit.to);
+            let to = to.unwrap().server;
+            if !self.silent.contains(&to) {
+                self.followed.insert((to, config.chain), config);
+            }
+        }
+    }
+
+    /// Time passes, with a heartbeat of every server that is not silent each 50 ms.
+    fn pass(&mut self, time: u64) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now += 50_000;
+            self.controller.handle_timeout(self.now);
+            self.act();
+            let servers: Vec<u32> = self.servers.keys().copied().collect();
+            for server in servers {
+                if !self.silent.contains(&server) {
+                    self.beat(server, None);
+                }
+            }
+        }
+    }
+
+    /// Numbers grow by one in each chain, and two configurations that follow each
+    /// other have a member in common.
+    fn check_log(&self) {
+        let mut newest: BTreeMap<u16, &ChainConfig> = BTreeMap::new();
+        for config in &self.log {
+            if let Some(before) = newest.insert(config.chain, config) {
+                assert_eq!(config.epoch, before.epoch + 1);
+                let common = config.members.iter().any(|m| before.members.contains(m));
+                assert!(common, "{before:?} and {config:?}");
+                let new = config
+                    .members
+                    .iter()
+                    .filter(|m| !before.members.contains(m));
+                assert!(new.clone().count() <= 1);
+                assert!(new.clone().all(|m| before.joining == Some(*m)));
+            }
+        }
+    }
+}
+
+#[test]
+fn chains_are_made_when_enough_servers_are_there() {
+    let mut world = World::new(3);
+    world.silent.insert(3);
+    world.pass(500_000);
+    assert_eq!(world.controller.configurations().count(), 0);
+    world.silent.clear();
+    world.pass(500_000);
+    assert!(world.controller.is_settled());
+    world.check_log();
+}
+
+#[test]
+fn a_dead_server_is_cut_out_of_all_its_chains_at_once_and_comes_back() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.silent.insert(2);
+    let before = world.log.len();
+    world.pass(300_000);
+    assert_eq!(world.log.len(), before + usize::from(SHARDS));
+    for config in world.controller.configurations() {
+        assert!(config.members.iter().all(|m| m.server != 2));
+        assert_eq!(config.epoch, 2);
+    }
+    // Another start has nothing of what the earlier one had.
+    world.servers.insert(2, member(2, 9));
+    world.followed.retain(|(server, _), _| *server != 2);
+    world.silent.clear();
+    world.pass(2_000_000);
+    assert!(world.controller.is_settled());
+    assert_eq!(world.controller.counters().joined, SHARDS.into());
+    world.check_log();
+}
+
+#[test]
+fn the_last_member_is_never_cut_out() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.silent.extend([1, 2, 3]);
+    world.pass(1_000_000);
+    world.silent.remove(&2);
+    world.pass(1_000_000);
+    for config in world.controller.configurations() {
+        let members: Vec<u32> = config.members.iter().map(|m| m.server).collect();
+        assert_eq!(members, [2]);
+    }
+    world.check_log();
+}
+
+#[test]
+fn a_server_that_is_long_dead_is_replaced_and_one_that_comes_takes_its_share() {
+    let mut world = World::new(4);
+    world.pass(2_000_000);
+    world.silent.insert(1);
+    world.pass(12_000_000);
+    assert!(world.controller.is_settled());
+    for config in world.controller.configurations() {
+        assert_eq!(config.members.len(), 3);
+    }
+    world.servers.insert(5, member(5, 1));
+    world.pass(5_000_000);
+    assert!(world.controller.is_settled());
+    let mut members = world.controller.configurations().flat_map(|c| &c.members);
+    assert!(members.any(|m| m.server == 5));
+    world.check_log();
+}
+
+#[test]
+fn a_drained_server_loses_its_chains_only_to_others_that_have_joined() {
+    let mut world = World::new(4);
+    world.pass(2_000_000);
+    world.controller.drain(world.now, 2, true);
+    world.act();
+    world.pass(5_000_000);
+    assert!(world.controller.is_settled());
+    let mut members = world.controller.configurations().flat_map(|c| &c.members);
+    assert!(members.all(|m| m.server != 2));
+    for config in &world.log {
+        assert!(config.members.len() >= 3, "{config:?}");
+    }
+    world.check_log();
+}
+
+#[test]
+fn a_neighbour_that_is_not_heard_is_cut_out_and_tried_again_later() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let first = world.controller.configuration(0).unwrap().clone();
+    world.beat(first.members[0].server, Some(0));
+    let present = world.controller.configuration(0).unwrap();
+    assert!(!present.members.contains(&first.members[1]));
+    assert_eq!(present.joining, None);
+    assert_eq!(world.controller.counters().suspected, 1);
+    world.pass(3_000_000);
+    assert!(world.controller.is_settled());
+    world.check_log();
+}
+
+#[test]
+fn a_controller_goes_on_from_its_log_and_never_from_less() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.silent.insert(3);
+    world.pass(500_000);
+    let whole = world.log.clone();
+    let next =
+        |stored: &[ChainConfig], now| Controller::new(settings(), 2, stored.to_vec(), now).unwrap();
+    world.controller = next(&whole, world.now);
+    world.silent.clear();
+    world.pass(2_000_000);
+    assert!(world.controller.is_settled());
+    world.check_log();
+    // With an older log it sees that it lacks something, and decides nothing.
+    world.controller = next(&whole[..8], world.now);
+    let before = world.log.len();
+    world.pass(2_000_000);
+    assert!(world.controller.is_behind());
+    assert_eq!(world.log.len(), before);
+}
+
+#[test]
+fn its_own_absence_is_nobodys_death() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.now += 10_000_000;
+    world.controller.handle_timeout(world.now);
+    assert_eq!(world.controller.counters().deaths, 0);
+    world.silent.insert(1);
+    world.pass(400_000);
+    assert_eq!(world.controller.counters().deaths, 1);
+}
+
+#[test]
+fn late_heartbeats_of_an_earlier_start_do_not_count() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let earlier = world.servers[&1];
+    world.servers.insert(1, member(1, 7));
+    world.followed.retain(|(server, _), _| *server != 1);
+    world.pass(100_000);
+    let heartbeat = Message::Heartbeat(Heartbeat {
+        from: earlier,
+        number: 1 << 40,
+        statuses: Vec::new(),
+    });
+    let bytes = heartbeat.to_vec();
+    world
+        .controller
+        .handle_message(world.now, earlier.links, &bytes);
+    let known = world
+        .controller
+        .servers()
+        .find(|view| view.member.server == 1);
+    assert_eq!(known.unwrap().member.incarnation, 7);
+}
+
+#[test]
+fn switches_learn_where_heads_are() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let mut table = crate::Rows::new(1);
+    let switch = SocketAddrV4::new(Ipv4Addr::new(10, 9, 9, 9), 4795);
+    let mut learn = |world: &mut World| {
+        let mut learned = BTreeMap::new();
+        loop {
+            world
+                .controller
+                .handle_message(world.now, switch, &table.ask());
+            let mut news = Vec::new();
+            while let Some(transmit) = world.controller.poll_transmit() {
+                if transmit.to == switch {
+                    news.extend(table.handle_message(&transmit.bytes));
+                }
+            }
+            if news.is_empty() {
+                return learned;
+            }
+            learned.extend(news.into_iter().map(|row| (row.shard, row)));
+        }
+    };
+    assert_eq!(learn(&mut world).len(), usize::from(SHARDS));
+    assert!(learn(&mut world).is_empty());
+    world.silent.insert(1);
+    world.pass(500_000);
+    let learned = learn(&mut world);
+    for (shard, row) in &learned {
+        let config = world.controller.configuration(*shard).unwrap();
+        assert_eq!(row.head, config.members[0].requests);
+        assert_eq!(row.epoch, config.epoch);
+    }
+    assert_eq!(learned.len(), usize::from(SHARDS));
+}
+
+#[test]
+fn any_bytes_are_survived() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let here = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1);
+    let mut bytes = b"SPK1".to_vec();
+    for byte in 0..=255u8 {
+        bytes.push(byte.wrapping_mul(37));
+        world.controller.handle_message(world.now, here, &bytes);
+    }
+    assert_eq!(world.controller.counters().malformed, 256);
+}

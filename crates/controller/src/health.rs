@@ -1,0 +1,146 @@
+//! Which servers are alive, by their heartbeats.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use core::net::SocketAddrV4;
+
+use stateplane_wire::control::Member;
+
+/// Earlier starts remembered of each server, so that a late heartbeat is not taken
+/// for that of a new start.
+const FORMER: usize = 8;
+
+/// A server that was heard, or that a stored configuration names.
+#[derive(Debug, Clone)]
+pub(crate) struct Health {
+    pub(crate) member: Member,
+    /// Whence it was heard: configurations go there.
+    pub(crate) control: Option<SocketAddrV4>,
+    pub(crate) heard: u64,
+    pub(crate) alive: bool,
+    /// Number of its last heartbeat.
+    number: u64,
+    former: Vec<u32>,
+    /// It is to lose its shards.
+    pub(crate) drained: bool,
+}
+
+/// All servers, by number.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Servers {
+    pub(crate) all: BTreeMap<u32, Health>,
+    /// Numbers of servers, known or not, that are to have no shards.
+    drained: BTreeSet<u32>,
+    last: Option<u64>,
+}
+
+/// What a heartbeat says beside its statuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beat {
+    /// It is late, or of an earlier start.
+    Old,
+    /// As before.
+    Same,
+    /// The server is new, started again, or was taken for dead.
+    Changed,
+}
+
+impl Servers {
+    /// A server of a stored configuration: taken for alive until it is silent.
+    pub(crate) fn remember(&mut self, now: u64, member: Member) {
+        let drained = self.drained.contains(&member.server);
+        self.all.entry(member.server).or_insert(Health {
+            member,
+            control: None,
+            heard: now,
+            alive: true,
+            number: 0,
+            former: Vec::new(),
+            drained,
+        });
+    }
+
+    pub(crate) fn drain(&mut self, server: u32, drained: bool) {
+        match drained {
+            true => self.drained.insert(server),
+            false => self.drained.remove(&server),
+        };
+        if let Some(health) = self.all.get_mut(&server) {
+            health.drained = drained;
+        }
+    }
+
+    pub(crate) fn heard(
+        &mut self,
+        now: u64,
+        from: SocketAddrV4,
+        member: Member,
+        number: u64,
+    ) -> Beat {
+        let fresh = !self.all.contains_key(&member.server);
+        self.remember(now, member);
+        let Some(health) = self.all.get_mut(&member.server) else {
+            return Beat::Old;
+        };
+        let mut changed = fresh || !health.alive || health.control.is_none();
+        if health.member.incarnation != member.incarnation {
+            if health.former.contains(&member.incarnation) {
+                return Beat::Old;
+            }
+            health.former.push(health.member.incarnation);
+            if health.former.len() > FORMER {
+                health.former.remove(0);
+            }
+            changed = true;
+        } else if number <= health.number {
+            return Beat::Old;
+        }
+        health.member = member;
+        health.number = number;
+        health.control = Some(from);
+        health.heard = now;
+        health.alive = true;
+        match changed {
+            true => Beat::Changed,
+            false => Beat::Same,
+        }
+    }
+
+    /// Whether this start of a server is alive.
+    pub(crate) fn is_alive(&self, member: &Member) -> bool {
+        let health = self.all.get(&member.server);
+        health.is_some_and(|h| h.alive && h.member.incarnation == member.incarnation)
+    }
+
+    /// A time in which the controller itself did not run is nobody's silence.
+    pub(crate) fn excuse_own_absence(&mut self, now: u64, detection: u64) {
+        let last = self.last.replace(now).unwrap_or(now);
+        let absent = now.saturating_sub(last);
+        if absent > detection / 2 {
+            for health in self.all.values_mut() {
+                health.heard = health.heard.saturating_add(absent).min(now);
+            }
+        }
+    }
+
+    /// Takes those for dead that were silent for `detection`; `true` if there are
+    /// new ones.
+    pub(crate) fn bury(&mut self, now: u64, detection: u64) -> bool {
+        let mut died = false;
+        for health in self.all.values_mut() {
+            if health.alive && now.saturating_sub(health.heard) >= detection {
+                health.alive = false;
+                died = true;
+            }
+        }
+        died
+    }
+
+    /// When [`Servers::bury`] may find one.
+    pub(crate) fn next_death(&self, detection: u64) -> Option<u64> {
+        let alive = self.all.values().filter(|health| health.alive);
+        alive
+            .map(|health| health.heard.saturating_add(detection))
+            .min()
+    }
+}

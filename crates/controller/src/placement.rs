@@ -1,0 +1,106 @@
+//! Which servers keep a shard: consistent hashing with virtual nodes.
+
+/// A ring of points, several of each server.
+///
+/// A shard belongs to the servers whose points follow its own. When a server comes
+/// or goes, only shards change hands that it takes or had.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ring {
+    points: Vec<(u64, u32)>,
+}
+
+/// SplitMix64's finishing step (Steele, Lea and Flood, 2014): it spreads numbers
+/// that are close together.
+fn mix(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+impl Ring {
+    /// A ring of `servers`, each with `virtual_nodes` points.
+    pub fn new(servers: impl IntoIterator<Item = u32>, virtual_nodes: u16) -> Ring {
+        let mut points: Vec<(u64, u32)> = servers
+            .into_iter()
+            .flat_map(|server| {
+                (0..virtual_nodes)
+                    .map(move |node| (mix(mix(u64::from(server) << 16 | u64::from(node))), server))
+            })
+            .collect();
+        points.sort_unstable();
+        Ring { points }
+    }
+
+    /// The first `count` different servers behind the point of `shard`; all, if
+    /// there are fewer.
+    pub fn servers(&self, shard: u16, count: usize) -> Vec<u32> {
+        let point = mix(!u64::from(shard));
+        let start = self.points.partition_point(|(at, _)| *at < point);
+        let mut found = Vec::new();
+        for (_, server) in self.points[start..].iter().chain(&self.points[..start]) {
+            if found.len() >= count {
+                break;
+            }
+            if !found.contains(server) {
+                found.push(*server);
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARDS: u16 = 1024;
+
+    #[test]
+    fn every_shard_has_different_servers() {
+        let ring = Ring::new(1..=5, 64);
+        for shard in 0..SHARDS {
+            let mut servers = ring.servers(shard, 3);
+            servers.sort_unstable();
+            servers.dedup();
+            assert_eq!(servers.len(), 3);
+        }
+        assert_eq!(ring.servers(0, 9).len(), 5);
+        assert!(Ring::default().servers(0, 3).is_empty());
+    }
+
+    #[test]
+    fn a_server_that_goes_or_comes_moves_only_its_share() {
+        let five = Ring::new(1..=5, 64);
+        let four = Ring::new([1, 2, 4, 5], 64);
+        let mut moved = 0;
+        for shard in 0..SHARDS {
+            let (with, without) = (five.servers(shard, 3), four.servers(shard, 3));
+            if with.contains(&3) {
+                moved += 1;
+                let stay = with.iter().filter(|s| **s != 3);
+                assert!(stay.clone().all(|s| without.contains(s)), "shard {shard}");
+            } else {
+                assert_eq!(with, without, "shard {shard}");
+            }
+        }
+        // Three of five servers keep each shard.
+        let share = SHARDS / 5 * 3;
+        assert!(
+            (share * 7 / 10..share * 13 / 10).contains(&moved),
+            "{moved}"
+        );
+    }
+
+    #[test]
+    fn heads_are_spread() {
+        let ring = Ring::new(1..=4, 64);
+        let mut heads = [0; 5];
+        for shard in 0..SHARDS {
+            heads[ring.servers(shard, 3)[0] as usize] += 1;
+        }
+        for server in 1..=4 {
+            assert!((170..350).contains(&heads[server]), "{heads:?}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The joining replica's part: to take a snapshot, and to check it.
+
+use std::sync::Arc;
+
+use stateplane_wire::chain::{Item, Kind, LeaseKind, Packet, Repr};
+
+use super::{Destination, Replica, Transmit};
+use crate::link::{Arrival, Receiver};
+use crate::record::{Holder, Lease, Owner, Record};
+
+/// What a joining replica has of the snapshot.
+#[derive(Debug, Clone)]
+pub(super) struct Install {
+    /// Number of the last entry in the snapshot, once a part has come.
+    upto: Option<u64>,
+    parts: Receiver,
+    done: bool,
+}
+
+/// An item contradicts those before it.
+struct Inconsistent;
+
+impl Install {
+    pub(super) fn new(window: usize) -> Install {
+        Install {
+            upto: None,
+            parts: Receiver::new(window, 0),
+            done: false,
+        }
+    }
+
+    /// Whether the whole state is there and its digest is right.
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
+impl Replica {
+    /// Takes a part of a snapshot.
+    pub(super) fn snapshot_part(&mut self, now: u64, packet: &Packet<'_>) {
+        let upto = packet.base();
+        let Some(install) = &self.install else {
+            self.counters.chain_wrong_sender += 1;
+            return;
+        };
+        let newer = install.upto.is_none_or(|present| present < upto);
+        if newer && packet.number() == 1 {
+            self.begin_install();
+            if let Some(install) = &mut self.install {
+                install.upto = Some(upto);
+            }
+        }
+        let Some(install) = &mut self.install else {
+            return;
+        };
+        if install.upto != Some(upto) {
+            self.counters.chain_not_begun += 1;
+            return;
+        }
+        let incarnation = packet.incarnation();
+        match install.parts.judge(incarnation, packet.number()) {
+            Arrival::Next => {
+                if self.install_part(now, incarnation, packet.body()) {
+                    while let Some((incarnation, body)) =
+                        self.install.as_mut().and_then(|i| i.parts.take_next())
+                        && self.install_part(now, incarnation, &body)
+                    {}
+                }
+            }
+            Arrival::Early => {
+                self.counters.chain_early += 1;
+                install.parts.keep(packet.number(), packet.body());
+            }
+            Arrival::Duplicate => self.counters.chain_duplicate += 1,
+            Arrival::TooFar => self.counters.chain_window_full += 1,
+            Arrival::NotBegun => self.counters.chain_not_begun += 1,
+            Arrival::WrongIncarnation => self.counters.chain_wrong_incarnation += 1,
+        }
+        if let Some(ack) = self.part_acknowledgement(upto) {
+            self.outbox.push_back(ack);
+        }
+    }
+
+    fn part_acknowledgement(&mut self, upto: u64) -> Option<Transmit> {
+        let install = self.install.as_mut()?;
+        let (incarnation, number) = install.parts.take_acknowledgement()?;
+        let ack = Repr {
+            incarnation,
+            number,
+            base: upto,
+            ..self.header(Kind::SnapshotAck)
+        };
+        Some(Transmit {
+            to: Destination::Replica(self.place.position.checked_sub(1)?),
+            bytes: Arc::new(ack.to_vec().ok()?),
+        })
+    }
+
+    /// Takes over the items of one part; `false` if they cannot be, and then the
+    /// part counts as if it had not come.
+    fn install_part(&mut self, now: u64, incarnation: u32, body: &[u8]) -> bool {
+        let items: Result<Vec<Item<'_>>, _> = Item::all(body).collect();
+        let Ok(items) = items else {
+            self.counters.chain_malformed += 1;
+            return false;
+        };
+        let mut ended = false;
+        for item in items {
+            if let Item::End { digest } = item {
+                if digest != self.digest() {
+                    self.counters.snapshot_mismatch += 1;
+                    return false;
+                }
+                ended = true;
+            } else if self.install_item(now, &item).is_err() {
+                self.counters.chain_inconsistent += 1;
+                return false;
+            }
+        }
+        let Some(install) = &mut self.install else {
+            return false;
+        };
+        install.parts.has_applied(incarnation);
+        install.parts.owe_acknowledgement();
+        if ended && !install.done {
+            install.done = true;
+            let upto = install.upto.unwrap_or_default();
+            (self.applied, self.base, self.answered) = (upto, upto, upto);
+            self.log.clear(upto);
+            self.predecessor = Receiver::new(self.config.limits.link_window, upto);
+            self.predecessor.owe_acknowledgement();
+            self.counters.snapshots_installed += 1;
+        }
+        true
+    }
+
+    fn install_item(&mut self, now: u64, item: &Item<'_>) -> Result<(), Inconsistent> {
+        match *item {
+            Item::Shard { shard, epoch } => {
+                self.shards.get_mut(&shard).ok_or(Inconsistent)?.epoch = epoch;
+            }
+            Item::Record {
+                shard,
+                key,
+                sequence,
+                epoch,
+                lease,
+                holders,
+                mapped_to,
+                state,
+            } => {
+                // Rule 20: it does not know when the leases began, so each may last
+                // a whole period from here on.
+                let until = match self.config.faults.forget_leases {
+                    true => 0,
+                    false => now.saturating_add(self.config.lease_period.into()),
+                };
+                let mut holders = holders.iter().map(|holder| Holder {
+                    owner: Owner {
+                        switch: holder.switch,
+                        incarnation: holder.incarnation,
+                        claim: holder.claim,
+                    },
+                    epoch: holder.epoch,
+                    until,
+                });
+                let lease = match lease {
+                    LeaseKind::None => Lease::None,
+                    LeaseKind::Exclusive => Lease::Exclusive(holders.next().ok_or(Inconsistent)?),
+                    LeaseKind::Shared => Lease::Shared(holders.collect()),
+                };
+                let record = Record {
+                    state: state.into(),
+                    sequence,
+                    epoch,
+                    lease,
+                    mapped_to,
+                    last_active: now,
+                };
+                let records = &mut self.shards.get_mut(&shard).ok_or(Inconsistent)?.records;
+                if records.insert(key, record).is_some() {
+                    return Err(Inconsistent);
+                }
+                self.record_count += 1;
+                self.watch_idle(now, shard, key);
+            }
+            Item::Pool {
+                shard,
+                protocol,
+                address,
+                fresh,
+                ports,
+            } => {
+                let shard = self.shards.get_mut(&shard).ok_or(Inconsistent)?;
+                let pools = shard.pools.as_mut().ok_or(Inconsistent)?;
+                if !pools.restore(protocol, address, fresh, ports.iter()) {
+                    return Err(Inconsistent);
+                }
+            }
+            Item::End { .. } => {}
+        }
+        Ok(())
+    }
+}

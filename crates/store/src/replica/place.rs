@@ -1,0 +1,101 @@
+//! A replica's place in its chain, and what changes with it.
+
+use super::feed::Feed;
+use super::install::Install;
+use super::{Replica, empty_shards};
+use crate::link::Receiver;
+use crate::parking::Parking;
+
+/// Where a replica stands in one configuration of its chain (rule 21).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Configuration number.
+    pub epoch: u32,
+    /// How many members the chain has, from 1.
+    pub length: u8,
+    /// The replica's own position, 0 is the head; `length` if it joins behind the
+    /// tail and is not a member yet.
+    pub position: u8,
+    /// Whether a replica joins behind the tail.
+    pub feeds: bool,
+}
+
+impl Replica {
+    /// Its present place.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Takes a new place at `now`. One whose epoch is not newer changes nothing.
+    ///
+    /// A member keeps its state: it is a beginning of what its new predecessor has,
+    /// and goes at least as far as any entry that was answered. Its predecessor
+    /// sends what it lacks, a new tail answers what was not. A replica that joins
+    /// forgets everything and takes a snapshot.
+    pub fn reconfigure(&mut self, now: u64, place: Place) {
+        if place.epoch <= self.place.epoch {
+            return;
+        }
+        let was_head = self.is_head();
+        let had_joined = self.install.as_ref().is_none_or(Install::is_done);
+        self.place = place;
+        self.counters.reconfigured += 1;
+        if place.position >= place.length {
+            self.begin_install();
+            return;
+        }
+        if had_joined {
+            self.install = None;
+        }
+        let window = self.config.limits.link_window;
+        self.predecessor = Receiver::new(window, self.applied);
+        self.predecessor.owe_acknowledgement();
+        if was_head && !self.is_head() {
+            let limits = &self.config.limits;
+            self.parking = Parking::new(limits.parked_per_flow, limits.parked_bytes);
+        }
+        self.feed = None;
+        if self.is_tail() {
+            self.answer_kept(self.applied);
+            self.base = self.applied;
+            self.log.clear(self.applied);
+            if place.feeds {
+                self.feed = Some(Feed::new(self));
+            }
+        }
+        self.log.begin_link();
+        self.run_due(now);
+    }
+
+    /// Forgets everything, to be filled by a snapshot.
+    pub(super) fn begin_install(&mut self) {
+        let limits = &self.config.limits;
+        self.shards = empty_shards(&self.config);
+        self.record_count = 0;
+        self.parking = Parking::new(limits.parked_per_flow, limits.parked_bytes);
+        self.expiry_due.clear();
+        (self.applied, self.base, self.answered) = (0, 0, 0);
+        self.log.clear(0);
+        self.log.begin_link();
+        self.predecessor = Receiver::new(limits.link_window, 0);
+        self.feed = None;
+        self.install = Some(Install::new(limits.link_window));
+    }
+
+    /// As tail: the replica that joins has every entry that was ever answered, and
+    /// nothing more is answered before it has it too. It may become the tail.
+    pub fn has_joined(&self) -> bool {
+        self.feed.as_ref().is_some_and(|feed| {
+            feed.joined(self.log.acknowledged())
+                || (self.config.faults.join_early && feed.follows())
+        })
+    }
+
+    /// Whether the successor, or the replica that joins, owes an acknowledgement
+    /// and has been silent at `now` for the time that the configuration sets.
+    pub fn suspects_successor(&self, now: u64) -> bool {
+        let silence = self.config.limits.silence;
+        let feed = self.feed.as_ref();
+        self.log.is_silent(now, silence) || feed.is_some_and(|feed| feed.is_silent(now, silence))
+    }
+}

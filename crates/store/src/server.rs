@@ -1,0 +1,489 @@
+//! A store server: a place in each of any number of chains, as one state machine
+//! without IO.
+//!
+//! With a controller each shard has a chain of its own, whose number is the
+//! shard's, and the controller says who is where. Without one, a single chain keeps
+//! all shards and never changes.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use core::net::SocketAddrV4;
+
+use serde::Serialize;
+use stateplane_wire::chain;
+use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message};
+use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr};
+
+use crate::config::{Config, ConfigError};
+use crate::counters::Counters;
+use crate::replica::{Destination, Place, Replica, echo};
+
+/// Where a datagram of a server goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Recipient {
+    /// To a switch, from the request port.
+    Switch(SocketAddrV4),
+    /// To the chain port of another server, from the own one.
+    Neighbour(SocketAddrV4),
+    /// To the controller, from the chain port.
+    Controller,
+}
+
+/// A datagram that a server sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Datagram {
+    /// Where it goes.
+    pub to: Recipient,
+    /// What it is.
+    pub bytes: Arc<Vec<u8>>,
+}
+
+/// Counts of what concerns no single chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ServerCounters {
+    /// Requests for a shard that this server has no place in, refused.
+    pub not_here: u64,
+    /// Chain messages of a chain that this server has no place in, or from an
+    /// address without one, dropped.
+    pub unknown_neighbour: u64,
+    /// Control messages that are none, dropped.
+    pub control_malformed: u64,
+    /// Configurations that were not newer than the one followed.
+    pub configuration_old: u64,
+    /// Chains left because the controller gave the place to another.
+    pub chains_left: u64,
+    /// Heartbeats sent.
+    pub heartbeats: u64,
+}
+
+/// A place in one chain.
+#[derive(Debug, Clone)]
+struct Hosted {
+    replica: Replica,
+    /// Chain ports by position; the last may be that of a replica that joins.
+    links: Vec<SocketAddrV4>,
+    due: Option<u64>,
+    had_joined: bool,
+}
+
+/// Who tells a server its places.
+#[derive(Debug, Clone)]
+enum Management {
+    /// Nobody: chain 0 keeps all shards.
+    Fixed,
+    Controller(Reporting),
+}
+
+#[derive(Debug, Clone)]
+struct Reporting {
+    identity: Member,
+    period: u64,
+    next: u64,
+    number: u64,
+    /// Chains of which the controller is to hear first.
+    urgent: BTreeSet<u16>,
+    /// The last chain whose turn it was.
+    turn: u16,
+    /// Newest configuration number of chains without a place here.
+    left: BTreeMap<u16, u32>,
+}
+
+/// One store server.
+///
+/// After each `handle_*`, take everything out with [`Server::poll_transmit`], then
+/// ask [`Server::poll_timeout`] when to call [`Server::handle_timeout`]. Times are
+/// µs and never decrease from call to call.
+#[derive(Debug, Clone)]
+pub struct Server {
+    template: Config,
+    incarnation: u32,
+    management: Management,
+    chains: BTreeMap<u16, Hosted>,
+    /// Chains that may have something to send.
+    ready: BTreeSet<u16>,
+    due: BTreeSet<(u64, u16)>,
+    outbox: VecDeque<Datagram>,
+    counters: ServerCounters,
+    /// Counts of replicas that are gone.
+    past: Counters,
+}
+
+impl Server {
+    /// A server in a chain that never changes. `links` are the chain ports, head
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// What [`Config::check`] finds.
+    pub fn fixed(
+        config: Config,
+        incarnation: u32,
+        links: Vec<SocketAddrV4>,
+    ) -> Result<Server, ConfigError> {
+        let hosted = Hosted {
+            replica: Replica::new(config.clone(), incarnation)?,
+            links,
+            due: None,
+            had_joined: false,
+        };
+        let mut server = Server::empty(config, incarnation, Management::Fixed);
+        server.chains.insert(0, hosted);
+        Ok(server)
+    }
+
+    /// A server without any place yet, that tells the controller of itself every
+    /// `period` µs from `now` on. Of `template`, place and epoch do not matter.
+    ///
+    /// # Errors
+    ///
+    /// What [`Config::check`] finds.
+    pub fn managed(
+        template: Config,
+        identity: Member,
+        period: u64,
+        now: u64,
+    ) -> Result<Server, ConfigError> {
+        template.check()?;
+        if period == 0 {
+            return Err(ConfigError::Zero {
+                name: "heartbeat period",
+            });
+        }
+        let reporting = Reporting {
+            identity,
+            period,
+            next: now,
+            number: 0,
+            urgent: BTreeSet::new(),
+            turn: 0,
+            left: BTreeMap::new(),
+        };
+        let management = Management::Controller(reporting);
+        Ok(Server::empty(template, identity.incarnation, management))
+    }
+
+    fn empty(template: Config, incarnation: u32, management: Management) -> Server {
+        Server {
+            template,
+            incarnation,
+            management,
+            chains: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            due: BTreeSet::new(),
+            outbox: VecDeque::new(),
+            counters: ServerCounters::default(),
+            past: Counters::default(),
+        }
+    }
+
+    /// Takes a datagram that came from `from` to the request port at `now`.
+    pub fn handle_request(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        let chain = match &self.management {
+            Management::Fixed => 0,
+            // The shard of anything that is not a message is of no interest.
+            Management::Controller(_) => Packet::new_checked(bytes).map_or(0, |p| p.shard()),
+        };
+        match self.chains.get_mut(&chain) {
+            Some(hosted) => {
+                hosted.replica.handle_request(now, from, bytes);
+                self.touched(chain);
+            }
+            None => self.refuse(from, bytes),
+        }
+    }
+
+    fn refuse(&mut self, to: SocketAddrV4, bytes: &[u8]) {
+        self.counters.not_here += 1;
+        let Ok(packet) = Packet::new_checked(bytes) else {
+            return;
+        };
+        if !packet.message_type().is_request() || packet.incarnation() == 0 {
+            return;
+        }
+        let reply = Repr {
+            message_type: MessageType::Refusal,
+            code: RefusalCode::WrongServer as u16,
+            ..echo(&packet, 0)
+        };
+        if let Ok(bytes) = reply.to_vec() {
+            self.outbox.push_back(Datagram {
+                to: Recipient::Switch(to),
+                bytes: Arc::new(bytes),
+            });
+        }
+    }
+
+    /// Takes a datagram that came from `from`, another server, to the chain port at
+    /// `now`.
+    pub fn handle_link(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        let chain = chain::Packet::new_checked(bytes).map_or(0, |packet| packet.chain());
+        let hosted = self.chains.get_mut(&chain);
+        // Whoever is in no configuration that this server knows is at no position.
+        let anyone = self.template.faults.ignore_chain_epoch;
+        let place = hosted.and_then(|hosted| {
+            let position = hosted.links.iter().position(|address| *address == from);
+            let position = position.or(anyone.then_some(usize::from(u8::MAX)))?;
+            Some((hosted, u8::try_from(position).ok()?))
+        });
+        match place {
+            Some((hosted, position)) => {
+                hosted.replica.handle_chain(now, position, bytes);
+                self.touched(chain);
+            }
+            None => self.counters.unknown_neighbour += 1,
+        }
+    }
+
+    /// Takes a datagram that came from the controller to the chain port at `now`.
+    pub fn handle_control(&mut self, now: u64, bytes: &[u8]) {
+        match Message::parse(bytes) {
+            Ok(Message::Configure { config, .. }) => self.configure(now, &config),
+            _ => self.counters.control_malformed += 1,
+        }
+    }
+
+    fn configure(&mut self, now: u64, config: &ChainConfig) {
+        let number = config.chain;
+        let Management::Controller(reporting) = &mut self.management else {
+            self.counters.control_malformed += 1;
+            return;
+        };
+        if number >= self.template.shards || config.epoch == 0 {
+            self.counters.control_malformed += 1;
+            return;
+        }
+        reporting.urgent.insert(number);
+        reporting.next = now;
+        let known = self.chains.get(&number).map(|h| h.replica.place().epoch);
+        let known = known.or(reporting.left.get(&number).copied());
+        if known.is_some_and(|known| config.epoch <= known) {
+            self.counters.configuration_old += 1;
+            return;
+        }
+        let own = reporting.identity;
+        let is_own = |m: &Member| m.server == own.server && m.incarnation == own.incarnation;
+        let all: Vec<&Member> = config.members.iter().chain(&config.joining).collect();
+        let position = all.iter().position(|member| is_own(member));
+        let (Some(position), Ok(length)) = (
+            position.and_then(|at| u8::try_from(at).ok()),
+            u8::try_from(config.members.len()),
+        ) else {
+            reporting.left.insert(number, config.epoch);
+            self.leave(number);
+            return;
+        };
+        let place = Place {
+            epoch: config.epoch,
+            length,
+            position,
+            feeds: config.joining.is_some(),
+        };
+        let links = all.iter().map(|member| member.links).collect();
+        if !self.chains.contains_key(&number) {
+            let own = Config {
+                chain: number,
+                chain_epoch: 0,
+                chain_length: 1,
+                position: 0,
+                served: BTreeSet::from([number]),
+                ..self.template.clone()
+            };
+            let Ok(replica) = Replica::new(own, self.incarnation) else {
+                self.counters.control_malformed += 1;
+                return;
+            };
+            let hosted = Hosted {
+                replica,
+                links: Vec::new(),
+                due: None,
+                had_joined: false,
+            };
+            self.chains.insert(number, hosted);
+        }
+        if let Some(hosted) = self.chains.get_mut(&number) {
+            hosted.links = links;
+            hosted.replica.reconfigure(now, place);
+            self.touched(number);
+        }
+    }
+
+    /// Forgets a chain in which it has no place any more.
+    fn leave(&mut self, number: u16) {
+        if let Some(hosted) = self.chains.remove(&number) {
+            self.counters.chains_left += 1;
+            self.past += *hosted.replica.counters();
+            self.ready.remove(&number);
+            if let Some(due) = hosted.due {
+                self.due.remove(&(due, number));
+            }
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: u64) {
+        while let Some(&(due, number)) = self.due.first()
+            && due <= now
+        {
+            self.due.pop_first();
+            if let Some(hosted) = self.chains.get_mut(&number) {
+                hosted.due = None;
+                hosted.replica.handle_timeout(now);
+                // Rescheduled when it has nothing more to send.
+                self.ready.insert(number);
+            }
+        }
+        self.report(now);
+    }
+
+    /// Tells the controller, if it is time to.
+    fn report(&mut self, now: u64) {
+        let Management::Controller(reporting) = &mut self.management else {
+            return;
+        };
+        if now < reporting.next {
+            return;
+        }
+        for (number, hosted) in &self.chains {
+            if hosted.replica.suspects_successor(now) {
+                reporting.urgent.insert(*number);
+            }
+        }
+        let mut chosen = BTreeSet::new();
+        while chosen.len() < MOST_ROWS
+            && let Some(number) = reporting.urgent.pop_first()
+        {
+            chosen.insert(number);
+        }
+        let after = self.chains.range(reporting.turn.saturating_add(1)..);
+        let around = after.chain(self.chains.range(..=reporting.turn));
+        for (number, _) in around {
+            if chosen.len() >= MOST_ROWS {
+                break;
+            }
+            if chosen.insert(*number) {
+                reporting.turn = *number;
+            }
+        }
+        let statuses = chosen.iter().filter_map(|number| {
+            let (epoch, replica) = match self.chains.get(number) {
+                Some(hosted) => (hosted.replica.place().epoch, Some(&hosted.replica)),
+                None => (*reporting.left.get(number)?, None),
+            };
+            Some(ChainStatus {
+                chain: *number,
+                epoch,
+                joined: replica.is_some_and(Replica::has_joined),
+                suspects: replica.is_some_and(|replica| replica.suspects_successor(now)),
+                applied: replica.map_or(0, Replica::applied),
+                base: replica.map_or(0, Replica::base),
+            })
+        });
+        reporting.number += 1;
+        let heartbeat = Message::Heartbeat(Heartbeat {
+            from: reporting.identity,
+            number: reporting.number,
+            statuses: statuses.collect(),
+        });
+        reporting.next = match reporting.urgent.is_empty() {
+            true => now.saturating_add(reporting.period),
+            false => now,
+        };
+        self.counters.heartbeats += 1;
+        self.outbox.push_back(Datagram {
+            to: Recipient::Controller,
+            bytes: Arc::new(heartbeat.to_vec()),
+        });
+    }
+
+    /// Notes that a replica was given something to do.
+    fn touched(&mut self, number: u16) {
+        self.ready.insert(number);
+        if let Some(hosted) = self.chains.get_mut(&number) {
+            let joined = hosted.replica.has_joined();
+            if joined != core::mem::replace(&mut hosted.had_joined, joined)
+                && let Management::Controller(reporting) = &mut self.management
+            {
+                reporting.urgent.insert(number);
+                // At once: the next `handle_timeout` reports.
+                reporting.next = 0;
+            }
+        }
+    }
+
+    /// The next datagram to send at `now`.
+    pub fn poll_transmit(&mut self, now: u64) -> Option<Datagram> {
+        if let Some(datagram) = self.outbox.pop_front() {
+            return Some(datagram);
+        }
+        while let Some(&number) = self.ready.first() {
+            let Some(hosted) = self.chains.get_mut(&number) else {
+                self.ready.pop_first();
+                continue;
+            };
+            if let Some(transmit) = hosted.replica.poll_transmit(now) {
+                let to = match transmit.to {
+                    Destination::Switch(address) => Recipient::Switch(address),
+                    Destination::Replica(position) => {
+                        match hosted.links.get(usize::from(position)) {
+                            Some(address) => Recipient::Neighbour(*address),
+                            None => continue,
+                        }
+                    }
+                };
+                let bytes = transmit.bytes;
+                return Some(Datagram { to, bytes });
+            }
+            let due = hosted.replica.poll_timeout();
+            if due != hosted.due {
+                if let Some(before) = hosted.due {
+                    self.due.remove(&(before, number));
+                }
+                hosted.due = due;
+                if let Some(due) = due {
+                    self.due.insert((due, number));
+                }
+            }
+            self.ready.pop_first();
+        }
+        None
+    }
+
+    /// When [`Server::handle_timeout`] has something to do next, in µs. Ask when
+    /// [`Server::poll_transmit`] has nothing more.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        let due = self.due.first().map(|(due, _)| *due);
+        match &self.management {
+            Management::Fixed => due,
+            Management::Controller(reporting) => {
+                Some(due.map_or(reporting.next, |due| due.min(reporting.next)))
+            }
+        }
+    }
+
+    /// The replica in chain `number`; without a controller, the only chain is 0.
+    pub fn replica(&self, number: u16) -> Option<&Replica> {
+        self.chains.get(&number).map(|hosted| &hosted.replica)
+    }
+
+    /// All its replicas, by the number of their chain.
+    pub fn replicas(&self) -> impl Iterator<Item = (u16, &Replica)> {
+        self.chains
+            .iter()
+            .map(|(number, hosted)| (*number, &hosted.replica))
+    }
+
+    /// What happened so far in all its chains, those included that it left.
+    pub fn counters(&self) -> Counters {
+        let mut sum = self.past;
+        for hosted in self.chains.values() {
+            sum += *hosted.replica.counters();
+        }
+        sum
+    }
+
+    /// What happened so far beside the chains.
+    pub fn server_counters(&self) -> &ServerCounters {
+        &self.counters
+    }
+}
