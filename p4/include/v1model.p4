@@ -1,9 +1,9 @@
 // The v1model architecture: parser, checksum verification, ingress, traffic manager, egress,
 // checksum update, deparser.
 //
-// Up to version 20200407, and so without a word about the version, the indices of registers,
-// counters and meters are bit<32>. From 20200408 on they have a type of the program's choice,
-// and there is a type PortId_t: define V1MODEL_VERSION before this file is included.
+// In version 20180101, and so without a word about the version, the indices of registers,
+// counters and meters are bit<32>. In version 20200408 they have a type of the program's
+// choice, and there is a type PortId_t: define V1MODEL_VERSION before this file is included.
 
 #ifndef _V1_MODEL_P4_
 #define _V1_MODEL_P4_
@@ -316,5 +316,9 @@ package V1Switch<H, M>(
     ComputeChecksum<H, M> ck,
     Deparser<H> dep
 );
+
+#if V1MODEL_VERSION != 20180101 && V1MODEL_VERSION != 20200408
+#error "there is no such V1MODEL_VERSION: 20180101 and 20200408 are known"
+#endif
 
 #endif

@@ -66,6 +66,9 @@ stateplane_diagnostics::codes! {
     MISSING_NAME = "E1507": "a computed key has no name";
     UNATTACHED_METER = "E1508": "a direct meter belongs to no table";
     SELECTOR_INPUTS = "E1509": "two tables with different selector keys share an action selector";
+    MISSING_PRIORITY = "E1510": "the first entry of a table has no priority, and another has one";
+    USELESS_PRIORITY = "E1511": "entries have priorities in a table that uses none";
+    ENTRIES_BEFORE_KEY = "E1512": "the entries of a table stand before its key";
     MISPLACED_INSTANTIATION = "E1601": "an instance is made where it cannot be";
     NOT_CONSTRUCTIBLE = "E1602": "an instance is made of something that has none";
     BLOCK_PARAMETERS = "E1603": "a parser or control has other parameters than its place demands";
@@ -94,4 +97,6 @@ stateplane_diagnostics::codes! {
     UNREACHABLE_CASE = "W1113": "a case or entry can never match";
     DEPRECATED = "W1114": "something deprecated is used";
     UNATTACHED_COUNTER = "W1115": "a direct counter belongs to no table";
+    DUPLICATE_PRIORITY = "W1116": "two entries have one priority";
+    UNORDERED_PRIORITIES = "W1117": "entries do not stand in the order of their priorities";
 }

@@ -1,14 +1,13 @@
 //! Entries that a program puts in its tables (spec §14.2.1.4).
 
-use crate::annotation;
 use crate::checker::Checker;
 use crate::codes;
 use crate::types::Ty;
-use num_bigint::{BigInt, BigUint};
-use num_traits::{One, ToPrimitive, Zero};
+use num_bigint::BigUint;
+use num_traits::{One, Zero};
 use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir::{self as ir, KeySet, MatchKind};
-use stateplane_syntax::tree::{self, AnnotationTokenKind, TablePropertyValue};
+use stateplane_syntax::tree;
 use std::collections::BTreeMap;
 
 impl<'a> Checker<'a> {
@@ -38,7 +37,7 @@ impl<'a> Checker<'a> {
             }
             return Vec::new();
         }
-        let priorities = self.priorities(decl, entries);
+        let priorities = self.priorities(decl, entries, table);
         let mut lowered = Vec::new();
         let mut taken = BTreeMap::new();
         for (entry, priority) in entries.iter().zip(priorities) {
@@ -162,100 +161,6 @@ impl<'a> Checker<'a> {
             );
         }
         fitting
-    }
-
-    /// Priorities from the order of the entries, counted from 1, or where an entry has
-    /// the annotation `@priority` of the reference compiler, from that; smaller wins.
-    fn annotated_priorities(&mut self, entries: &'a [tree::TableEntry]) -> Vec<u32> {
-        let mut priorities = Vec::new();
-        for (position, entry) in (1u32..).zip(entries) {
-            let annotation = annotation::find(&entry.annotations, "priority");
-            let value = match annotation.map(|annotation| &annotation.body) {
-                None => {
-                    priorities.push(position);
-                    continue;
-                }
-                Some(tree::AnnotationBody::Unstructured(tokens)) => match &tokens[..] {
-                    [token] => match &token.kind {
-                        AnnotationTokenKind::Number(literal) => literal.value.to_u32(),
-                        _ => None,
-                    },
-                    _ => None,
-                },
-                Some(_) => None,
-            };
-            if value.is_none() {
-                let span = annotation.map_or(entry.span, |annotation| annotation.span);
-                self.priority_out_of_range("of the annotation", span);
-            }
-            priorities.push(value.unwrap_or(0));
-        }
-        priorities
-    }
-
-    fn priority_out_of_range(&mut self, value: impl std::fmt::Display, span: Span) {
-        self.report(
-            Diagnostic::error(
-                codes::OUT_OF_RANGE,
-                span,
-                format!("the priority {value} is out of range"),
-            )
-            .with_help("a priority lies between 0 and 4294967295"),
-        );
-    }
-
-    /// The priority of each entry, smaller wins.
-    fn priorities(
-        &mut self,
-        decl: &'a tree::TableDecl,
-        entries: &'a [tree::TableEntry],
-    ) -> Vec<u32> {
-        let property = |name: &str| {
-            decl.properties
-                .iter()
-                .find(|property| property.name.as_str() == name)
-                .and_then(|property| match &property.value {
-                    TablePropertyValue::Expr(expr) => Some(expr),
-                    _ => None,
-                })
-        };
-        if entries.iter().all(|entry| entry.priority.is_none()) {
-            return self.annotated_priorities(entries);
-        }
-        let largest_wins = property("largest_priority_wins")
-            .is_none_or(|expr| self.constant_bool(expr, "`largest_priority_wins`", true));
-        let delta = match property("priority_delta") {
-            Some(expr) => self.property_int(expr, "`priority_delta`"),
-            None => BigInt::one(),
-        };
-        let mut values: Vec<BigInt> = Vec::new();
-        for entry in entries {
-            let value = match (&entry.priority, values.last()) {
-                (Some(expr), _) => self.property_int(expr, "a priority"),
-                (None, None) if largest_wins => {
-                    &delta * BigInt::from(entries.len() - 1) + BigInt::one()
-                }
-                (None, None) => BigInt::one(),
-                (None, Some(last)) if largest_wins => last - &delta,
-                (None, Some(last)) => last + &delta,
-            };
-            if value < BigInt::zero() || value.to_u32().is_none() {
-                let span = entry.priority.as_ref().map_or(entry.span, |expr| expr.span);
-                self.priority_out_of_range(&value, span);
-            }
-            values.push(value);
-        }
-        values
-            .iter()
-            .map(|value| {
-                let value = value.to_u32().unwrap_or(0);
-                if largest_wins {
-                    u32::MAX - value
-                } else {
-                    value
-                }
-            })
-            .collect()
     }
 }
 

@@ -43,6 +43,7 @@ mod package;
 mod packet;
 mod parser;
 mod print;
+mod priority;
 mod property;
 mod resolve;
 mod scope;

@@ -62,6 +62,7 @@ impl<'a> Checker<'a> {
         }
         self.selector_keys(decl, &mut table, &mut key_types);
         if let Some((property, entries)) = find_entries(decl) {
+            self.entries_after_key(decl, property);
             table.const_entries = property.is_const;
             table.entries =
                 self.table_entries(decl, entries, &table, &key_types, property.is_const);
@@ -505,6 +506,26 @@ impl<'a> Checker<'a> {
             action: listed as u32,
             data,
         })
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// Refuses entries that stand before the key that they are written for.
+    fn entries_after_key(&mut self, decl: &'a tree::TableDecl, entries: &tree::TableProperty) {
+        let is_key =
+            |property: &&tree::TableProperty| matches!(property.value, TablePropertyValue::Key(_));
+        let key = decl.properties.iter().find(is_key);
+        if let Some(key) = key.filter(|key| key.span.start > entries.span.start) {
+            self.report(
+                Diagnostic::error(
+                    codes::ENTRIES_BEFORE_KEY,
+                    entries.name.span,
+                    "the entries stand before the key that they are written for",
+                )
+                .with_secondary(key.name.span, "the key comes only here")
+                .with_help("move `key` to the head of the table"),
+            );
+        }
     }
 }
 

@@ -54,6 +54,7 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         }
         default_action = initial(0xff);
         largest_priority_wins = false;
+        @noWarn("entries_out_of_priority_order")
         entries = {
             priority = 30 : 0x10 &&& 0xf0 : initial(1);
             priority = 10 : 0x11          : initial(2);
