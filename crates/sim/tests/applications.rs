@@ -113,10 +113,10 @@ fn snapshots_are_what_switches_really_had_within_the_bound() {
 fn snapshots_without(rule: Rule, scenario: Scenario) {
     let options = heavy_hitter(scenario);
     let broken = options.clone().without(rule);
-    let objection = reports(broken, 0..20)
+    let objection = reports(broken, 0..60)
         .find(|report| report.anomalies.iter().any(|what| what.contains("tenant")));
     let Some(objection) = objection else {
-        panic!("nothing misses {rule} in 20 seeds");
+        panic!("nothing misses {rule} in 60 seeds");
     };
     println!("{objection}");
     for report in reports(options, 0..objection.seed + 1) {
