@@ -37,7 +37,7 @@ pub struct Figure {
     pub name: String,
     /// Items per second, the median of the rounds; or a time.
     pub value: f64,
-    /// `packets/s`, `requests/s` or `lines/s`; `ms` for a time.
+    /// `packets/s`, `requests/s` or `lines/s`; `ns` or `ms` for a time, `bytes` for memory.
     pub unit: &'static str,
     /// The limit or peer.
     pub against: String,
@@ -99,6 +99,26 @@ impl Report {
             name: name.to_owned(),
             value,
             unit: "ms",
+            against: against.to_owned(),
+            against_value,
+            ratio: value / against_value,
+        });
+    }
+
+    /// Adds a figure of another unit, measured elsewhere: `ns`, `ms` or `bytes`, of which
+    /// less is better.
+    pub fn measure(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        value: f64,
+        against: &str,
+        against_value: f64,
+    ) {
+        self.figures.push(Figure {
+            name: name.to_owned(),
+            value,
+            unit,
             against: against.to_owned(),
             against_value,
             ratio: value / against_value,

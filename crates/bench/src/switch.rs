@@ -37,8 +37,33 @@ pub fn compile(program: &str) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(program);
+    compiled(Disk, &path.to_string_lossy())
+}
+
+/// Compiles a program's text.
+///
+/// # Panics
+///
+/// If it is refused.
+pub fn compile_text(text: &str) -> Program {
+    compiled(Text(text.into()), "program.p4")
+}
+
+/// One program, by whatever name.
+struct Text(Arc<str>);
+
+impl FileLoader for Text {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        match path {
+            "program.p4" => Ok(self.0.clone()),
+            _ => Err(LoadError::NotFound),
+        }
+    }
+}
+
+fn compiled(loader: impl FileLoader, path: &str) -> Program {
     let options = with_library(stateplane_syntax::Options::default());
-    let compiled = stateplane_check::compile(&WithLibrary(Disk), &path.to_string_lossy(), &options);
+    let compiled = stateplane_check::compile(&WithLibrary(loader), path, &options);
     match compiled.program {
         Some(program) => program,
         None => {
@@ -173,7 +198,8 @@ impl<E: Engine> Job for Bench<E> {
 
 /// The engine of a switch, as a job.
 pub struct Within<'a, E: Engine> {
-    engine: &'a mut E,
+    /// The engine.
+    pub engine: &'a mut E,
     now: u64,
 }
 

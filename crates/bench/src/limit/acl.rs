@@ -65,6 +65,11 @@ impl Acl {
         }
     }
 
+    /// Bytes that its rules take.
+    pub fn bytes(&self) -> usize {
+        self.vectors.len() * 8 + self.rules.len() * size_of::<Rule>()
+    }
+
     #[inline]
     fn find(&self, key: Key) -> Option<usize> {
         let bytes = key.to_le_bytes();

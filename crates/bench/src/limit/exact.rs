@@ -16,6 +16,11 @@ impl Stations {
             ports: stations.collect(),
         }
     }
+
+    /// Bytes that its stations take: with each slot one byte of control.
+    pub fn bytes(&self) -> usize {
+        self.ports.capacity() * 8 / 7 * (size_of::<(u64, u16)>() + 1)
+    }
 }
 
 impl Job for Stations {

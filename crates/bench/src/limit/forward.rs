@@ -31,6 +31,11 @@ impl Forward {
             dropped: 0,
         }
     }
+
+    /// Bytes that its routes take.
+    pub fn bytes(&self) -> usize {
+        self.routes.bytes()
+    }
 }
 
 impl Job for Forward {

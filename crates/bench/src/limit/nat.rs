@@ -60,13 +60,16 @@ impl Nat {
         crc32(&key.to_be_bytes()) as usize % BUCKETS * WAYS
     }
 
-    /// Makes the mapping of an inside endpoint.
+    /// Makes the mapping of an inside endpoint, unless it has one.
     ///
     /// # Panics
     ///
     /// If its bucket is full.
     pub fn learn(&mut self, protocol: u8, source: u32, port: u16, lease: Lease) {
         let key = Nat::key(protocol, source, port);
+        if self.find(key).is_some() {
+            return;
+        }
         let first = Nat::bucket(key);
         let free = (first..first + WAYS).find(|&slot| self.keys[slot] == 0);
         let slot = free.expect("a free slot");

@@ -40,6 +40,10 @@ impl Prefixes {
         self.slots[first..first + open].fill(value);
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.len() * 4
+    }
+
     #[inline]
     pub(super) fn find(&self, address: u32) -> Option<u32> {
         let mut slot = self.slots[(address >> 16) as usize];

@@ -1,0 +1,181 @@
+//! Lookups and memory by the size of a table.
+
+use crate::work::{check, work};
+use crate::{Numbers, acl, engines, exact, flows, forward, insert};
+use stateplane_bench::Report;
+use stateplane_bench::limit::{Acl, Forward, Stations};
+use stateplane_bench::switch::compile;
+use stateplane_native::Native;
+use stateplane_target::Engine;
+use std::net::Ipv4Addr;
+
+const SIZES: [u64; 4] = [10, 1000, 100_000, 1_000_000];
+
+/// Ternary entries: to insert one, the target looks for its double among all, so that more
+/// would take minutes to fill in.
+const TERNARY_SIZES: [u64; 3] = [10, 1000, 10_000];
+
+/// Rules up to which they are compared with bit vectors by hand: more would take gigabytes
+/// there.
+const MOST_VECTORS: u64 = 1000;
+
+fn exact_keys(report: &mut Report) {
+    for entries in SIZES {
+        let mut numbers = Numbers(4);
+        let address = |station: u64| (station.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 16;
+        let (mut native, _) = engines("bench/p4/exact.p4", entries);
+        let state = native.engine.state_mut();
+        for station in 0..entries {
+            let key = vec![exact(address(station))];
+            insert(state, "stations", key, 0, "send", &[station % 8]);
+        }
+        let mut limit =
+            Stations::new((0..entries).map(|station| (address(station), (station % 8) as u16)));
+        let template = flows(1, |_| (Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST)).remove(0);
+        let frames: Vec<Vec<u8>> = (0..100_000)
+            .map(|_| {
+                let mut frame = template.clone();
+                let station = address(numbers.below(entries));
+                frame[..6].copy_from_slice(&station.to_be_bytes()[2..]);
+                frame
+            })
+            .collect();
+        let name = format!("exact lookup, {entries} entries");
+        check(&name, &mut native, &mut limit, &frames);
+        report.compare(
+            &name,
+            work(&mut native, &frames),
+            "hand-written",
+            work(&mut limit, &frames),
+        );
+        memory(
+            report,
+            &name,
+            &native.engine,
+            "Process.stations",
+            entries,
+            limit.bytes(),
+        );
+    }
+}
+
+fn prefixes(report: &mut Report) {
+    for entries in SIZES {
+        let mut numbers = Numbers(5);
+        let routes = forward::routes(&mut numbers, entries as usize);
+        let hops = forward::hops();
+        let (mut native, _) = engines(forward::PROGRAM, entries);
+        forward::fill(native.engine.state_mut(), &routes, &hops);
+        let mut limit = Forward::new(&routes, &hops);
+        let frames = forward::frames(&mut numbers, &routes, 100_000);
+        let name = format!("longest prefix, {entries} entries");
+        check(&name, &mut native, &mut limit, &frames);
+        report.compare(
+            &name,
+            work(&mut native, &frames),
+            "hand-written",
+            work(&mut limit, &frames),
+        );
+        memory(
+            report,
+            &name,
+            &native.engine,
+            "Process.routes",
+            entries,
+            limit.bytes(),
+        );
+    }
+}
+
+fn ternary(report: &mut Report) {
+    for entries in TERNARY_SIZES {
+        let mut numbers = Numbers(6);
+        // One rule is for what the others leave.
+        let rules = acl::rules(&mut numbers, entries as u32 - 1);
+        let frames = acl::frames(&mut numbers, 4096);
+        let (mut native, mut interp) = engines(acl::PROGRAM, entries);
+        acl::fill(native.engine.state_mut(), &rules);
+        let name = format!("ternary lookup, {entries} entries");
+        if entries <= MOST_VECTORS {
+            let mut limit = Acl::new(&rules);
+            check(&name, &mut native, &mut limit, &frames);
+            report.compare(
+                &name,
+                work(&mut native, &frames),
+                "hand-written",
+                work(&mut limit, &frames),
+            );
+            memory(
+                report,
+                &name,
+                &native.engine,
+                "Process.rules",
+                entries,
+                limit.bytes(),
+            );
+        } else {
+            acl::fill(interp.engine.state_mut(), &rules);
+            let few = &frames[..64];
+            check(&name, &mut native, &mut interp, few);
+            report.compare(
+                &name,
+                work(&mut native, &frames),
+                "interpreter",
+                work(&mut interp, few),
+            );
+        }
+    }
+}
+
+/// Bytes that lookups take for an entry.
+fn memory(
+    report: &mut Report,
+    name: &str,
+    engine: &Native,
+    table: &str,
+    entries: u64,
+    by_hand: usize,
+) {
+    let bytes = engine.lookup_bytes(table).expect("the table");
+    report.measure(
+        &format!("{name}, memory"),
+        "bytes",
+        bytes as f64 / entries as f64,
+        "hand-written",
+        by_hand as f64 / entries as f64,
+    );
+}
+
+/// Bytes of registers that a flow of the NAT takes.
+fn flow_memory(report: &mut Report) {
+    let bytes = |path: &str, registers: &[&str]| -> f64 {
+        let engine = Native::new(compile(path), Default::default()).expect("the program loads");
+        let mut strides = Vec::new();
+        for name in registers {
+            let register = engine.state().register(name).expect("the register");
+            let placement = register.placement();
+            // Registers of one length share their elements.
+            strides.push((placement.base, placement.stride));
+        }
+        strides.sort_unstable();
+        strides.dedup();
+        strides.iter().map(|(_, stride)| *stride as f64).sum()
+    };
+    report.measure(
+        "memory of a flow, NAT with replication",
+        "bytes",
+        bytes("p4/apps/nat/nat.p4", &["slot_key"]),
+        "unreplicated",
+        bytes(
+            "p4/apps/nat/unprotected.p4",
+            &["outbound_key", "outbound_port", "inbound_endpoint"],
+        ),
+    );
+}
+
+pub fn run(report: &mut Report) {
+    exact_keys(report);
+    prefixes(report);
+    ternary(report);
+    flow_memory(report);
+}
