@@ -62,8 +62,8 @@ pub struct Reloader<E: Engine> {
     pub make: MakeEngine<E>,
     /// The switch.
     pub remote: Arc<Remote<E>>,
-    /// Whether controllers decide what the switch runs.
-    pub controlled: bool,
+    /// Why the switch keeps its program, if it does.
+    pub refusal: Option<&'static str>,
 }
 
 impl<E: Engine + Send + 'static> Reloader<E> {
@@ -73,10 +73,8 @@ impl<E: Engine + Send + 'static> Reloader<E> {
             exit: failure as u8,
             text,
         };
-        if self.controlled {
-            let text = "error: controllers drive this switch: set its program by \
-                        SetForwardingPipelineConfig";
-            return answer(Failure::Input, text.to_owned());
+        if let Some(refusal) = self.refusal {
+            return answer(Failure::Input, format!("error: {refusal}"));
         }
         let Command::Reload { program } = command;
         let mut arguments = self.program.clone();
@@ -93,7 +91,7 @@ impl<E: Engine + Send + 'static> Reloader<E> {
         };
         let swapped = self.remote.call(|server| server.replace_program(engine));
         // The engine before is given up here, not on the packets' thread.
-        let Some((_, adopted)) = swapped else {
+        let Some(Ok((_, adopted))) = swapped else {
             return answer(Failure::System, "error: the switch has stopped".to_owned());
         };
         self.program = arguments;

@@ -12,13 +12,13 @@ use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec};
 use stateplane_host::switch::{
     Attachment, Beside, Remote, RunOptions, Status, SwitchFile, SwitchReport, SwitchServerError,
-    remote, run_controlled,
+    remote, run_controlled, run_workers,
 };
 use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
-use stateplane_native::Native;
+use stateplane_native::{Compiled, Native};
 use stateplane_switch::Switch;
-use stateplane_target::Engine;
+use stateplane_target::{Engine, Fellow};
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -56,6 +56,10 @@ pub struct RunArguments {
     /// What runs the program
     #[arg(long, value_enum, default_value_t = EngineChoice::Native)]
     engine: EngineChoice,
+    /// Forward on so many threads besides that of the ports, each with the flows that a
+    /// hash of addresses and ports gives it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), conflicts_with = "p4runtime")]
+    workers: u16,
     /// Print status as JSON
     #[arg(long)]
     json: bool,
@@ -84,6 +88,20 @@ impl EngineChoice {
             EngineChoice::Native => "native",
             EngineChoice::Interp => "interp",
         }
+    }
+}
+
+impl RunArguments {
+    /// Why `stateplane reload` is refused, if it is.
+    fn keeps_program(&self) -> Option<&'static str> {
+        if self.p4runtime.is_served() {
+            return Some(
+                "controllers drive this switch: set its program by SetForwardingPipelineConfig \
+                 (`stateplane ctl program`)",
+            );
+        }
+        (self.workers > 1)
+            .then_some("a switch with several workers keeps its program: start it anew")
     }
 }
 
@@ -131,13 +149,16 @@ struct Loaded<'a, E> {
     make: MakeEngine<E>,
 }
 
-fn forward<E: Engine + Send + 'static>(
+fn forward<E: Fellow + Send + 'static>(
     loaded: Loaded<'_, E>,
     file: &SwitchFile,
     arguments: &RunArguments,
     options: RunOptions<'_>,
     settings: Option<&Settings>,
-) -> Result<SwitchReport, CommandError> {
+) -> Result<SwitchReport, CommandError>
+where
+    E::InFlight: Send,
+{
     let Loaded {
         engine,
         program,
@@ -151,7 +172,7 @@ fn forward<E: Engine + Send + 'static>(
         program: arguments.program.clone(),
         make,
         remote,
-        controlled: settings.is_some(),
+        refusal: arguments.keeps_program(),
     };
     let obey = move |command| reloader.obey(command);
     let _control = match command_socket::listen(arguments.control.as_deref(), obey) {
@@ -165,6 +186,11 @@ fn forward<E: Engine + Send + 'static>(
             None => None,
         },
     };
+    if arguments.workers > 1 {
+        let workers = usize::from(arguments.workers);
+        let ports = &arguments.ports;
+        return run_workers(engine, workers, file, ports, options, Some(calls)).map_err(refused);
+    }
     let mut attach = settings.map(|settings| {
         move |switch: &Switch<E>| p4runtime::attach(settings, program, interface, make, switch)
     });
@@ -265,7 +291,12 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     };
     let ran = match arguments.engine {
         EngineChoice::Native => {
-            let engine = Native::new(program.clone(), Default::default())
+            let compiled = match arguments.workers {
+                1 => Compiled::new(program.clone()),
+                _ => Compiled::guarded(program.clone()),
+            };
+            let engine = compiled
+                .and_then(|compiled| compiled.engine(Default::default()))
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
             let make: MakeEngine<Native> =
                 |program| Native::new(program, Default::default()).map_err(|it| it.to_string());
@@ -278,7 +309,11 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             forward(loaded, &file, arguments, options, settings.as_ref())
         }
         EngineChoice::Interp => {
-            let engine = Interp::new(program.clone(), Default::default())
+            let load = match arguments.workers {
+                1 => Interp::new,
+                _ => Interp::guarded,
+            };
+            let engine = load(program.clone(), Default::default())
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
             let make: MakeEngine<Interp> =
                 |program| Interp::new(program, Default::default()).map_err(|it| it.to_string());

@@ -4,9 +4,11 @@
 mod control;
 mod error;
 mod file;
+mod forwarding;
 mod remote;
 mod report;
 mod server;
+mod workers;
 
 pub use control::{Attachment, ControlPlane, Made};
 pub use error::SwitchServerError;
@@ -19,4 +21,7 @@ pub use remote::{Remote, RemoteCalls, remote};
 pub use report::{
     CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SwitchReport, TableReport,
 };
-pub use server::{Beside, Notify, RunOptions, Status, SwitchServer, run_controlled, run_switch};
+pub use server::{
+    Beside, Notify, RunOptions, Status, SwitchServer, run_controlled, run_switch, run_workers,
+};
+pub use workers::flow_hash;

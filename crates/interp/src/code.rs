@@ -8,7 +8,7 @@ use std::ops::{Deref, Range};
 pub(crate) type Resets = Vec<Range<usize>>;
 
 /// A program with the storage of its variables.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Code {
     pub(crate) program: Program,
     storage: Storage,

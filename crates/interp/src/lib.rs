@@ -35,10 +35,11 @@ pub use observe::{Block, Datum, Event, Observer};
 
 use code::Code;
 use machine::Machine;
+use stateplane_ir::passes::{Whole, guard};
 use stateplane_ir::{Program, VerifyError};
 #[cfg(doc)]
 use stateplane_target::Layout;
-use stateplane_target::{StateError, TargetState};
+use stateplane_target::{Fellow, StateError, TargetState};
 use thiserror::Error;
 
 /// Settings of an interpreter.
@@ -97,6 +98,28 @@ impl Interp {
     /// [`LoadError`].
     pub fn new(program: Program, options: Options) -> Result<Interp, LoadError> {
         Interp::observed(program, options, ())
+    }
+
+    /// As [`Interp::new`], for an engine that gets [fellows](Fellow).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn guarded(mut program: Program, options: Options) -> Result<Interp, LoadError> {
+        guard(&mut program, Whole::Nothing);
+        Interp::new(program, options)
+    }
+}
+
+impl Fellow for Interp {
+    fn fellow(&mut self, seed: u64) -> Result<Self, StateError> {
+        let code = self.code.clone();
+        let machine = Machine::new(&code, self.machine.state.fellow(seed)?);
+        Ok(Interp {
+            code,
+            machine,
+            observer: (),
+        })
     }
 }
 

@@ -75,8 +75,13 @@ impl<O: Observer> Run<'_, O> {
                 self.move_next(place, |next, _| next.saturating_sub(u128::from(*count)));
                 self.faulted().unwrap_or(Flow::Next)
             }
-            // One packet is worked on at a time, so every block is atomic.
-            Stmt::Block(stmts) | Stmt::Atomic(stmts) => self.stmts(stmts),
+            Stmt::Block(stmts) => self.stmts(stmts),
+            Stmt::Atomic(stmts) => {
+                self.m.state.enter_atomic();
+                let flow = self.stmts(stmts);
+                self.m.state.leave_atomic();
+                flow
+            }
             Stmt::Loop { body, update } => self.rounds(body, update),
             Stmt::Break => Flow::Break,
             Stmt::Continue => Flow::Continue,

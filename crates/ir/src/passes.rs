@@ -12,12 +12,15 @@ mod dead_assignments;
 mod effects;
 mod flatten;
 mod fold;
+mod guard;
 mod liveness;
 mod resets;
 #[cfg(test)]
 mod tests;
 mod unused;
 mod walk;
+
+pub use guard::{Whole, guard};
 
 use crate::Program;
 

@@ -62,7 +62,11 @@ impl Native {
         // SAFETY: the context's pointers are those of buffers of this engine, made for
         // this program, and of the frame; none of them moves while the function runs,
         // except the output, which it asks for anew when it may have moved.
-        unsafe { function(context) }
+        let how = unsafe { function(context) };
+        if self.shared.plan.guarded {
+            self.machine.state.leave_all_atomic();
+        }
+        how
     }
 
     /// Prepares the packet of a frame that arrives.

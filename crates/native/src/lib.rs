@@ -26,8 +26,9 @@ use codegen::Code;
 use context::Context;
 use machine::Machine;
 use plan::Plan;
+use stateplane_ir::passes::{Whole, guard};
 use stateplane_ir::{Program, VerifyError};
-use stateplane_target::{Color, Count, StateError, TargetState};
+use stateplane_target::{Color, Count, Fellow, StateError, TargetState};
 use std::ops::Range;
 use std::sync::Arc;
 use table::{Lookup, View};
@@ -90,10 +91,27 @@ impl Compiled {
     /// # Errors
     ///
     /// [`LoadError`].
-    pub fn new(mut program: Program) -> Result<Compiled, LoadError> {
+    pub fn new(program: Program) -> Result<Compiled, LoadError> {
+        Compiled::with(program, false)
+    }
+
+    /// As [`Compiled::new`], for engines that get [fellows](Fellow).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn guarded(program: Program) -> Result<Compiled, LoadError> {
+        Compiled::with(program, true)
+    }
+
+    fn with(mut program: Program, guarded: bool) -> Result<Compiled, LoadError> {
         stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
         stateplane_ir::passes::optimise(&mut program);
-        let plan = Plan::new(program)?;
+        if guarded {
+            guard(&mut program, Whole::Words);
+        }
+        let mut plan = Plan::new(program)?;
+        plan.guarded = guarded;
         let code = codegen::compile(&plan).map_err(LoadError::Code)?;
         Ok(Compiled(Arc::new(Shared { code, plan })))
     }
@@ -104,8 +122,12 @@ impl Compiled {
     ///
     /// [`LoadError::State`].
     pub fn engine(&self, options: Options) -> Result<Native, LoadError> {
+        let state = TargetState::new(&self.0.plan.program, options.seed)?;
+        Ok(self.with_state(state))
+    }
+
+    fn with_state(&self, mut state: TargetState) -> Native {
         let Shared { code, plan } = &*self.0;
-        let mut state = TargetState::new(&plan.program, options.seed)?;
         if !state.registers().is_empty() {
             let (memory, bytes) = state.register_at(stateplane_ir::RegisterId(0)).memory();
             table::memory::prefer_huge_pages(memory, bytes);
@@ -128,7 +150,7 @@ impl Compiled {
             captured: None,
             packet_words: plan.packet_words(),
         };
-        Ok(Native {
+        Native {
             machine: Box::new(machine),
             context: Box::new(Context::new()),
             lookups,
@@ -143,7 +165,7 @@ impl Compiled {
             spare_words: Vec::new(),
             spare_frames: Vec::new(),
             shared: self.0.clone(),
-        })
+        }
     }
 }
 
@@ -174,6 +196,13 @@ pub struct Native {
 // SAFETY: its pointers lead to what it owns itself, or to the shared code.
 #[allow(unsafe_code, reason = "engines move to the threads that run them")]
 unsafe impl Send for Native {}
+
+impl Fellow for Native {
+    fn fellow(&mut self, seed: u64) -> Result<Self, StateError> {
+        let state = self.machine.state.fellow(seed)?;
+        Ok(Compiled(self.shared.clone()).with_state(state))
+    }
+}
 
 impl Native {
     /// Loads a program: checks it, makes code of it, and makes its tables, registers,

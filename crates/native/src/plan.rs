@@ -81,6 +81,8 @@ pub(crate) struct Plan {
     /// also of one that no state extracts, and of the largest element of a register: what
     /// is not there is read from as many zeros.
     pub(crate) largest: usize,
+    /// Whether fellows of the engine run at the same time.
+    pub(crate) guarded: bool,
 }
 
 impl Plan {
@@ -102,6 +104,7 @@ impl Plan {
             emits_plainly: false,
             emits_often: false,
             largest: 0,
+            guarded: false,
             storage,
             program,
         };

@@ -467,6 +467,18 @@ pub(crate) unsafe extern "C" fn in_value_set(
     u64::from(set.contains(words))
 }
 
+/// Enters an atomic block.
+pub(crate) unsafe extern "C" fn enter_atomic(context: *mut Context) {
+    // SAFETY: see the module.
+    unsafe { machine(context) }.state.enter_atomic();
+}
+
+/// Leaves an atomic block.
+pub(crate) unsafe extern "C" fn leave_atomic(context: *mut Context) {
+    // SAFETY: see the module.
+    unsafe { machine(context) }.state.leave_atomic();
+}
+
 /// Counts a packet whose parser ended with an error.
 pub(crate) unsafe extern "C" fn count_parser_error(context: *mut Context, error: u64) {
     // SAFETY: see the module.

@@ -121,6 +121,25 @@ impl Counters {
     }
 }
 
+impl std::ops::AddAssign<&Counters> for Counters {
+    /// Adds what another worker of the same switch counted.
+    fn add_assign(&mut self, other: &Counters) {
+        self.received += other.received;
+        self.generated += other.generated;
+        self.ingress_clones += other.ingress_clones;
+        self.egress_clones += other.egress_clones;
+        self.replicas += other.replicas;
+        self.replicated += other.replicated;
+        self.transmitted += other.transmitted;
+        self.recirculated += other.recirculated;
+        self.resubmitted += other.resubmitted;
+        self.generator_skipped += other.generator_skipped;
+        for (sum, count) in self.drops.iter_mut().zip(other.drops) {
+            *sum += count;
+        }
+    }
+}
+
 /// Packets that are in the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Occupancy {
@@ -143,6 +162,17 @@ impl Occupancy {
     }
 }
 
+impl std::ops::AddAssign for Occupancy {
+    /// Adds what is in another worker of the same switch.
+    fn add_assign(&mut self, other: Occupancy) {
+        self.queued += other.queued;
+        self.held += other.held;
+        self.recirculating += other.recirculating;
+        self.resubmitting += other.resubmitting;
+        self.transmit += other.transmit;
+    }
+}
+
 /// Counts of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PortCounters {
@@ -154,4 +184,14 @@ pub struct PortCounters {
     pub tx_packets: u64,
     /// Their bytes.
     pub tx_bytes: u64,
+}
+
+impl std::ops::AddAssign for PortCounters {
+    /// Adds what another worker of the same switch counted.
+    fn add_assign(&mut self, other: PortCounters) {
+        self.rx_packets += other.rx_packets;
+        self.rx_bytes += other.rx_bytes;
+        self.tx_packets += other.tx_packets;
+        self.tx_bytes += other.tx_bytes;
+    }
 }

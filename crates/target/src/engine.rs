@@ -6,7 +6,7 @@
 //! egress on what ingress left and deparses. Between the two the packet is an
 //! opaque [`Engine::InFlight`], which the switch queues, holds and clones.
 
-use crate::TargetState;
+use crate::{StateError, TargetState};
 
 /// A v1model port number, below 512.
 pub type Port = u16;
@@ -244,4 +244,16 @@ pub trait Engine {
 
     /// Tables, registers and counters, for the control plane.
     fn state_mut(&mut self) -> &mut TargetState;
+}
+
+/// An engine of which several run one program, each on a core of its own
+/// ([`TargetState::fellow`]). Its program is guarded
+/// ([`guard`](stateplane_ir::passes::guard())).
+pub trait Fellow: Engine + Sized {
+    /// Another engine for the same program, with the same registers and meters.
+    ///
+    /// # Errors
+    ///
+    /// As [`TargetState::fellow`].
+    fn fellow(&mut self, seed: u64) -> Result<Self, StateError>;
 }

@@ -17,6 +17,7 @@ pub mod meter;
 mod names;
 pub mod profile;
 pub mod register;
+mod shared;
 pub mod state;
 pub mod storage;
 pub mod table;

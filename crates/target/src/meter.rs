@@ -2,6 +2,7 @@
 
 use crate::counter::{Count, checked_size};
 use crate::error::{Kind, StateError};
+use crate::shared::Shared;
 use stateplane_ir::Program;
 
 /// A colour as v1model numbers it.
@@ -128,7 +129,7 @@ pub struct Meter {
     name: String,
     bytes: bool,
     table: Option<String>,
-    cells: Vec<MeterCell>,
+    cells: Shared<MeterCell>,
 }
 
 impl Meter {
@@ -140,8 +141,18 @@ impl Meter {
                 .table
                 .map(|table| program.tables[table.index()].name.clone()),
             bytes: def.bytes,
-            cells: vec![MeterCell::default(); size],
+            cells: Shared::new(vec![MeterCell::default(); size]),
         })
+    }
+
+    /// The same elements, for another engine.
+    pub(crate) fn share(&self) -> Meter {
+        Meter {
+            name: self.name.clone(),
+            table: self.table.clone(),
+            cells: self.cells.share(),
+            ..*self
+        }
     }
 
     /// Full control-plane name.
@@ -161,7 +172,7 @@ impl Meter {
 
     /// Number of elements; 0 of a direct meter.
     pub fn size(&self) -> u64 {
-        self.cells.len() as u64
+        self.cells.get().len() as u64
     }
 
     /// What a packet of `bytes` bytes counts.
@@ -174,7 +185,7 @@ impl Meter {
         let amount = self.amount(bytes);
         usize::try_from(index)
             .ok()
-            .and_then(|index| self.cells.get_mut(index))
+            .and_then(|index| self.cells.get_mut().get_mut(index))
             .map_or(Color::Green, |cell| cell.execute(amount, bytes, now))
     }
 
@@ -196,7 +207,7 @@ impl Meter {
     ///
     /// [`StateError::Index`] past the end.
     pub fn read(&self, index: u64) -> Result<Option<MeterConfig>, StateError> {
-        Ok(self.cells[self.position(index)?].config())
+        Ok(self.cells.get()[self.position(index)?].config())
     }
 
     /// What got each color from an element: green, yellow, red.
@@ -205,7 +216,7 @@ impl Meter {
     ///
     /// [`StateError::Index`] past the end.
     pub fn counts(&self, index: u64) -> Result<[Count; 3], StateError> {
-        Ok(self.cells[self.position(index)?].counts())
+        Ok(self.cells.get()[self.position(index)?].counts())
     }
 
     /// Sets what got each color from an element.
@@ -215,7 +226,7 @@ impl Meter {
     /// [`StateError::Index`] past the end.
     pub fn set_counts(&mut self, index: u64, counts: [Count; 3]) -> Result<(), StateError> {
         let position = self.position(index)?;
-        self.cells[position].set_counts(counts);
+        self.cells.get_mut()[position].set_counts(counts);
         Ok(())
     }
 
@@ -236,7 +247,7 @@ impl Meter {
             check_config(&self.name, config)?;
         }
         let position = self.position(index)?;
-        self.cells[position].configure(config, now);
+        self.cells.get_mut()[position].configure(config, now);
         Ok(())
     }
 }

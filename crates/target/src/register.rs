@@ -142,6 +142,18 @@ impl Register {
         (self.memory.pointer(), self.memory.bytes())
     }
 
+    /// The same elements, for another engine.
+    pub(crate) fn share(&self) -> Register {
+        Register {
+            name: self.name.clone(),
+            shape: self.shape.clone(),
+            stride: self.stride,
+            size: self.size,
+            placement: self.placement.clone(),
+            memory: self.memory.clone(),
+        }
+    }
+
     /// Takes over the elements that both have of a register of the same shape.
     pub(crate) fn copy_from(&mut self, other: &Register) {
         let mut words = vec![0; self.stride];

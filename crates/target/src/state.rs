@@ -7,6 +7,7 @@ use crate::meter::Meter;
 use crate::names;
 use crate::profile::Profile;
 use crate::register::Register;
+use crate::shared::Gate;
 use crate::table::{IdleEntry, Table};
 use crate::value::Value;
 use crate::value_set::ValueSet;
@@ -122,6 +123,7 @@ pub struct TargetState {
     pub custom_crc: CustomCrc,
     /// Source of `random()` and of the hash algorithm `random`.
     pub random: Random,
+    gate: Gate,
 }
 
 impl Default for TargetState {
@@ -140,6 +142,7 @@ impl Default for TargetState {
             idle: Outbox::default(),
             custom_crc: CustomCrc::default(),
             random: Random::new(0),
+            gate: Gate::default(),
         }
     }
 }
@@ -182,6 +185,61 @@ impl TargetState {
             random: Random::new(seed),
             ..TargetState::default()
         })
+    }
+
+    /// The state of another engine for the same program, which works on other packets at the
+    /// same time: registers, meters and custom CRCs are shared, tables and value sets are
+    /// copies, counters and events begin at zero and add to this one's. `seed` determines
+    /// its pseudo-random numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Unsupported`] for a direct meter, whose buckets are in the tables.
+    pub fn fellow(&mut self, seed: u64) -> Result<TargetState, StateError> {
+        if let Some(meter) = self.meters.iter().find(|meter| meter.table().is_some()) {
+            return Err(StateError::Unsupported {
+                what: "a direct meter on several cores",
+                place: meter.name().to_owned(),
+                instead: "run the program on one core",
+            });
+        }
+        let mut counters = self.counters.clone();
+        for counter in &mut counters {
+            counter.counts_mut().fill(crate::Count::default());
+        }
+        let fellow = TargetState {
+            tables: self.tables.clone(),
+            registers: self.registers.iter().map(Register::share).collect(),
+            counters,
+            meters: self.meters.iter().map(Meter::share).collect(),
+            value_sets: self.value_sets.clone(),
+            profiles: self.profiles.clone(),
+            events: Events {
+                parser_errors: vec![0; self.events.parser_errors.len()],
+                ..Events::default()
+            },
+            custom_crc: self.custom_crc,
+            random: Random::new(seed),
+            gate: self.gate.share(),
+            ..TargetState::default()
+        };
+        Ok(fellow)
+    }
+
+    /// Enters an atomic block: no fellow is in one until this engine has
+    /// [left](Self::leave_atomic) it.
+    pub fn enter_atomic(&mut self) {
+        self.gate.enter();
+    }
+
+    /// Leaves the innermost atomic block.
+    pub fn leave_atomic(&mut self) {
+        self.gate.leave();
+    }
+
+    /// Leaves all atomic blocks, as at the end of a run of the program.
+    pub fn leave_all_atomic(&mut self) {
+        self.gate.leave_all();
     }
 
     /// All tables.

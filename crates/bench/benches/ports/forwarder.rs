@@ -59,11 +59,11 @@ impl Job {
 
     /// How Linux is told to do it.
     fn begin(self) -> String {
-        let route = "ip address add 10.1.1.2/16 dev r0; ip address add 198.51.100.1/24 dev r1; \
-             ip neighbour add 10.1.1.1 lladdr 02:00:00:00:b1:01 dev r0; \
-             ip neighbour add 198.51.100.18 lladdr 02:00:00:00:b2:01 dev r1; \
+        let route = "set -e; ip address add 10.1.1.2/16 dev r0; ip address add 198.51.100.1/24 dev r1; \
+             ip neighbour replace 10.1.1.1 lladdr 02:00:00:00:b1:01 dev r0; \
+             ip neighbour replace 198.51.100.18 lladdr 02:00:00:00:b2:01 dev r1; \
              ip link set r0 up; ip link set r1 up; echo 1 >/proc/sys/net/ipv4/ip_forward";
-        let bridge = "ip link add br0 type bridge; ip link set r0 master br0; \
+        let bridge = "set -e; ip link add br0 type bridge; ip link set r0 master br0; \
              ip link set r1 master br0; ip link set r0 up; ip link set r1 up; \
              ip link set br0 up";
         let translate = "nft add table ip nat; \
@@ -172,7 +172,7 @@ impl Side {
     pub fn start(self, network: &Network, job: Job) -> Result<Running<'_>, String> {
         match self {
             Side::Kernel => {
-                network.within(&network.namespace("r"), &job.begin());
+                network.attempt(&network.namespace("r"), &job.begin())?;
                 Ok(Running::Kernel(network, job))
             }
             Side::Switch(access) => {

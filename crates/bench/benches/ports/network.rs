@@ -93,6 +93,18 @@ impl Network {
         must(Command::new("ip").args(["netns", "exec", namespace, "sh", "-c", script]))
     }
 
+    /// Runs a shell's `script` in `namespace`, or says why it fails.
+    pub fn attempt(&self, namespace: &str, script: &str) -> Result<(), String> {
+        let output = Command::new("ip")
+            .args(["netns", "exec", namespace, "sh", "-c", script])
+            .output()
+            .map_err(|error| error.to_string())?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        }
+    }
+
     /// Starts this program in `node`, in another role.
     pub fn role(&self, node: &str, arguments: &[&str]) -> Child {
         let program = std::env::current_exe().expect("this program has a path");

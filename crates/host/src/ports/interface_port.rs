@@ -135,6 +135,10 @@ impl InterfacePort {
             return false;
         }
         self.longest = longest(&self.interfaces, &self.name);
+        let before = self.counters.rx_overrun;
+        if before == 0 && self.counters().rx_overrun > 0 {
+            self.notices.push(PortNotice::ReceiveRingFull);
+        }
         self.interfaces.flags(&self.name).is_ok_and(is_up)
     }
 

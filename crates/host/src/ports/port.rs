@@ -54,6 +54,8 @@ pub enum PortNotice {
     },
     /// The interface takes frames more slowly than they come.
     RingFull,
+    /// Frames come faster than the switch takes them.
+    ReceiveRingFull,
     /// A capture has been read to its end.
     CaptureEnded {
         /// Frames taken from it.
@@ -76,6 +78,9 @@ impl fmt::Display for PortNotice {
             PortNotice::RingFull => {
                 f.write_str("its ring is full: frames come faster than the interface takes them")
             }
+            PortNotice::ReceiveRingFull => f.write_str(
+                "its receive ring is full: frames come faster than the switch takes them, and some are lost",
+            ),
             PortNotice::CaptureEnded { frames } => write!(f, "capture ended after {frames} frames"),
             PortNotice::CaptureFailed(cause) => write!(f, "capture failed: {cause}"),
         }

@@ -139,6 +139,31 @@ pub struct EventReport {
 }
 
 impl ProgramReport {
+    /// Adds what another worker with the same program and entries counted.
+    pub(crate) fn add(&mut self, other: ProgramReport) {
+        fn plus(left: Count, right: Count) -> Count {
+            Count {
+                packets: left.packets.wrapping_add(right.packets),
+                bytes: left.bytes.wrapping_add(right.bytes),
+            }
+        }
+        for (table, same) in self.tables.iter_mut().zip(other.tables) {
+            table.hits = table.hits.zip(same.hits).map(|(a, b)| plus(a, b));
+        }
+        for (counter, same) in self.counters.iter_mut().zip(other.counters) {
+            let mut counts: BTreeMap<usize, Count> = counter.counts.drain(..).collect();
+            for (index, count) in same.counts {
+                let sum = counts.entry(index).or_default();
+                *sum = plus(*sum, count);
+            }
+            counter.counts = counts.into_iter().collect();
+        }
+        self.events.parser_errors += other.events.parser_errors;
+        self.events.checksum_errors += other.events.checksum_errors;
+        self.events.failed_assertions += other.events.failed_assertions;
+        self.events.digests_dropped += other.events.digests_dropped;
+    }
+
     pub(crate) fn new(state: &TargetState) -> ProgramReport {
         let tables = state.tables().iter().map(|table| TableReport {
             name: table.name().to_owned(),

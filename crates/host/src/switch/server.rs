@@ -1,6 +1,8 @@
 //! Drives a switch with frames and time.
 
+use super::forwarding::Forwarding;
 use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
+use super::workers::Workers;
 use super::{Attachment, ControlPlane, RemoteCalls, SwitchFile, SwitchServerError};
 
 use crate::clock::boot_time_us;
@@ -8,7 +10,7 @@ use crate::poll::Readable;
 use crate::ports::{Port as HostPort, PortError, PortNotice, PortSpec};
 use crate::random::random_bits;
 use stateplane_switch::{Port, Switch, SwitchConfig, SwitchError};
-use stateplane_target::{Adopted, Engine};
+use stateplane_target::{Adopted, Engine, Fellow};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -38,7 +40,7 @@ struct ServedPort {
 
 /// A switch between network interfaces.
 pub struct SwitchServer<E: Engine> {
-    switch: Switch<E>,
+    switch: Forwarding<E>,
     ports: Vec<ServedPort>,
     readable: Readable,
     /// Of each descriptor waited for: the port, and which of its descriptors it is.
@@ -80,6 +82,20 @@ impl<E: Engine> SwitchServer<E> {
         control: Option<Box<dyn ControlPlane<E>>>,
         cpu_port: Option<Port>,
     ) -> Result<Self, SwitchServerError> {
+        SwitchServer::with(
+            Forwarding::Alone(Box::new(switch)),
+            specs,
+            control,
+            cpu_port,
+        )
+    }
+
+    fn with(
+        switch: Forwarding<E>,
+        specs: &[(Port, PortSpec)],
+        control: Option<Box<dyn ControlPlane<E>>>,
+        cpu_port: Option<Port>,
+    ) -> Result<Self, SwitchServerError> {
         if specs.is_empty() {
             return Err(SwitchServerError::NoPorts);
         }
@@ -95,7 +111,9 @@ impl<E: Engine> SwitchServer<E> {
             if ports.iter().any(|served| served.number == *number) {
                 return Err(SwitchError::DuplicatePort(*number).into());
             }
-            switch.require_port(*number)?;
+            if !switch.ports().contains(number) {
+                return Err(unknown_port(*number, switch.ports()).into());
+            }
             let port = HostPort::open(spec)?;
             ports.push(ServedPort {
                 number: *number,
@@ -122,16 +140,6 @@ impl<E: Engine> SwitchServer<E> {
         Ok(server)
     }
 
-    /// The switch.
-    pub fn switch(&self) -> &Switch<E> {
-        &self.switch
-    }
-
-    /// The switch, for the control plane to change.
-    pub fn switch_mut(&mut self) -> &mut Switch<E> {
-        &mut self.switch
-    }
-
     /// Lets [`run`](Self::run) give up if a watched register shows no sign of life
     /// within `patience` of its start. Without it, it waits for ever.
     pub fn set_patience(&mut self, patience: Option<Duration>) {
@@ -146,25 +154,38 @@ impl<E: Engine> SwitchServer<E> {
 
     /// Lets the frames from here on run the program of `engine`, which goes on with the
     /// state of the one before where names and types agree; returns the engine before.
-    pub fn replace_program(&mut self, engine: E) -> (E, Adopted) {
-        self.switch.handle_timeout(boot_time_us());
-        self.switch.replace_engine_keeping_state(engine)
+    ///
+    /// # Errors
+    ///
+    /// `engine`, if workers run the program.
+    pub fn replace_program(&mut self, engine: E) -> Result<(E, Adopted), E> {
+        match self.switch.alone() {
+            Some(switch) => {
+                switch.handle_timeout(boot_time_us());
+                Ok(switch.replace_engine_keeping_state(engine))
+            }
+            None => Err(engine),
+        }
     }
 
     /// What the program's tables and counters hold.
-    pub fn program_report(&self) -> ProgramReport {
-        ProgramReport::new(self.switch.engine().state())
+    pub fn program_report(&mut self) -> ProgramReport {
+        self.switch.counted().program
     }
 
     /// What happened so far.
     pub fn report(&mut self) -> SwitchReport {
+        let counted = self.switch.counted();
+        let numbers = self.switch.ports();
         let ports = self.ports.iter_mut().map(|served| {
-            let counters = self.switch.port_counters(served.number).unwrap_or_default();
+            let at = numbers.binary_search(&served.number).ok();
+            let of_port = at.and_then(|at| counted.ports.get(at).copied());
+            let (counters, up) = of_port.unwrap_or_default();
             PortReport {
                 port: served.number,
                 interface: served.port.name().to_owned(),
                 mode: served.port.mode(),
-                up: self.switch.port_is_up(served.number),
+                up,
                 rx_packets: counters.rx_packets,
                 rx_bytes: counters.rx_bytes,
                 tx_packets: counters.tx_packets,
@@ -173,10 +194,10 @@ impl<E: Engine> SwitchServer<E> {
             }
         });
         let ports = ports.collect();
-        let counters = self.switch.counters();
+        let counters = &counted.counters;
         SwitchReport {
             ports,
-            packets: PacketReport::new(counters, self.switch.occupancy()),
+            packets: PacketReport::new(counters, counted.occupancy),
             drops: counters
                 .drops()
                 .filter(|(_, count)| *count > 0)
@@ -266,7 +287,7 @@ impl<E: Engine> SwitchServer<E> {
 
     /// `None` once no watch is stale; an error if one is at `give_up_at`.
     fn await_life(
-        &self,
+        &mut self,
         give_up_at: Option<u64>,
         now: u64,
     ) -> Result<Option<u64>, SwitchServerError> {
@@ -285,7 +306,7 @@ impl<E: Engine> SwitchServer<E> {
     /// Lets watches speak before any interface is set up: a neighbour should not see
     /// a link come up for an instant.
     fn start(&mut self) -> Result<(), SwitchServerError> {
-        self.switch.handle_timeout(boot_time_us());
+        self.switch.settle(boot_time_us());
         let wanted: BTreeMap<Port, bool> =
             std::iter::from_fn(|| self.switch.poll_port_state()).collect();
         for served in &self.ports {
@@ -331,15 +352,14 @@ impl<E: Engine> SwitchServer<E> {
             }
         }
         self.ports[at].port.release();
+        self.switch.end_burst();
         self.send();
     }
 
     /// Lets the control plane work, and returns when it wants to again.
     fn serve_control(&mut self) -> Option<u64> {
-        let due = self
-            .control
-            .as_mut()?
-            .serve(&mut self.switch, boot_time_us());
+        let switch = self.switch.alone()?;
+        let due = self.control.as_mut()?.serve(switch, boot_time_us());
         self.collect();
         self.send();
         due
@@ -418,8 +438,7 @@ impl<E: Engine> SwitchServer<E> {
             if let Some(change) = change {
                 notify(served.number, served.port.name(), &change);
             }
-            // The port is one of the switch's, by construction.
-            let _ = self.switch.set_link_up(served.number, up);
+            self.switch.set_link_up(served.number, up);
         }
         self.listen();
     }
@@ -445,6 +464,7 @@ impl<E: Engine> SwitchServer<E> {
         // They are served in each round; their descriptors only end the wait.
         descriptors.extend(self.control.iter().map(|control| control.descriptor()));
         descriptors.extend(self.remote.iter().map(RemoteCalls::descriptor));
+        descriptors.extend(self.switch.descriptor());
         self.readable = Readable::new(descriptors);
     }
 }
@@ -453,6 +473,11 @@ fn micros(period: Duration) -> u64 {
     u64::try_from(period.as_micros())
         .unwrap_or(u64::MAX >> 1)
         .min(u64::MAX >> 1)
+}
+
+fn unknown_port(port: Port, ports: &[Port]) -> SwitchError {
+    let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+    SwitchError::UnknownPort(port, ports.join(", "))
 }
 
 fn check_distinct(specs: &[(Port, PortSpec)]) -> Result<(), PortError> {
@@ -545,6 +570,22 @@ pub fn run_controlled<E: Engine>(
         ports,
         ..SwitchConfig::default()
     };
+    let switch = configured(engine, config, file)?;
+    let control = attachment.map(|attachment| (attachment.make)(&switch));
+    let control = control.transpose().map_err(SwitchServerError::Control)?;
+    let mut server = SwitchServer::with_control_plane(switch, specs, control, cpu_port)?;
+    server.set_patience(options.patience);
+    server.set_remote(remote);
+    (options.ready)(&server.report());
+    server.run(options.stop, options.status, options.notify)
+}
+
+/// A switch with what its file says.
+fn configured<E: Engine>(
+    engine: E,
+    config: SwitchConfig,
+    file: &SwitchFile,
+) -> Result<Switch<E>, SwitchServerError> {
     let mut switch = Switch::new(engine, config)?;
     let mut failure = None;
     let mut draw = || {
@@ -554,12 +595,49 @@ pub fn run_controlled<E: Engine>(
         })
     };
     file.apply(&mut switch, &mut draw)?;
-    if let Some(error) = failure {
-        return Err(SwitchServerError::Random(error));
+    match failure {
+        Some(error) => Err(SwitchServerError::Random(error)),
+        None => Ok(switch),
     }
-    let control = attachment.map(|attachment| (attachment.make)(&switch));
-    let control = control.transpose().map_err(SwitchServerError::Control)?;
-    let mut server = SwitchServer::with_control_plane(switch, specs, control, cpu_port)?;
+}
+
+/// Like [`run_switch`], on `workers` threads besides that of the ports, each with a fellow
+/// of `engine`. Frames fall to them by their flows ([`flow_hash`](super::flow_hash)); the
+/// packet generators are the first one's.
+///
+/// # Errors
+///
+/// As [`run_switch`]; [`SwitchServerError::Control`] if the program cannot be shared or
+/// there are no threads left.
+pub fn run_workers<E: Fellow + Send + 'static>(
+    mut engine: E,
+    workers: usize,
+    file: &SwitchFile,
+    ports: &[(Port, PortSpec)],
+    options: RunOptions<'_>,
+    remote: Option<RemoteCalls<E>>,
+) -> Result<SwitchReport, SwitchServerError>
+where
+    E::InFlight: Send,
+{
+    let refused = |error: &dyn std::fmt::Display| SwitchServerError::Control(error.to_string());
+    let config = SwitchConfig {
+        ports: ports.iter().map(|(number, _)| *number).collect(),
+        ..SwitchConfig::default()
+    };
+    let mut without_generators = file.clone();
+    without_generators.generators.clear();
+    let fellows: Result<Vec<E>, _> = (1..workers as u64)
+        .map(|seed| engine.fellow(seed))
+        .collect();
+    let fellows = fellows.map_err(|error| refused(&error))?;
+    let mut switches = Vec::new();
+    for fellow in fellows {
+        switches.push(configured(fellow, config.clone(), &without_generators)?);
+    }
+    switches.insert(0, configured(engine, config, file)?);
+    let workers = Workers::start(switches).map_err(|error| refused(&error))?;
+    let mut server = SwitchServer::with(Forwarding::Workers(workers), ports, None, None)?;
     server.set_patience(options.patience);
     server.set_remote(remote);
     (options.ready)(&server.report());

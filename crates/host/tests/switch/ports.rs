@@ -145,6 +145,32 @@ fn a_frame_longer_than_the_mtu_is_told_once() {
 }
 
 #[test]
+fn a_full_receive_ring_is_told_once_and_the_port_goes_on() {
+    in_each_way(|access| {
+        two_links();
+        let mut server = open(SwitchConfig::default(), access).unwrap();
+        let (left, right) = (Host::open("h0"), Host::open("h1"));
+        // Nobody takes them yet, and they are more than any ring holds.
+        for _ in 0..6000 {
+            left.send(&frame(1000, 1));
+        }
+        let (report, notices) = told(&mut server, |notices| {
+            let count = || {
+                let notices = notices.lock().unwrap();
+                let full = |told: &&String| told.contains("receive ring is full");
+                notices.iter().filter(full).count()
+            };
+            until("it is told", || count() == 1);
+            left.send(&frame(100, 2));
+            while right.expect() != frame(100, 2) {}
+            std::thread::sleep(Duration::from_millis(250));
+            assert_eq!(count(), 1, "once");
+        });
+        assert!(report.ports[0].host.rx_overrun > 0, "{notices:?}");
+    });
+}
+
+#[test]
 fn a_tap_device_is_a_port() {
     try_in_namespace(|| {
         two_links();

@@ -24,6 +24,20 @@ impl Gen<'_, '_> {
         }
     }
 
+    /// Statements between which no fellow's atomic blocks come.
+    fn atomic(&mut self, stmts: &[Stmt]) {
+        if !self.plan.guarded {
+            return self.stmts(stmts);
+        }
+        let context = self.context;
+        self.call_engine(run::enter_atomic as *const u8, &[context], false);
+        self.stmts(stmts);
+        // A block that is left early is left at the end of the run.
+        if self.live {
+            self.call_engine(run::leave_atomic as *const u8, &[context], false);
+        }
+    }
+
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Assign(place, value) => self.assign(place, value),
@@ -52,7 +66,8 @@ impl Gen<'_, '_> {
             Stmt::SetInvalid(place) => self.set_validity(place, 0),
             Stmt::PushFront(place, count) => self.shift_stack(place, i64::from(*count)),
             Stmt::PopFront(place, count) => self.shift_stack(place, -i64::from(*count)),
-            Stmt::Block(stmts) | Stmt::Atomic(stmts) => self.stmts(stmts),
+            Stmt::Block(stmts) => self.stmts(stmts),
+            Stmt::Atomic(stmts) => self.atomic(stmts),
             Stmt::Loop { body, update } => self.rounds(body, update),
             Stmt::Break => {
                 if let Some((end, _)) = self.loops.last() {

@@ -1,0 +1,127 @@
+//! `stateplane run --workers`: many flows through several threads, none lost, each in
+//! order, and a count that they share is right.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use support::{Running, errors, stateplane};
+
+const FRAMES: u32 = 40_000;
+const FLOWS: u32 = 64;
+const LENGTH: usize = 60;
+/// Where the payload of UDP begins: the frame's number and what the program counted.
+const NUMBER: usize = 42;
+const SEEN: usize = 46;
+
+/// Sends frames back, and numbers them by a register that all workers share.
+const PROGRAM: &str = r#"
+#include <core.p4>
+#include <v1model.p4>
+header front_t { bit<336> bits; }
+header counted_t { bit<32> number; bit<32> seen; }
+struct headers_t { front_t front; counted_t counted; }
+struct metadata_t { }
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta,
+         inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.front);
+        packet.extract(hdr.counted);
+        transition accept;
+    }
+}
+control Check(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    register<bit<32>>(1) total;
+    apply {
+        @atomic {
+            total.read(hdr.counted.seen, 0);
+            hdr.counted.seen = hdr.counted.seen + 1;
+            total.write(0, hdr.counted.seen);
+        }
+        standard.egress_spec = standard.ingress_port;
+    }
+}
+control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply { }
+}
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+V1Switch(P(), Check(), I(), E(), Check(), D()) main;
+"#;
+
+/// A capture of frames of `FLOWS` flows in turn, little-endian, of Ethernet.
+fn capture() -> Vec<u8> {
+    let header = [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1];
+    let mut bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
+    for number in 0..FRAMES {
+        for word in [0, number % 1_000_000, LENGTH as u32, LENGTH as u32] {
+            bytes.extend(word.to_le_bytes());
+        }
+        let mut frame = [0; LENGTH];
+        frame[12..14].copy_from_slice(&[0x08, 0x00]);
+        frame[14] = 0x45;
+        frame[23] = 17;
+        frame[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        frame[34..36].copy_from_slice(&(1000 + (number % FLOWS) as u16).to_be_bytes());
+        frame[36..38].copy_from_slice(&53u16.to_be_bytes());
+        frame[NUMBER..NUMBER + 4].copy_from_slice(&number.to_be_bytes());
+        bytes.extend(frame);
+    }
+    bytes
+}
+
+fn number(frame: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(frame[at..at + 4].try_into().unwrap())
+}
+
+fn forwards(folder: &Path, engine: &str) {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let port = format!("0=pcap:{},{}", path("in.pcap"), path("out.pcap"));
+    let running = Running::start(&mut stateplane(&[
+        "run",
+        &path("count.p4"),
+        "--engine",
+        engine,
+        "--workers",
+        "3",
+        "--port",
+        &port,
+    ]));
+    let output = running.finish(Duration::from_secs(60));
+    let said = errors(&output);
+    assert!(output.status.success(), "{said}");
+    let report: Value = serde_json::from_str(said.lines().last().unwrap()).expect(&said);
+    assert_eq!(report["packets"]["received"], FRAMES, "{said}");
+    assert_eq!(report["ports"][0]["tx_packets"], FRAMES, "{said}");
+
+    let bytes = fs::read(folder.join("out.pcap")).unwrap();
+    let frames: Vec<&[u8]> = bytes[24..]
+        .chunks_exact(16 + LENGTH)
+        .map(|record| &record[16..])
+        .collect();
+    let mut seen: Vec<u32> = frames.iter().map(|frame| number(frame, SEEN)).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (1..=FRAMES).collect::<Vec<_>>(), "no count is lost");
+    let mut flows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for frame in &frames {
+        let number = number(frame, NUMBER);
+        flows.entry(number % FLOWS).or_default().push(number);
+    }
+    assert_eq!(flows.len(), FLOWS as usize);
+    for numbers in flows.values() {
+        assert!(numbers.is_sorted(), "frames of a flow stay in order");
+    }
+}
+
+#[test]
+fn several_workers_lose_no_frame_and_no_count() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("count.p4"), PROGRAM).unwrap();
+    fs::write(folder.path().join("in.pcap"), capture()).unwrap();
+    forwards(folder.path(), "native");
+    forwards(folder.path(), "interp");
+}

@@ -1,0 +1,161 @@
+//! Which flow a frame belongs to, as a network card with receive-side scaling sees it.
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
+const ETHERNET_BYTES: usize = 14;
+const TAG_BYTES: usize = 4;
+/// Tags that are passed over.
+const MAX_TAGS: usize = 2;
+const IPV6_BYTES: usize = 40;
+/// TCP, UDP, DCCP, SCTP: ports come first.
+const WITH_PORTS: [u8; 4] = [6, 17, 33, 132];
+
+/// A hash of the frame's flow, the same for both directions: of the addresses and, of TCP,
+/// UDP, DCCP and SCTP that are not in fragments, the ports; of other frames of the Ethernet
+/// addresses.
+pub fn flow_hash(frame: &[u8]) -> u64 {
+    let (mut at, mut ethertype) = (ETHERNET_BYTES, word(frame, 12));
+    for _ in 0..MAX_TAGS {
+        match ethertype {
+            Some(tag) if ETHERTYPES_VLAN.contains(&tag) => {
+                ethertype = word(frame, at + 2);
+                at += TAG_BYTES;
+            }
+            _ => break,
+        }
+    }
+    let packet = frame.get(at..).unwrap_or(&[]);
+    let hash = match ethertype {
+        Some(ETHERTYPE_IPV4) => ipv4(packet),
+        Some(ETHERTYPE_IPV6) => ipv6(packet),
+        _ => None,
+    };
+    hash.unwrap_or_else(|| match (frame.get(..6), frame.get(6..12)) {
+        (Some(to), Some(from)) => both(from, 0, to, 0),
+        _ => 0,
+    })
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    let bytes = bytes.get(at..at + 2)?;
+    Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+}
+
+fn ipv4(packet: &[u8]) -> Option<u64> {
+    let header = usize::from(packet.first()? & 0xf) * 4;
+    let (from, to) = (packet.get(12..16)?, packet.get(16..20)?);
+    let in_fragments = word(packet, 6)? & 0x3fff != 0;
+    let ports = match WITH_PORTS.contains(&packet[9]) && !in_fragments {
+        true => (word(packet, header), word(packet, header + 2)),
+        false => (None, None),
+    };
+    Some(both(from, ports.0.unwrap_or(0), to, ports.1.unwrap_or(0)))
+}
+
+fn ipv6(packet: &[u8]) -> Option<u64> {
+    let (from, to) = (packet.get(8..24)?, packet.get(24..40)?);
+    let ports = match WITH_PORTS.contains(&packet[6]) {
+        true => (word(packet, IPV6_BYTES), word(packet, IPV6_BYTES + 2)),
+        false => (None, None),
+    };
+    Some(both(from, ports.0.unwrap_or(0), to, ports.1.unwrap_or(0)))
+}
+
+/// A hash of two ends that does not tell which is which.
+fn both(from: &[u8], from_port: u16, to: &[u8], to_port: u16) -> u64 {
+    mixed(end(from, from_port).wrapping_add(end(to, to_port)))
+}
+
+fn end(address: &[u8], port: u16) -> u64 {
+    let mut hash = u64::from(port);
+    for bytes in address.chunks(4) {
+        let mut word = [0; 4];
+        word[..bytes.len()].copy_from_slice(bytes);
+        hash = mixed(hash ^ u64::from(u32::from_be_bytes(word)) << 16);
+    }
+    hash
+}
+
+/// Each bit of the result depends on each bit of `value` (the finaliser of SplitMix64).
+fn mixed(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An IPv4 frame of UDP, with `tags` before its type.
+    fn frame(from: [u8; 4], from_port: u16, to: [u8; 4], to_port: u16, tags: usize) -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+        for _ in 0..tags {
+            frame.extend([0x81, 0, 0, 7]);
+        }
+        frame.extend([0x08, 0, 0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0]);
+        frame.extend(from);
+        frame.extend(to);
+        frame.extend(from_port.to_be_bytes());
+        frame.extend(to_port.to_be_bytes());
+        frame.extend([0, 8, 0, 0]);
+        frame
+    }
+
+    const A: [u8; 4] = [10, 0, 0, 1];
+    const B: [u8; 4] = [10, 0, 0, 2];
+
+    #[test]
+    fn both_directions_fall_together() {
+        let there = flow_hash(&frame(A, 1000, B, 53, 0));
+        assert_eq!(there, flow_hash(&frame(B, 53, A, 1000, 0)));
+        assert_eq!(
+            there,
+            flow_hash(&frame(A, 1000, B, 53, 2)),
+            "tags do not count"
+        );
+        assert_ne!(there, flow_hash(&frame(A, 1001, B, 53, 0)));
+        assert_ne!(there, flow_hash(&frame(A, 53, B, 1000, 0)));
+    }
+
+    #[test]
+    fn fragments_of_one_datagram_fall_together() {
+        let mut first = frame(A, 1000, B, 53, 0);
+        first[20] = 0x20;
+        let mut second = frame(A, 7777, B, 8888, 0);
+        second[20..22].copy_from_slice(&[0, 8]);
+        assert_eq!(flow_hash(&first), flow_hash(&second));
+    }
+
+    #[test]
+    fn flows_spread_evenly() {
+        let mut counts = [0u32; 4];
+        for port in 0..4000 {
+            let hash = flow_hash(&frame(A, 1024 + port, B, 443, 0));
+            counts[(hash % 4) as usize] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (900..1100).contains(count)),
+            "{counts:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_a_hash(bytes: Vec<u8>) {
+            flow_hash(&bytes);
+        }
+
+        #[test]
+        fn any_packet_has_a_hash(ethertype in prop::sample::select(vec![0x0800u16, 0x86dd, 0x8100]),
+                                 bytes: Vec<u8>) {
+            let mut frame = vec![0; 12];
+            frame.extend(ethertype.to_be_bytes());
+            frame.extend(bytes);
+            flow_hash(&frame);
+        }
+    }
+}
