@@ -130,6 +130,11 @@ pub enum Cause {
         "the switch still has work after {0} calls at one time: does the program recirculate for ever?"
     )]
     Restless(u32),
+    /// Time advances past more than a script may make the switch do.
+    #[error(
+        "more than {0} frames and time-outs while time advances: advance by less, or give packet generators longer periods"
+    )]
+    TooMuchDue(u64),
     /// The program's tables or registers refuse it.
     #[error(transparent)]
     State(#[from] StateError),
@@ -158,6 +163,7 @@ impl StfError {
             Cause::Value { .. } => "STF014",
             Cause::Restless(_) => "STF015",
             Cause::UnknownHandle(_) => "STF016",
+            Cause::TooMuchDue(_) => "STF017",
             Cause::State(error) => error.code(),
             Cause::Switch(error) => error.code(),
         }

@@ -25,6 +25,10 @@ const PATIENCE: u32 = 100;
 /// µs that `wait` lets pass.
 const WAIT_US: u64 = 100_000;
 
+/// What may become due, and frames that may be sent, while the time of a script advances.
+/// A packet generator does that without end.
+const MOST_DUE: u64 = 200_000;
+
 /// Failed expectations after which a script is left.
 const MAX_FAILURES: usize = 20;
 
@@ -70,6 +74,8 @@ fn play<E: Engine>(script: &Script, engine: E) -> Result<(Switch<E>, Vec<StfErro
     let mut run = Run {
         switch,
         now: START_US,
+        sent: 0,
+        due: 0,
         ports: BTreeMap::new(),
         failures: Vec::new(),
         groups: Groups::default(),
@@ -116,6 +122,10 @@ struct Account {
 struct Run<E: Engine> {
     switch: Switch<E>,
     now: u64,
+    /// Frames that the switch has sent.
+    sent: u64,
+    /// What has become due, and been sent, while time advanced.
+    due: u64,
     ports: BTreeMap<Port, Account>,
     failures: Vec<(usize, Cause)>,
     groups: Groups,
@@ -308,6 +318,7 @@ impl<E: Engine> Run<E> {
     fn settle(&mut self, by: usize) -> Result<(), Cause> {
         for _ in 0..PATIENCE {
             while let Some(transmit) = self.switch.poll_transmit() {
+                self.sent += 1;
                 let account = self.ports.entry(transmit.port).or_default();
                 let frame = transmit.frame;
                 account.sent.push_back(Sent { frame, by });
@@ -324,9 +335,14 @@ impl<E: Engine> Run<E> {
     fn advance(&mut self, time: u64, by: usize) -> Result<(), Cause> {
         let end = self.now.saturating_add(time);
         while let Some(due) = self.switch.poll_timeout().filter(|due| *due <= end) {
+            let before = self.sent;
             self.now = self.now.max(due);
             self.switch.handle_timeout(self.now);
             self.settle(by)?;
+            self.due += 1 + self.sent - before;
+            if self.due > MOST_DUE {
+                return Err(Cause::TooMuchDue(MOST_DUE));
+            }
         }
         self.now = end;
         self.switch.handle_timeout(end);

@@ -303,7 +303,7 @@ impl<E: Engine> Switch<E> {
         self.watches
             .check(self.now, self.engine.state(), &mut self.ports);
         if self.now >= self.next_sweep {
-            self.next_sweep = self.now + SWEEP_US;
+            self.next_sweep = self.now.saturating_add(SWEEP_US);
             if self.engine.state().is_aging() {
                 self.engine.state_mut().sweep_idle(self.now);
             }
@@ -432,7 +432,7 @@ impl<E: Engine> Switch<E> {
         let period = active.generator.period_us;
         let due = active.due.unwrap_or(now);
         let missed = (now - due) / period;
-        active.due = Some(due + (missed + 1) * period);
+        active.due = Some(due.saturating_add((missed + 1).saturating_mul(period)));
         let port = active.generator.port;
         let mut frame = self.spare.pop().unwrap_or_default();
         frame.clear();

@@ -86,7 +86,7 @@ impl Watches {
             .iter()
             .filter_map(|active| match active.freshness {
                 Freshness::Unknown => Some(now),
-                Freshness::FreshUntil(time) => Some(time + 1),
+                Freshness::FreshUntil(time) => Some(time.saturating_add(1)),
                 Freshness::Stale => None,
             })
             .min()
@@ -122,7 +122,7 @@ fn freshness(value: u64, now: u64, max_age: u64) -> Freshness {
     // seen; the least that it can be taken for is this moment.
     let age = if age > TIMESTAMP_MASK / 2 { 0 } else { age };
     match max_age.checked_sub(age) {
-        Some(rest) => Freshness::FreshUntil(now + rest),
+        Some(rest) => Freshness::FreshUntil(now.saturating_add(rest)),
         None => Freshness::Stale,
     }
 }

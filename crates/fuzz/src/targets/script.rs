@@ -4,7 +4,6 @@ use stateplane_generate::{properties, source};
 use stateplane_host::store::StoreFile;
 use stateplane_host::switch::SwitchFile;
 use stateplane_ir::Program;
-use stateplane_stf::Command;
 use stateplane_switch::{Switch, SwitchConfig};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -58,11 +57,6 @@ pub(super) fn stf(input: &[u8]) {
             return;
         }
     };
-    // A day of a packet generator's frames is no fault.
-    let waits = |command: &Command| matches!(command, Command::Advance { .. });
-    if script.lines.iter().any(|line| waits(&line.command)) {
-        return;
-    }
     match properties::interpreter(program(), 1) {
         Ok(engine) => {
             if let Err(error) = stateplane_stf::run(&script, engine) {
@@ -121,6 +115,8 @@ pub(super) const STF_WORDS: &[&str] = &[
     "\nmc_node_create 1 0 1 2\n",
     "\nmc_node_associate 1 0\n",
     "\nwait\n",
+    "\nadvance 100\n",
+    "\nadvance 86400000000\n",
     "\nremove all\n",
     "\nno_packet\n",
     "\nexpect_none 1\n",

@@ -184,6 +184,20 @@ fn time_passes_only_when_it_is_told_to() {
 }
 
 #[test]
+fn time_does_not_advance_past_too_much() {
+    let quick = "generator 9 1 0000000000000000000000000000\n";
+    assert_eq!(
+        fails(&format!("{quick}advance 18446744073709551615")),
+        ("STF017", 2)
+    );
+    // All of a script together.
+    let waits = "wait\n".repeat(30);
+    assert_eq!(fails(&format!("{quick}{waits}")).0, "STF017");
+    // Without a generator there is nothing to do.
+    passes("advance 18446744073709551615\nadvance 1");
+}
+
+#[test]
 fn groups_copy() {
     passes(
         "mc_mgrp_create 128

@@ -208,7 +208,10 @@ impl<E: Engine> Switch<E> {
         let bytes = self.engine.length(&copy.packet) as u64;
         if hold_us == 0 {
             self.enqueue(copy);
-        } else if !self.held.push(self.now + hold_us, bytes, copy) {
+        } else if !self
+            .held
+            .push(self.now.saturating_add(hold_us), bytes, copy)
+        {
             self.drop(DropReason::HeldFull);
         }
     }
