@@ -45,7 +45,7 @@ struct JsonPosition {
 ///
 /// A place is `file`, `line` and `column` of its first character, `end` with those past its
 /// last, and `bytes`, the same two as offsets. Lines and columns count from 1, columns in
-/// characters; offsets count from 0.
+/// characters, and lines are those that `#line` directives say; offsets count from 0.
 ///
 /// # Errors
 /// Those of the JSON writer, which a text in memory does not cause.
@@ -88,11 +88,8 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Result<String, s
 fn place(span: Span, sources: &SourceMap) -> JsonPlace<'_> {
     let first = Position { line: 1, column: 1 };
     let (file, start, end) = sources.get(span.file).map_or(("", first, first), |file| {
-        (
-            file.name(),
-            file.position(span.start),
-            file.position(span.end),
-        )
+        let (name, start) = file.place(span.start);
+        (name, start, file.place(span.end).1)
     });
     JsonPlace {
         file,

@@ -156,8 +156,8 @@ pub fn render_all(diagnostics: &Diagnostics, sources: &SourceMap, color: Color) 
 }
 
 fn place(file: &SourceFile, offset: u32) -> String {
-    let position = file.position(offset);
-    format!("{}:{}:{}", file.name(), position.line, position.column)
+    let (name, position) = file.place(offset);
+    format!("{name}:{}:{}", position.line, position.column)
 }
 
 fn labels(diagnostic: &Diagnostic) -> impl Iterator<Item = (&crate::Label, bool)> {
@@ -170,7 +170,7 @@ fn gutter_width(diagnostic: &Diagnostic, sources: &SourceMap) -> usize {
         .filter_map(|(l, _)| {
             sources
                 .get(l.span.file)
-                .map(|f| f.position(l.span.start).line)
+                .map(|f| f.place(l.span.start).1.line)
         })
         .max()
         .unwrap_or(1)
@@ -215,7 +215,7 @@ fn render_lines(
             .take(window.1)
             .flat_map(visible)
             .collect();
-        let number = color.paint(BLUE, &format!("{line:>gutter$}"));
+        let number = color.paint(BLUE, &format!("{:>gutter$}", file.said(line).1));
         let _ = writeln!(out, "{}", format!("{number} {bar} {shown}").trim_end());
         for mark in marks {
             if mark.from < window.0 {
@@ -330,6 +330,19 @@ mod tests {
         assert_eq!(
             render(&diagnostic, &sources, Color::Never),
             "warning[E0301]: odd\n --> main.p4:4:1\n  |\n1 | one\n  | --- here\n2 | two\n  | --- over two lines\n...\n4 | four\n  | ^^^^\n ::: other.p4:1:1\n ::: included from main.p4:1:1\n  |\n1 | five\n  | ---- and there\n"
+        );
+    }
+
+    #[test]
+    fn renumbered_lines_bear_the_numbers_they_are_said_to_have() {
+        let mut sources = SourceMap::new();
+        let main = sources.add("out.p4", "# 99 \"in.p4\"\nx\ny\n", None);
+        sources.renumber(Span::new(main, 0, 12), 99, Some("in.p4"));
+        let diagnostic = Diagnostic::error(CODE, Span::new(main, 15, 16), "bad")
+            .with_secondary(Span::new(main, 13, 14), "here");
+        assert_eq!(
+            render(&diagnostic, &sources, Color::Never),
+            "error[E0301]: bad\n   --> in.p4:100:1\n    |\n 99 | x\n    | - here\n100 | y\n    | ^\n"
         );
     }
 

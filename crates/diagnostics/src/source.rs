@@ -76,6 +76,18 @@ pub struct SourceFile {
     included_from: Option<Span>,
     /// Byte offset at which each line starts; the first is 0.
     lines: Vec<u32>,
+    /// What `#line` directives say, in order of the lines from which it holds.
+    renumbered: Vec<Renumbered>,
+}
+
+/// From a line on, the text is said to come from elsewhere.
+#[derive(Clone, Debug)]
+struct Renumbered {
+    /// The first line of this text for which it holds, from 1.
+    from: u32,
+    /// The number that this line is said to have.
+    line: u32,
+    name: Arc<str>,
 }
 
 impl SourceFile {
@@ -114,6 +126,25 @@ impl SourceFile {
         Position {
             line: line as u32 + 1,
             column: column as u32 + 1,
+        }
+    }
+
+    /// The place that people are told: line and column of a byte offset, and the file's name,
+    /// both as `#line` directives before it say.
+    #[must_use]
+    pub fn place(&self, offset: u32) -> (&str, Position) {
+        let mut position = self.position(offset);
+        let (name, line) = self.said(position.line);
+        position.line = line;
+        (name, position)
+    }
+
+    /// The file and number that a line, counted from 1, is said to have.
+    pub(crate) fn said(&self, line: u32) -> (&str, u32) {
+        let known = self.renumbered.partition_point(|said| said.from <= line);
+        match known.checked_sub(1).map(|at| &self.renumbered[at]) {
+            None => (&self.name, line),
+            Some(said) => (&said.name, said.line.saturating_add(line - said.from)),
         }
     }
 
@@ -170,8 +201,24 @@ impl SourceMap {
             text,
             included_from,
             lines,
+            renumbered: Vec::new(),
         });
         id
+    }
+
+    /// Says, as a `#line` directive does, that the line after the one at `directive` has
+    /// number `line`, and comes from the file `name` unless that stays as it was. Holds up to
+    /// the next such directive; those of a file are told in their order.
+    pub fn renumber(&mut self, directive: Span, line: u32, name: Option<&str>) {
+        let Some(file) = self.files.get_mut(directive.file.index()) else {
+            return;
+        };
+        let from = file.position(directive.end).line + 1;
+        let name = match name {
+            Some(name) => name.into(),
+            None => file.said(from).0.into(),
+        };
+        file.renumbered.push(Renumbered { from, line, name });
     }
 
     /// The file of an identity that this map gave out; `None` for one of another map.
@@ -230,6 +277,24 @@ mod tests {
         assert_eq!(file.line(2), "b");
         assert_eq!(file.line(3), "");
         assert_eq!(file.line(0), "");
+    }
+
+    #[test]
+    fn lines_are_renumbered_from_the_one_after_a_directive() {
+        let mut map = SourceMap::new();
+        let id = map.add("out.p4", "a\n#line\nb\nc\n#line\nd", None);
+        map.renumber(Span::new(id, 2, 7), 40, Some("in.p4"));
+        map.renumber(Span::new(id, 12, 17), u32::MAX, None);
+        let file = map.get(id).unwrap();
+        let place = |offset| {
+            let (name, position) = file.place(offset);
+            (name, position.line, position.column)
+        };
+        assert_eq!(place(0), ("out.p4", 1, 1));
+        assert_eq!(place(8), ("in.p4", 40, 1));
+        assert_eq!(place(11), ("in.p4", 41, 2));
+        assert_eq!(place(18), ("in.p4", u32::MAX, 1));
+        assert_eq!(file.position(18).line, 6);
     }
 
     #[test]

@@ -244,8 +244,8 @@ pub fn list(tokens: &[Token], sources: &SourceMap) -> String {
         let place = sources
             .get(token.span.file)
             .map_or_else(String::new, |file| {
-                let position = file.position(token.span.start);
-                format!("{}:{}:{}", file.name(), position.line, position.column)
+                let (name, position) = file.place(token.span.start);
+                format!("{name}:{}:{}", position.line, position.column)
             });
         let line = format!("{place:30} {kind:8} {}", token.text);
         let _ = writeln!(out, "{}", line.trim_end());

@@ -59,8 +59,17 @@ impl Preprocessor<'_> {
                         .with_label("asked for here"),
                 );
             }
-            "pragma" | "line" | "warning" | "ident" => self.drain_line(),
-            _ if name.kind == TokenKind::Number => self.drain_line(),
+            "pragma" | "warning" | "ident" => self.drain_line(),
+            "line" => {
+                let (text, text_span) = self.rest_of_line();
+                self.renumber(span.to(text_span), &text);
+            }
+            // What a preprocessor leaves in its output.
+            _ if name.kind == TokenKind::Number => {
+                let (text, text_span) = self.rest_of_line();
+                let text = format!("{} {text}", name.text);
+                self.renumber(span.to(text_span), &text);
+            }
             _ => {
                 self.drain_line();
                 self.report(Diagnostic::warning(
@@ -250,6 +259,27 @@ impl Preprocessor<'_> {
             .map(|t| t.text.to_string())
             .collect();
         include_name(&text)
+    }
+
+    /// `NUMBER`, or `NUMBER "FILE"`, and perhaps flags: where the following lines come from.
+    fn renumber(&mut self, directive: Span, text: &str) {
+        let (number, rest) = text
+            .trim()
+            .split_once(char::is_whitespace)
+            .unwrap_or((text.trim(), ""));
+        let name = match rest.trim_start().strip_prefix('"') {
+            None if rest.trim().is_empty() => Some(None),
+            None => None,
+            Some(quoted) => quoted.split_once('"').map(|(name, _)| Some(name)),
+        };
+        match (number.parse(), name) {
+            (Ok(line), Some(name)) => self.sources.renumber(directive, line, name),
+            _ => self.bad_directive(
+                directive,
+                "the directive does not say a line",
+                "write `#line 12` or `#line 12 \"file.p4\"`",
+            ),
+        }
     }
 
     // ---- macros

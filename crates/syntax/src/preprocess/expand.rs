@@ -157,12 +157,12 @@ impl Preprocessor<'_> {
         match &*pending.token.text {
             "__LINE__" => {
                 pending.token.kind = TokenKind::Number;
-                let line = file.position(span.start).line.to_string();
+                let line = file.place(span.start).1.line.to_string();
                 pending.token.text = self.interner.get(&line);
             }
             "__FILE__" => {
                 pending.token.kind = TokenKind::String;
-                let quoted = quote(file.name());
+                let quoted = quote(file.place(span.start).0);
                 pending.token.text = self.interner.get(&quoted);
             }
             _ => {}

@@ -170,6 +170,14 @@ fn directives_out_of_place_are_reported() {
     complains("#if 1\n#endif x", "W0003");
     gives("#define A 1\n#define A 1\nA", "1");
     gives("#pragma x\n#line 7\n# 1 \"f\"\n#\na", "a");
+    gives(
+        "#line 7\n__LINE__\n# 1 \"f\" 2 3\n__LINE__ __FILE__\n#line 9 // x\n__LINE__ __FILE__",
+        "7 1 \"f\" 9 \"f\"",
+    );
+    complains("#line", "E0004 the directive does not say a line");
+    complains("#line x", "E0004 the directive does not say a line");
+    complains("#line 1 x", "E0004 the directive does not say a line");
+    complains("# 1 \"x", "E0004 the directive does not say a line");
 }
 
 #[test]
