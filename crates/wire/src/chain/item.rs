@@ -333,7 +333,7 @@ mod tests {
             item.emit(&mut bytes).unwrap();
             prop_assert_eq!(Item::parse(&bytes), Ok((item, &[][..])));
             for cut in 0..bytes.len() {
-                prop_assert_eq!(Item::parse(&bytes[..cut]).unwrap_err().code(), "W001");
+                prop_assert_eq!(Item::parse(&bytes[..cut]).unwrap_err().code(), "WIRE001");
             }
         }
 

@@ -192,5 +192,5 @@ fn entries_lie_behind_their_lengths() {
     assert_eq!(entries, [Ok(&[7, 8][..]), Ok(&[][..]), Ok(&[9][..])]);
     let cut = &bytes[..bytes.len() - 1];
     let last = Packet::new_checked(cut).unwrap().entries().last().unwrap();
-    assert_eq!(last.unwrap_err().code(), "W001");
+    assert_eq!(last.unwrap_err().code(), "WIRE001");
 }

@@ -88,7 +88,7 @@ proptest! {
         }
         let mut long = bytes;
         long.push(0);
-        prop_assert_eq!(Message::parse(&long).unwrap_err().code(), "W002");
+        prop_assert_eq!(Message::parse(&long).unwrap_err().code(), "WIRE002");
     }
 
     #[test]
