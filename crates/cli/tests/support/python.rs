@@ -1,5 +1,6 @@
 //! Python packages of PyPI, in virtual environments that the tests make.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,20 +29,26 @@ pub fn without_python(test: &str, reason: &str) {
     skip(test, reason);
 }
 
-/// The Python of an environment with `packages`, made once; or why there is none.
+/// The Python of an environment with `packages`, made once by whichever test asks first,
+/// while the others wait; or why there is none.
 ///
 /// # Errors
 ///
 /// What Python or pip said: that there is no `python3`, no `venv`, or no way to PyPI.
 pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("venv-{name}"));
+    let lock = folder.with_file_name(format!("venv-{name}.lock"));
+    let lock = File::create(lock).map_err(|error| error.to_string())?;
+    lock.lock().map_err(|error| error.to_string())?;
     let python = folder.join("bin/python");
     let marker = folder.join("installed");
     let wanted = packages.join(" ");
     if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
         return Ok(python);
     }
-    let made = run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+    let made = run(Command::new("python3")
+        .args(["-m", "venv", "--clear"])
+        .arg(&folder));
     made.map_err(|said| {
         format!(
             "python3 makes no virtual environment (Debian: apt-get install python3-venv): {said}"
@@ -55,7 +62,7 @@ pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
         "--quiet",
         "--disable-pip-version-check",
     ])
-    .args(["--timeout", "15", "--retries", "1"])
+    .args(["--timeout", "15", "--retries", "3"])
     .args(packages);
     run(&mut pip).map_err(|said| format!("pip cannot install {wanted}: {said}"))?;
     std::fs::write(marker, wanted).map_err(|error| error.to_string())?;
