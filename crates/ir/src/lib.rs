@@ -22,6 +22,7 @@ pub mod annotation;
 pub mod builder;
 pub mod entities;
 pub mod expr;
+mod graph;
 pub mod interface;
 pub mod parse;
 pub mod passes;

@@ -11,6 +11,7 @@ pub(crate) mod register;
 pub(crate) mod replication;
 pub(crate) mod table;
 pub(crate) mod value_set;
+mod wanted;
 
 use crate::digest::Digests;
 use crate::pipeline::Pipeline;

@@ -1,7 +1,11 @@
 //! Which variables callables read and write, with all that they call.
 
 use super::walk::{Part, children, indices, parts, places};
-use crate::{Arg, Callee, Direction, Param, Place, Program, Stmt, TableId, Transition, VarId};
+use crate::graph::{Node, Vertices};
+use crate::{
+    ActionId, Arg, Callee, ControlId, Direction, FunctionId, Param, ParserId, Place, Program, Stmt,
+    TableId, Transition, VarId,
+};
 use std::collections::BTreeSet;
 
 /// Variables read and written.
@@ -28,17 +32,9 @@ impl Effects {
     }
 }
 
-/// What can be called, or applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Node {
-    Call(Callee),
-    Table(TableId),
-}
-
 /// The call graph of a program, with the effects of its nodes.
 pub(super) struct Graph {
-    /// First vertex of parsers, controls, actions, functions and tables.
-    first: [usize; 5],
+    numbers: Vertices,
     /// Effects of each vertex by itself, and in the end with all that it calls.
     pub(super) own: Vec<Effects>,
     total: Vec<Effects>,
@@ -49,20 +45,10 @@ pub(super) struct Graph {
 
 impl Graph {
     pub(super) fn new(program: &Program) -> Graph {
-        let counts = [
-            program.parsers.len(),
-            program.controls.len(),
-            program.actions.len(),
-            program.functions.len(),
-            program.tables.len(),
-        ];
-        let mut first = [0; 5];
-        for kind in 1..first.len() {
-            first[kind] = first[kind - 1] + counts[kind - 1];
-        }
-        let vertices = counts.iter().sum();
+        let numbers = Vertices::new(program);
+        let vertices = numbers.count();
         let mut graph = Graph {
-            first,
+            numbers,
             own: vec![Effects::default(); vertices],
             total: Vec::new(),
             calls: vec![Vec::new(); vertices],
@@ -93,13 +79,7 @@ impl Graph {
     }
 
     pub(super) fn vertex(&self, node: Node) -> usize {
-        match node {
-            Node::Call(Callee::Parser(id)) => self.first[0] + id.index(),
-            Node::Call(Callee::Control(id)) => self.first[1] + id.index(),
-            Node::Call(Callee::Action(id)) => self.first[2] + id.index(),
-            Node::Call(Callee::Function(id)) => self.first[3] + id.index(),
-            Node::Table(id) => self.first[4] + id.index(),
-        }
+        self.numbers.of(node)
     }
 
     /// What running a node reads and writes, its parameters and locals included.
@@ -144,9 +124,8 @@ impl Graph {
     }
 
     fn fill(&mut self, program: &Program) {
-        let [parsers, controls, actions, functions, tables] = self.first;
         for (index, parser) in program.parsers.iter().enumerate() {
-            let vertex = parsers + index;
+            let vertex = self.vertex(Node::Call(Callee::Parser(ParserId(index as u32))));
             self.frame(vertex, &parser.params, &parser.locals);
             self.stmts(vertex, &parser.init);
             for state in &parser.states {
@@ -157,28 +136,29 @@ impl Graph {
             }
         }
         for (index, control) in program.controls.iter().enumerate() {
-            let vertex = controls + index;
+            let vertex = self.vertex(Node::Call(Callee::Control(ControlId(index as u32))));
             self.frame(vertex, &control.params, &control.locals);
             self.stmts(vertex, &control.body);
         }
         for (index, action) in program.actions.iter().enumerate() {
-            let vertex = actions + index;
+            let vertex = self.vertex(Node::Call(Callee::Action(ActionId(index as u32))));
             self.frame(vertex, &action.params, &action.locals);
             self.stmts(vertex, &action.body);
         }
         for (index, function) in program.functions.iter().enumerate() {
-            let vertex = functions + index;
+            let vertex = self.vertex(Node::Call(Callee::Function(FunctionId(index as u32))));
             self.frame(vertex, &function.params, &function.locals);
             self.own[vertex].reads.extend(function.result);
             self.stmts(vertex, &function.body);
         }
         for (index, table) in program.tables.iter().enumerate() {
-            let vertex = tables + index;
+            let vertex = self.vertex(Node::Table(TableId(index as u32)));
             for key in &table.keys {
                 self.own[vertex].read(&key.expr);
             }
             for listed in &table.actions {
-                self.calls[vertex].push(actions + listed.action.index());
+                let action = self.vertex(Node::Call(Callee::Action(listed.action)));
+                self.calls[vertex].push(action);
                 for arg in &listed.bound {
                     self.arg(vertex, arg);
                 }

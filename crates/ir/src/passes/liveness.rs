@@ -1,8 +1,9 @@
 //! Which variables are read later: backwards through the statements of a callable, for the
 //! variables that no other callable sees when it has ended.
 
-use super::effects::{Effects, Graph, Node};
+use super::effects::{Effects, Graph};
 use super::walk::{Part, may_fault, parts, place_may_fault};
+use crate::graph::Node;
 use crate::{
     ActionId, Callee, ControlId, Direction, Expr, FunctionId, HashAlgorithm, Op, Param, Parser,
     ParserId, Place, Program, Stmt, Target, Transition, VarId,

@@ -1,8 +1,9 @@
 //! Parsers, controls, actions and functions that nothing calls go, and then the variables
 //! that nothing names. What is left is numbered anew.
 
-use super::effects::{Graph, Node};
+use super::effects::Graph;
 use super::walk::{PartMut, bodies, children_mut, indices_mut, operands_mut, parts_mut};
+use crate::graph::Node;
 use crate::{
     ActionId, Arg, Callee, ControlId, Expr, ExprKind, FunctionId, Param, ParserId, Place, Program,
     Stmt, TableId, Transition, VarId,

@@ -1,17 +1,8 @@
 //! Rule 9: who calls whom, and how deep.
 
 use super::{MAX_NESTING, Verifier};
-use crate::{ActionId, ControlId, FunctionId, ParserId, Program, TableId};
-
-/// Whatever can be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Node {
-    Parser(ParserId),
-    Control(ControlId),
-    Action(ActionId),
-    Function(FunctionId),
-    Table(TableId),
-}
+use crate::graph::{Node, Vertices};
+use crate::{Callee, Program, TableId};
 
 #[derive(Clone, Debug, Default)]
 struct Vertex {
@@ -21,12 +12,10 @@ struct Vertex {
     calls: Vec<(usize, u32)>,
 }
 
-/// The call graph. Vertices are parsers, controls, actions, functions and tables,
-/// one after the other.
+/// The call graph.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
-    /// First vertex of each kind.
-    first: [usize; 5],
+    numbers: Vertices,
     vertices: Vec<Vertex>,
     /// The vertex whose body is being verified.
     current: usize,
@@ -34,50 +23,26 @@ pub(super) struct Graph {
 
 impl Graph {
     pub(super) fn new(program: &Program) -> Graph {
-        let sizes = [
-            program.parsers.len(),
-            program.controls.len(),
-            program.actions.len(),
-            program.functions.len(),
-            program.tables.len(),
-        ];
-        let mut first = [0; 5];
-        for kind in 1..first.len() {
-            first[kind] = first[kind - 1] + sizes[kind - 1];
-        }
-        let mut vertices = vec![Vertex::default(); sizes.iter().sum()];
+        let numbers = Vertices::new(program);
+        let mut vertices = vec![Vertex::default(); numbers.count()];
         for (index, table) in program.tables.iter().enumerate() {
-            vertices[first[4] + index].calls = table
+            let node = Node::Table(TableId(index as u32));
+            vertices[numbers.of(node)].calls = table
                 .actions
                 .iter()
-                .map(|listed| (first[2] + listed.action.index(), 1))
+                .map(|listed| (numbers.of(Node::Call(Callee::Action(listed.action))), 1))
                 .collect();
         }
         Graph {
-            first,
+            numbers,
             vertices,
             current: 0,
         }
     }
 
-    pub(super) fn enter_parser(&mut self, index: usize) {
-        self.current = self.first[0] + index;
-    }
-
-    pub(super) fn enter_control(&mut self, index: usize) {
-        self.current = self.first[1] + index;
-    }
-
-    pub(super) fn enter_action(&mut self, index: usize) {
-        self.current = self.first[2] + index;
-    }
-
-    pub(super) fn enter_function(&mut self, index: usize) {
-        self.current = self.first[3] + index;
-    }
-
-    pub(super) fn enter_table(&mut self, index: usize) {
-        self.current = self.first[4] + index;
+    /// Says whose body is verified from here on.
+    pub(super) fn enter(&mut self, node: Node) {
+        self.current = self.numbers.of(node);
     }
 
     pub(super) fn note_depth(&mut self, depth: u32) {
@@ -88,13 +53,7 @@ impl Graph {
 
     /// Notes a call from the current vertex, `depth` deep in it.
     pub(super) fn call(&mut self, node: Node, depth: u32) {
-        let callee = match node {
-            Node::Parser(id) => self.first[0] + id.index(),
-            Node::Control(id) => self.first[1] + id.index(),
-            Node::Action(id) => self.first[2] + id.index(),
-            Node::Function(id) => self.first[3] + id.index(),
-            Node::Table(id) => self.first[4] + id.index(),
-        };
+        let callee = self.numbers.of(node);
         if let Some(vertex) = self.vertices.get_mut(self.current) {
             vertex.calls.push((callee, depth));
         }

@@ -1,9 +1,10 @@
 //! Rules 1, 2, 7, 8, 11 and 12: the tables of a program.
 
 use super::{MAX_LEAVES, MAX_TYPE_DEPTH, MAX_WIDTH, Verifier, index_or_scalar_width};
+use crate::graph::Node;
 use crate::{
-    ActionCall, ActionId, Arg, Const, ControlId, Direction, KeySet, MatchKind, Param, StateId,
-    Target, Transition, Type, ValueSetId, VarId,
+    ActionCall, ActionId, Arg, Callee, Const, ControlId, Direction, FunctionId, KeySet, MatchKind,
+    Param, ParserId, StateId, TableId, Target, Transition, Type, ValueSetId, VarId,
 };
 use num_bigint::BigUint;
 
@@ -225,7 +226,8 @@ impl Verifier<'_> {
         let program = self.program;
         for (index, parser) in program.parsers.iter().enumerate() {
             self.place = format!("parser {}", parser.name);
-            self.graph.enter_parser(index);
+            let callee = Callee::Parser(ParserId(index as u32));
+            self.graph.enter(Node::Call(callee));
             self.variables(&parser.params, &parser.locals);
             self.in_parser = true;
             self.stmts(&parser.init);
@@ -241,7 +243,8 @@ impl Verifier<'_> {
         }
         for (index, control) in program.controls.iter().enumerate() {
             self.place = format!("control {}", control.name);
-            self.graph.enter_control(index);
+            let callee = Callee::Control(ControlId(index as u32));
+            self.graph.enter(Node::Call(callee));
             self.variables(&control.params, &control.locals);
             self.in_control = true;
             self.stmts(&control.body);
@@ -249,7 +252,8 @@ impl Verifier<'_> {
         }
         for (index, action) in program.actions.iter().enumerate() {
             self.place = format!("action {}", action.name);
-            self.graph.enter_action(index);
+            let callee = Callee::Action(ActionId(index as u32));
+            self.graph.enter(Node::Call(callee));
             self.variables(&action.params, &action.locals);
             for param in &action.params {
                 if param.direction == Direction::Data
@@ -263,7 +267,8 @@ impl Verifier<'_> {
         }
         for (index, function) in program.functions.iter().enumerate() {
             self.place = format!("function {}", function.name);
-            self.graph.enter_function(index);
+            let callee = Callee::Function(FunctionId(index as u32));
+            self.graph.enter(Node::Call(callee));
             self.variables(&function.params, &function.locals);
             if let Some(result) = function.result {
                 self.var_type(result);
@@ -365,7 +370,7 @@ impl Verifier<'_> {
         let program = self.program;
         for (index, table) in program.tables.iter().enumerate() {
             self.place = format!("table {}", table.name);
-            self.graph.enter_table(index);
+            self.graph.enter(Node::Table(TableId(index as u32)));
             for key in &table.keys {
                 self.expr(&key.expr);
                 if index_or_scalar_width(key.expr.ty).is_none() {

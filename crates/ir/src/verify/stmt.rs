@@ -1,7 +1,7 @@
 //! Rules 5 and 6: statements.
 
-use super::calls::Node;
 use super::{Verifier, index_or_scalar_width};
+use crate::graph::Node;
 use crate::{Callee, Expr, Place, Stmt, Type};
 use num_bigint::BigUint;
 
@@ -116,31 +116,22 @@ impl Verifier<'_> {
         let program = self.program;
         let mut returned = None;
         let found = match callee {
-            Callee::Action(id) => program
-                .actions
-                .get(id.index())
-                .map(|action| (Node::Action(id), &action.params)),
+            Callee::Action(id) => program.actions.get(id.index()).map(|it| &it.params),
             Callee::Function(id) => program.functions.get(id.index()).map(|function| {
                 returned = function.result;
-                (Node::Function(id), &function.params)
+                &function.params
             }),
-            Callee::Control(id) => program
-                .controls
-                .get(id.index())
-                .map(|control| (Node::Control(id), &control.params)),
-            Callee::Parser(id) => program
-                .parsers
-                .get(id.index())
-                .map(|parser| (Node::Parser(id), &parser.params)),
+            Callee::Control(id) => program.controls.get(id.index()).map(|it| &it.params),
+            Callee::Parser(id) => program.parsers.get(id.index()).map(|it| &it.params),
         };
-        let Some((node, params)) = found else {
+        let Some(params) = found else {
             self.fail(1, format!("{callee:?} does not exist"));
             return;
         };
         if matches!(callee, Callee::Parser(_)) && !self.in_parser {
             self.fail(6, "a parser is called outside of parsers");
         }
-        self.graph.call(node, self.depth);
+        self.graph.call(Node::Call(callee), self.depth);
         self.args(6, params, args);
         match (result, returned) {
             (None, _) => {}

@@ -1,7 +1,8 @@
 //! Actions that an entry has to itself (specification, "One Shot Action Selector
 //! Programming"), and the ports that they watch.
 
-use super::{Shadow, action, group, table};
+use super::wanted::check_listed;
+use super::{Shadow, action, group};
 use crate::pipeline::{Pipeline, TableIndex};
 use crate::proto::v1::{self, action_profile_action::WatchKind};
 use crate::refusal::Refusal;
@@ -37,7 +38,7 @@ impl ActionSet {
                 .action
                 .as_ref()
                 .ok_or_else(|| Refusal::invalid("an action of the set is missing"))?;
-            table::check_listed(table, action.action_id)?;
+            check_listed(table, action.action_id)?;
             let weight = u32::try_from(one.weight)
                 .ok()
                 .filter(|weight| *weight > 0)

@@ -1,6 +1,7 @@
 //! Table entries (specification, "TableEntry").
 
 use super::action_set::ActionSet;
+use super::wanted::{Target, Wanted, check_listed};
 use super::{Context, EntryKey, Shadow, action, counter, keys, meter};
 use crate::pipeline::{Pipeline, TableIndex};
 use crate::proto::v1::{self, table_action, update::Type};
@@ -9,15 +10,6 @@ use stateplane_target::{
     Count, Engine, Entry, Invocation, KeyMatch, Listed, MeterConfig, Runs, TargetState,
 };
 use tonic::Code;
-
-/// What an entry runs.
-#[derive(Clone, Debug)]
-enum Wanted {
-    Nothing,
-    Direct(Invocation),
-    Indirect(Runs),
-    Set(ActionSet),
-}
 
 /// Keys and priority of an entry.
 pub(crate) fn identity(
@@ -39,67 +31,6 @@ fn entry_key(table: &TableIndex, keys: &[KeyMatch], priority: u32) -> EntryKey {
     (table.id, keys::canonical(&matches), priority)
 }
 
-fn wanted(
-    pipeline: &Pipeline,
-    table: &TableIndex,
-    keys: &[KeyMatch],
-    action: Option<&v1::TableAction>,
-) -> Result<Wanted, Refusal> {
-    let Some(kind) = action.and_then(|action| action.r#type.as_ref()) else {
-        return Ok(Wanted::Nothing);
-    };
-    let indirect = || {
-        let profile = pipeline.profile(table.profile).map_err(|_| {
-            Refusal::invalid(format!(
-                "table `{}` has no action profile; give its entries actions",
-                table.name
-            ))
-        })?;
-        Ok::<_, Refusal>(profile)
-    };
-    let selector = || match indirect()?.with_selector {
-        true => Ok(()),
-        false => Err(Refusal::invalid(format!(
-            "the action profile of table `{}` has no selector; give a member",
-            table.name
-        ))),
-    };
-    Ok(match kind {
-        table_action::Type::Action(given) => {
-            if table.profile != 0 {
-                return Err(Refusal::invalid(format!(
-                    "table `{}` has an action profile; give a member, a group or a set of actions",
-                    table.name
-                )));
-            }
-            check_listed(table, given.action_id)?;
-            Wanted::Direct(action::read(pipeline, given)?)
-        }
-        table_action::Type::ActionProfileMemberId(member) => {
-            indirect()?;
-            Wanted::Indirect(Runs::Member(*member))
-        }
-        table_action::Type::ActionProfileGroupId(group) => {
-            selector()?;
-            Wanted::Indirect(Runs::Group(*group))
-        }
-        table_action::Type::ActionProfileActionSet(set) => {
-            selector()?;
-            Wanted::Set(ActionSet::read(pipeline, table, keys, set)?)
-        }
-    })
-}
-
-pub(crate) fn check_listed(table: &TableIndex, action: u32) -> Result<(), Refusal> {
-    match table.actions.contains(&action) {
-        true => Ok(()),
-        false => Err(Refusal::invalid(format!(
-            "action {action} is not one of table `{}`",
-            table.name
-        ))),
-    }
-}
-
 /// Writes an entry.
 pub(crate) fn write<E: Engine>(
     context: &mut Context<'_, E>,
@@ -113,7 +44,7 @@ pub(crate) fn write<E: Engine>(
     super::check_metadata(&entry.metadata)?;
     let (keys, priority) = identity(table, entry)?;
     check_priority(table, priority)?;
-    let wanted = wanted(context.pipeline, table, &keys, entry.action.as_ref())?;
+    let wanted = Wanted::read(context.pipeline, table, &keys, entry.action.as_ref())?;
     if kind != Type::Delete {
         check_resources(table, entry)?;
     }
@@ -124,29 +55,13 @@ pub(crate) fn write<E: Engine>(
         _ => None,
     };
     let state = context.switch.engine_mut().state_mut();
+    let down = &context.shadow.down;
     match kind {
         Type::Insert => {
-            match &wanted {
-                Wanted::Nothing => {
-                    return Err(Refusal::invalid("an entry that is inserted has an action"));
-                }
-                Wanted::Direct(action) => state.table_at(table.at).insert(&Entry {
-                    keys: keys.clone(),
-                    priority,
-                    action: action.action.clone(),
-                    data: action.data.clone(),
-                })?,
-                Wanted::Indirect(runs) => {
-                    state.insert_indirect(&table.name, &keys, priority, runs)?;
-                }
-                Wanted::Set(set) => {
-                    // All of them must fit, those that are not live too.
-                    let all = set.all();
-                    state.insert_indirect(&table.name, &keys, priority, &all)?;
-                    let live = set.live(&context.shadow.down);
-                    state.modify_indirect(&table.name, &keys, priority, &live)?;
-                }
+            if matches!(wanted, Wanted::Nothing) {
+                return Err(Refusal::invalid("an entry that is inserted has an action"));
             }
+            wanted.give(state, table, (&keys, priority), Target::New, down)?;
             let done = resources(state, table, &keys, priority, entry, now);
             if let Err(refusal) = done {
                 // The entry is there since this call: it can be deleted.
@@ -156,25 +71,8 @@ pub(crate) fn write<E: Engine>(
         }
         Type::Modify => {
             state.table_at(table.at).get(&keys, priority)?;
-            match &wanted {
-                // Without an action only what belongs to the entry is changed.
-                Wanted::Nothing => {}
-                Wanted::Direct(action) => state.table_at(table.at).modify(&Entry {
-                    keys: keys.clone(),
-                    priority,
-                    action: action.action.clone(),
-                    data: action.data.clone(),
-                })?,
-                Wanted::Indirect(runs) => {
-                    state.modify_indirect(&table.name, &keys, priority, runs)?;
-                }
-                Wanted::Set(set) => {
-                    let all = set.all();
-                    state.modify_indirect(&table.name, &keys, priority, &all)?;
-                    let live = set.live(&context.shadow.down);
-                    state.modify_indirect(&table.name, &keys, priority, &live)?;
-                }
-            }
+            // Without an action only what belongs to the entry is changed.
+            wanted.give(state, table, (&keys, priority), Target::Present, down)?;
             let done = resources(state, table, &keys, priority, entry, now);
             if let (Err(refusal), Some(before)) = (&done, before) {
                 // What was there a moment ago fits.

@@ -1,0 +1,130 @@
+//! What a table entry runs: an action, or what the table's action profile holds
+//! (specification, "TableAction").
+
+use super::action;
+use super::action_set::ActionSet;
+use crate::pipeline::{Pipeline, TableIndex};
+use crate::proto::v1::{self, table_action};
+use crate::refusal::Refusal;
+use stateplane_target::{Entry, Invocation, KeyMatch, Runs, TargetState};
+use std::collections::BTreeSet;
+
+/// What an entry runs.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted {
+    Nothing,
+    Direct(Invocation),
+    Indirect(Runs),
+    Set(ActionSet),
+}
+
+/// Whether an entry that runs something is made for it or is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    New,
+    Present,
+}
+
+impl Wanted {
+    /// What the message says.
+    pub(super) fn read(
+        pipeline: &Pipeline,
+        table: &TableIndex,
+        keys: &[KeyMatch],
+        action: Option<&v1::TableAction>,
+    ) -> Result<Wanted, Refusal> {
+        let Some(kind) = action.and_then(|action| action.r#type.as_ref()) else {
+            return Ok(Wanted::Nothing);
+        };
+        let indirect = || {
+            let profile = pipeline.profile(table.profile).map_err(|_| {
+                Refusal::invalid(format!(
+                    "table `{}` has no action profile; give its entries actions",
+                    table.name
+                ))
+            })?;
+            Ok::<_, Refusal>(profile)
+        };
+        let selector = || match indirect()?.with_selector {
+            true => Ok(()),
+            false => Err(Refusal::invalid(format!(
+                "the action profile of table `{}` has no selector; give a member",
+                table.name
+            ))),
+        };
+        Ok(match kind {
+            table_action::Type::Action(given) => {
+                if table.profile != 0 {
+                    return Err(Refusal::invalid(format!(
+                        "table `{}` has an action profile; give a member, a group or a set of actions",
+                        table.name
+                    )));
+                }
+                check_listed(table, given.action_id)?;
+                Wanted::Direct(action::read(pipeline, given)?)
+            }
+            table_action::Type::ActionProfileMemberId(member) => {
+                indirect()?;
+                Wanted::Indirect(Runs::Member(*member))
+            }
+            table_action::Type::ActionProfileGroupId(group) => {
+                selector()?;
+                Wanted::Indirect(Runs::Group(*group))
+            }
+            table_action::Type::ActionProfileActionSet(set) => {
+                selector()?;
+                Wanted::Set(ActionSet::read(pipeline, table, keys, set)?)
+            }
+        })
+    }
+
+    /// Lets an entry run it, of a set what is live while the ports in `down` are; an entry
+    /// that is there keeps what it runs where nothing is wanted, a new one is not made.
+    pub(super) fn give(
+        &self,
+        state: &mut TargetState,
+        table: &TableIndex,
+        (keys, priority): (&[KeyMatch], u32),
+        target: Target,
+        down: &BTreeSet<u16>,
+    ) -> Result<(), Refusal> {
+        let indirect = |state: &mut TargetState, runs: &Runs, target| match target {
+            Target::New => state.insert_indirect(&table.name, keys, priority, runs),
+            Target::Present => state.modify_indirect(&table.name, keys, priority, runs),
+        };
+        match self {
+            Wanted::Nothing => {}
+            Wanted::Direct(action) => {
+                let entry = Entry {
+                    keys: keys.to_vec(),
+                    priority,
+                    action: action.action.clone(),
+                    data: action.data.clone(),
+                };
+                let entries = state.table_at(table.at);
+                match target {
+                    Target::New => entries.insert(&entry)?,
+                    Target::Present => entries.modify(&entry)?,
+                }
+            }
+            Wanted::Indirect(runs) => indirect(state, runs, target)?,
+            Wanted::Set(set) => {
+                // All of them must fit, those that are not live too.
+                indirect(state, &set.all(), target)?;
+                indirect(state, &set.live(down), Target::Present)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// That an action is one that the table lists.
+pub(super) fn check_listed(table: &TableIndex, action: u32) -> Result<(), Refusal> {
+    match table.actions.contains(&action) {
+        true => Ok(()),
+        false => Err(Refusal::invalid(format!(
+            "action {action} is not one of table `{}`",
+            table.name
+        ))),
+    }
+}
