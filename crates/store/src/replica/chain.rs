@@ -101,6 +101,17 @@ impl Replica {
                 Arrival::WrongIncarnation => self.counters.chain_wrong_incarnation += 1,
             }
         }
+        if self.install.is_some() {
+            self.is_answered(packet.base());
+        }
+    }
+
+    /// While it joins: the tail has answered all up to number `base`.
+    fn is_answered(&mut self, base: u64) {
+        if base > self.base && base <= self.applied {
+            (self.base, self.answered) = (base, base);
+            self.log.trim(base);
+        }
     }
 
     /// Applies the updates that came before their turn and whose turn it is.
@@ -132,8 +143,13 @@ impl Replica {
         true
     }
 
-    /// Counts an entry that was just applied, and keeps it for those behind this
-    /// replica, or answers it.
+    /// Whether others may still need the entries that it applies.
+    pub(super) fn keeps_entries(&self) -> bool {
+        self.install.is_none() && (!self.is_tail() || self.feed.is_some())
+    }
+
+    /// Counts an entry that was just applied, and keeps `body`, which says it, for
+    /// those behind this replica, or answers it.
     pub(super) fn has_applied(
         &mut self,
         entry: &Entry<'_>,
@@ -142,20 +158,19 @@ impl Replica {
     ) {
         self.applied += 1;
         if self.install.is_some() {
-            // It joins: the tail waits for its acknowledgement.
-            self.base = self.applied;
-            self.log.clear(self.applied);
+            // It joins: the tail waits for its acknowledgement, and may be cut out before
+            // it answers.
+            self.log.push(body.into());
             self.predecessor.owe_acknowledgement();
             return;
         }
-        if !self.is_tail() {
-            self.log.push(body.into());
-            return;
-        }
-        if self.feed.is_some() {
+        if self.keeps_entries() {
             self.log.push(body.into());
         } else {
             self.log.clear(self.applied);
+        }
+        if !self.is_tail() {
+            return;
         }
         if self.feed.as_ref().is_none_or(|feed| !feed.gates()) {
             if !self.config.faults.answer_at_head {
