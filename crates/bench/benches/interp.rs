@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 const NAT_STORE: &str = include_str!("../../../lab/nat/store.toml");
 const NAT_SWITCH: &str = include_str!("../../../lab/nat/switch.toml");
-const COUNTER_STORE: &str = include_str!("counter-store.toml");
+const COUNTER_STORE: &str = include_str!("store/counter.toml");
 const COUNTER_SWITCH: &str = include_str!("counter-switch.toml");
 
 const FLOWS: u16 = 64;

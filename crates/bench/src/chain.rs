@@ -52,6 +52,27 @@ impl Chain {
         self.settle(now, reply);
     }
 
+    /// Gives a burst of requests to the head, carries everything, and passes replies to
+    /// `reply`.
+    pub fn burst<'a>(
+        &mut self,
+        now: u64,
+        from: SocketAddrV4,
+        requests: impl Iterator<Item = &'a [u8]> + Clone,
+        mut reply: impl FnMut(Reply),
+    ) {
+        self.replicas[0].look_ahead(requests.clone());
+        for request in requests {
+            self.replicas[0].handle_request(now, from, request);
+        }
+        self.settle(now, &mut reply);
+    }
+
+    /// Writes that the head has installed.
+    pub fn written(&self) -> u64 {
+        self.replicas[0].counters().written
+    }
+
     fn settle(&mut self, now: u64, mut reply: impl FnMut(Reply)) {
         let mut busy = true;
         while busy {

@@ -16,4 +16,4 @@ pub mod limit;
 mod measure;
 pub mod switch;
 
-pub use measure::{Figure, Report, Sample, copy, timed};
+pub use measure::{Figure, Report, Sample, copy, resident, timed};

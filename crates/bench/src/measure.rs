@@ -188,6 +188,17 @@ impl fmt::Display for Report {
     }
 }
 
+/// Bytes of memory of this process that are in use, as Linux counts them; 0 where it does not
+/// say.
+pub fn resident() -> u64 {
+    const PAGE: u64 = 4096;
+    let pages = std::fs::read_to_string("/proc/self/statm");
+    let pages = pages
+        .ok()
+        .and_then(|text| text.split(' ').nth(1)?.parse().ok());
+    pages.unwrap_or(0) * PAGE
+}
+
 /// Copies each of `items` once through a buffer: the limit for whoever must at least
 /// move the bytes.
 pub fn copy<'a>(items: impl Iterator<Item = &'a [u8]>, buffer: &mut [u8]) -> u64 {

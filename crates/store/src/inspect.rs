@@ -11,7 +11,7 @@ use crate::digest::Digest;
 use crate::pool::Pools;
 use crate::record::Record;
 use crate::replica::Replica;
-use crate::shard::NatKey;
+use crate::shard::{NatKey, Shard};
 
 /// Why a replica's pool is not exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -64,10 +64,8 @@ impl Replica {
     /// All records, by shard and key.
     pub fn records(&self) -> impl Iterator<Item = (u16, &Key, &Record)> {
         self.shards.iter().flat_map(|(number, shard)| {
-            shard
-                .records
-                .iter()
-                .map(|(key, record)| (*number, key, record))
+            let records = sorted(shard).into_iter();
+            records.map(|(key, record)| (*number, key, record))
         })
     }
 
@@ -139,7 +137,7 @@ impl Replica {
                     })
                 })
                 .collect();
-            for (key, record) in &shard.records {
+            for (key, record) in sorted(shard) {
                 let Some(other) = &record.mapped_to else {
                     continue;
                 };
@@ -192,4 +190,11 @@ impl Replica {
         }
         Ok(())
     }
+}
+
+/// The records of a shard by key.
+fn sorted(shard: &Shard) -> Vec<(&Key, &Record)> {
+    let mut records: Vec<_> = shard.records.iter().collect();
+    records.sort_unstable_by_key(|(key, _)| **key);
+    records
 }

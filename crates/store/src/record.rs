@@ -1,5 +1,6 @@
 //! A flow's state and who may use it.
 
+use smallvec::SmallVec;
 use stateplane_wire::replication::{Key, Packet};
 
 /// Who asks: one slot claim of one start of one switch (rules 2 and 6).
@@ -71,10 +72,13 @@ impl Lease {
     }
 }
 
+/// A flow's state: short ones, as most programs have, lie in the record itself.
+pub(crate) type State = SmallVec<[u8; 16]>;
+
 /// A flow's state and its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    pub(crate) state: Box<[u8]>,
+    pub(crate) state: State,
     pub(crate) sequence: u32,
     pub(crate) epoch: u32,
     pub(crate) lease: Lease,
@@ -167,7 +171,7 @@ mod tests {
 
     fn record(lease: Lease) -> Record {
         Record {
-            state: Box::default(),
+            state: State::default(),
             sequence: 1,
             epoch: 1,
             lease,

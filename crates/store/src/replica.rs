@@ -1,5 +1,6 @@
 //! One replica: what comes in, what goes out, and when it wants to be woken.
 
+mod ahead;
 mod apply;
 mod chain;
 mod decide;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use core::net::SocketAddrV4;
 
+use foldhash::fast::FixedState;
 use stateplane_wire::replication::{Packet, Repr};
 
 use crate::config::{ClassConfig, Config, ConfigError, FirstLease};
@@ -20,7 +22,7 @@ use crate::link::Receiver;
 use crate::log::Log;
 use crate::parking::{Flow, Parking};
 use crate::pool::Pools;
-use crate::shard::Shard;
+use crate::shard::{Records, Shard};
 
 use feed::Feed;
 use install::Install;
@@ -103,7 +105,7 @@ impl Replica {
         Ok(Replica {
             classes: classes.collect(),
             incarnation,
-            shards: empty_shards(&config),
+            shards: empty_shards(&config, incarnation),
             record_count: 0,
             parking: Parking::new(limits.parked_per_flow, limits.parked_bytes),
             expiry_due: BTreeSet::new(),
@@ -190,8 +192,8 @@ impl Replica {
     }
 }
 
-/// The shards that `config` serves, without records.
-fn empty_shards(config: &Config) -> BTreeMap<u16, Shard> {
+/// The shards that `config` serves, without records, whose keys are hashed as `seed` says.
+fn empty_shards(config: &Config, seed: u32) -> BTreeMap<u16, Shard> {
     let uses_pool =
         |class: &ClassConfig| matches!(class.first_lease, FirstLease::NatOutbound { .. });
     let pool = config.nat.as_ref();
@@ -199,7 +201,7 @@ fn empty_shards(config: &Config) -> BTreeMap<u16, Shard> {
     let shards = config.served.iter().map(|&number| {
         let shard = Shard {
             epoch: 0,
-            records: BTreeMap::new(),
+            records: Records::with_hasher(FixedState::with_seed(seed.into())),
             pools: pool.and_then(|pool| Pools::new(number, config.shards, pool)),
         };
         (number, shard)

@@ -1,19 +1,23 @@
 //! One part of the key space: its records, ports and epochs.
 
-use std::collections::BTreeMap;
-
 use core::net::Ipv4Addr;
 
+use foldhash::fast::FixedState;
+use indexmap::IndexMap;
 use stateplane_wire::replication::{KEY_LENGTH, Key};
 
 use crate::pool::Pools;
 use crate::record::Record;
 
+/// Records by key. The hash is seeded, so that nobody who chooses flows can make their
+/// keys collide.
+pub(crate) type Records = IndexMap<Key, Record, FixedState>;
+
 #[derive(Debug, Clone)]
 pub(crate) struct Shard {
     /// Epoch of the newest grant; it outlives records (rule 2).
     pub(crate) epoch: u32,
-    pub(crate) records: BTreeMap<Key, Record>,
+    pub(crate) records: Records,
     pub(crate) pools: Option<Pools>,
 }
 
@@ -90,7 +94,7 @@ mod tests {
     fn epochs_skip_zero_when_they_wrap() {
         let shard = Shard {
             epoch: u32::MAX,
-            records: BTreeMap::new(),
+            records: Records::default(),
             pools: None,
         };
         assert_eq!(shard.next_epoch(), 1);

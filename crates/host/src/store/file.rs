@@ -154,6 +154,8 @@ pub struct LimitsFile {
     pub parked_bytes: Option<usize>,
     /// Entries on their way to the successor.
     pub link_window: Option<usize>,
+    /// Bytes of entries that share a datagram to the successor.
+    pub batch: Option<usize>,
     /// ms until unacknowledged entries are resent for the first time.
     pub resend_first_ms: Option<u32>,
     /// ms beyond which that time does not double.
@@ -346,6 +348,7 @@ impl LimitsFile {
             parked_per_flow: self.parked_per_flow.unwrap_or(default.parked_per_flow),
             parked_bytes: self.parked_bytes.unwrap_or(default.parked_bytes),
             link_window: self.link_window.unwrap_or(default.link_window),
+            batch: self.batch.unwrap_or(default.batch),
             resend_first: micros(self.resend_first_ms, default.resend_first),
             resend_bound: micros(self.resend_bound_ms, default.resend_bound),
             ..default

@@ -8,7 +8,7 @@ use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
 use super::{Replica, echo};
 use crate::config::{FirstLease, NAT_STATE_LENGTH};
-use crate::record::{Holder, Lease, Owner, Record};
+use crate::record::{Holder, Lease, Owner, Record, State};
 use crate::serial::newer;
 use crate::shard::NatKey;
 
@@ -59,7 +59,7 @@ impl Replica {
             None => {}
             Some(Creation::Zero) => {
                 let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
-                let state = vec![0; class.state_length.into()];
+                let state = State::from_elem(0, class.state_length.into());
                 self.make_record(now, number, key, state, lease_epoch, None)?;
             }
             Some(Creation::Mapping { address, port }) => {
@@ -128,9 +128,9 @@ impl Replica {
             return Err(Inconsistent);
         }
         let inbound = public.key();
-        let state = public.state().to_vec();
+        let state = State::from_slice(&public.state());
         self.make_record(now, number, key, state, epoch, Some(inbound))?;
-        let state = inside.state().to_vec();
+        let state = State::from_slice(&inside.state());
         self.make_record(now, number, inbound, state, epoch, Some(key))
     }
 
@@ -139,13 +139,13 @@ impl Replica {
         now: u64,
         number: u16,
         key: Key,
-        state: Vec<u8>,
+        state: State,
         epoch: u32,
         mapped_to: Option<Key>,
     ) -> Result<(), Inconsistent> {
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = Record {
-            state: state.into(),
+            state,
             sequence: self.config.first_sequence,
             epoch,
             lease: Lease::None,
@@ -205,7 +205,7 @@ impl Replica {
     /// epoch moves on, so that who comes late finds itself fenced.
     fn apply_expiry(&mut self, number: u16, key: &Key) -> Result<(), Inconsistent> {
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
-        let record = shard.records.remove(key).ok_or(Inconsistent)?;
+        let record = shard.records.swap_remove(key).ok_or(Inconsistent)?;
         let mut gone = 1;
         shard.epoch = shard.next_epoch();
         if let Some(inbound) = record.mapped_to {
@@ -215,7 +215,7 @@ impl Replica {
                     pools.give(public.protocol, public.address, public.port);
                 }
             }
-            gone += usize::from(shard.records.remove(&inbound).is_some());
+            gone += usize::from(shard.records.swap_remove(&inbound).is_some());
         }
         self.record_count -= gone;
         self.counters.records_expired += gone as u64;

@@ -31,6 +31,15 @@ enum Verdict {
     Wait(u64),
 }
 
+/// The grant under which a write or renewal was sent, and its record.
+struct Present {
+    /// The period to answer, in µs.
+    period: u32,
+    exclusive: bool,
+    /// Number of the state.
+    sequence: u32,
+}
+
 /// A lease request, as far as the verdict depends on it.
 struct Asked {
     shard: u16,
@@ -270,8 +279,8 @@ impl Replica {
         }
     }
 
-    /// The grant under which `packet` was sent, with the period to answer.
-    fn present_grant(&self, now: u64, packet: &Packet<'_>) -> Option<(u32, bool)> {
+    /// The grant under which `packet` was sent.
+    fn present_grant(&self, now: u64, packet: &Packet<'_>) -> Option<Present> {
         let owner = Owner::of(packet);
         let record = self
             .shards
@@ -280,7 +289,11 @@ impl Replica {
             .get(&packet.key())?;
         let exclusive = !matches!(record.lease, Lease::Shared(_));
         if self.config.faults.ignore_epoch {
-            return Some((self.config.lease_period, exclusive));
+            return Some(Present {
+                period: self.config.lease_period,
+                exclusive,
+                sequence: record.sequence,
+            });
         }
         let holder = &record.lease.holders()[record.place_of(&owner)?];
         if holder.epoch != packet.lease_epoch() {
@@ -288,7 +301,11 @@ impl Replica {
         }
         let flow = (packet.shard(), packet.key());
         let contested = self.parking.requests(&flow).any(|q| q.owner != owner);
-        Some((self.period_for(now, holder, contested), exclusive))
+        Some(Present {
+            period: self.period_for(now, holder, contested),
+            exclusive,
+            sequence: record.sequence,
+        })
     }
 
     fn judge_write(&self, now: u64, packet: &Packet<'_>) -> Decision {
@@ -302,10 +319,14 @@ impl Replica {
         }
         match self.present_grant(now, packet) {
             None => self.refusal(shard, &key, RefusalCode::Fenced),
-            Some((_, false)) => self.refusal(shard, &key, RefusalCode::NotWritable),
-            Some((period, true)) => {
-                let held = self.shards[&shard].records[&key].sequence;
-                let install = newer(packet.sequence(), held) || self.config.faults.ignore_sequence;
+            Some(present) if !present.exclusive => {
+                self.refusal(shard, &key, RefusalCode::NotWritable)
+            }
+            Some(Present {
+                period, sequence, ..
+            }) => {
+                let is_newer = newer(packet.sequence(), sequence);
+                let install = is_newer || self.config.faults.ignore_sequence;
                 Decision::Write { install, period }
             }
         }
@@ -313,7 +334,7 @@ impl Replica {
 
     fn judge_renewal(&self, now: u64, packet: &Packet<'_>) -> Decision {
         match self.present_grant(now, packet) {
-            Some((period, _)) => Decision::Renew { period },
+            Some(Present { period, .. }) => Decision::Renew { period },
             None => self.refusal(packet.shard(), &packet.key(), RefusalCode::Fenced),
         }
     }
@@ -448,10 +469,13 @@ impl Replica {
             request: packet.map_or(&[], |p| p.as_bytes()),
         };
         self.apply(now, &entry, packet);
-        let mut body = vec![0; entry.buffer_len()];
-        if entry.emit(&mut body).is_err() {
-            self.counters.chain_inconsistent += 1;
-            return;
+        let mut body = Vec::new();
+        if self.keeps_entries() {
+            body.resize(entry.buffer_len(), 0);
+            if entry.emit(&mut body).is_err() {
+                self.counters.chain_inconsistent += 1;
+                return;
+            }
         }
         if self.config.faults.answer_at_head {
             self.answer(&entry, packet);
@@ -460,11 +484,7 @@ impl Replica {
     }
 
     fn count(&mut self, decision: &Decision, packet: Option<&Packet<'_>>) {
-        let present = packet.and_then(|packet| {
-            let shard = self.shards.get(&packet.shard())?;
-            Some((shard.epoch, shard.records.get(&packet.key())?.sequence))
-        });
-        let (epoch, held) = present.unwrap_or_default();
+        let shard = packet.and_then(|packet| self.shards.get(&packet.shard()));
         let counters = &mut self.counters;
         match *decision {
             Decision::Grant {
@@ -472,6 +492,7 @@ impl Replica {
                 creation,
                 ..
             } => {
+                let epoch = shard.map_or(0, |shard| shard.epoch);
                 if creation.is_some() || newer(lease_epoch, epoch) {
                     counters.granted += 1;
                 } else {
@@ -479,10 +500,16 @@ impl Replica {
                 }
             }
             Decision::Write { install: true, .. } => counters.written += 1,
-            Decision::Write { .. } => match packet {
-                Some(packet) if packet.sequence() == held => counters.duplicate += 1,
-                _ => counters.stale_sequence += 1,
-            },
+            Decision::Write { .. } => {
+                let held = packet.and_then(|packet| {
+                    let record = shard?.records.get(&packet.key())?;
+                    Some(packet.sequence() == record.sequence)
+                });
+                *match held {
+                    Some(true) => &mut counters.duplicate,
+                    _ => &mut counters.stale_sequence,
+                } += 1;
+            }
             Decision::Renew { .. } => counters.renewed += 1,
             Decision::Probe => counters.probed += 1,
             Decision::Refuse { code, .. } => {

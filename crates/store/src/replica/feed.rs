@@ -1,16 +1,18 @@
 //! The tail's part when a replica joins behind it: a snapshot in parts, then every
 //! entry, and at last no answer before the other has it too.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use stateplane_wire::chain::{
     Item, ItemHolder, ItemHolders, ItemPorts, Kind, LeaseKind, Packet, Repr,
 };
+use stateplane_wire::replication::Key;
 
 use super::{Destination, Replica, Transmit};
 use crate::digest::Digest;
 use crate::link::Sender;
+use crate::pool::Pools;
 use crate::record::{Lease, Record};
 use crate::shard::Shard;
 
@@ -42,19 +44,45 @@ pub(super) struct Feed {
 /// The part of a snapshot that was not sent.
 #[derive(Debug, Clone)]
 struct Rest {
-    shards: BTreeMap<u16, Shard>,
+    shards: VecDeque<Part>,
     begun: bool,
     digest: Digest,
     ended: bool,
 }
 
+/// A copy of a shard.
+#[derive(Debug, Clone)]
+struct Part {
+    number: u16,
+    epoch: u32,
+    records: Vec<(Key, Record)>,
+    pools: Option<Pools>,
+}
+
+impl Part {
+    fn of(number: u16, shard: &Shard) -> Part {
+        let records = shard.records.iter();
+        Part {
+            number,
+            epoch: shard.epoch,
+            records: records
+                .map(|(key, record)| (*key, record.clone()))
+                .collect(),
+            pools: shard.pools.clone(),
+        }
+    }
+}
+
 impl Feed {
     pub(super) fn new(replica: &Replica) -> Feed {
         let limits = &replica.config.limits;
+        let shards = replica.shards.iter();
         Feed {
             upto: replica.applied,
             rest: Rest {
-                shards: replica.shards.clone(),
+                shards: shards
+                    .map(|(number, shard)| Part::of(*number, shard))
+                    .collect(),
                 begun: false,
                 digest: Digest::default(),
                 ended: false,
@@ -109,13 +137,12 @@ impl Rest {
 
     /// Appends the next item; `false` if it was the last.
     fn append(&mut self, bytes: &mut Vec<u8>) -> bool {
-        let Some(mut first) = self.shards.first_entry() else {
+        let Some(shard) = self.shards.front_mut() else {
             let digest = self.digest.value();
             let _ = Item::End { digest }.emit(bytes);
             return false;
         };
-        let number = *first.key();
-        let shard = first.get_mut();
+        let number = shard.number;
         if !self.begun {
             self.begun = true;
             self.digest.add_shard(number, shard.epoch);
@@ -125,7 +152,7 @@ impl Rest {
                 epoch,
             };
             let _ = item.emit(bytes);
-        } else if let Some((key, record)) = shard.records.pop_first() {
+        } else if let Some((key, record)) = shard.records.pop() {
             self.digest.add_record(number, &key, &record);
             append_record(number, key, &record, bytes);
         } else {
@@ -153,18 +180,13 @@ impl Rest {
                 }
             }
             self.begun = false;
-            first.remove();
+            self.shards.pop_front();
         }
         true
     }
 }
 
-fn append_record(
-    shard: u16,
-    key: stateplane_wire::replication::Key,
-    record: &Record,
-    bytes: &mut Vec<u8>,
-) {
+fn append_record(shard: u16, key: Key, record: &Record, bytes: &mut Vec<u8>) {
     let mut holders = Vec::new();
     for holder in record.lease.holders() {
         let holder = ItemHolder {

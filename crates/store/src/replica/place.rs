@@ -70,7 +70,7 @@ impl Replica {
     /// Forgets everything, to be filled by a snapshot.
     pub(super) fn begin_install(&mut self) {
         let limits = &self.config.limits;
-        self.shards = empty_shards(&self.config);
+        self.shards = empty_shards(&self.config, self.incarnation);
         self.record_count = 0;
         self.parking = Parking::new(limits.parked_per_flow, limits.parked_bytes);
         self.expiry_due.clear();

@@ -1,13 +1,18 @@
 //! Requests per second of the store in process: one replica against copying request and
-//! reply once through a buffer, three replicas against one.
+//! reply once through a buffer, three replicas against one; and what a write costs, and a
+//! flow weighs, by the number of flows.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks")]
+
+mod flows;
 
 use stateplane_bench::chain::Chain;
 use stateplane_bench::{Report, Sample, copy, frame, timed};
 use stateplane_wire::replication::{Key, MessageType, PORT, Packet, Repr};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-const NAT_STORE: &str = include_str!("../../../lab/nat/store.toml");
-const COUNTER_STORE: &str = include_str!("counter-store.toml");
+const NAT_STORE: &str = include_str!("../../../../lab/nat/store.toml");
+const COUNTER_STORE: &str = include_str!("counter.toml");
 
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 10, 0, 1), PORT);
 const FLOWS: u16 = 256;
@@ -148,5 +153,6 @@ fn main() -> std::io::Result<()> {
     report.compare("write, 1 replica", writes(1), copying, copies());
     report.compare("first lease, 3 replicas", leases(3), "1 replica", leases(1));
     report.compare("write, 3 replicas", writes(3), "1 replica", writes(1));
+    flows::report(&mut report);
     report.finish()
 }

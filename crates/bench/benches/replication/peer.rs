@@ -1,0 +1,55 @@
+//! Servers of others, started for the benchmark.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longest time for a server to begin.
+pub const BEGIN: Duration = Duration::from_secs(20);
+
+/// A server, ended with it.
+pub struct Peer(Child);
+
+impl Peer {
+    /// Starts `command`, which says nothing.
+    pub fn start(command: &mut Command) -> Result<Peer, String> {
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+        Ok(Peer(child))
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port of loopback that nobody uses.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port of loopback");
+    listener.local_addr().expect("an address").port()
+}
+
+/// Asks until `done` says that it is, at most [`BEGIN`].
+pub fn wait(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
+    let start = Instant::now();
+    while !done() {
+        if start.elapsed() > BEGIN {
+            return Err(format!("{what} did not begin within {BEGIN:?}"));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+/// Where what the benchmark builds or writes lies.
+pub fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
