@@ -205,6 +205,7 @@ impl fmt::Debug for Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
+    header: &'a [u8; HEADER_LENGTH],
     message_type: MessageType,
 }
 
@@ -218,7 +219,13 @@ impl<'a> Packet<'a> {
     /// [`Error::TrailingBytes`] (bytes after the state without a packet).
     pub fn new_checked(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
         let header = Header::Replication;
-        at_least(header, bytes, HEADER_LENGTH)?;
+        let Some(fixed) = bytes.first_chunk() else {
+            return Err(Error::Truncated {
+                header,
+                needed: HEADER_LENGTH,
+                found: bytes.len(),
+            });
+        };
         if bytes[field::VERSION] != VERSION {
             return Err(Error::Version {
                 header,
@@ -241,117 +248,140 @@ impl<'a> Packet<'a> {
         }
         Ok(Packet {
             bytes,
+            header: fixed,
             message_type,
         })
     }
 
     /// The bytes of the whole message.
+    #[inline]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// What the message is.
+    #[inline]
     pub fn message_type(&self) -> MessageType {
         self.message_type
     }
 
     /// All flag bits; see [`flag`].
+    #[inline]
     pub fn flags(&self) -> u16 {
-        get_u16(self.bytes, field::FLAGS)
+        get_u16(self.header, field::FLAGS)
     }
 
     /// Whether the lease asked for or granted is shared.
+    #[inline]
     pub fn shared(&self) -> bool {
         self.flags() & flag::SHARED != 0
     }
 
     /// Configuration number of the shard's chain.
+    #[inline]
     pub fn chain_epoch(&self) -> u32 {
-        get_u32(self.bytes, field::CHAIN_EPOCH)
+        get_u32(self.header, field::CHAIN_EPOCH)
     }
 
     /// Part of the key space that the key belongs to.
+    #[inline]
     pub fn shard(&self) -> u16 {
-        get_u16(self.bytes, field::SHARD)
+        get_u16(self.header, field::SHARD)
     }
 
     /// Why a request was refused, as a number; 0 in other messages.
+    #[inline]
     pub fn code(&self) -> u16 {
-        get_u16(self.bytes, field::CODE)
+        get_u16(self.header, field::CODE)
     }
 
     /// The switch that asks.
+    #[inline]
     pub fn switch_id(&self) -> u32 {
-        get_u32(self.bytes, field::SWITCH_ID)
+        get_u32(self.header, field::SWITCH_ID)
     }
 
     /// Which start of that switch asks.
+    #[inline]
     pub fn incarnation(&self) -> u32 {
-        get_u32(self.bytes, field::INCARNATION)
+        get_u32(self.header, field::INCARNATION)
     }
 
     /// Number of the slot claim.
+    #[inline]
     pub fn claim(&self) -> u32 {
-        get_u32(self.bytes, field::CLAIM)
+        get_u32(self.header, field::CLAIM)
     }
 
     /// Number of the packet request within the slot.
+    #[inline]
     pub fn request(&self) -> u32 {
-        get_u32(self.bytes, field::REQUEST)
+        get_u32(self.header, field::REQUEST)
     }
 
     /// Switch clock in µs at this transmission, below [`SEND_TIME_END`].
+    #[inline]
     pub fn send_time(&self) -> u64 {
-        get_u48(self.bytes, field::SEND_TIME)
+        get_u48(self.header, field::SEND_TIME)
     }
 
     /// Port by which the packet on board came.
+    #[inline]
     pub fn ingress_port(&self) -> u16 {
-        get_u16(self.bytes, field::INGRESS_PORT)
+        get_u16(self.header, field::INGRESS_PORT)
     }
 
     /// The flow's key.
+    #[inline]
     pub fn key(&self) -> Key {
-        Key(get_array(self.bytes, field::KEY))
+        Key(get_array(self.header, field::KEY))
     }
 
     /// Lease epoch held (requests), granted or present (replies).
+    #[inline]
     pub fn lease_epoch(&self) -> u32 {
-        get_u32(self.bytes, field::LEASE_EPOCH)
+        get_u32(self.header, field::LEASE_EPOCH)
     }
 
     /// Number of the state on board (requests) or held by the tail (replies).
+    #[inline]
     pub fn sequence(&self) -> u32 {
-        get_u32(self.bytes, field::SEQUENCE)
+        get_u32(self.header, field::SEQUENCE)
     }
 
     /// µs for which the request waited at the store.
+    #[inline]
     pub fn parked(&self) -> u32 {
-        get_u32(self.bytes, field::PARKED)
+        get_u32(self.header, field::PARKED)
     }
 
     /// µs of lease granted or renewed; 0: not renewed.
+    #[inline]
     pub fn period(&self) -> u32 {
-        get_u32(self.bytes, field::PERIOD)
+        get_u32(self.header, field::PERIOD)
     }
 
     /// Number of the transmission, 0 for the first.
+    #[inline]
     pub fn attempt(&self) -> u16 {
-        get_u16(self.bytes, field::ATTEMPT)
+        get_u16(self.header, field::ATTEMPT)
     }
 
     /// The flow's state.
+    #[inline]
     pub fn state(&self) -> &'a [u8] {
         &self.bytes[field::STATE..self.state_end()]
     }
 
     /// The packet on board: a whole Ethernet frame, if there is one.
+    #[inline]
     pub fn packet(&self) -> Option<&'a [u8]> {
         (self.flags() & flag::PACKET != 0).then(|| &self.bytes[self.state_end()..])
     }
 
+    #[inline]
     fn state_end(&self) -> usize {
-        field::STATE + usize::from(get_u16(self.bytes, field::STATE_LENGTH))
+        field::STATE + usize::from(get_u16(self.header, field::STATE_LENGTH))
     }
 }
 
@@ -427,6 +457,7 @@ impl<'a> Repr<'a> {
 
     /// Reads every field of a checked message. Flag bits without a name are
     /// dropped.
+    #[inline]
     pub fn parse(packet: &Packet<'a>) -> Repr<'a> {
         Repr {
             message_type: packet.message_type(),
@@ -464,8 +495,18 @@ impl<'a> Repr<'a> {
     /// [`Error::Unrepresentable`] if the state is longer than 65535 bytes or the
     /// send time does not fit 48 bits.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<(), Error> {
+        exactly(Header::Replication, buffer, self.buffer_len())?;
+        let (header, rest) = buffer.split_at_mut(HEADER_LENGTH);
+        header.copy_from_slice(&self.header()?);
+        let (state, packet) = rest.split_at_mut(self.state.len());
+        state.copy_from_slice(self.state);
+        packet.copy_from_slice(self.packet.unwrap_or_default());
+        Ok(())
+    }
+
+    /// The bytes before the state.
+    fn header(&self) -> Result<[u8; HEADER_LENGTH], Error> {
         let header = Header::Replication;
-        exactly(header, buffer, self.buffer_len())?;
         let state_length = u16::try_from(self.state.len()).map_err(|_| Error::Unrepresentable {
             header,
             field: "state_length",
@@ -483,34 +524,51 @@ impl<'a> Repr<'a> {
         if self.shared {
             flags |= flag::SHARED;
         }
+        let mut buffer = [0; HEADER_LENGTH];
         buffer[field::VERSION] = VERSION;
         buffer[field::TYPE] = self.message_type as u8;
-        put(buffer, field::FLAGS, &flags.to_be_bytes());
-        put(buffer, field::CHAIN_EPOCH, &self.chain_epoch.to_be_bytes());
-        put(buffer, field::SHARD, &self.shard.to_be_bytes());
-        put(buffer, field::CODE, &self.code.to_be_bytes());
-        put(buffer, field::SWITCH_ID, &self.switch_id.to_be_bytes());
-        put(buffer, field::INCARNATION, &self.incarnation.to_be_bytes());
-        put(buffer, field::CLAIM, &self.claim.to_be_bytes());
-        put(buffer, field::REQUEST, &self.request.to_be_bytes());
-        put(buffer, field::SEND_TIME, &self.send_time.to_be_bytes()[2..]);
+        put(&mut buffer, field::FLAGS, &flags.to_be_bytes());
         put(
-            buffer,
+            &mut buffer,
+            field::CHAIN_EPOCH,
+            &self.chain_epoch.to_be_bytes(),
+        );
+        put(&mut buffer, field::SHARD, &self.shard.to_be_bytes());
+        put(&mut buffer, field::CODE, &self.code.to_be_bytes());
+        put(&mut buffer, field::SWITCH_ID, &self.switch_id.to_be_bytes());
+        put(
+            &mut buffer,
+            field::INCARNATION,
+            &self.incarnation.to_be_bytes(),
+        );
+        put(&mut buffer, field::CLAIM, &self.claim.to_be_bytes());
+        put(&mut buffer, field::REQUEST, &self.request.to_be_bytes());
+        put(
+            &mut buffer,
+            field::SEND_TIME,
+            &self.send_time.to_be_bytes()[2..],
+        );
+        put(
+            &mut buffer,
             field::INGRESS_PORT,
             &self.ingress_port.to_be_bytes(),
         );
-        put(buffer, field::KEY, &self.key.0);
-        put(buffer, field::LEASE_EPOCH, &self.lease_epoch.to_be_bytes());
-        put(buffer, field::SEQUENCE, &self.sequence.to_be_bytes());
-        put(buffer, field::PARKED, &self.parked.to_be_bytes());
-        put(buffer, field::PERIOD, &self.period.to_be_bytes());
-        put(buffer, field::ATTEMPT, &self.attempt.to_be_bytes());
-        put(buffer, field::STATE_LENGTH, &state_length.to_be_bytes());
-        put(buffer, field::STATE, self.state);
-        if let Some(packet) = self.packet {
-            put(buffer, field::STATE + self.state.len(), packet);
-        }
-        Ok(())
+        put(&mut buffer, field::KEY, &self.key.0);
+        put(
+            &mut buffer,
+            field::LEASE_EPOCH,
+            &self.lease_epoch.to_be_bytes(),
+        );
+        put(&mut buffer, field::SEQUENCE, &self.sequence.to_be_bytes());
+        put(&mut buffer, field::PARKED, &self.parked.to_be_bytes());
+        put(&mut buffer, field::PERIOD, &self.period.to_be_bytes());
+        put(&mut buffer, field::ATTEMPT, &self.attempt.to_be_bytes());
+        put(
+            &mut buffer,
+            field::STATE_LENGTH,
+            &state_length.to_be_bytes(),
+        );
+        Ok(buffer)
     }
 
     /// The message as bytes of its own.
@@ -519,8 +577,10 @@ impl<'a> Repr<'a> {
     ///
     /// As [`Repr::emit`].
     pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
-        let mut bytes = vec![0; self.buffer_len()];
-        self.emit(&mut bytes)?;
+        let mut bytes = Vec::with_capacity(self.buffer_len());
+        bytes.extend_from_slice(&self.header()?);
+        bytes.extend_from_slice(self.state);
+        bytes.extend_from_slice(self.packet.unwrap_or_default());
         Ok(bytes)
     }
 }
