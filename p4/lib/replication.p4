@@ -64,6 +64,9 @@ const bit<8> STATUS_FREE = 0;
 const bit<8> STATUS_PENDING = 1;
 const bit<8> STATUS_EXCLUSIVE = 2;
 const bit<8> STATUS_SHARED = 3;
+// The lease was given up, and its epoch never counts again; writes made under it may
+// still be unacknowledged.
+const bit<8> STATUS_RECALLED = 4;
 
 // Indices of `replication_events`.
 const bit<32> EVENT_BAD_MESSAGE = 0;
@@ -88,6 +91,7 @@ const bit<32> EVENT_WRITE_REQUEST = 18;
 const bit<32> EVENT_RENEW_REQUEST = 19;
 const bit<32> EVENT_RELEASED = 20;
 const bit<32> EVENT_WRONG_PORT = 21;
+const bit<32> EVENT_RECALLED = 22;
 const bit<32> EVENTS = 32;
 
 error {
@@ -517,8 +521,11 @@ control RequestLease(
 
     apply {
         start_request.apply(hdr, meta, TYPE_LEASE_REQUEST, (bit<16>)standard_metadata.ingress_port);
-        hdr.message.lease_epoch = 0;
-        hdr.message.sequence = 0;
+        // A lease that was given up is named, so that its grant is not repeated.
+        if (meta.slot.status != STATUS_RECALLED) {
+            hdr.message.lease_epoch = 0;
+            hdr.message.sequence = 0;
+        }
         if (meta.shared) {
             hdr.message.flags = FLAG_SHARED;
         }
@@ -559,6 +566,7 @@ control HandleReply(
     ReturnedOnce() returned_once;
     bool newer;
     bool present;
+    bool recalled;
     bool first;
     bool on_board;
     bit<32> difference;
@@ -574,10 +582,11 @@ control HandleReply(
         on_board = (hdr.message.flags & FLAG_PACKET) != 0;
         difference = hdr.message.lease_epoch - meta.slot.epoch;
         present = meta.slot.status != STATUS_PENDING && difference == 0;
+        recalled = meta.slot.status == STATUS_RECALLED;
         newer = meta.slot.status == STATUS_PENDING || (difference != 0 && difference[31:31] == 0);
 
         if (hdr.message.type == TYPE_LEASE_REPLY) {
-            if (!newer && !present) {
+            if (!newer && (!present || recalled)) {
                 replication_events.count(EVENT_STALE_REPLY);
             } else if (!hdr.state.isValid()) {
                 replication_events.count(EVENT_BAD_MESSAGE);
@@ -619,8 +628,11 @@ control HandleReply(
             replication_events.count(EVENT_REFUSED);
             if (hdr.message.code == CODE_FENCED) {
                 // Fences the epoch that the request bore, not a later grant of
-                // the same claim.
-                if (meta.slot.status != STATUS_PENDING && hdr.message.sequence == meta.slot.epoch) {
+                // the same claim. One that was given up and left nothing unwritten may
+                // have asked again.
+                if (meta.slot.status != STATUS_PENDING
+                    && hdr.message.sequence == meta.slot.epoch
+                    && !(recalled && meta.slot.sequence == meta.slot.acknowledged)) {
                     replication_events.count(EVENT_FENCED);
                     free_slot();
                 }
@@ -640,7 +652,9 @@ control HandleReply(
                 meta.slot.acknowledged = hdr.message.sequence;
                 slot_acknowledged.write(meta.slot.index, meta.slot.acknowledged);
             }
-            extend_held.apply(meta, hdr.message, false);
+            if (!recalled) {
+                extend_held.apply(meta, hdr.message, false);
+            }
             if (on_board) {
                 returned_once.apply(meta.slot.index, hdr.message.request, first);
                 if (first) {
@@ -655,6 +669,36 @@ control HandleReply(
     }
 }
 
+// The store asks for a lease because another switch needs it: it ends at once, and
+// the answer tells the last write made under it, for which the store waits (rule 19).
+// A claim that has no slot uses no lease. A grant that is still on its way is asked for
+// again when it has come.
+control HandleRecall(inout replication_headers_t hdr, inout replication_metadata_t meta) {
+    bool present;
+
+    apply {
+        present = meta.found
+            && meta.slot.status != STATUS_PENDING
+            && hdr.message.lease_epoch == meta.slot.epoch;
+        if (present) {
+            hdr.message.sequence = meta.slot.sequence;
+            if (RULE_RECALL_STOPS) {
+                slot_status.write(meta.slot.index, STATUS_RECALLED);
+                slot_deadline.write(meta.slot.index, 0);
+            }
+        }
+        if (present || !meta.found) {
+            hdr.message.type = TYPE_RELEASE_REQUEST;
+            hdr.message.flags = 0;
+            hdr.message.state_length = 0;
+            hdr.state.setInvalid();
+            meta.without_packet = true;
+            meta.send = true;
+            replication_events.count(EVENT_RECALLED);
+        }
+    }
+}
+
 // A held copy came back: transmit it again unless it was answered (paper §5.2).
 control HandleHeldCopy(inout replication_headers_t hdr, inout replication_metadata_t meta) {
     bit<32> asked;
@@ -664,7 +708,8 @@ control HandleHeldCopy(inout replication_headers_t hdr, inout replication_metada
         if (hdr.message.type == TYPE_WRITE_REQUEST) {
             // Only the copy of the last write: it carries the whole state.
             unacknowledged = hdr.message.sequence - meta.slot.acknowledged;
-            meta.send = meta.slot.status == STATUS_EXCLUSIVE
+            meta.send = (meta.slot.status == STATUS_EXCLUSIVE
+                || meta.slot.status == STATUS_RECALLED)
                 && hdr.message.lease_epoch == meta.slot.epoch
                 && hdr.message.sequence == meta.slot.sequence
                 && unacknowledged != 0
@@ -699,6 +744,7 @@ control ReplicationIngressBefore(
     RequestLease() request_lease;
     StartRequest() start_renewal;
     HandleReply() handle_reply;
+    HandleRecall() handle_recall;
     HandleHeldCopy() handle_held_copy;
     bit<32> period;
     bit<48> renewed;
@@ -814,6 +860,8 @@ control ReplicationIngressBefore(
                     if (meta.found) {
                         handle_held_copy.apply(hdr, meta);
                     }
+                } else if (hdr.message.type == TYPE_RECALL) {
+                    handle_recall.apply(hdr, meta);
                 } else if (hdr.message.type == TYPE_PROBE_REPLY) {
                     replication_heard.write((bit<32>)meta.shard, meta.now);
                 } else if (hdr.message.type == TYPE_LEASE_REPLY
@@ -842,7 +890,9 @@ control ReplicationIngressBefore(
             }
         } else if (meta.renewal == 1 && standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
             find_slot.apply(meta);
-            if (meta.found && meta.slot.status != STATUS_PENDING) {
+            if (meta.found
+                && meta.slot.status != STATUS_PENDING
+                && meta.slot.status != STATUS_RECALLED) {
                 start_renewal.apply(hdr, meta, TYPE_RENEW_REQUEST, 0);
                 meta.without_packet = true;
                 replication_events.count(EVENT_RENEW_REQUEST);

@@ -20,10 +20,12 @@ const bit<8> TYPE_LEASE_REQUEST = 0x01;
 const bit<8> TYPE_WRITE_REQUEST = 0x02;
 const bit<8> TYPE_RENEW_REQUEST = 0x03;
 const bit<8> TYPE_PROBE_REQUEST = 0x04;
+const bit<8> TYPE_RELEASE_REQUEST = 0x05;
 const bit<8> TYPE_LEASE_REPLY = 0x11;
 const bit<8> TYPE_WRITE_REPLY = 0x12;
 const bit<8> TYPE_RENEW_REPLY = 0x13;
 const bit<8> TYPE_PROBE_REPLY = 0x14;
+const bit<8> TYPE_RECALL = 0x15;
 const bit<8> TYPE_REFUSAL = 0x1f;
 
 const bit<16> FLAG_PACKET = 0x0001;

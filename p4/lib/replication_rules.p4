@@ -40,4 +40,10 @@ const bool RULE_LEASE_DEADLINE = false;
 const bool RULE_LEASE_DEADLINE = true;
 #endif
 
+#ifdef REPLICATION_FAULT_RECALL_STOPS
+const bool RULE_RECALL_STOPS = false;
+#else
+const bool RULE_RECALL_STOPS = true;
+#endif
+
 #endif

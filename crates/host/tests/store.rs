@@ -198,13 +198,48 @@ fn another_switch_gets_the_state_when_the_lease_is_over() {
     );
 
     one.send(chain.address(0), &write);
-    let (_, bytes) = one.receive();
+    let bytes = loop {
+        let (_, bytes) = one.receive();
+        let reply = Packet::new_checked(&bytes).unwrap();
+        if reply.message_type() != MessageType::Recall {
+            break bytes;
+        }
+        assert_eq!(reply.lease_epoch(), first.lease_epoch);
+    };
     let fenced = Repr::parse(&Packet::new_checked(&bytes).unwrap());
     assert_eq!(fenced.message_type, MessageType::Refusal);
     assert_eq!(fenced.code, RefusalCode::Fenced as u16);
     assert_eq!(fenced.lease_epoch, second.lease_epoch);
     assert_eq!(fenced.sequence, first.lease_epoch);
     chain.stop(0);
+}
+
+#[test]
+fn a_lease_that_is_recalled_and_given_up_moves_at_once() {
+    let chain = Chain::start(67);
+    let (one, two) = (Switch::new(67, 1), Switch::new(67, 2));
+    let lease = one.request(MessageType::LeaseRequest, counter(1));
+    one.send(chain.address(0), &lease);
+    let (_, bytes) = one.receive();
+    let first = Repr::parse(&Packet::new_checked(&bytes).unwrap());
+
+    let lease = two.request(MessageType::LeaseRequest, counter(1));
+    two.send(chain.address(0), &lease);
+    let (from, bytes) = one.receive();
+    assert_eq!(from, chain.address(0));
+    let recall = Repr::parse(&Packet::new_checked(&bytes).unwrap());
+    assert_eq!(recall.message_type, MessageType::Recall);
+    assert_eq!(recall.lease_epoch, first.lease_epoch);
+    let release = Repr {
+        message_type: MessageType::ReleaseRequest,
+        ..recall
+    };
+    one.send(chain.address(0), &release);
+
+    let (_, bytes) = two.receive();
+    let second = Repr::parse(&Packet::new_checked(&bytes).unwrap());
+    assert_eq!(second.message_type, MessageType::LeaseReply);
+    assert_eq!(second.lease_epoch, first.lease_epoch + 1);
 }
 
 #[test]

@@ -157,6 +157,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
         });
     }
     config.lease_period = scenario.lease_period;
+    config.recall = scenario.recall;
     config.first_sequence = first_sequence;
     config.limits = Limits {
         resend_first: 2_000,

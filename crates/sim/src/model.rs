@@ -24,6 +24,8 @@ const WINDOW: usize = 128;
 struct Flow {
     slot: Slot,
     claim: u32,
+    /// The lease was given up.
+    recalled: bool,
     value: u64,
     period: u32,
     request: u32,
@@ -118,6 +120,7 @@ impl Model {
                 acknowledged: 0,
             },
             claim: self.claims,
+            recalled: false,
             value: 0,
             period: 0,
             request: 0,
@@ -142,8 +145,8 @@ impl Model {
             key,
             claim: flow.claim,
             request: flow.request,
-            epoch: 0,
-            sequence: 0,
+            epoch: if flow.recalled { flow.slot.epoch } else { 0 },
+            sequence: if flow.recalled { flow.slot.sequence } else { 0 },
             attempt: 0,
             value: 0,
         };
@@ -207,6 +210,22 @@ impl Model {
         }
     }
 
+    /// Answers a recall: the lease of its epoch is not used any more, and `sequence`
+    /// is the last write under it.
+    fn release(&mut self, now: u64, recall: &Packet<'_>, sequence: u32) {
+        let release = Held {
+            message_type: MessageType::ReleaseRequest,
+            key: recall.key(),
+            claim: recall.claim(),
+            request: 0,
+            epoch: recall.lease_epoch(),
+            sequence,
+            attempt: 0,
+            value: 0,
+        };
+        self.send(now, &release, None);
+    }
+
     fn hold(&mut self, now: u64, request: Held) {
         let doublings = u32::from(request.attempt).min(HOLD_DOUBLINGS);
         let due = now + (FIRST_HOLD << doublings);
@@ -245,12 +264,24 @@ impl Model {
         let ours = message.switch_id() == self.identity.switch
             && message.incarnation() == self.identity.incarnation;
         let key = message.key();
-        let Some(flow) = self.flows.get_mut(&key).filter(|_| ours) else {
-            return;
-        };
-        if flow.claim != message.claim() {
+        if !ours {
             return;
         }
+        let flow = self.flows.get_mut(&key);
+        let flow = flow.filter(|flow| flow.claim == message.claim());
+        if message.message_type() == MessageType::Recall {
+            let release = match flow {
+                Some(flow) => flow.give_up(message.lease_epoch()),
+                None => Some(message.sequence()),
+            };
+            if let Some(sequence) = release {
+                self.release(now, message, sequence);
+            }
+            return;
+        }
+        let Some(flow) = flow else {
+            return;
+        };
         let slot = &mut flow.slot;
         let present = slot.granted && message.lease_epoch() == slot.epoch;
         match message.message_type() {
@@ -259,7 +290,7 @@ impl Model {
                 let Ok(state) = <[u8; 8]>::try_from(message.state()) else {
                     return;
                 };
-                if !fresh && !present {
+                if !fresh && (!present || flow.recalled) {
                     return;
                 }
                 flow.asked = None;
@@ -269,6 +300,7 @@ impl Model {
                     slot.sequence = message.sequence();
                     slot.acknowledged = message.sequence();
                     slot.deadline = 0;
+                    flow.recalled = false;
                     flow.value = u64::from_be_bytes(state);
                 }
                 flow.extend(message);
@@ -284,7 +316,9 @@ impl Model {
                 if newer(message.sequence(), slot.acknowledged) {
                     slot.acknowledged = message.sequence();
                 }
-                flow.extend(message);
+                if !flow.recalled {
+                    flow.extend(message);
+                }
                 if let Some(frame) = message.packet()
                     && flow.returns(message.request())
                 {
@@ -293,8 +327,11 @@ impl Model {
             }
             MessageType::Refusal => {
                 let code = RefusalCode::from_u16(message.code());
+                let done = flow.recalled && slot.sequence == slot.acknowledged;
                 let ends = match code {
-                    Some(RefusalCode::Fenced) => slot.granted && message.sequence() == slot.epoch,
+                    Some(RefusalCode::Fenced) => {
+                        slot.granted && message.sequence() == slot.epoch && !done
+                    }
                     Some(RefusalCode::StoreFull | RefusalCode::BadState) => true,
                     _ => false,
                 };
@@ -308,6 +345,25 @@ impl Model {
 }
 
 impl Flow {
+    /// Rule 19: gives up the lease of this epoch, and tells the last write under it;
+    /// nothing if the grant is still on its way or over.
+    fn give_up(&mut self, epoch: u32) -> Option<u32> {
+        if !self.slot.granted || self.slot.epoch != epoch {
+            return None;
+        }
+        self.recalled = true;
+        self.slot.deadline = 0;
+        Some(self.slot.sequence)
+    }
+
+    /// The slot as others see it: one that was given up holds no lease.
+    fn seen(&self) -> Slot {
+        Slot {
+            granted: self.slot.granted && !self.recalled,
+            ..self.slot
+        }
+    }
+
     /// Rule 1: the holder's deadline, on the safe side of any clock's rate.
     fn extend(&mut self, message: &Packet<'_>) {
         let span = u64::from(message.parked()) + u64::from(message.period());
@@ -367,12 +423,12 @@ impl Device for Model {
     }
 
     fn slot(&self, key: &Key) -> Option<Slot> {
-        self.flows.get(key).map(|flow| flow.slot)
+        self.flows.get(key).map(Flow::seen)
     }
 
     fn slots(&self) -> Vec<(Key, Slot)> {
         let slots = self.flows.iter();
-        slots.map(|(key, flow)| (*key, flow.slot)).collect()
+        slots.map(|(key, flow)| (*key, flow.seen())).collect()
     }
 
     fn table_full(&self) -> u64 {

@@ -114,11 +114,16 @@ pub enum Rule {
     KeptUpdates,
     /// A joining replica counts only when it has every update that was answered.
     WholeJoin,
+    /// A switch stops using a lease when it gives it up (rule 19).
+    RecallStops,
+    /// A lease is taken back only when the store has all that was written under it
+    /// (rule 19).
+    ReleaseAfterWrites,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,
@@ -137,6 +142,8 @@ impl Rule {
         Self::JoinedLeases,
         Self::KeptUpdates,
         Self::WholeJoin,
+        Self::RecallStops,
+        Self::ReleaseAfterWrites,
     ];
 
     /// Its name on the command line.
@@ -160,6 +167,8 @@ impl Rule {
             Self::JoinedLeases => "joined-leases",
             Self::KeptUpdates => "kept-updates",
             Self::WholeJoin => "whole-join",
+            Self::RecallStops => "recall-stops",
+            Self::ReleaseAfterWrites => "release-after-writes",
         }
     }
 
@@ -179,7 +188,8 @@ impl Rule {
             | Self::ChainEpoch
             | Self::JoinedLeases
             | Self::KeptUpdates
-            | Self::WholeJoin => None,
+            | Self::WholeJoin
+            | Self::ReleaseAfterWrites => None,
             Self::LeaseDeadline => Some("REPLICATION_FAULT_LEASE_DEADLINE"),
             Self::InstallOnce => Some("REPLICATION_FAULT_INSTALL_ONCE"),
             Self::ReleaseOnce => Some("REPLICATION_FAULT_RELEASE_ONCE"),
@@ -190,6 +200,7 @@ impl Rule {
             Self::SnapshotEveryElement => Some("SNAPSHOT_FAULT_EVERY_ELEMENT"),
             Self::SnapshotAcknowledged => Some("SNAPSHOT_FAULT_ACKNOWLEDGED"),
             Self::SnapshotBound => Some("SNAPSHOT_FAULT_BOUND"),
+            Self::RecallStops => Some("REPLICATION_FAULT_RECALL_STOPS"),
         }
     }
 
@@ -205,6 +216,7 @@ impl Rule {
             Self::JoinedLeases => faults.forget_leases = true,
             Self::KeptUpdates => faults.forget_entries = true,
             Self::WholeJoin => faults.join_early = true,
+            Self::ReleaseAfterWrites => faults.release_early = true,
             _ => {}
         }
         faults

@@ -39,9 +39,10 @@ const HOLD_SESSIONS: u32 = 8;
 const RENEWAL_SESSION: u32 = 15;
 /// `EVENT_TABLE_FULL` of `p4/lib/replication.p4`.
 const EVENT_TABLE_FULL: u64 = 10;
-/// `STATUS_PENDING` and `STATUS_SHARED` of `p4/lib/replication.p4`.
+/// `STATUS_PENDING`, `STATUS_SHARED` and `STATUS_RECALLED` of `p4/lib/replication.p4`.
 const STATUS_PENDING: u128 = 1;
 const STATUS_SHARED: u128 = 3;
+const STATUS_RECALLED: u128 = 4;
 
 const INSIDE_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 254);
 const OUTSIDE_GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 254);
@@ -131,7 +132,7 @@ impl<E: Engine> P4Switch<E> {
     fn slot_at(&self, index: u64) -> Option<Slot> {
         let status = self.register("slot_status", index)?;
         Some(Slot {
-            granted: status > STATUS_PENDING,
+            granted: status > STATUS_PENDING && status != STATUS_RECALLED,
             shared: status == STATUS_SHARED,
             epoch: self.register("slot_epoch", index)? as u32,
             deadline: self.register("slot_deadline", index)? as u64,

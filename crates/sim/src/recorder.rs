@@ -126,6 +126,7 @@ impl Recorder {
                 self.note(at, granted);
             }
             MessageType::Refusal => self.coverage.refusals += 1,
+            MessageType::Recall => self.coverage.recalls += 1,
             _ => {}
         }
     }

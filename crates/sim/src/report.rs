@@ -28,6 +28,8 @@ pub struct Coverage {
     pub retransmissions: u64,
     /// Refusals by the store.
     pub refusals: u64,
+    /// Times that the store asked for a lease.
+    pub recalls: u64,
     /// Protocol frames lost, on links and at switches that were dead or cut off.
     pub lost: u64,
     /// Protocol frames that arrived twice.

@@ -50,6 +50,8 @@ pub struct Scenario {
     pub drift: u32,
     /// Lease period of the store.
     pub lease_period: u32,
+    /// Whether the store asks for leases that are in the way (rule 19).
+    pub recall: bool,
     /// Idle timeout of NAT mappings.
     pub idle: u64,
     /// Buckets of the switches' flow tables, of four slots each.
@@ -122,6 +124,11 @@ const GOOD_LINK: LinkQuality = LinkQuality {
     straggle_delay: 0,
 };
 
+const EVEN_LINK: LinkQuality = LinkQuality {
+    jitter: 0,
+    ..GOOD_LINK
+};
+
 impl Scenario {
     /// Every misfortune at once.
     pub const fn mixed() -> Self {
@@ -168,6 +175,7 @@ impl Scenario {
             service: 40,
             drift: MAX_DRIFT_PPM,
             lease_period: 200_000,
+            recall: true,
             idle: 400_000,
             buckets: 4,
             before_wrap: 4,
@@ -276,8 +284,25 @@ impl Scenario {
         }
     }
 
+    /// Good links without jitter, and flows that change their way while both switches
+    /// live.
+    pub const fn handover() -> Self {
+        Self {
+            name: "handover",
+            flows: 8,
+            bursts: 2_000,
+            burst_length: 1,
+            deaths: 0,
+            reroutes: 40,
+            protocol_link: EVEN_LINK,
+            chain_link: EVEN_LINK,
+            host_link: EVEN_LINK,
+            ..Self::calm()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::mixed(),
         Self::calm(),
         Self::echoes(),
@@ -286,6 +311,7 @@ impl Scenario {
         Self::failing_stores(),
         Self::moving_shards(),
         Self::store_failover(),
+        Self::handover(),
     ];
 
     /// The scenario of that name.

@@ -32,6 +32,9 @@ pub struct Config {
     pub nat: Option<NatPool>,
     /// µs for which a lease is granted, from 1.
     pub lease_period: u32,
+    /// Whether a holder is asked to give a lease up that stands in the way of
+    /// another's request (rule 19); otherwise it is only outwaited.
+    pub recall: bool,
     /// Sequence number of a record's first state. 1, unless a test wants to see
     /// the numbers wrap.
     pub first_sequence: u32,
@@ -135,6 +138,11 @@ pub struct Limits {
     /// µs of silence after which a neighbour that owes an acknowledgement is
     /// suspected.
     pub silence: u64,
+    /// µs until a holder that was recalled is asked again; also for how long a new
+    /// holder for which others wait is left alone.
+    pub recall_first: u64,
+    /// µs beyond which that time does not double.
+    pub recall_bound: u64,
     /// µs until unacknowledged entries are resent for the first time.
     pub resend_first: u64,
     /// µs beyond which that time does not double.
@@ -152,6 +160,8 @@ impl Default for Limits {
             batch: 1400,
             join_backlog: 1 << 16,
             silence: 100_000,
+            recall_first: 1_000,
+            recall_bound: 32_000,
             resend_first: 10_000,
             resend_bound: 320_000,
         }
@@ -180,6 +190,9 @@ pub struct Faults {
     pub forget_entries: bool,
     /// A joining replica counts before it has every update that was answered.
     pub join_early: bool,
+    /// A lease is taken back although writes made under it are still on their way
+    /// (against rule 19).
+    pub release_early: bool,
 }
 
 impl Config {
@@ -195,6 +208,7 @@ impl Config {
             classes: Vec::new(),
             nat: None,
             lease_period: 1_000_000,
+            recall: true,
             first_sequence: 1,
             limits: Limits::default(),
             faults: Faults::default(),
@@ -268,6 +282,8 @@ impl Config {
                 limits.join_backlog as u64,
             ),
             ("time of silence", limits.silence),
+            ("first time between recalls", limits.recall_first),
+            ("bound of the time between recalls", limits.recall_bound),
             ("first resend time", limits.resend_first),
             ("bound of the resend time", limits.resend_bound),
         ] {

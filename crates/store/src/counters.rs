@@ -71,6 +71,14 @@ counters! {
     /// Answers to a holder that did not extend its lease because another waits
     /// (rule 5).
     not_renewed,
+    /// Holders asked to give a lease up (rule 19).
+    recalled,
+    /// Leases given up.
+    released,
+    /// Releases dropped: a write that they name is not here yet.
+    release_early,
+    /// Releases dropped: the lease is another's, or over.
+    release_stale,
     /// Probes.
     probed,
     /// Records made.

@@ -7,7 +7,7 @@ use core::net::SocketAddrV4;
 
 use stateplane_wire::replication::Key;
 
-use crate::record::Owner;
+use crate::record::{GaveUp, Owner};
 
 /// A flow: shard and key.
 pub(crate) type Flow = (u16, Key);
@@ -18,6 +18,7 @@ pub(crate) struct ParkedRequest {
     pub(crate) owner: Owner,
     pub(crate) request: u32,
     pub(crate) shared: bool,
+    pub(crate) gave_up: GaveUp,
     pub(crate) has_packet: bool,
     pub(crate) arrived: u64,
     pub(crate) from: SocketAddrV4,
@@ -38,6 +39,8 @@ pub(crate) enum Parked {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     due: u64,
+    /// µs until holders are recalled again.
+    pub(crate) recall_after: u64,
     pub(crate) requests: VecDeque<ParkedRequest>,
 }
 
@@ -74,11 +77,18 @@ impl Parking {
         self.queues.get(flow).into_iter().flat_map(|q| &q.requests)
     }
 
-    /// Lets `parked` wait; a new queue is looked at again at `due`.
+    /// Lets `parked` wait; a new queue is looked at again at `due`, and its holders
+    /// are recalled then, and again `recall_after` µs later.
     ///
     /// A retransmission of a waiting request is a duplicate; it takes the waiting
     /// one's place only if it alone has the packet on board.
-    pub(crate) fn park(&mut self, flow: Flow, parked: ParkedRequest, due: u64) -> Parked {
+    pub(crate) fn park(
+        &mut self,
+        flow: Flow,
+        parked: ParkedRequest,
+        due: u64,
+        recall_after: u64,
+    ) -> Parked {
         let same = |q: &ParkedRequest| {
             q.owner == parked.owner && q.request == parked.request && q.shared == parked.shared
         };
@@ -101,10 +111,22 @@ impl Parking {
         let queue = self.queues.entry(flow).or_default();
         if queue.requests.is_empty() {
             queue.due = due;
+            queue.recall_after = recall_after;
             self.due.insert((due, flow));
         }
         queue.requests.push_back(parked);
         Parked::Waiting
+    }
+
+    /// Lets the queue of `flow`, if there is one, be looked at at once.
+    pub(crate) fn hasten(&mut self, flow: &Flow, now: u64) {
+        if let Some(queue) = self.queues.get_mut(flow)
+            && now < queue.due
+        {
+            self.due.remove(&(queue.due, *flow));
+            queue.due = now;
+            self.due.insert((now, *flow));
+        }
     }
 
     /// When a queue is to be looked at next.
@@ -152,6 +174,7 @@ mod tests {
             },
             request,
             shared: false,
+            gave_up: GaveUp::default(),
             has_packet: length > 72,
             arrived: 0,
             from: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1),
@@ -162,12 +185,12 @@ mod tests {
     #[test]
     fn flows_and_bytes_are_bounded() {
         let mut parking = Parking::new(2, 300);
-        assert_eq!(parking.park(FLOW, request(1, 1, 72), 9), Parked::Waiting);
-        assert_eq!(parking.park(FLOW, request(1, 2, 72), 9), Parked::Waiting);
-        assert_eq!(parking.park(FLOW, request(1, 3, 72), 9), Parked::Full);
+        assert_eq!(parking.park(FLOW, request(1, 1, 72), 9, 1), Parked::Waiting);
+        assert_eq!(parking.park(FLOW, request(1, 2, 72), 9, 1), Parked::Waiting);
+        assert_eq!(parking.park(FLOW, request(1, 3, 72), 9, 1), Parked::Full);
         let other = (1, FLOW.1);
-        assert_eq!(parking.park(other, request(1, 1, 157), 5), Parked::Full);
-        assert_eq!(parking.park(other, request(1, 1, 156), 5), Parked::Waiting);
+        assert_eq!(parking.park(other, request(1, 1, 157), 5, 1), Parked::Full);
+        assert_eq!(parking.park(other, request(1, 1, 156), 5, 1), Parked::Waiting);
         assert_eq!(parking.load(), (3, 300));
         assert_eq!(parking.next_due(), Some(5));
     }
@@ -175,10 +198,10 @@ mod tests {
     #[test]
     fn a_retransmission_keeps_the_packet_on_board() {
         let mut parking = Parking::new(4, 1000);
-        parking.park(FLOW, request(1, 1, 100), 9);
-        assert_eq!(parking.park(FLOW, request(1, 1, 72), 9), Parked::Duplicate);
-        parking.park(FLOW, request(1, 2, 72), 9);
-        assert_eq!(parking.park(FLOW, request(1, 2, 90), 9), Parked::Duplicate);
+        parking.park(FLOW, request(1, 1, 100), 9, 1);
+        assert_eq!(parking.park(FLOW, request(1, 1, 72), 9, 1), Parked::Duplicate);
+        parking.park(FLOW, request(1, 2, 72), 9, 1);
+        assert_eq!(parking.park(FLOW, request(1, 2, 90), 9, 1), Parked::Duplicate);
         let packets = parking.requests(&FLOW).map(|q| q.bytes.len());
         assert_eq!(packets.collect::<Vec<_>>(), [100, 90]);
         assert_eq!(parking.load(), (2, 190));
@@ -187,8 +210,8 @@ mod tests {
     #[test]
     fn what_is_taken_out_and_put_back_is_counted_once() {
         let mut parking = Parking::new(4, 1000);
-        parking.park(FLOW, request(1, 1, 100), 9);
-        parking.park(FLOW, request(2, 1, 80), 9);
+        parking.park(FLOW, request(1, 1, 100), 9, 1);
+        parking.park(FLOW, request(2, 1, 80), 9, 1);
         assert!(parking.take_due(8).is_none());
         let (flow, mut queue) = parking.take_due(9).unwrap();
         assert_eq!(parking.load(), (0, 0));
@@ -199,6 +222,19 @@ mod tests {
         let (flow, mut queue) = parking.take_due(20).unwrap();
         queue.requests.clear();
         parking.put_back(flow, queue, 30);
+        assert_eq!(parking.next_due(), None);
+    }
+
+    #[test]
+    fn a_queue_that_is_hastened_is_due_at_once() {
+        let mut parking = Parking::new(4, 1000);
+        parking.park(FLOW, request(1, 1, 100), 9, 1);
+        parking.hasten(&(1, FLOW.1), 4);
+        assert_eq!(parking.next_due(), Some(9));
+        parking.hasten(&FLOW, 4);
+        assert_eq!(parking.next_due(), Some(4));
+        parking.hasten(&FLOW, 6);
+        assert!(parking.take_due(4).is_some());
         assert_eq!(parking.next_due(), None);
     }
 }

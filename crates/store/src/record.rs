@@ -1,5 +1,7 @@
 //! A flow's state and who may use it.
 
+use core::net::SocketAddrV4;
+
 use smallvec::SmallVec;
 use stateplane_wire::replication::{Key, Packet};
 
@@ -25,6 +27,26 @@ impl Owner {
     }
 }
 
+/// What a lease request says of a lease that its slot gave up and whose release may
+/// not have come (rule 19); all 0 if there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct GaveUp {
+    /// Epoch of the grant.
+    pub(crate) epoch: u32,
+    /// Number of the last state written under it.
+    pub(crate) sequence: u32,
+}
+
+impl GaveUp {
+    /// What the lease request `packet` says.
+    pub(crate) fn of(packet: &Packet<'_>) -> GaveUp {
+        GaveUp {
+            epoch: packet.lease_epoch(),
+            sequence: packet.sequence(),
+        }
+    }
+}
+
 /// One grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
@@ -32,6 +54,8 @@ pub struct Holder {
     pub owner: Owner,
     /// Epoch of the grant.
     pub epoch: u32,
+    /// Where it asked from, and is asked to give the lease up (rule 19).
+    pub address: SocketAddrV4,
     /// The replica's own time in µs from which the lease is certainly over.
     pub until: u64,
 }
@@ -125,6 +149,34 @@ impl Record {
             .find(|h| h.owner == *owner && h.epoch == epoch)
     }
 
+    /// Takes `owner` from the holders if it holds the lease under `epoch`; whether
+    /// it did.
+    pub(crate) fn release(&mut self, owner: &Owner, epoch: u32) -> bool {
+        let held = |h: &Holder| h.owner == *owner && h.epoch == epoch;
+        let Some(place) = self.lease.holders().iter().position(held) else {
+            return false;
+        };
+        match &mut self.lease {
+            Lease::Shared(holders) if holders.len() > 1 => {
+                holders.remove(place);
+            }
+            lease => *lease = Lease::None,
+        }
+        true
+    }
+
+    /// The holders whose leases stand in the way of a grant to `owner` at `now`.
+    pub(crate) fn in_the_way(
+        &self,
+        now: u64,
+        owner: Owner,
+        shared: bool,
+    ) -> impl Iterator<Item = &Holder> {
+        let together = shared && matches!(self.lease, Lease::Shared(_));
+        let holders = self.lease.holders().iter();
+        holders.filter(move |h| !together && h.owner != owner && h.until > now)
+    }
+
     /// The time until which a new grant to `owner` would meet another's lease; 0
     /// if it meets none.
     pub(crate) fn blocked_until(&self, owner: &Owner, shared: bool) -> u64 {
@@ -165,6 +217,7 @@ mod tests {
         Holder {
             owner: owner(switch),
             epoch: switch,
+            address: SocketAddrV4::new(switch.into(), 1),
             until,
         }
     }
@@ -194,6 +247,33 @@ mod tests {
         assert_eq!(record.blocked_until(&owner(3), true), 0);
         assert_eq!(record.blocked_until(&owner(3), false), 70);
         assert_eq!(record.blocked_until(&owner(2), false), 50);
+    }
+
+    #[test]
+    fn a_lease_is_over_when_its_last_holder_gives_it_up() {
+        let mut shared = record(Lease::Shared(vec![holder(1, 50), holder(2, 70)]));
+        assert!(!shared.release(&owner(1), 2));
+        assert!(shared.release(&owner(1), 1));
+        assert_eq!(shared.lease, Lease::Shared(vec![holder(2, 70)]));
+        assert!(shared.release(&owner(2), 2));
+        assert_eq!(shared.lease, Lease::None);
+        let mut exclusive = record(Lease::Exclusive(holder(1, 50)));
+        assert!(!exclusive.release(&owner(2), 1));
+        assert!(exclusive.release(&owner(1), 1));
+        assert_eq!(exclusive.lease, Lease::None);
+    }
+
+    #[test]
+    fn whoever_is_in_the_way_is_another_with_a_valid_lease() {
+        let record = record(Lease::Shared(vec![holder(1, 50), holder(2, 70)]));
+        let who = |now, of, shared| {
+            let found = record.in_the_way(now, owner(of), shared);
+            found.map(|h| h.owner.switch).collect::<Vec<_>>()
+        };
+        assert_eq!(who(49, 3, false), [1, 2]);
+        assert_eq!(who(50, 3, false), [2]);
+        assert_eq!(who(49, 1, false), [2]);
+        assert_eq!(who(49, 3, true), [0; 0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod decide;
 mod feed;
 mod install;
 mod place;
+mod recall;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -93,6 +93,8 @@ pub enum MessageType {
     RenewRequest = 0x03,
     /// A switch asks whether the whole chain is alive.
     ProbeRequest = 0x04,
+    /// A switch gives a lease up (rule 19).
+    ReleaseRequest = 0x05,
     /// A lease was granted; carries the flow's state.
     LeaseReply = 0x11,
     /// Every replica has the write.
@@ -101,21 +103,26 @@ pub enum MessageType {
     RenewReply = 0x13,
     /// The whole chain is alive.
     ProbeReply = 0x14,
+    /// The store asks a holder to give its lease up (rule 19). The head sends it,
+    /// in answer to nothing.
+    Recall = 0x15,
     /// The request was refused; the code says why.
     Refusal = 0x1f,
 }
 
 impl MessageType {
     /// Every type, in the order of the values.
-    pub const ALL: [MessageType; 9] = [
+    pub const ALL: [MessageType; 11] = [
         MessageType::LeaseRequest,
         MessageType::WriteRequest,
         MessageType::RenewRequest,
         MessageType::ProbeRequest,
+        MessageType::ReleaseRequest,
         MessageType::LeaseReply,
         MessageType::WriteReply,
         MessageType::RenewReply,
         MessageType::ProbeReply,
+        MessageType::Recall,
         MessageType::Refusal,
     ];
 

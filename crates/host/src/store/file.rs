@@ -19,6 +19,7 @@ use super::StoreError;
 ///     chain_epoch = 1                     # configuration number of the chain
 ///     shards = 4                          # parts of the key space, a power of two
 ///     lease_period_ms = 1000
+///     recall = true                       # ask owners for leases that others need
 ///
 ///     [[class]]
 ///     id = 1                              # byte 0 of the flow key
@@ -70,6 +71,10 @@ pub struct StoreFile {
     /// Length of a lease in ms; 1000 unless set.
     #[serde(default = "second")]
     pub lease_period_ms: u32,
+    /// Whether an owner is asked to give a lease up when another switch needs it;
+    /// `true` unless set. Otherwise the other waits until the lease has run out.
+    #[serde(default = "yes")]
+    pub recall: bool,
     /// What the flow classes mean.
     #[serde(default)]
     pub class: Vec<ClassFile>,
@@ -170,6 +175,10 @@ fn chain_port() -> u16 {
     chain::PORT
 }
 
+fn yes() -> bool {
+    true
+}
+
 fn one() -> u32 {
     1
 }
@@ -238,6 +247,7 @@ impl StoreFile {
                     value: self.lease_period_ms.into(),
                     most: (u32::MAX / 1000).into(),
                 })?;
+        config.recall = self.recall;
         if let Some(serve) = &self.serve {
             config.served = serve.iter().copied().collect();
         }

@@ -233,7 +233,9 @@ impl World<'_> {
         let now = self.now;
         if let Ok(reply) = Packet::new_checked(bytes) {
             self.recorder.reply(now, &reply);
-            if reply.message_type() != MessageType::Refusal {
+            // Only what the tail sends is an answer of the chain.
+            let by_head = [MessageType::Refusal, MessageType::Recall];
+            if !by_head.contains(&reply.message_type()) {
                 self.resumed(reply.shard(), reply.chain_epoch());
             }
         }

@@ -24,7 +24,7 @@ impl Replica {
             (Decision::Probe | Decision::Refuse { .. }, _) => Ok(()),
             (_, None) => Err(Inconsistent),
             (Decision::Grant { .. }, Some(packet)) => {
-                self.apply_grant(now, &entry.decision, packet)
+                self.apply_grant(now, entry, packet)
             }
             (Decision::Write { install, period }, Some(packet)) => {
                 self.apply_use(now, packet, period, install)
@@ -32,6 +32,7 @@ impl Replica {
             (Decision::Renew { period }, Some(packet)) => {
                 self.apply_use(now, packet, period, false)
             }
+            (Decision::Release, Some(packet)) => self.apply_release(packet),
         };
         if outcome.is_err() {
             self.counters.chain_inconsistent += 1;
@@ -41,7 +42,7 @@ impl Replica {
     fn apply_grant(
         &mut self,
         now: u64,
-        decision: &Decision,
+        entry: &Entry<'_>,
         packet: &Packet<'_>,
     ) -> Result<(), Inconsistent> {
         let Decision::Grant {
@@ -50,7 +51,7 @@ impl Replica {
             holder: place,
             creation,
             ..
-        } = *decision
+        } = entry.decision
         else {
             return Err(Inconsistent);
         };
@@ -76,6 +77,7 @@ impl Replica {
         let holder = Holder {
             owner,
             epoch: lease_epoch,
+            address: entry.switch,
             until: match before {
                 Some(until) if period == 0 => until,
                 _ => now.saturating_add(period.into()),
@@ -201,6 +203,16 @@ impl Replica {
         Ok(())
     }
 
+    /// Takes a lease back from who gave it up.
+    fn apply_release(&mut self, packet: &Packet<'_>) -> Result<(), Inconsistent> {
+        let shard = self.shards.get_mut(&packet.shard()).ok_or(Inconsistent)?;
+        let record = shard.records.get_mut(&packet.key()).ok_or(Inconsistent)?;
+        match record.release(&Owner::of(packet), packet.lease_epoch()) {
+            true => Ok(()),
+            false => Err(Inconsistent),
+        }
+    }
+
     /// Forgets a record and the one mapped to it, and returns the port. The
     /// epoch moves on, so that who comes late finds itself fenced.
     fn apply_expiry(&mut self, number: u16, key: &Key) -> Result<(), Inconsistent> {
@@ -282,7 +294,7 @@ impl Replica {
                 },
                 ..reply
             }),
-            Decision::Expire { .. } => None,
+            Decision::Expire { .. } | Decision::Release => None,
         };
         let bytes = reply.map(|reply| reply.to_vec());
         if let Some(Ok(bytes)) = bytes {

@@ -11,7 +11,7 @@ use stateplane_wire::{Error, ipv4, udp};
 use super::{Replica, echo};
 use crate::config::FirstLease;
 use crate::parking::{Parked, ParkedRequest};
-use crate::record::{Holder, Lease, Owner, Record};
+use crate::record::{GaveUp, Holder, Lease, Owner, Record};
 use crate::serial::newer;
 use crate::shard::NatKey;
 
@@ -41,11 +41,12 @@ struct Present {
 }
 
 /// A lease request, as far as the verdict depends on it.
-struct Asked {
-    shard: u16,
-    key: Key,
-    owner: Owner,
-    shared: bool,
+pub(super) struct Asked {
+    pub(super) shard: u16,
+    pub(super) key: Key,
+    pub(super) owner: Owner,
+    pub(super) shared: bool,
+    gave_up: GaveUp,
     /// When it arrived.
     arrived: u64,
     /// Whether others came before it and still wait.
@@ -100,9 +101,17 @@ impl Replica {
             },
             MessageType::WriteRequest => self.judge_write(now, &packet),
             MessageType::RenewRequest => self.judge_renewal(now, &packet),
+            MessageType::ReleaseRequest => match self.judge_release(&packet) {
+                Some(decision) => decision,
+                None => return,
+            },
             _ => Decision::Probe,
         };
         self.decided(now, decision, from, Some(&packet));
+        if decision == Decision::Release {
+            self.parking.hasten(&(packet.shard(), packet.key()), now);
+            self.run_due(now);
+        }
     }
 
     /// Refusals that the addressed server itself answers.
@@ -177,6 +186,7 @@ impl Replica {
             key: flow.1,
             owner,
             shared: packet.shared(),
+            gave_up: GaveUp::of(packet),
             arrived: now,
             behind: self.parking.requests(&flow).next().is_some(),
             contested: self.parking.requests(&flow).any(|q| q.owner != owner),
@@ -189,12 +199,18 @@ impl Replica {
             owner,
             request: packet.request(),
             shared: asked.shared,
+            gave_up: asked.gave_up,
             has_packet: packet.packet().is_some(),
             arrived: now,
             from,
             bytes: packet.as_bytes().to_vec(),
         };
-        match self.parking.park(flow, parked, due) {
+        let interval = self.config.limits.recall_first;
+        let due = match asked.behind {
+            true => due,
+            false => self.recall(now, &asked, due, interval),
+        };
+        match self.parking.park(flow, parked, due, interval) {
             Parked::Waiting => self.counters.parked += 1,
             Parked::Duplicate => self.counters.parked_duplicate += 1,
             Parked::Full => {
@@ -243,7 +259,17 @@ impl Replica {
             }
             return grant(asked.shared.then_some(0), Some(creation));
         };
-        if let Some((holder, place)) = repeatable(record, asked) {
+        let own = record.place_of(&asked.owner);
+        let gave_up = own.is_some_and(|place| {
+            record.lease.holders()[place].epoch == asked.gave_up.epoch
+        });
+        if gave_up
+            && newer(asked.gave_up.sequence, record.sequence)
+            && !self.config.faults.release_early
+        {
+            return Verdict::Wait(now.saturating_add(self.config.limits.recall_first));
+        }
+        if let Some((holder, place)) = repeatable(record, asked).filter(|_| !gave_up) {
             return Verdict::Decide(Decision::Grant {
                 lease_epoch: holder.epoch,
                 parked,
@@ -262,7 +288,9 @@ impl Replica {
         if !asked.shared {
             return grant(None, None);
         }
-        match record.free_place(now, self.config.limits.holders) {
+        let own = own.filter(|_| matches!(record.lease, Lease::Shared(_)));
+        let free = || record.free_place(now, self.config.limits.holders);
+        match own.map(|place| place as u16).or_else(free) {
             Some(place) => grant(Some(place), None),
             None => refuse(RefusalCode::StoreFull),
         }
@@ -383,6 +411,8 @@ impl Replica {
         };
         let mut due = now.saturating_add(1);
         let mut at = 0;
+        let mut granted = false;
+        let limits = self.config.limits;
         while let Some(request) = queue.requests.get(at) {
             if self.window_is_full() {
                 due = now;
@@ -393,14 +423,21 @@ impl Replica {
                 key: flow.1,
                 owner: request.owner,
                 shared: request.shared,
+                gave_up: request.gave_up,
                 arrived: request.arrived,
                 behind: at > 0,
                 contested: queue.requests.iter().any(|q| q.owner != request.owner),
             };
             match self.judge_lease(now, &asked) {
                 Verdict::Wait(until) => {
-                    if at == 0 {
-                        due = due.max(until);
+                    // Who was just granted the lease hears of that first.
+                    if at == 0 && granted {
+                        queue.recall_after = limits.recall_first;
+                        due = due.max(self.after_grant(now, until));
+                    } else if at == 0 {
+                        let interval = queue.recall_after;
+                        queue.recall_after = (2 * interval).min(limits.recall_bound);
+                        due = due.max(self.recall(now, &asked, until, interval));
                     }
                     at += 1;
                 }
@@ -408,6 +445,7 @@ impl Replica {
                     let Some(request) = queue.requests.remove(at) else {
                         break;
                     };
+                    granted = true;
                     if let Ok(packet) = Packet::new_checked(&request.bytes) {
                         self.decided(now, decision, request.from, Some(&packet));
                     }
@@ -517,6 +555,7 @@ impl Replica {
                     self.count_refusal(code);
                 }
             }
+            Decision::Release => counters.released += 1,
             Decision::Expire { .. } => {}
         }
         if let Decision::Grant { period: 0, .. }

@@ -194,6 +194,7 @@ fn append_record(shard: u16, key: Key, record: &Record, bytes: &mut Vec<u8>) {
             incarnation: holder.owner.incarnation,
             claim: holder.owner.claim,
             epoch: holder.epoch,
+            address: holder.address,
         };
         holder.append(&mut holders);
     }

@@ -162,6 +162,7 @@ impl Replica {
                         claim: holder.claim,
                     },
                     epoch: holder.epoch,
+                    address: holder.address,
                     until,
                 });
                 let lease = match lease {

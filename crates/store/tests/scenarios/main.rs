@@ -95,6 +95,7 @@ scenarios! {
     rule_11_tail_answers
     rule_12_fencing
     rule_18_shared_leases
+    rule_19_recall
     chain_cut
     chain_faults
     chain_join

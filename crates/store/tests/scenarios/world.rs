@@ -2,7 +2,7 @@
 //!
 //! * `chain length=3 …` starts a chain; see [`World::start`] for its settings;
 //! * `lease s1 key=… [shared]`, `write s1 key=… epoch= seq= state=`,
-//!   `renew s1 key=… epoch=`, `probe s1`: a request of switch 1, with optional
+//!   `renew s1 key=… epoch=`, `release s1 key=… epoch= seq=`, `probe s1`: a request of switch 1, with optional
 //!   `inc= claim= request= attempt= send= packet= shard= chain_epoch= to=`;
 //! * `raw to=0 hex=…`: any bytes to a request port;
 //! * `rawchain to=1 from=0 hex=…`: any bytes to a chain port;
@@ -63,6 +63,7 @@ impl World {
             "lease" => self.request(&command, MessageType::LeaseRequest),
             "write" => self.request(&command, MessageType::WriteRequest),
             "renew" => self.request(&command, MessageType::RenewRequest),
+            "release" => self.request(&command, MessageType::ReleaseRequest),
             "probe" => self.request(&command, MessageType::ProbeRequest),
             "raw" => {
                 let to: usize = command.get("to").unwrap_or(0);
@@ -155,6 +156,7 @@ impl World {
                     idle: idle(timeout),
                 });
             }
+            config.recall = command.has("recall");
             config.chain_epoch = command.get("chain_epoch").unwrap_or(1);
             config.first_sequence = command.get("first_sequence").unwrap_or(1);
             let limits = &mut config.limits;
@@ -175,6 +177,7 @@ impl World {
                 ("forget_leases", &mut faults.forget_leases),
                 ("forget_entries", &mut faults.forget_entries),
                 ("join_early", &mut faults.join_early),
+                ("release_early", &mut faults.release_early),
             ] {
                 *fault = command.text("fault") == Some(name);
             }
@@ -307,6 +310,7 @@ impl World {
             MessageType::WriteReply => "WRITTEN",
             MessageType::RenewReply => "RENEWED",
             MessageType::ProbeReply => "ALIVE",
+            MessageType::Recall => "RECALL",
             _ => "REFUSED",
         };
         write!(line, " {name}").unwrap();

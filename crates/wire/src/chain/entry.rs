@@ -14,7 +14,8 @@ pub const ENTRY_HEADER_LENGTH: usize = 32;
 /// Where each field of an entry begins, in bytes from the start of the entry.
 /// A field that a decision does not use is 0.
 pub mod entry_field {
-    /// 1 byte: 1 grant, 2 write, 3 renewal, 4 probe, 5 refusal, 6 expiry.
+    /// 1 byte: 1 grant, 2 write, 3 renewal, 4 probe, 5 refusal, 6 expiry,
+    /// 7 release.
     pub const DECISION: usize = 0;
     /// 1 byte: [`super::entry_flag`].
     pub const FLAGS: usize = 1;
@@ -112,6 +113,8 @@ pub enum Decision {
         /// The key of the record.
         key: Key,
     },
+    /// A holder gave its lease up; its epoch is the request's.
+    Release,
 }
 
 impl Decision {
@@ -123,6 +126,7 @@ impl Decision {
             Decision::Probe => 4,
             Decision::Refuse { .. } => 5,
             Decision::Expire { .. } => 6,
+            Decision::Release => 7,
         }
     }
 }
@@ -197,6 +201,7 @@ impl<'a> Entry<'a> {
                     key: Key(get_array(bytes, entry_field::SUBJECT)),
                 }
             }
+            7 => Decision::Release,
             found => {
                 return Err(Error::Unknown {
                     header,
@@ -297,7 +302,7 @@ impl<'a> Entry<'a> {
             Decision::Renew { period } => {
                 put(&mut bytes, entry_field::PERIOD, &period.to_be_bytes());
             }
-            Decision::Probe => {}
+            Decision::Probe | Decision::Release => {}
             Decision::Refuse { code, lease_epoch } => {
                 put(&mut bytes, entry_field::CODE, &code.to_be_bytes());
                 put(

@@ -1,6 +1,6 @@
 //! Items of a snapshot: the state of a chain in pieces.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::big_endian::{get_array, get_u16, get_u32, get_u64};
 use crate::error::at_least;
@@ -8,7 +8,7 @@ use crate::replication::{KEY_LENGTH, Key};
 use crate::{Error, Header};
 
 /// Bytes of one holder in a record.
-pub const ITEM_HOLDER_LENGTH: usize = 16;
+pub const ITEM_HOLDER_LENGTH: usize = 22;
 
 /// Bytes of a record before its holders and its state.
 const RECORD_LENGTH: usize = 1 + 2 + 1 + KEY_LENGTH + 4 + 4 + KEY_LENGTH + 2 + 2;
@@ -36,6 +36,8 @@ pub struct ItemHolder {
     pub claim: u32,
     /// Epoch of the grant.
     pub epoch: u32,
+    /// Where it is asked to give the lease up.
+    pub address: SocketAddrV4,
 }
 
 /// The holders of a record, as they lie in the message.
@@ -63,6 +65,7 @@ impl<'a> ItemHolders<'a> {
                 incarnation: get_u32(bytes, 4),
                 claim: get_u32(bytes, 8),
                 epoch: get_u32(bytes, 12),
+                address: SocketAddrV4::new(get_array::<4>(bytes, 16).into(), get_u16(bytes, 20)),
             })
     }
 }
@@ -73,6 +76,8 @@ impl ItemHolder {
         for field in [self.switch, self.incarnation, self.claim, self.epoch] {
             bytes.extend_from_slice(&field.to_be_bytes());
         }
+        bytes.extend_from_slice(&self.address.ip().octets());
+        bytes.extend_from_slice(&self.address.port().to_be_bytes());
     }
 }
 
@@ -315,12 +320,13 @@ mod tests {
         #[test]
         fn records_survive_emit_and_parse(
             shard: u16, key: [u8; 16], sequence: u32, epoch: u32, lease in 0u8..3,
-            who in proptest::collection::vec(any::<[u32; 4]>(), 0..4), mapped: Option<[u8; 16]>,
+            who in proptest::collection::vec(any::<([u32; 5], u16)>(), 0..4), mapped: Option<[u8; 16]>,
             state in proptest::collection::vec(any::<u8>(), 0..40),
         ) {
             let mut holders = Vec::new();
-            for [switch, incarnation, claim, epoch] in who {
-                ItemHolder { switch, incarnation, claim, epoch }.append(&mut holders);
+            for ([switch, incarnation, claim, epoch, address], port) in who {
+                let address = SocketAddrV4::new(address.into(), port);
+                ItemHolder { switch, incarnation, claim, epoch, address }.append(&mut holders);
             }
             let item = Item::Record {
                 shard, key: Key(key), sequence, epoch,

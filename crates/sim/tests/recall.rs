@@ -1,0 +1,93 @@
+//! Leases that move from one switch to another while both live (rule 19).
+
+mod common;
+
+use common::{all_good, reports, without};
+use stateplane_history::{Checker, EventKind};
+use stateplane_sim::{Options, ProgramKind, Report, Rule, Scenario};
+use std::collections::BTreeMap;
+
+/// µs for a request to pass the chain of three and for its answer to come back, on the
+/// links of [`Scenario::handover`].
+fn round_trip(scenario: &Scenario) -> u64 {
+    2 * scenario.protocol_link.delay + 2 * scenario.chain_link.delay
+}
+
+/// The longest time in µs from a packet's arrival at a switch until its output left.
+fn longest_stall(report: &Report) -> u64 {
+    let mut arrived = BTreeMap::new();
+    let mut longest = 0;
+    for event in &report.history.events {
+        match event.kind {
+            EventKind::Input { packet, .. } => {
+                arrived.insert(packet, event.at);
+            }
+            EventKind::Output { packet, .. } => {
+                longest = longest.max(event.at - arrived[&packet]);
+            }
+            _ => {}
+        }
+    }
+    longest
+}
+
+fn stalls(program: ProgramKind, scenario: &Scenario, seeds: u64) -> u64 {
+    let options = Options::new(program).scenario(scenario.clone());
+    let runs = reports(options, 0..seeds).map(|report| {
+        assert!(report.is_good(), "{report}");
+        assert!(report.coverage.owner_changes > 20, "{report}");
+        assert_eq!(report.coverage.outputs, report.coverage.inputs, "{report}");
+        longest_stall(&report)
+    });
+    runs.max().unwrap_or_default()
+}
+
+/// Issue and release of a lease take one round trip and a half with the recall between,
+/// the write another.
+#[test]
+fn a_flow_that_moves_stalls_for_two_round_trips_and_a_half() {
+    let scenario = Scenario::handover();
+    for program in [ProgramKind::Model, ProgramKind::Counter] {
+        let stall = stalls(program, &scenario, 20);
+        assert_eq!(2 * stall, 5 * round_trip(&scenario), "{program}");
+    }
+}
+
+#[test]
+fn without_recall_it_stalls_for_a_lease_period() {
+    let scenario = Scenario {
+        recall: false,
+        ..Scenario::handover()
+    };
+    let stall = stalls(ProgramKind::Counter, &scenario, 5);
+    assert!(stall > u64::from(scenario.lease_period) * 9 / 10, "{stall}");
+}
+
+#[test]
+fn leases_that_are_only_outwaited() {
+    for scenario in [Scenario::mixed(), Scenario::tug_of_war()] {
+        let scenario = Scenario {
+            recall: false,
+            ..scenario
+        };
+        for program in [ProgramKind::Model, ProgramKind::Counter] {
+            all_good(program, scenario.clone(), 20);
+        }
+    }
+}
+
+#[test]
+fn without_release_after_writes_the_checker_objects() {
+    for program in [ProgramKind::Model, ProgramKind::Counter] {
+        let rule = Rule::ReleaseAfterWrites;
+        let checkers = [Checker::Counter];
+        without(rule, program, Scenario::tug_of_war(), &checkers, 20);
+    }
+}
+
+#[test]
+fn without_recall_stops_the_checker_objects() {
+    let checkers = [Checker::SingleOwner];
+    let rule = Rule::RecallStops;
+    without(rule, ProgramKind::Counter, Scenario::tug_of_war(), &checkers, 20);
+}
