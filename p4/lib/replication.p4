@@ -118,7 +118,8 @@ struct replication_metadata_t {
     bool arriving;
 
     // From the program: whether the packet belongs to a replicated flow, which
-    // (never 0), in which shard, and whether a shared lease is enough (rule 18).
+    // (never 0), in which shard, and whether a shared lease is enough, because this
+    // packet will not write (rule 18).
     bool flow;
     @field_list(FIELD_LIST_RENEWAL)
     bit<128> key;
@@ -903,6 +904,7 @@ control ReplicationIngressBefore(
             find_slot.apply(meta);
             if (meta.found
                 && meta.slot.status != STATUS_PENDING
+                && (meta.shared || meta.slot.status != STATUS_SHARED)
                 && (meta.now < meta.slot.deadline || !RULE_LEASE_DEADLINE)) {
                 meta.process = true;
                 slot_used.write(meta.slot.index, meta.now);

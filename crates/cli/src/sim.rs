@@ -56,9 +56,11 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
         };
     }
     let bar = ProgressBar::new(arguments.seeds);
-    let mut bad = 0u64;
+    let (mut bad, mut taken, mut freed) = (0u64, 0, 0);
     for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
         let report = simulator.run(seed).map_err(failed)?;
+        taken += report.coverage.ports_taken;
+        freed += report.coverage.ports_freed;
         if !report.is_good() {
             bad += 1;
             bar.suspend(|| print!("{report}"));
@@ -67,6 +69,9 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
     }
     bar.finish_and_clear();
     println!("{} seeds, {bad} with objections", arguments.seeds);
+    if taken > 0 {
+        println!("{taken} ports taken, {freed} given back");
+    }
     match bad {
         0 => Ok(()),
         _ => Err(CommandError::explained(Failure::Expectation)),

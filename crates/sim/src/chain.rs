@@ -158,6 +158,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     }
     config.lease_period = scenario.lease_period;
     config.recall = scenario.recall;
+    config.clock_ppm = scenario.drift_bound;
     config.first_sequence = first_sequence;
     config.limits = Limits {
         resend_first: 2_000,

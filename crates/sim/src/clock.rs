@@ -3,7 +3,7 @@
 use crate::random::Random;
 
 /// Greatest deviation of a clock's rate, in parts per million: the bound that rule
-/// 1 of the protocol states.
+/// 1 of the protocol states unless the store is told another.
 pub(crate) const MAX_DRIFT_PPM: u32 = 900;
 
 const MILLION: i64 = 1_000_000;

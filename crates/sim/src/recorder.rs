@@ -116,6 +116,7 @@ impl Recorder {
                 if earlier.is_some_and(|earlier| earlier != to.switch) {
                     self.coverage.owner_changes += 1;
                 }
+                self.coverage.shared_grants += u64::from(reply.shared());
                 let flow = self.name(&key);
                 let granted = EventKind::Granted {
                     to,

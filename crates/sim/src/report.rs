@@ -18,6 +18,8 @@ pub struct Coverage {
     pub outputs: u64,
     /// Leases granted to another switch than the flow's last one.
     pub owner_changes: u64,
+    /// Shared leases granted, also again.
+    pub shared_grants: u64,
     /// Flows whose sequence numbers wrapped.
     pub sequence_wraps: u64,
     /// Packets that found no slot in the flow table.
@@ -36,6 +38,8 @@ pub struct Coverage {
     pub duplicated: u64,
     /// Times that a switch took its data ports down.
     pub aloof: u64,
+    /// Public ports taken by the head.
+    pub ports_taken: u64,
     /// Public ports given back by the head.
     pub ports_freed: u64,
     /// Deaths of store servers.
@@ -89,14 +93,17 @@ impl fmt::Display for Report {
             inputs,
             outputs,
             owner_changes,
+            shared_grants,
             sequence_wraps,
             table_full,
             deaths,
             retransmissions,
             refusals,
+            recalls,
             lost,
             duplicated,
             aloof,
+            ports_taken,
             ports_freed,
             store_deaths,
             configurations,
@@ -105,7 +112,7 @@ impl fmt::Display for Report {
         } = self.coverage;
         writeln!(
             f,
-            "seed {} of {} in {}: {inputs} packets in, {outputs} out; {owner_changes} changes of owner, {sequence_wraps} sequence wraps, {table_full} packets without a slot, {deaths} deaths, {retransmissions} retransmissions, {refusals} refusals, {lost} protocol frames lost, {duplicated} duplicated, data ports down {aloof} times, {ports_freed} public ports given back; trace {:016x}",
+            "seed {} of {} in {}: {inputs} packets in, {outputs} out; {owner_changes} changes of owner, {recalls} recalls, {shared_grants} shared leases granted, {sequence_wraps} sequence wraps, {table_full} packets without a slot, {deaths} deaths, {retransmissions} retransmissions, {refusals} refusals, {lost} protocol frames lost, {duplicated} duplicated, data ports down {aloof} times, {ports_taken} public ports taken, {ports_freed} given back; trace {:016x}",
             self.seed, self.options.program, self.options.scenario.name, self.trace
         )?;
         if self.options.scenario.cluster.is_some() {

@@ -45,9 +45,10 @@ pub struct Scenario {
     pub reroutes: u64,
     /// Greatest time that a switch takes for one frame; drawn for each switch.
     pub service: u64,
-    /// Greatest deviation of a clock's rate, in parts per million. The protocol is
-    /// safe up to 900 (rule 1).
+    /// Greatest deviation of a clock's rate, in parts per million.
     pub drift: u32,
+    /// The deviation that the store is told to reckon with (rule 1).
+    pub drift_bound: u32,
     /// Lease period of the store.
     pub lease_period: u32,
     /// Whether the store asks for leases that are in the way (rule 19).
@@ -174,6 +175,7 @@ impl Scenario {
             reroutes: 12,
             service: 40,
             drift: MAX_DRIFT_PPM,
+            drift_bound: MAX_DRIFT_PPM,
             lease_period: 200_000,
             recall: true,
             idle: 400_000,
@@ -301,8 +303,27 @@ impl Scenario {
         }
     }
 
+    /// Many inside endpoints that speak seldom, so that their mappings end and are made
+    /// anew, while switches and store servers fail: some ten thousand ports are taken
+    /// in a run.
+    pub const fn port_churn() -> Self {
+        Self {
+            name: "port-churn",
+            flows: 300,
+            traffic: 4_000_000,
+            settle: 2_000_000,
+            bursts: 16_000,
+            burst_length: 1,
+            lease_period: 30_000,
+            idle: 40_000,
+            buckets: 128,
+            cluster: Some(Cluster::failing()),
+            ..Self::mixed()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::mixed(),
         Self::calm(),
         Self::echoes(),
@@ -312,6 +333,7 @@ impl Scenario {
         Self::moving_shards(),
         Self::store_failover(),
         Self::handover(),
+        Self::port_churn(),
     ];
 
     /// The scenario of that name.

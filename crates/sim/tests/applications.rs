@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{all_good, reports, without};
+use common::{all_good, ordinary_scenarios, reports, without};
 use stateplane_history::{Application, Checker};
 use stateplane_sim::{EngineKind, Options, ProgramKind, Report, Rule, Scenario};
 
@@ -52,6 +52,31 @@ fn key_value() {
     run(Application::KeyValue);
 }
 
+/// Both switches answer reads of a key, until one of them is to change it.
+#[test]
+fn shared_leases_of_the_key_value_store() {
+    let program = ProgramKind::App(Application::KeyValue);
+    let scenario = Scenario {
+        alternate: 500,
+        reroutes: 40,
+        buckets: 16,
+        ..Scenario::calm()
+    };
+    let outwaited = Scenario {
+        recall: false,
+        ..scenario.clone()
+    };
+    for scenario in [scenario.clone(), outwaited] {
+        let options = Options::new(program).scenario(scenario);
+        for report in reports(options, 0..12) {
+            assert!(report.is_good(), "{report}");
+            assert!(report.coverage.shared_grants > 20, "{report}");
+        }
+    }
+    let rule = Rule::LeaseExpiry;
+    without(rule, program, scenario, &[Checker::Application], 40);
+}
+
 #[test]
 fn sequencer() {
     run(Application::Sequencer);
@@ -96,7 +121,7 @@ fn snapshots_are_what_switches_really_had_within_the_bound() {
             "{report}"
         );
     }
-    for scenario in Scenario::ALL {
+    for scenario in ordinary_scenarios() {
         for report in reports(heavy_hitter(scenario), 0..3) {
             assert!(report.is_good(), "{report}");
         }

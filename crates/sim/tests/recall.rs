@@ -36,7 +36,6 @@ fn stalls(program: ProgramKind, scenario: &Scenario, seeds: u64) -> u64 {
     let runs = reports(options, 0..seeds).map(|report| {
         assert!(report.is_good(), "{report}");
         assert!(report.coverage.owner_changes > 20, "{report}");
-        assert_eq!(report.coverage.outputs, report.coverage.inputs, "{report}");
         longest_stall(&report)
     });
     runs.max().unwrap_or_default()
@@ -76,12 +75,30 @@ fn leases_that_are_only_outwaited() {
     }
 }
 
+/// Releases that overtake writes: without the rule such a write is refused and lost with
+/// its packet, although the network loses nothing. Nobody has seen it, so no checker of
+/// what was seen can object.
 #[test]
-fn without_release_after_writes_the_checker_objects() {
+fn without_release_after_writes_updates_are_lost() {
+    let mut scenario = Scenario {
+        burst_length: 4,
+        burst_gap: 200,
+        alternate: 300,
+        ..Scenario::handover()
+    };
+    scenario.protocol_link.jitter = 400;
     for program in [ProgramKind::Model, ProgramKind::Counter] {
-        let rule = Rule::ReleaseAfterWrites;
-        let checkers = [Checker::Counter];
-        without(rule, program, Scenario::tug_of_war(), &checkers, 20);
+        let options = Options::new(program).scenario(scenario.clone());
+        let lost = |options| {
+            let refusals = reports(options, 0..5).map(|report| {
+                assert!(report.is_good(), "{report}");
+                report.coverage.refusals
+            });
+            refusals.sum::<u64>()
+        };
+        assert_eq!(lost(options.clone()), 0, "{program}");
+        let lost = lost(options.without(Rule::ReleaseAfterWrites));
+        assert!(lost > 0, "nothing misses the rule in {program}");
     }
 }
 
@@ -89,5 +106,11 @@ fn without_release_after_writes_the_checker_objects() {
 fn without_recall_stops_the_checker_objects() {
     let checkers = [Checker::SingleOwner];
     let rule = Rule::RecallStops;
-    without(rule, ProgramKind::Counter, Scenario::tug_of_war(), &checkers, 20);
+    without(
+        rule,
+        ProgramKind::Counter,
+        Scenario::tug_of_war(),
+        &checkers,
+        20,
+    );
 }

@@ -6,6 +6,9 @@ use core::net::Ipv4Addr;
 
 use crate::pool::shard_ports;
 
+/// Greatest bound of clock rates, in parts per million: a tenth.
+pub const MOST_CLOCK_PPM: u32 = 100_000;
+
 /// Bytes of state of both records of a NAT mapping: an address and a port.
 pub const NAT_STATE_LENGTH: u16 = 6;
 
@@ -32,6 +35,10 @@ pub struct Config {
     pub nat: Option<NatPool>,
     /// µs for which a lease is granted, from 1.
     pub lease_period: u32,
+    /// By how much the rate of any clock, a switch's or a server's, may differ from
+    /// true time, in parts per million, up to [`MOST_CLOCK_PPM`] (rule 1). Switches
+    /// allow for 900; what is beyond that the store waits longer.
+    pub clock_ppm: u32,
     /// Whether a holder is asked to give a lease up that stands in the way of
     /// another's request (rule 19); otherwise it is only outwaited.
     pub recall: bool,
@@ -208,6 +215,7 @@ impl Config {
             classes: Vec::new(),
             nat: None,
             lease_period: 1_000_000,
+            clock_ppm: 900,
             recall: true,
             first_sequence: 1,
             limits: Limits::default(),
@@ -250,6 +258,29 @@ impl Config {
         self
     }
 
+    /// µs by a server's clock from the grant of a lease for `period` µs until it is
+    /// certainly over at the holder, whose request had waited for `parked` µs (rule 1).
+    ///
+    /// The holder's deadline is 511/512 of `parked + period` after it sent the request,
+    /// by a clock that may be slow; `parked` and the result are counted by clocks that
+    /// may be fast. With at most 900 ppm that is `period`.
+    pub(crate) fn lease_time(&self, period: u32, parked: u32) -> u64 {
+        let (period, parked) = (u64::from(period), u64::from(parked));
+        let ppm = u64::from(self.clock_ppm);
+        let slow = 512 * (1_000_000 - ppm);
+        let fast = 511 * (1_000_000 + ppm);
+        // The holder rounds its deadline up by less than 1 µs.
+        let whole = ((parked + period) * fast).div_ceil(slow) + 2;
+        period.max(whole - parked.min(whole))
+    }
+
+    /// The same of a lease of which it is not known for how long its request had waited:
+    /// at most until each request before it had held the lease.
+    pub(crate) fn longest_lease_time(&self) -> u64 {
+        let parked = u64::from(self.lease_period) * self.limits.parked_per_flow as u64;
+        self.lease_time(self.lease_period, u32::try_from(parked).unwrap_or(u32::MAX))
+    }
+
     /// Checks that a replica can run with this configuration.
     ///
     /// # Errors
@@ -264,6 +295,11 @@ impl Config {
         if self.lease_period == 0 {
             return Err(ConfigError::Zero {
                 name: "lease period",
+            });
+        }
+        if self.clock_ppm > MOST_CLOCK_PPM {
+            return Err(ConfigError::ClockBound {
+                ppm: self.clock_ppm,
             });
         }
         let limits = &self.limits;
@@ -498,6 +534,14 @@ pub enum ConfigError {
         /// Last port of the pool.
         last: u16,
     },
+    /// Clocks that nobody could reckon with.
+    #[error(
+        "clocks that are off by {ppm} ppm: give a bound of at most 100000, or mend the clocks; NTP keeps them within 500"
+    )]
+    ClockBound {
+        /// The bound given.
+        ppm: u32,
+    },
     /// A 0 where nothing would ever happen.
     #[error("the {name} is 0: give it a value of at least 1")]
     Zero {
@@ -525,6 +569,7 @@ impl ConfigError {
             ConfigError::DuplicateAddress { .. } => "S013",
             ConfigError::EmptyShardPool { .. } => "S014",
             ConfigError::Zero { .. } => "S015",
+            ConfigError::ClockBound { .. } => "S016",
         }
     }
 }

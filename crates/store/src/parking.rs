@@ -190,7 +190,10 @@ mod tests {
         assert_eq!(parking.park(FLOW, request(1, 3, 72), 9, 1), Parked::Full);
         let other = (1, FLOW.1);
         assert_eq!(parking.park(other, request(1, 1, 157), 5, 1), Parked::Full);
-        assert_eq!(parking.park(other, request(1, 1, 156), 5, 1), Parked::Waiting);
+        assert_eq!(
+            parking.park(other, request(1, 1, 156), 5, 1),
+            Parked::Waiting
+        );
         assert_eq!(parking.load(), (3, 300));
         assert_eq!(parking.next_due(), Some(5));
     }
@@ -199,9 +202,15 @@ mod tests {
     fn a_retransmission_keeps_the_packet_on_board() {
         let mut parking = Parking::new(4, 1000);
         parking.park(FLOW, request(1, 1, 100), 9, 1);
-        assert_eq!(parking.park(FLOW, request(1, 1, 72), 9, 1), Parked::Duplicate);
+        assert_eq!(
+            parking.park(FLOW, request(1, 1, 72), 9, 1),
+            Parked::Duplicate
+        );
         parking.park(FLOW, request(1, 2, 72), 9, 1);
-        assert_eq!(parking.park(FLOW, request(1, 2, 90), 9, 1), Parked::Duplicate);
+        assert_eq!(
+            parking.park(FLOW, request(1, 2, 90), 9, 1),
+            Parked::Duplicate
+        );
         let packets = parking.requests(&FLOW).map(|q| q.bytes.len());
         assert_eq!(packets.collect::<Vec<_>>(), [100, 90]);
         assert_eq!(parking.load(), (2, 190));

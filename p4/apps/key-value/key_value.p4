@@ -145,6 +145,7 @@ control KeyValueIngress(
             if (served == 1) {
                 meta.replication.flow = true;
                 meta.replication.key = CLASS_KEY_VALUE ++ hdr.request.key ++ 56w0;
+                meta.replication.shared = hdr.request.operation == OPERATION_READ;
                 hash(
                     meta.replication.shard,
                     HashAlgorithm.crc16,

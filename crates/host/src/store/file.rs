@@ -19,6 +19,7 @@ use super::StoreError;
 ///     chain_epoch = 1                     # configuration number of the chain
 ///     shards = 4                          # parts of the key space, a power of two
 ///     lease_period_ms = 1000
+///     clock_ppm = 900                     # how far off any clock's rate may be
 ///     recall = true                       # ask owners for leases that others need
 ///
 ///     [[class]]
@@ -71,6 +72,11 @@ pub struct StoreFile {
     /// Length of a lease in ms; 1000 unless set.
     #[serde(default = "second")]
     pub lease_period_ms: u32,
+    /// By how many parts per million the rate of any switch's or server's clock may
+    /// differ from true time; 900 unless set. A greater bound makes the store wait
+    /// longer for the end of leases.
+    #[serde(default = "clock_ppm")]
+    pub clock_ppm: u32,
     /// Whether an owner is asked to give a lease up when another switch needs it;
     /// `true` unless set. Otherwise the other waits until the lease has run out.
     #[serde(default = "yes")]
@@ -175,6 +181,10 @@ fn chain_port() -> u16 {
     chain::PORT
 }
 
+fn clock_ppm() -> u32 {
+    900
+}
+
 fn yes() -> bool {
     true
 }
@@ -248,6 +258,7 @@ impl StoreFile {
                     most: (u32::MAX / 1000).into(),
                 })?;
         config.recall = self.recall;
+        config.clock_ppm = self.clock_ppm;
         if let Some(serve) = &self.serve {
             config.served = serve.iter().copied().collect();
         }

@@ -156,8 +156,11 @@ impl World<'_> {
             }
         }
         for event in events {
-            if matches!(event, EventKind::Freed { replica: 0, .. }) {
-                self.recorder.coverage.ports_freed += 1;
+            let coverage = &mut self.recorder.coverage;
+            match event {
+                EventKind::Taken { replica: 0, .. } => coverage.ports_taken += 1,
+                EventKind::Freed { replica: 0, .. } => coverage.ports_freed += 1,
+                _ => {}
             }
             self.recorder.note(now, event);
         }

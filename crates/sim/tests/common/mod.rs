@@ -12,6 +12,14 @@ pub fn reports(options: Options, seeds: std::ops::Range<u64>) -> impl Iterator<I
     })
 }
 
+/// All scenarios but the one that is long.
+#[allow(dead_code, reason = "not every test file needs it")]
+pub fn ordinary_scenarios() -> impl Iterator<Item = Scenario> {
+    let long = Scenario::port_churn().name;
+    let all = Scenario::ALL.into_iter();
+    all.filter(move |scenario| scenario.name != long)
+}
+
 /// Runs the first `seeds` seeds of `program` in `scenario`; none may be bad.
 #[allow(dead_code, reason = "not every test file needs it")]
 pub fn all_good(program: ProgramKind, scenario: Scenario, seeds: u64) {

@@ -58,6 +58,34 @@ fn each_contradiction_has_its_code() {
     assert_eq!(pool(|p| p.last_port = 49_151), "S014");
     assert_eq!(code(|c| c.lease_period = 0), "S015");
     assert_eq!(code(|c| c.limits.link_window = 0), "S015");
+    assert_eq!(code(|c| c.clock_ppm = MOST_CLOCK_PPM + 1), "S016");
+}
+
+/// The holder's deadline, counted by the slowest clock, is never after the end of the
+/// lease, counted by the fastest.
+#[test]
+fn a_lease_outlasts_its_holder_within_the_bound_of_clocks() {
+    let mut config = Config::new(1, 0);
+    assert_eq!(config.lease_time(1_000_000, 0), 1_000_000);
+    assert_eq!(config.lease_time(1_000_000, 900_000), 1_000_000);
+    for clock_ppm in [0, 900, 1_000, 5_000, MOST_CLOCK_PPM] {
+        config.clock_ppm = clock_ppm;
+        for (period, parked) in [
+            (200_000, 0),
+            (200_000, 3_000_000),
+            (1, 1),
+            (u32::MAX, u32::MAX),
+        ] {
+            let span = f64::from(period) + f64::from(parked);
+            let off = f64::from(clock_ppm) / 1e6;
+            let deadline = (span * 511.0 / 512.0 + 1.0) / (1.0 - off);
+            let until = f64::from(parked) + config.lease_time(period, parked) as f64;
+            assert!(
+                until / (1.0 + off) >= deadline,
+                "{clock_ppm} {period} {parked}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -23,9 +23,7 @@ impl Replica {
             (Decision::Expire { shard, key }, _) => self.apply_expiry(shard, &key),
             (Decision::Probe | Decision::Refuse { .. }, _) => Ok(()),
             (_, None) => Err(Inconsistent),
-            (Decision::Grant { .. }, Some(packet)) => {
-                self.apply_grant(now, entry, packet)
-            }
+            (Decision::Grant { .. }, Some(packet)) => self.apply_grant(now, entry, packet),
             (Decision::Write { install, period }, Some(packet)) => {
                 self.apply_use(now, packet, period, install)
             }
@@ -47,10 +45,10 @@ impl Replica {
     ) -> Result<(), Inconsistent> {
         let Decision::Grant {
             lease_epoch,
+            parked,
             period,
             holder: place,
             creation,
-            ..
         } = entry.decision
         else {
             return Err(Inconsistent);
@@ -67,6 +65,8 @@ impl Replica {
                 self.make_mapping(now, number, key, address, port, lease_epoch)?;
             }
         }
+        // A grant whose request had waited for long may last longer than its renewal.
+        let lasts = now.saturating_add(self.config.lease_time(period, parked));
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         if newer(lease_epoch, shard.epoch) {
             shard.epoch = lease_epoch;
@@ -80,7 +80,7 @@ impl Replica {
             address: entry.switch,
             until: match before {
                 Some(until) if period == 0 => until,
-                _ => now.saturating_add(period.into()),
+                _ => lasts.max(before.unwrap_or(0)),
             },
         };
         if newer(lease_epoch, record.epoch) {
@@ -184,6 +184,7 @@ impl Replica {
         period: u32,
         install: bool,
     ) -> Result<(), Inconsistent> {
+        let until = now.saturating_add(self.config.lease_time(period, 0));
         let shard = self.shards.get_mut(&packet.shard()).ok_or(Inconsistent)?;
         let record = shard.records.get_mut(&packet.key()).ok_or(Inconsistent)?;
         if install {
@@ -195,7 +196,7 @@ impl Replica {
         }
         record.last_active = now;
         match record.grant_mut(&Owner::of(packet), packet.lease_epoch()) {
-            Some(holder) if period > 0 => holder.until = now.saturating_add(period.into()),
+            Some(holder) if period > 0 => holder.until = holder.until.max(until),
             Some(_) => {}
             None if self.config.faults.ignore_epoch => {}
             None => return Err(Inconsistent),

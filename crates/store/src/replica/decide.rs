@@ -260,9 +260,8 @@ impl Replica {
             return grant(asked.shared.then_some(0), Some(creation));
         };
         let own = record.place_of(&asked.owner);
-        let gave_up = own.is_some_and(|place| {
-            record.lease.holders()[place].epoch == asked.gave_up.epoch
-        });
+        let gave_up =
+            own.is_some_and(|place| record.lease.holders()[place].epoch == asked.gave_up.epoch);
         if gave_up
             && newer(asked.gave_up.sequence, record.sequence)
             && !self.config.faults.release_early
@@ -300,7 +299,8 @@ impl Replica {
     /// lease while another waits (rule 5).
     fn period_for(&self, now: u64, holder: &Holder, contested: bool) -> u32 {
         let period = self.config.lease_period;
-        if contested && now.saturating_add(period.into()) > holder.until {
+        let until = now.saturating_add(self.config.lease_time(period, 0));
+        if contested && until > holder.until {
             0
         } else {
             period

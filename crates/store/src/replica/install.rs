@@ -153,7 +153,7 @@ impl Replica {
                 // a whole period from here on.
                 let until = match self.config.faults.forget_leases {
                     true => 0,
-                    false => now.saturating_add(self.config.lease_period.into()),
+                    false => now.saturating_add(self.config.longest_lease_time()),
                 };
                 let mut holders = holders.iter().map(|holder| Holder {
                     owner: Owner {

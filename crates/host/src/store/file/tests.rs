@@ -6,6 +6,7 @@ chain = ["10.0.0.11", "10.0.0.12", "10.0.0.13"]
 shards = 2
 lease_period_ms = 500
 recall = false
+clock_ppm = 2000
 
 [[class]]
 id = 1
@@ -49,6 +50,7 @@ fn every_setting_arrives() {
     assert_eq!((config.chain_length, config.position), (3, 1));
     assert_eq!(config.lease_period, 500_000);
     assert!(!config.recall);
+    assert_eq!(config.clock_ppm, 2_000);
     assert_eq!(config.served.len(), 2);
     assert_eq!(config.limits.link_window, 64);
     assert_eq!(config.limits.resend_first, 5_000);
