@@ -46,7 +46,7 @@ soak: build tools
 	$(STATEPLANE) sim --program model --scenario failing-stores --first-seed 100000 --seeds 5000
 	$(STATEPLANE) sim --program model --scenario moving-shards --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario failing-stores --first-seed 100000 --seeds 2000
-	$(STATEPLANE) sim --program nat --scenario port-churn --first-seed 100000 --seeds 100
+	$(STATEPLANE) sim --program nat --scenario port-churn --first-seed 100000 --seeds 240
 	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500
 	$(CARGO) run --release --quiet --package stateplane-native --example compare -- 100000 1000 10000
 	$(MAKE) fuzz

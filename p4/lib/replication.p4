@@ -52,6 +52,13 @@ const bit<32> RENEWAL_SESSION = 15;
 // A lease request that was transmitted so often without an answer is given up.
 const bit<16> LEASE_ATTEMPTS = 16;
 
+// A slot that no packet used for so long, and whose writes are acknowledged, may be
+// claimed by another flow although its lease is valid: the claim ends with the slot, and
+// the store gets the lease back when it recalls it (rule 19). In µs.
+#ifndef REPLICATION_IDLE_MICROSECONDS
+#define REPLICATION_IDLE_MICROSECONDS 500000
+#endif
+
 // A slot whose lease request or write went unanswered for so long may be claimed
 // by another flow, in µs.
 const bit<48> UNANSWERED_MICROSECONDS = 10000000;
@@ -369,7 +376,8 @@ control FindSlot(inout replication_metadata_t meta) {
 }
 
 // Whether a slot may be given to another flow: it is free; or its lease has run
-// out and all its writes are acknowledged; or it waited too long for an answer.
+// out or is idle, and all its writes are acknowledged; or it waited too long for an
+// answer.
 control MayClaim(in bit<32> index, in bit<48> now, out bool free) {
     bit<128> stored;
     bit<8> status;
@@ -386,7 +394,9 @@ control MayClaim(in bit<32> index, in bit<48> now, out bool free) {
         slot_sequence.read(sequence, index);
         slot_acknowledged.read(acknowledged, index);
         free = stored == 0
-            || (status != STATUS_PENDING && deadline <= now && sequence == acknowledged)
+            || (status != STATUS_PENDING
+                && sequence == acknowledged
+                && (deadline <= now || used + REPLICATION_IDLE_MICROSECONDS <= now))
             || (deadline <= now && used + UNANSWERED_MICROSECONDS < now);
     }
 }

@@ -304,7 +304,7 @@ impl Scenario {
     }
 
     /// Many inside endpoints that speak seldom, so that their mappings end and are made
-    /// anew, while switches and store servers fail: some ten thousand ports are taken
+    /// anew, while switches and store servers fail: some thousand ports are taken
     /// in a run.
     pub const fn port_churn() -> Self {
         Self {

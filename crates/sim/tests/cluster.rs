@@ -92,7 +92,7 @@ fn without_leases_of_joined_replicas_the_checker_objects() {
 
 #[test]
 fn without_kept_updates_the_checkers_object() {
-    cluster_without(Rule::KeptUpdates, 50, |report| !report.is_good());
+    cluster_without(Rule::KeptUpdates, 300, |report| !report.is_good());
 }
 
 #[test]

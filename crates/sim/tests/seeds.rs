@@ -5,7 +5,7 @@ mod common;
 
 use common::{all_good, ordinary_scenarios, reports};
 use stateplane_history::Document;
-use stateplane_sim::{EngineKind, Options, ProgramKind, Report, Scenario};
+use stateplane_sim::{EngineKind, Options, ProgramKind, Report};
 use std::ops::Range;
 
 /// What every run must have met to count.
