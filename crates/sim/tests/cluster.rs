@@ -5,7 +5,7 @@ mod common;
 
 use common::{all_good, reports, without};
 use stateplane_history::Checker;
-use stateplane_sim::{DETECTION, Options, ProgramKind, Report, Rule, Scenario};
+use stateplane_sim::{Cluster, DETECTION, Options, ProgramKind, Report, Rule, Scenario};
 
 fn run(program: ProgramKind, scenario: Scenario, seeds: u64) {
     let options = Options::new(program).scenario(scenario);
@@ -72,7 +72,11 @@ fn equal_seeds_give_equal_traces() {
 
 /// Runs seeds without `rule` until `seen` sees what comes of it.
 fn cluster_without(rule: Rule, seeds: u64, seen: impl Fn(&Report) -> bool) {
-    let options = Options::new(ProgramKind::Model).scenario(Scenario::failing_stores());
+    missed_in(Scenario::failing_stores(), rule, seeds, seen);
+}
+
+fn missed_in(scenario: Scenario, rule: Rule, seeds: u64, seen: impl Fn(&Report) -> bool) {
+    let options = Options::new(ProgramKind::Model).scenario(scenario);
     let mut broken = reports(options.without(rule), 0..seeds);
     let objection = broken.find(|report| seen(report));
     assert!(objection.is_some(), "nothing misses {rule}");
@@ -92,7 +96,20 @@ fn without_leases_of_joined_replicas_the_checker_objects() {
 
 #[test]
 fn without_kept_updates_the_checkers_object() {
-    cluster_without(Rule::KeptUpdates, 300, |report| !report.is_good());
+    // What a cut out replica had and its successor lacked is lost only if the one before
+    // it, which had it too, goes next.
+    let cluster = Cluster {
+        deaths: 20,
+        pauses: 60,
+        cuts: 60,
+        ..Cluster::failing()
+    };
+    let scenario = Scenario {
+        cluster: Some(cluster),
+        ..Scenario::failing_stores()
+    };
+    let bad = |report: &Report| !report.is_good();
+    missed_in(scenario, Rule::KeptUpdates, 300, bad);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn without_release_after_writes_updates_are_lost() {
         let with = lost(options.clone());
         let without = lost(options.without(Rule::ReleaseAfterWrites));
         assert!(
-            without > 10 * (with + 1),
+            without > 2 * with,
             "{program}: {without}, with the rule {with}"
         );
     }
