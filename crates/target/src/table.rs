@@ -30,6 +30,8 @@ use indirect::References;
 use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
 use stateplane_ir::{ActionProfileId, Const, Direction, MatchKind, Program, Type};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// An entry as the control plane writes and reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,9 +202,15 @@ enum Index {
         key: usize,
         lengths: Vec<(u32, ByKey)>,
     },
-    /// By priority: greatest first, among equals the earliest.
-    Ordered(Vec<u32>),
+    /// By priority.
+    Ordered { order: Order, same: Same },
 }
+
+/// Positions of entries by priority, greatest first, and among equals by serial.
+type Order = BTreeMap<(Reverse<u32>, u64), u32>;
+
+/// Positions of entries by the bounds of their keys and priority, which no two share.
+type Same = FxHashMap<(Box<[u128]>, Box<[u128]>, u32), u32>;
 
 /// An entry that was hit, until the table changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -323,7 +331,7 @@ impl Table {
 
     /// Enters the entries of the source. Of two with equal keys the first wins.
     fn load_entries(&mut self, def: &stateplane_ir::Table) -> Result<(), StateError> {
-        let ordered = matches!(self.index, Index::Ordered(_));
+        let ordered = matches!(self.index, Index::Ordered { .. });
         let mut entries: Vec<_> = def.entries.iter().collect();
         entries.sort_by_key(|entry| entry.priority);
         for entry in entries {
@@ -380,7 +388,7 @@ impl Table {
 
     /// Whether entries have a priority: some key is ternary, range or optional.
     pub fn has_priority(&self) -> bool {
-        matches!(self.index, Index::Ordered(_))
+        matches!(self.index, Index::Ordered { .. })
     }
 
     /// Finds the entry for the words of all keys, which it may change. Allocates
@@ -395,7 +403,7 @@ impl Table {
                 self.keys[*prefix].keep_prefix(key, *length);
                 entries.get(&*key).copied()
             }),
-            Index::Ordered(order) => order.iter().copied().find(|&entry| {
+            Index::Ordered { order, .. } => order.values().copied().find(|&entry| {
                 self.entries[entry as usize].as_ref().is_some_and(|entry| {
                     self.keys
                         .iter()
@@ -548,7 +556,7 @@ impl Table {
 
     /// Position of the entry with these normalised keys.
     fn find(&self, keys: &[KeyMatch], priority: u32) -> Result<Option<u32>, StateError> {
-        let (low, _) = self.bounds(keys)?;
+        let (low, high) = self.bounds(keys)?;
         Ok(match &self.index {
             Index::Exact(entries) => entries.get(&low).copied(),
             Index::Prefix { key, lengths } => {
@@ -558,11 +566,7 @@ impl Table {
                     .find(|(length, _)| *length == wanted)
                     .and_then(|(_, entries)| entries.get(&low).copied())
             }
-            Index::Ordered(order) => order.iter().copied().find(|&position| {
-                self.entries[position as usize]
-                    .as_ref()
-                    .is_some_and(|entry| entry.priority == priority && entry.keys == keys)
-            }),
+            Index::Ordered { same, .. } => same.get(&(low, high, priority)).copied(),
         })
     }
 
@@ -606,14 +610,9 @@ impl Table {
                 }
                 lengths[at].1.insert(low.clone(), position);
             }
-            Index::Ordered(order) => {
-                let entries = &self.entries;
-                let at = order.partition_point(|&other| {
-                    entries[other as usize]
-                        .as_ref()
-                        .is_some_and(|other| other.priority >= priority)
-                });
-                order.insert(at, position);
+            Index::Ordered { order, same } => {
+                order.insert((Reverse(priority), self.next_serial), position);
+                same.insert((low.clone(), high.clone(), priority), position);
             }
         }
         self.references.add(target.as_ref());
@@ -653,7 +652,10 @@ impl Table {
                     }
                 }
             }
-            Index::Ordered(order) => order.retain(|&other| other != position),
+            Index::Ordered { order, same } => {
+                order.remove(&(Reverse(stored.priority), stored.serial));
+                same.remove(&(stored.low, stored.high, stored.priority));
+            }
         }
         self.references.remove(stored.target.as_ref());
         self.aging -= u64::from(stored.idle.is_some());
@@ -677,7 +679,10 @@ fn index_for(keys: &[KeyInfo]) -> Index {
             key,
             lengths: Vec::new(),
         },
-        _ => Index::Ordered(Vec::new()),
+        _ => Index::Ordered {
+            order: Order::new(),
+            same: Same::default(),
+        },
     }
 }
 

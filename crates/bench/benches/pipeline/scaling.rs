@@ -3,17 +3,14 @@
 use crate::work::{check, work};
 use crate::{Numbers, acl, engines, exact, flows, forward, insert};
 use stateplane_bench::Report;
-use stateplane_bench::limit::{Acl, Forward, Stations};
+use stateplane_bench::engine::Alone;
+use stateplane_bench::limit::{Acl, Forward, Job, Stations};
 use stateplane_bench::switch::compile;
 use stateplane_native::Native;
 use stateplane_target::Engine;
 use std::net::Ipv4Addr;
 
 const SIZES: [u64; 4] = [10, 1000, 100_000, 1_000_000];
-
-/// Ternary entries: to insert one, the target looks for its double among all, so that more
-/// would take minutes to fill in.
-const TERNARY_SIZES: [u64; 3] = [10, 1000, 10_000];
 
 /// Rules up to which they are compared with bit vectors by hand: more would take gigabytes
 /// there.
@@ -40,22 +37,13 @@ fn exact_keys(report: &mut Report) {
                 frame
             })
             .collect();
-        let name = format!("exact lookup, {entries} entries");
-        check(&name, &mut native, &mut limit, &frames);
-        report.compare(
-            &name,
-            work(&mut native, &frames),
-            "hand-written",
-            work(&mut limit, &frames),
-        );
-        memory(
-            report,
-            &name,
-            &native.engine,
-            "Process.stations",
+        let lookup = Lookup {
+            name: format!("exact lookup, {entries} entries"),
+            table: "Process.stations",
             entries,
-            limit.bytes(),
-        );
+        };
+        let by_hand = limit.bytes();
+        lookup.measure(report, &mut native, &mut limit, by_hand, &frames);
     }
 }
 
@@ -68,57 +56,40 @@ fn prefixes(report: &mut Report) {
         forward::fill(native.engine.state_mut(), &routes, &hops);
         let mut limit = Forward::new(&routes, &hops);
         let frames = forward::frames(&mut numbers, &routes, 100_000);
-        let name = format!("longest prefix, {entries} entries");
-        check(&name, &mut native, &mut limit, &frames);
-        report.compare(
-            &name,
-            work(&mut native, &frames),
-            "hand-written",
-            work(&mut limit, &frames),
-        );
-        memory(
-            report,
-            &name,
-            &native.engine,
-            "Process.routes",
+        let lookup = Lookup {
+            name: format!("longest prefix, {entries} entries"),
+            table: "Process.routes",
             entries,
-            limit.bytes(),
-        );
+        };
+        let by_hand = limit.bytes();
+        lookup.measure(report, &mut native, &mut limit, by_hand, &frames);
     }
 }
 
 fn ternary(report: &mut Report) {
-    for entries in TERNARY_SIZES {
+    for entries in SIZES {
         let mut numbers = Numbers(6);
         // One rule is for what the others leave.
         let rules = acl::rules(&mut numbers, entries as u32 - 1);
         let frames = acl::frames(&mut numbers, 4096);
         let (mut native, mut interp) = engines(acl::PROGRAM, entries);
         acl::fill(native.engine.state_mut(), &rules);
-        let name = format!("ternary lookup, {entries} entries");
+        let lookup = Lookup {
+            name: format!("ternary lookup, {entries} entries"),
+            table: "Process.rules",
+            entries,
+        };
         if entries <= MOST_VECTORS {
             let mut limit = Acl::new(&rules);
-            check(&name, &mut native, &mut limit, &frames);
-            report.compare(
-                &name,
-                work(&mut native, &frames),
-                "hand-written",
-                work(&mut limit, &frames),
-            );
-            memory(
-                report,
-                &name,
-                &native.engine,
-                "Process.rules",
-                entries,
-                limit.bytes(),
-            );
+            let by_hand = limit.bytes();
+            lookup.measure(report, &mut native, &mut limit, by_hand, &frames);
         } else {
             acl::fill(interp.engine.state_mut(), &rules);
-            let few = &frames[..64];
-            check(&name, &mut native, &mut interp, few);
+            // The interpreter compares with one entry after the other.
+            let few = &frames[..(640_000 / entries).clamp(4, 64) as usize];
+            check(&lookup.name, &mut native, &mut interp, few);
             report.compare(
-                &name,
+                &lookup.name,
                 work(&mut native, &frames),
                 "interpreter",
                 work(&mut interp, few),
@@ -127,23 +98,40 @@ fn ternary(report: &mut Report) {
     }
 }
 
-/// Bytes that lookups take for an entry.
-fn memory(
-    report: &mut Report,
-    name: &str,
-    engine: &Native,
-    table: &str,
+/// A table of some size.
+struct Lookup {
+    name: String,
+    table: &'static str,
     entries: u64,
-    by_hand: usize,
-) {
-    let bytes = engine.lookup_bytes(table).expect("the table");
-    report.measure(
-        &format!("{name}, memory"),
-        "bytes",
-        bytes as f64 / entries as f64,
-        "hand-written",
-        by_hand as f64 / entries as f64,
-    );
+}
+
+impl Lookup {
+    /// The rate beside that of the same job by hand, whose entries take `by_hand` bytes in
+    /// all, and the bytes of an entry.
+    fn measure(
+        &self,
+        report: &mut Report,
+        native: &mut Alone<Native>,
+        limit: &mut impl Job,
+        by_hand: usize,
+        frames: &[Vec<u8>],
+    ) {
+        check(&self.name, native, limit, frames);
+        report.compare(
+            &self.name,
+            work(native, frames),
+            "hand-written",
+            work(limit, frames),
+        );
+        let bytes = native.engine.lookup_bytes(self.table).expect("the table");
+        report.measure(
+            &format!("{}, memory", self.name),
+            "bytes",
+            bytes as f64 / self.entries as f64,
+            "hand-written",
+            by_hand as f64 / self.entries as f64,
+        );
+    }
 }
 
 /// Bytes of registers that a flow of the NAT takes.

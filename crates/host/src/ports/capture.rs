@@ -168,6 +168,7 @@ fn micros(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pcap_file::pcap::RawPcapPacket;
 
     fn written(frames: &[(u64, &[u8])]) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -206,6 +207,35 @@ mod tests {
         assert!(bursts(&mut port, 4_069).is_empty());
         assert_eq!(bursts(&mut port, 4_070), [b"three".to_vec()]);
         assert_eq!(port.due(4_070), None);
+    }
+
+    #[test]
+    fn frames_that_were_cut_short_are_what_was_kept_of_them() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let header = PcapHeader {
+            snaplen: 4,
+            ts_resolution: pcap_file::TsResolution::NanoSecond,
+            ..PcapHeader::default()
+        };
+        let mut writer = PcapWriter::with_header(file.reopen().unwrap(), header).unwrap();
+        for (ts_frac, orig_len, kept) in [(0, 1500, &b"head"[..]), (7_000, 3, b"all")] {
+            let packet = RawPcapPacket {
+                ts_sec: 5,
+                ts_frac,
+                incl_len: kept.len() as u32,
+                orig_len,
+                data: kept.into(),
+            };
+            writer.write_raw_packet(&packet).unwrap();
+        }
+        let mut port = CapturePort::open(Some(file.path()), None, true).unwrap();
+        assert_eq!(bursts(&mut port, 0), [b"head".to_vec()]);
+        assert_eq!(port.due(0), Some(7));
+        assert_eq!(bursts(&mut port, 7), [b"all".to_vec()]);
+        assert!(matches!(
+            port.take_notices()[..],
+            [PortNotice::CaptureEnded { frames: 2 }]
+        ));
     }
 
     #[test]

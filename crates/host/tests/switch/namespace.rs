@@ -41,13 +41,66 @@ fn enter() -> Result<(), String> {
 
 /// Runs `ip` with `arguments` and gives what it prints.
 pub fn ip(arguments: &str) -> String {
-    let output = Command::new("ip")
+    let printed = run("ip", arguments);
+    printed.unwrap_or_else(|error| panic!("ip {arguments}: {error}"))
+}
+
+/// Lets an interface send no faster than a few frames of 1,000 bytes in a second.
+///
+/// # Errors
+///
+/// What the system says, if it has no such queue.
+pub fn slow_down(interface: &str) -> Result<(), String> {
+    let arguments = format!("qdisc add dev {interface} root tbf rate 64kbit burst 2000 limit 8000");
+    run("tc", &arguments).map(drop)
+}
+
+fn run(command: &str, arguments: &str) -> Result<String, String> {
+    let output = Command::new(command)
         .args(arguments.split(' '))
         .output()
-        .expect("ip runs");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {arguments}: {error}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+        .map_err(|error| format!("{command}: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// Gives up what BPF programs need (`capabilities(7)`), for this thread.
+#[allow(unsafe_code)]
+pub fn give_up_bpf() {
+    const VERSION_3: u32 = 0x2008_0522;
+    const SYS_ADMIN: u32 = 21;
+    const BPF: u32 = 39;
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Default)]
+    struct Set {
+        effective: u32,
+        permitted: u32,
+        inheritable: u32,
+    }
+    let mut header = Header {
+        version: VERSION_3,
+        pid: 0,
+    };
+    let mut sets = [Set::default(); 2];
+    // SAFETY: header and sets live through the calls and are those of this version.
+    unsafe {
+        let header = &raw mut header;
+        assert_eq!(
+            libc::syscall(libc::SYS_capget, header, sets.as_mut_ptr()),
+            0
+        );
+        for capability in [SYS_ADMIN, BPF] {
+            sets[(capability / 32) as usize].effective &= !(1 << (capability % 32));
+        }
+        assert_eq!(libc::syscall(libc::SYS_capset, header, sets.as_ptr()), 0);
+    }
 }
 
 /// The far end of a link: sends and receives frames.

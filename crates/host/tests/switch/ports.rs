@@ -1,6 +1,6 @@
 //! Ports that fail, return, and work in other ways than by an interface's packets.
 
-use crate::namespace::{Host, ip, try_in_namespace};
+use crate::namespace::{Host, give_up_bpf, ip, slow_down, try_in_namespace};
 use crate::{frame, in_each_way, open, ports, switch, two_links};
 use stateplane_host::ports::{Access, PortMode, PortNotice, PortSpec};
 use stateplane_host::switch::{SwitchReport, SwitchServer};
@@ -103,6 +103,36 @@ fn a_port_says_how_it_works_and_why_not_by_af_xdp() {
 }
 
 #[test]
+fn without_permission_for_af_xdp_ports_work_by_af_packet_and_say_so_once() {
+    try_in_namespace(|| {
+        two_links();
+        give_up_bpf();
+        let mut server = open(SwitchConfig::default(), Access::Best).unwrap();
+        let (report, notices) = told(&mut server, |_| {
+            let (left, right) = (Host::open("h0"), Host::open("h1"));
+            left.send(&frame(100, 1));
+            assert_eq!(right.expect(), frame(100, 1));
+        });
+        for (number, port) in report.ports.iter().enumerate() {
+            assert_eq!(port.mode, PortMode::Packet);
+            let of_port = notices
+                .iter()
+                .filter(|told| told.starts_with(&number.to_string()));
+            let of_port: Vec<_> = of_port.collect();
+            assert_eq!(of_port.len(), 1, "{notices:?}");
+            assert!(
+                of_port[0].contains("AF_PACKET in place of AF_XDP")
+                    && of_port[0].contains("Operation not permitted"),
+                "{notices:?}"
+            );
+        }
+        drop(server);
+        let error = open(SwitchConfig::default(), Access::Xdp).err().unwrap();
+        assert_eq!(error.code(), "H206");
+    });
+}
+
+#[test]
 fn jumbo_frames_cross_by_af_packet() {
     try_in_namespace(|| {
         two_links();
@@ -176,6 +206,44 @@ fn a_full_receive_ring_is_told_once_and_the_port_goes_on() {
 }
 
 #[test]
+fn a_full_sending_queue_is_told_once_and_the_port_goes_on() {
+    // AF_XDP passes the interface's queue by.
+    try_in_namespace(|| {
+        two_links();
+        if let Err(reason) = slow_down("sw1") {
+            eprintln!("skipped: no queue that fills up: {reason}");
+            return;
+        }
+        let mut server = open(SwitchConfig::default(), Access::Packet).unwrap();
+        let (report, notices) = told(&mut server, |notices| {
+            let count = || {
+                let notices = notices.lock().unwrap();
+                let full = |told: &&String| told.contains("its ring is full");
+                notices.iter().filter(full).count()
+            };
+            let (left, right) = (Host::open("h0"), Host::open("h1"));
+            for _ in 0..64 {
+                left.send(&frame(1000, 1));
+            }
+            until("it is told", || count() == 1);
+            // The other direction is as fast as ever.
+            right.send(&frame(100, 3));
+            assert_eq!(left.expect(), frame(100, 3));
+            until("a later frame passes", || {
+                left.send(&frame(100, 2));
+                let within = Duration::from_millis(20);
+                core::iter::from_fn(|| right.receive(within)).any(|came| came == frame(100, 2))
+            });
+            assert_eq!(count(), 1, "once");
+        });
+        let full = report.ports[1].host.tx_full;
+        assert!(full > 1, "{full} {notices:?}");
+        let told = notices.iter().find(|told| told.contains("ring is full"));
+        assert!(told.unwrap().starts_with("1=sw1"), "{notices:?}");
+    });
+}
+
+#[test]
 fn a_tap_device_is_a_port() {
     try_in_namespace(|| {
         two_links();
@@ -240,4 +308,31 @@ fn captures_are_ports_and_their_end_ends_the_run() {
         assert_eq!(reader.next_packet().unwrap().unwrap().data, &frame[..]);
     }
     assert!(reader.next_packet().is_none());
+}
+
+#[test]
+fn a_capture_is_played_at_its_recorded_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.pcap");
+    let mut writer = pcap_file::pcap::PcapWriter::new(std::fs::File::create(&path).unwrap());
+    for at in 0..4 {
+        let time = Duration::from_secs(86_400) + Duration::from_millis(40) * at;
+        let frame = frame(60, at as u8);
+        let packet = pcap_file::pcap::PcapPacket::new(time, frame.len() as u32, &frame);
+        writer.as_mut().unwrap().write_packet(&packet).unwrap();
+    }
+    drop(writer);
+    let capture = |input: Option<&std::path::Path>, timed| PortSpec::Capture {
+        input: input.map(std::path::Path::to_owned),
+        output: None,
+        timed,
+    };
+    let ports = [(0, capture(Some(&path), true)), (1, capture(None, false))];
+    let mut server = SwitchServer::open(switch(SwitchConfig::default()), &ports).unwrap();
+    let start = Instant::now();
+    let report = server
+        .run(&AtomicBool::new(false), None, &mut |_, _, _| {})
+        .unwrap();
+    assert_eq!(report.ports[1].host.sent, 4);
+    assert!(start.elapsed() >= Duration::from_millis(120));
 }

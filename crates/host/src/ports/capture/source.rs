@@ -1,12 +1,12 @@
 //! Frames of a capture file, one after the other.
 
 use crate::ports::PortError;
-use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use pcap_file::pcapng::{Block, PcapNgReader};
+use pcap_file::{DataLink, TsResolution};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
@@ -69,10 +69,21 @@ impl Source {
 impl Format {
     fn next(&mut self) -> Option<Result<(Duration, Vec<u8>), String>> {
         match self {
-            Format::Pcap(reader) => Some(match reader.next_packet()? {
-                Ok(packet) => Ok((packet.timestamp, packet.data.into_owned())),
-                Err(error) => Err(error.to_string()),
-            }),
+            // Raw: a frame may be longer than what was kept of it.
+            Format::Pcap(reader) => {
+                let fraction = match reader.header().ts_resolution {
+                    TsResolution::MicroSecond => Duration::from_micros,
+                    TsResolution::NanoSecond => Duration::from_nanos,
+                };
+                Some(match reader.next_raw_packet()? {
+                    Ok(packet) => {
+                        let seconds = Duration::from_secs(packet.ts_sec.into());
+                        let time = seconds + fraction(packet.ts_frac.into());
+                        Ok((time, packet.data.into_owned()))
+                    }
+                    Err(error) => Err(error.to_string()),
+                })
+            }
             Format::PcapNg(reader) => loop {
                 let (interface, ticks, frame) = match reader.next_block()? {
                     Ok(Block::EnhancedPacket(packet)) => {
