@@ -19,7 +19,7 @@ FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
-	@echo 'make soak    the demo ten times, many simulation seeds, many generated programs, make fuzz'
+	@echo 'make soak    the demo ten times, many simulation seeds, 100 killed servers, many generated programs, make fuzz'
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make bench   committed benchmarks, results in target/bench'
 	@echo 'make build   the release binary, $(STATEPLANE)'
@@ -29,6 +29,8 @@ help:
 demo: build tools
 	$(SUDO) $(STATEPLANE) lab demo
 
+# Networks are cut and controllers elected where these are installed.
+test: TOOLS += nft:nftables etcd:etcd-server
 test: rust tools lint
 	$(CARGO) build --release --package stateplane-cli
 	$(CARGO) test --workspace --quiet
@@ -47,6 +49,8 @@ soak: build tools
 	$(STATEPLANE) sim --program model --scenario moving-shards --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario failing-stores --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario port-churn --first-seed 100000 --seeds 240
+	STATEPLANE_KILLS=100 $(CARGO) test --release --quiet --package stateplane-cli --test cluster -- \
+	  --nocapture any_server_may_be_killed
 	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500
 	$(CARGO) run --release --quiet --package stateplane-native --example compare -- 100000 1000 10000
 	$(MAKE) fuzz

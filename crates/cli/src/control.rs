@@ -3,6 +3,7 @@
 
 pub mod ctl;
 pub mod registers;
+mod store;
 pub mod tables;
 
 use crate::exit::{CommandError, Failure};

@@ -6,12 +6,14 @@ mod check;
 mod command_socket;
 mod compile;
 mod control;
+mod controller;
 mod exit;
 mod explain;
 mod fmt;
 mod ir_file;
 mod lab;
 mod metrics;
+mod operator;
 mod p4runtime;
 mod program;
 mod reload;
@@ -51,6 +53,7 @@ enum Command {
     Test(test::TestArguments),
     Trace(trace::TraceArguments),
     Store(store::StoreArguments),
+    Controller(controller::ControllerArguments),
     Sim(sim::SimArguments),
     /// Build networks out of namespaces, and run the failover demonstration (as root, or in a user namespace).
     #[command(subcommand)]
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Trace(arguments) => trace::run(arguments),
         Command::Store(arguments) => store::run(&arguments),
+        Command::Controller(arguments) => controller::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Lab(command) => return lab::run(&command),
     };

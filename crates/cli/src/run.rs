@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec};
 use stateplane_host::switch::{
-    Attachment, Beside, Remote, RunOptions, Status, SwitchFile, SwitchReport, SwitchServerError,
-    remote, run_controlled, run_workers,
+    Attachment, Beside, ChainsError, Remote, RunOptions, Status, SwitchFile, SwitchReport,
+    SwitchServerError, follow_chains, remote, run_controlled, run_workers,
 };
 use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
@@ -168,6 +168,7 @@ where
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     let remote = Arc::new(remote);
     let _metrics = metrics::serve(arguments.metrics, scrape(arguments, remote.clone()))?;
+    let followed = remote.clone();
     let mut reloader = Reloader {
         program: arguments.program.clone(),
         make,
@@ -175,6 +176,19 @@ where
         refusal: arguments.keeps_program(),
     };
     let obey = move |command| reloader.obey(command);
+    if let Some(chains) = &file.chains {
+        if arguments.workers > 1 {
+            let error = ChainsError::Workers;
+            return Err(CommandError::coded(Failure::Input, error.code(), error));
+        }
+        let (chains, followed) = (chains.get_ref().clone(), followed);
+        std::thread::spawn(move || {
+            let told = |error: &ChainsError| eprintln!("error[{}]: {error}", error.code());
+            if let Err(error) = follow_chains(&chains, &followed, &mut { told }) {
+                told(&error);
+            }
+        });
+    }
     let _control = match command_socket::listen(arguments.control.as_deref(), obey) {
         Ok(socket) => Some(socket),
         Err(error) => match &arguments.control {

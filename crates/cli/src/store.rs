@@ -2,19 +2,25 @@
 
 use crate::exit::{CommandError, Failure};
 use crate::metrics;
+use crate::operator;
 use crate::signal::stop_flag;
 use clap::Args;
+use serde::Serialize;
+use stateplane_host::controller::ControllerFile;
 use stateplane_host::metrics::store_metrics;
-use stateplane_host::store::{StoreError, StoreFile, StoreServer};
+use stateplane_host::remote::remote;
+use stateplane_host::store::{ManagedStore, StoreError, StoreFile, StoreReport, StoreServer};
+use stateplane_rpc::MetricsServer;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Run one replica of the state store until it is interrupted.
 ///
-/// The configuration names the chain, head first, and what the flow classes mean;
-/// `lab/nat/store.toml` is an example. Prints `ready` when requests are taken; on exit
+/// The configuration names the chain, head first, or the controller that makes the
+/// chains, and what the flow classes mean; `lab/nat/store.toml` and `lab/deployment.toml`
+/// are examples. Prints `ready` when requests are taken; on exit
 /// the counts go to standard error as JSON.
 #[derive(Args)]
 pub struct StoreArguments {
@@ -35,23 +41,71 @@ pub fn run(arguments: &StoreArguments) -> Result<(), CommandError> {
     if let Some(address) = arguments.listen {
         file.listen = address;
     }
+    match &file.controller {
+        Some(controller) => run_managed(arguments, &file, controller),
+        None => run_fixed(arguments, &file),
+    }
+}
+
+fn run_fixed(arguments: &StoreArguments, file: &StoreFile) -> Result<(), CommandError> {
     let stop = stop_flag()?;
-    let mut server = StoreServer::bind(&file).map_err(|error| failed(&error))?;
-    let report = server.publish();
+    let mut server = StoreServer::bind(file).map_err(|error| failed(&error))?;
+    let _metrics = serve_metrics(arguments, server.publish())?;
+    ready();
+    let report = server.run(&stop).map_err(|error| failed(&error))?;
+    show(&report);
+    Ok(())
+}
+
+fn run_managed(
+    arguments: &StoreArguments,
+    file: &StoreFile,
+    controller: &ControllerFile,
+) -> Result<(), CommandError> {
+    let stop = stop_flag()?;
+    let mut server = ManagedStore::bind(file, controller).map_err(|error| failed(&error))?;
+    let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
+    server.set_remote(calls);
+    let remote = Arc::new(remote);
+    let own = file
+        .operator_port
+        .map(|port| SocketAddr::from((file.listen, port)));
+    let addresses = own.into_iter().chain(arguments.metrics);
+    let (scrape, answers) = (
+        operator::store_scrape(remote.clone()),
+        operator::store_answers(remote),
+    );
+    let _servers = operator::serve(addresses, &scrape, &answers)?;
+    ready();
+    let report = server.run(&stop).map_err(|error| failed(&error))?;
+    show(&report);
+    Ok(())
+}
+
+fn serve_metrics(
+    arguments: &StoreArguments,
+    report: Weak<Mutex<StoreReport>>,
+) -> Result<Option<MetricsServer>, CommandError> {
     let scrape = Arc::new(move || {
         let report = report.upgrade()?;
         let report = *report.lock().unwrap_or_else(PoisonError::into_inner);
         Some(store_metrics(&report))
     });
-    let _metrics = metrics::serve(arguments.metrics, scrape)?;
+    metrics::serve(arguments.metrics, scrape)
+}
+
+/// Says that requests are taken. A supervisor waits for the line; without one there is
+/// nothing to tell.
+pub fn ready() {
     println!("ready");
-    // A supervisor waits for the line; without it there is nothing to tell.
     let _ = std::io::stdout().flush();
-    let report = server.run(&stop).map_err(|error| failed(&error))?;
-    if let Ok(text) = serde_json::to_string(&report) {
+}
+
+/// Writes what happened to standard error, as JSON.
+pub fn show(report: &impl Serialize) {
+    if let Ok(text) = serde_json::to_string(report) {
         eprintln!("{text}");
     }
-    Ok(())
 }
 
 fn failed(error: &StoreError) -> CommandError {

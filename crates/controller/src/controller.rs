@@ -405,6 +405,17 @@ impl Controller {
         self.chains.get(&shard).map(|chain| &chain.config)
     }
 
+    /// Whether a start of a server is alive.
+    pub fn is_alive(&self, member: &Member) -> bool {
+        self.servers.is_alive(member)
+    }
+
+    /// Whether `member` said that it follows the present configuration of a shard's chain.
+    pub fn follows(&self, shard: u16, member: &Member) -> bool {
+        let confirmed = self.chains.get(&shard).map(|chain| &chain.confirmed);
+        confirmed.is_some_and(|all| all.contains(&(member.server, member.incarnation)))
+    }
+
     /// Whether every chain has all its members, where placement wants them, and all
     /// of them follow the present configuration.
     pub fn is_settled(&self) -> bool {

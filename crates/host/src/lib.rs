@@ -3,9 +3,12 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod clock;
+pub mod controller;
+pub mod log;
 pub mod metrics;
 mod poll;
 pub mod ports;
 pub mod random;
+pub mod remote;
 pub mod store;
 pub mod switch;

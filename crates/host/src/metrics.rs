@@ -1,9 +1,11 @@
 //! Reports as OpenMetrics text, which Prometheus reads.
 
+mod controller;
 mod store;
 mod switch;
 
-pub use store::store_metrics;
+pub use controller::controller_metrics;
+pub use store::{managed_store_metrics, store_metrics};
 pub use switch::{SwitchInfo, switch_metrics};
 
 use prometheus_client::collector::Collector;
@@ -13,9 +15,35 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 
 type Labels = Vec<(&'static str, String)>;
+
+/// All counts in `report`, a struct of counts or of structs of counts, by their name;
+/// those of one name added up.
+fn events(report: &impl Serialize) -> Vec<(Labels, u64)> {
+    fn add(value: &Value, name: &str, events: &mut BTreeMap<String, u64>) {
+        match value {
+            Value::Object(parts) => parts
+                .iter()
+                .for_each(|(name, part)| add(part, name, events)),
+            count => *events.entry(name.to_owned()).or_default() += count.as_u64().unwrap_or(0),
+        }
+    }
+    let mut events = BTreeMap::new();
+    add(
+        &serde_json::to_value(report).unwrap_or_default(),
+        "",
+        &mut events,
+    );
+    let events = events.into_iter();
+    events
+        .map(|(event, count)| (vec![("event", event)], count))
+        .collect()
+}
 
 /// One metric with its samples.
 #[derive(Debug)]

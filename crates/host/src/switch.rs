@@ -1,6 +1,7 @@
 //! The switch as a process: a [`Switch`](stateplane_switch::Switch) between network
 //! interfaces.
 
+mod chains;
 mod control;
 mod error;
 mod file;
@@ -10,14 +11,16 @@ mod report;
 mod server;
 mod workers;
 
+pub use crate::remote::remote;
+pub use chains::{ChainsError, follow_chains};
 pub use control::{Attachment, ControlPlane, Made};
 pub use error::SwitchServerError;
 pub use file::{
-    Arguments, DefaultFile, EntryFile, GeneratorFile, MirrorSessionFile, MulticastGroupFile,
-    NeighbourFile, NeighboursFile, RegisterFile, ReplicaFile, Setting, SwitchFile, SwitchFileCause,
-    SwitchFileError, WatchFile,
+    Arguments, ChainServerFile, ChainsFile, DefaultFile, EntryFile, GeneratorFile,
+    MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, RegisterFile,
+    ReplicaFile, Setting, SwitchFile, SwitchFileCause, SwitchFileError, WatchFile,
 };
-pub use remote::{Remote, RemoteCalls, remote};
+pub use remote::{Remote, RemoteCalls};
 pub use report::{
     CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SwitchReport, TableReport,
 };

@@ -1,7 +1,8 @@
-//! Metrics over HTTP: `/metrics` for Prometheus, `/healthz` for supervisors.
+//! HTTP for operators: `/metrics` for Prometheus, `/healthz` for supervisors, and what a
+//! server answers besides.
 
 use axum::Router;
-use axum::http::{StatusCode, header::CONTENT_TYPE};
+use axum::http::{Method, StatusCode, Uri, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::io;
@@ -17,6 +18,43 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 /// stopped.
 pub type Scrape = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
+/// What an operator asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Whether something is to change (POST), not only to be shown (GET).
+    pub changes: bool,
+    /// The path, with its `/`.
+    pub path: String,
+    /// What stands behind `?`: names with their values, as they are.
+    pub query: Vec<(String, String)>,
+}
+
+impl Question {
+    /// The value called `name`.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let mut pairs = self.query.iter();
+        let found = pairs.find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// What an operator is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// A JSON text.
+    Json(String),
+    /// The question makes no sense.
+    Wrong(String),
+    /// It cannot be answered at present.
+    Unavailable(String),
+    /// There is nothing at that path.
+    Unknown,
+}
+
+/// Answers operators.
+pub type Answers = Arc<dyn Fn(&Question) -> Reply + Send + Sync>;
+
 /// A server of metrics that runs on a thread of its own until it is dropped.
 pub struct MetricsServer {
     address: SocketAddr,
@@ -31,6 +69,20 @@ impl MetricsServer {
     ///
     /// If the address is taken or not one of this machine, or no threads are left.
     pub fn start(address: SocketAddr, scrape: Scrape) -> io::Result<MetricsServer> {
+        MetricsServer::start_with(address, scrape, Arc::new(|_| Reply::Unknown))
+    }
+
+    /// Serves what `scrape` gives at `address`, and beside it what `answers` gives at
+    /// other paths.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_with(
+        address: SocketAddr,
+        scrape: Scrape,
+        answers: Answers,
+    ) -> io::Result<MetricsServer> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -40,7 +92,8 @@ impl MetricsServer {
         let health = scrape.clone();
         let router = Router::new()
             .route("/metrics", get(move || metrics(scrape.clone())))
-            .route("/healthz", get(move || healthz(health.clone())));
+            .route("/healthz", get(move || healthz(health.clone())))
+            .fallback(move |method: Method, uri: Uri| reply(answers.clone(), method, uri));
         let serve = async move {
             let server = axum::serve(listener, router);
             // A listener that fails ends the metrics, not the switch.
@@ -95,6 +148,28 @@ async fn healthz(scrape: Scrape) -> Response {
     }
 }
 
+async fn reply(answers: Answers, method: Method, uri: Uri) -> Response {
+    let pairs = uri.query().unwrap_or_default().split('&');
+    let question = Question {
+        changes: method == Method::POST,
+        path: uri.path().to_owned(),
+        query: pairs
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+    };
+    if !question.changes && method != Method::GET {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    let replied = tokio::task::spawn_blocking(move || answers(&question)).await;
+    match replied.unwrap_or(Reply::Unknown) {
+        Reply::Json(text) => ([(CONTENT_TYPE, "application/json")], text).into_response(),
+        Reply::Wrong(text) => (StatusCode::BAD_REQUEST, text).into_response(),
+        Reply::Unavailable(text) => (StatusCode::SERVICE_UNAVAILABLE, text).into_response(),
+        Reply::Unknown => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +204,29 @@ mod tests {
         assert!(ask(server.address(), "/other").starts_with("HTTP/1.1 404"));
         stopped.store(true, Ordering::Relaxed);
         assert!(ask(server.address(), "/healthz").starts_with("HTTP/1.1 503"));
+    }
+
+    #[test]
+    fn operators_are_answered_at_other_paths() {
+        let answers: Answers = Arc::new(|question| match question.path.as_str() {
+            "/drain" if question.changes => Reply::Json(format!("{:?}", question.value("server"))),
+            "/drain" => Reply::Wrong("POST it".to_owned()),
+            "/later" => Reply::Unavailable("not yet".to_owned()),
+            _ => Reply::Unknown,
+        });
+        let address = "127.0.0.1:0".parse().unwrap();
+        let server = MetricsServer::start_with(address, Arc::new(|| None), answers).unwrap();
+        for (path, status) in [("/drain", 400), ("/later", 503), ("/other", 404)] {
+            let answer = ask(server.address(), path);
+            let begin = format!("HTTP/1.1 {status}");
+            assert!(answer.starts_with(&begin), "{answer}");
+        }
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let request = "POST /drain?a=1&server=10.0.0.1 HTTP/1.0\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.ends_with("\r\n\r\nSome(\"10.0.0.1\")"), "{answer}");
     }
 
     #[test]

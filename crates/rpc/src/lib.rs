@@ -39,7 +39,7 @@ mod write;
 
 pub use crate::core::{Core, Loader, Options, Outcome, PipelineAction, Prepared, StreamId, Ticket};
 pub use driver::{Driver, channel};
-pub use http::{MetricsServer, Scrape};
+pub use http::{Answers, MetricsServer, Question, Reply, Scrape};
 pub use packet::PacketHeader;
 pub use pipeline::Pipeline;
 pub use refusal::{Refusal, WriteRefusal};

@@ -101,6 +101,30 @@ impl Replica {
         self.base
     }
 
+    /// Records that it keeps.
+    pub fn record_count(&self) -> usize {
+        self.record_count
+    }
+
+    /// Has the digest noted when entry `at` is the last one that it has, so that replicas
+    /// can be compared while they change. At an entry that is past, nothing is noted.
+    pub fn mark(&mut self, at: u64) {
+        (self.mark, self.marked) = (Some(at), None);
+        if at == self.applied {
+            self.note_digest();
+        }
+    }
+
+    /// The entry and the digest noted for the last [`Replica::mark`].
+    pub fn marked(&self) -> Option<(u64, u64)> {
+        self.marked
+    }
+
+    pub(crate) fn note_digest(&mut self) {
+        self.mark = None;
+        self.marked = Some((self.applied, self.digest()));
+    }
+
     /// A number that two replicas share if they hold the same records, grants,
     /// epochs and ports, whatever their clocks say; and otherwise most likely
     /// not.

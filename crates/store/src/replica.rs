@@ -80,6 +80,10 @@ pub struct Replica {
     install: Option<Install>,
     outbox: VecDeque<Transmit>,
     pub(crate) counters: Counters,
+    /// Entry after which the digest is to be noted.
+    pub(crate) mark: Option<u64>,
+    /// The entry and the digest that were noted.
+    pub(crate) marked: Option<(u64, u64)>,
 }
 
 impl Replica {
@@ -120,6 +124,8 @@ impl Replica {
             install: None,
             outbox: VecDeque::new(),
             counters: Counters::default(),
+            mark: None,
+            marked: None,
             config,
         })
     }

@@ -466,6 +466,12 @@ impl Server {
         self.chains.get(&number).map(|hosted| &hosted.replica)
     }
 
+    /// As [`Replica::mark`] for the replica in chain `number`; `false` if there is none.
+    pub fn mark(&mut self, number: u16, at: u64) -> bool {
+        let hosted = self.chains.get_mut(&number);
+        hosted.map(|hosted| hosted.replica.mark(at)).is_some()
+    }
+
     /// All its replicas, by the number of their chain.
     pub fn replicas(&self) -> impl Iterator<Item = (u16, &Replica)> {
         self.chains

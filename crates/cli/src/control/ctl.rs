@@ -1,6 +1,6 @@
-//! `stateplane ctl`: ports, counters and the program of a switch.
+//! `stateplane ctl`: ports, counters and the program of a switch; the store.
 
-use super::{SwitchArguments, columns, indices, read, wrong};
+use super::{SwitchArguments, columns, indices, read, store, wrong};
 use crate::exit::CommandError;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use stateplane_rpc::proto::config::P4Info;
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
 use std::path::PathBuf;
 
-/// Show a switch that runs, and give it another program.
+/// Show a switch that runs, and give it another program; show the store.
 #[derive(Args)]
 #[command(after_help = "Examples:
   stateplane ctl ports
@@ -51,6 +51,7 @@ enum CtlCommand {
         #[arg(long)]
         keep: bool,
     },
+    Store(store::StoreArguments),
 }
 
 /// Runs the command.
@@ -69,6 +70,7 @@ pub fn run(arguments: &CtlArguments) -> Result<(), CommandError> {
             reset,
         } => counters(switch, counter, index.as_deref(), *reset),
         CtlCommand::Pipeline { source } => pipeline(switch, *source),
+        CtlCommand::Store(arguments) => store::run(switch, arguments),
         CtlCommand::Program { file, keep } => Ok(switch.open()?.set_program(read(file)?, *keep)?),
     }
 }

@@ -2,7 +2,10 @@
 
 // Each test binary uses a part of this module.
 #![allow(dead_code)]
+#![allow(clippy::disallowed_types)]
 
+pub mod cluster;
+pub mod etcd;
 pub mod namespaces;
 pub mod python;
 pub mod switch;

@@ -1,29 +1,147 @@
 //! Metrics of a store replica.
 
-use super::Families;
-use crate::store::StoreReport;
+use std::collections::BTreeMap;
 
-/// A replica's metrics as OpenMetrics text. Events are named as in the replica's counters
-/// ([`Counters`](stateplane_store::Counters)) and [`HostCounters`](crate::store::HostCounters).
-pub fn store_metrics(report: &StoreReport) -> String {
+use serde::Serialize;
+
+use super::{Families, events};
+use crate::store::view::StoreView;
+
+/// A replica's metrics as OpenMetrics text. Events are named as in the counters
+/// ([`Counters`](stateplane_store::Counters), [`HostCounters`](crate::store::HostCounters),
+/// [`ServerCounters`](stateplane_store::ServerCounters)) that `report` is made of.
+pub fn store_metrics(report: &impl Serialize) -> String {
     let mut families = Families::default();
-    let mut samples = Vec::new();
-    // The report is a struct of structs of counts.
-    if let Ok(serde_json::Value::Object(parts)) = serde_json::to_value(report) {
-        for (_, part) in parts {
-            let counts = part.as_object().into_iter().flatten();
-            samples.extend(counts.filter_map(|(event, count)| {
-                Some((vec![("event", event.clone())], count.as_u64()?))
-            }));
+    families.counter(
+        "stateplane_store_events",
+        "What the replica did",
+        events(report),
+    );
+    families.text()
+}
+
+/// The metrics of a server with replicas in many chains: events as in [`store_metrics`],
+/// and what `view` shows.
+pub fn managed_store_metrics(report: &impl Serialize, view: &StoreView) -> String {
+    let mut families = Families::default();
+    families.counter(
+        "stateplane_store_events",
+        "What the server did",
+        events(report),
+    );
+    let mut places = BTreeMap::from([("head", 0), ("middle", 0), ("tail", 0), ("joining", 0)]);
+    let mut pools: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    let (mut records, mut unacknowledged, mut parked) = (0, 0, 0);
+    for replica in &view.replicas {
+        let place = match (replica.position, replica.length) {
+            (position, length) if position >= length => "joining",
+            (0, _) => "head",
+            (position, length) if position + 1 == length => "tail",
+            _ => "middle",
+        };
+        *places.entry(place).or_default() += 1;
+        records += replica.records as u64;
+        unacknowledged += replica.applied - replica.base;
+        parked += replica.parked as u64;
+        // One replica of each chain speaks for its pools.
+        for pool in replica.pools.iter().filter(|_| replica.position == 0) {
+            let sums = pools.entry((pool.address, pool.protocol)).or_default();
+            *sums = (sums.0 + pool.size as u64, sums.1 + pool.free as u64);
         }
     }
-    families.counter("stateplane_store_events", "What the replica did", samples);
+    let places = places.into_iter();
+    families.gauge(
+        "stateplane_store_replicas",
+        "Replicas by their place in the chain",
+        places
+            .map(|(place, count)| (vec![("place", place.to_owned())], count))
+            .collect(),
+    );
+    for (name, help, value) in [
+        ("stateplane_store_records", "Flows kept", records),
+        (
+            "stateplane_store_unacknowledged",
+            "Entries that are not known to be on every replica",
+            unacknowledged,
+        ),
+        ("stateplane_store_parked", "Requests that wait", parked),
+    ] {
+        families.gauge(name, help, vec![(Vec::new(), value)]);
+    }
+    let labels = |(address, protocol): (std::net::Ipv4Addr, u8)| {
+        vec![
+            ("address", address.to_string()),
+            ("protocol", protocol.to_string()),
+        ]
+    };
+    for (name, help, free) in [
+        (
+            "stateplane_store_pool_ports",
+            "Ports of the shards that the server heads",
+            false,
+        ),
+        (
+            "stateplane_store_pool_free",
+            "Those that no mapping has",
+            true,
+        ),
+    ] {
+        let values = pools
+            .iter()
+            .map(|(pool, (size, unused))| (labels(*pool), if free { *unused } else { *size }));
+        families.gauge(name, help, values.collect());
+    }
     families.text()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::view::{PoolView, ReplicaView};
+    use crate::store::{ManagedReport, StoreReport};
+
+    #[test]
+    fn what_the_server_shows_is_there() {
+        let pool = PoolView {
+            address: "203.0.113.1".parse().unwrap(),
+            protocol: 6,
+            size: 100,
+            free: 40,
+        };
+        let replica = |position, records| ReplicaView {
+            chain: 0,
+            epoch: 4,
+            position,
+            length: 3,
+            applied: 9,
+            base: 7,
+            records,
+            parked: 1,
+            pools: vec![pool.clone()],
+        };
+        let view = StoreView {
+            address: "10.0.0.1".parse().unwrap(),
+            incarnation: 1,
+            replicas: vec![replica(0, 5), replica(2, 6), replica(3, 0)],
+        };
+        let mut report = ManagedReport::default();
+        report.server.heartbeats = 3;
+        report.server.unknown_neighbour = 2;
+        report.store.host.unknown_neighbour = 1;
+        let text = managed_store_metrics(&report, &view);
+        for line in [
+            "stateplane_store_events_total{event=\"heartbeats\"} 3",
+            "stateplane_store_events_total{event=\"unknown_neighbour\"} 3",
+            "stateplane_store_replicas{place=\"head\"} 1",
+            "stateplane_store_replicas{place=\"middle\"} 0",
+            "stateplane_store_replicas{place=\"joining\"} 1",
+            "stateplane_store_records{} 11",
+            "stateplane_store_unacknowledged{} 6",
+            "stateplane_store_pool_free{address=\"203.0.113.1\",protocol=\"6\"} 40",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+        }
+    }
 
     #[test]
     fn every_count_of_the_report_is_there() {

@@ -105,6 +105,9 @@ pub enum StoreError {
     /// The system refuses to wait for, or receive from, a socket.
     #[error("cannot receive: {0}")]
     Receive(io::Error),
+    /// A server under a controller that is not told its address.
+    #[error("no address: name the server's own with --listen")]
+    NoAddress,
     /// The system gives no randomness for the incarnation.
     #[error("cannot draw an incarnation: {0}")]
     Random(io::Error),
@@ -129,6 +132,7 @@ impl StoreError {
             StoreError::Bind { .. } => "H111",
             StoreError::Receive(_) => "H112",
             StoreError::Random(_) => "H113",
+            StoreError::NoAddress => "H114",
         }
     }
 }

@@ -9,6 +9,7 @@ use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Limits, Na
 use stateplane_wire::{chain, ipv4, replication};
 
 use super::StoreError;
+use crate::controller::ControllerFile;
 
 /// A store server's configuration, as its TOML file says it.
 ///
@@ -49,7 +50,9 @@ use super::StoreError;
 #[serde(deny_unknown_fields)]
 pub struct StoreFile {
     /// Address of both sockets; of its subnets the switches and neighbours are
-    /// reached.
+    /// reached. In a deployment that several servers share, each is told its own on
+    /// the command line.
+    #[serde(default = "anywhere")]
     pub listen: Ipv4Addr,
     /// UDP port for switches; 4793 unless set.
     #[serde(default = "request_port")]
@@ -57,8 +60,15 @@ pub struct StoreFile {
     /// UDP port for neighbours, the same on all replicas; 4794 unless set.
     #[serde(default = "chain_port")]
     pub chain_port: u16,
-    /// Addresses of the replicas, head first.
+    /// Addresses of the replicas, head first; of a chain that never changes. Left out
+    /// where a controller makes the chains.
+    #[serde(default)]
     pub chain: Vec<Ipv4Addr>,
+    /// The controller that makes a chain for each shard.
+    pub controller: Option<ControllerFile>,
+    /// TCP port at which each server and controller answers operators over HTTP
+    /// (`stateplane ctl store`, metrics, health), on its own address; none unless set.
+    pub operator_port: Option<u16>,
     /// This server's place in the chain, from 0; found by `listen` unless set.
     pub position: Option<u8>,
     /// Configuration number of the chain; 1 unless set.
@@ -173,6 +183,10 @@ pub struct LimitsFile {
     pub resend_bound_ms: Option<u32>,
 }
 
+fn anywhere() -> Ipv4Addr {
+    Ipv4Addr::UNSPECIFIED
+}
+
 fn request_port() -> u16 {
     replication::PORT
 }
@@ -238,16 +252,25 @@ impl StoreFile {
         })
     }
 
-    /// The replica's configuration, checked.
+    /// The replica's configuration, checked; where a controller makes the chains, what
+    /// is common to all replicas.
     ///
     /// # Errors
     ///
     /// What does not fit together, as a [`StoreError`].
     pub fn config(&self) -> Result<Config, StoreError> {
-        let length = u8::try_from(self.chain.len()).map_err(|_| StoreError::LongChain {
-            length: self.chain.len(),
-        })?;
-        let mut config = Config::new(length, self.place()?).with_shards(self.shards);
+        let (length, place) = match self.controller {
+            Some(_) => (1, 0),
+            None => {
+                let length = self.chain.len();
+                let fits = u8::try_from(length);
+                (
+                    fits.map_err(|_| StoreError::LongChain { length })?,
+                    self.place()?,
+                )
+            }
+        };
+        let mut config = Config::new(length, place).with_shards(self.shards);
         config.chain_epoch = self.chain_epoch;
         config.lease_period =
             self.lease_period_ms

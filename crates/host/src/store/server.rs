@@ -14,14 +14,14 @@ use super::{StoreError, StoreFile};
 use crate::clock::boot_time_us;
 
 /// Datagrams taken from one socket before what they caused is sent.
-const BURST: usize = 64;
+pub(super) const BURST: usize = 64;
 
 /// Bytes of kernel buffer asked for in each direction; a burst of a whole link
 /// window must fit.
 const SOCKET_BUFFER: usize = 8 << 20;
 
 /// Longest wait in µs, so that a request to stop is seen.
-const LONGEST_WAIT: u64 = 100_000;
+pub(super) const LONGEST_WAIT: u64 = 100_000;
 
 /// µs between two reports that other threads may read.
 pub const PUBLISH_EVERY: u64 = LONGEST_WAIT;
@@ -196,7 +196,7 @@ impl StoreServer {
 
 /// The next datagram, if one is there. Errors that an earlier datagram caused
 /// (an unreachable neighbour) are passed over.
-fn receive(
+pub(crate) fn receive(
     socket: &UdpSocket,
     buffer: &mut [u8],
 ) -> Result<Option<(usize, SocketAddrV4)>, StoreError> {
@@ -216,7 +216,7 @@ fn receive(
     }
 }
 
-fn open(address: SocketAddrV4) -> Result<UdpSocket, StoreError> {
+pub(super) fn open(address: SocketAddrV4) -> Result<UdpSocket, StoreError> {
     let open = || {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_nonblocking(true)?;
@@ -292,7 +292,7 @@ fn wait_readable(sockets: [RawFd; 2], wait: u64) -> io::Result<()> {
 
 /// A number that this machine's earlier starts most likely did not have.
 #[allow(unsafe_code)]
-fn draw_incarnation() -> Result<u32, StoreError> {
+pub(super) fn draw_incarnation() -> Result<u32, StoreError> {
     let mut bytes = [0u8; 4];
     // SAFETY: `bytes` is as long as stated. Up to 256 bytes come whole.
     let outcome = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };

@@ -10,8 +10,8 @@ pub use value::{Arguments, Setting};
 
 use serde::Deserialize;
 use stateplane_switch::{Generator, MirrorSession, Port, Replica, Switch, Watch};
-use stateplane_target::{Engine, Entry, Shape, TargetState, Value};
-use std::net::Ipv4Addr;
+use stateplane_target::{Engine, Entry, Shape, Table, TargetState, Value};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
@@ -74,6 +74,15 @@ use toml::Spanned;
 ///     list = [
 ///         { address = "10.0.0.2", port = 0, mac = "02:00:00:00:00:02", source_mac = "02:00:00:00:00:01" },
 ///     ]
+///
+///     [chains]                             # entries come from a store's controller
+///     controllers = ["10.10.0.20:4795"]
+///     switch = 1                           # this switch's number
+///     table = "replication_shards"         # of one exact key, the shard
+///     action = "chain"                     # of parameters address, mac, port, epoch, mtu
+///     port = 2                             # towards the store
+///     mtu = 1700                           # of the way there
+///     servers = [{ address = "10.10.0.11", mac = "02:00:00:00:c0:00" }]
 /// "#;
 /// let file = stateplane_host::switch::SwitchFile::parse("switch.toml".as_ref(), text)?;
 /// assert_eq!(file.entries.len(), 2);
@@ -105,6 +114,8 @@ pub struct SwitchFile {
     pub watches: Vec<Spanned<WatchFile>>,
     /// Neighbours.
     pub neighbours: Option<NeighboursFile>,
+    /// The controllers that say where the chains of the store are.
+    pub chains: Option<Spanned<ChainsFile>>,
     #[serde(skip)]
     path: PathBuf,
     /// Where lines end, to number them.
@@ -246,6 +257,37 @@ pub struct NeighbourFile {
     pub source_mac: String,
 }
 
+/// The controllers of a store, and the table and action that take what they say.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainsFile {
+    /// Addresses and UDP ports of the controllers; they are reached by the machine's own
+    /// network, not by the switch's ports.
+    pub controllers: Vec<SocketAddrV4>,
+    /// Number of the switch, which no other has.
+    pub switch: u32,
+    /// Name of the table, which has one exact key, the shard.
+    pub table: String,
+    /// Name of the action, with parameters `address`, `mac`, `port`, `epoch` and `mtu`.
+    pub action: String,
+    /// The switch's port towards the store.
+    pub port: Port,
+    /// Bytes of the longest IP packet on that way.
+    pub mtu: u16,
+    /// The store servers.
+    pub servers: Vec<ChainServerFile>,
+}
+
+/// A store server, as a switch reaches it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainServerFile {
+    /// Its IPv4 address.
+    pub address: Ipv4Addr,
+    /// Its MAC address, or that of the next hop towards it.
+    pub mac: String,
+}
+
 impl SwitchFile {
     /// Reads the file at `path`.
     ///
@@ -354,6 +396,15 @@ impl SwitchFile {
                 insert(state, &neighbours.entry(neighbour))
             })?;
         }
+        self.each(self.chains.as_slice(), |chains| {
+            let table = state.table_mut(&chains.table)?;
+            for server in &chains.servers {
+                let entry = chains.entry_for(0, 0, server.address, &server.mac);
+                entry.keys.keys(table)?;
+                entry.params.data(table, &entry.action)?;
+            }
+            Ok(())
+        })?;
         self.each(&self.registers, |file| {
             let register = state.register_mut(&file.name)?;
             let value = match &file.value {
@@ -408,15 +459,29 @@ impl NeighboursFile {
     }
 }
 
-fn insert(state: &mut TargetState, file: &EntryFile) -> Result<(), SwitchFileCause> {
-    let table = state.table_mut(&file.table)?;
-    let entry = Entry {
+fn entry(table: &Table, file: &EntryFile) -> Result<Entry, SwitchFileCause> {
+    Ok(Entry {
         keys: file.keys.keys(table)?,
         priority: file.priority,
         action: file.action.clone(),
         data: file.params.data(table, &file.action)?,
-    };
+    })
+}
+
+fn insert(state: &mut TargetState, file: &EntryFile) -> Result<(), SwitchFileCause> {
+    let table = state.table_mut(&file.table)?;
+    let entry = entry(table, file)?;
     Ok(table.insert(&entry)?)
+}
+
+/// Sets an entry, in the place of the one with its keys if there is one.
+pub(super) fn set_entry(state: &mut TargetState, file: &EntryFile) -> Result<(), SwitchFileCause> {
+    let table = state.table_mut(&file.table)?;
+    let entry = entry(table, file)?;
+    match table.get(&entry.keys, entry.priority) {
+        Ok(_) => Ok(table.modify(&entry)?),
+        Err(_) => Ok(table.insert(&entry)?),
+    }
 }
 
 /// A value of `width` bits that is not 0, if there is one. Only the low 64 bits are

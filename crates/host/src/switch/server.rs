@@ -3,7 +3,10 @@
 use super::forwarding::Forwarding;
 use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
 use super::workers::Workers;
-use super::{Attachment, ControlPlane, RemoteCalls, SwitchFile, SwitchServerError};
+use super::{
+    Attachment, ChainsError, ControlPlane, EntryFile, RemoteCalls, SwitchFile, SwitchServerError,
+    file,
+};
 
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
@@ -166,6 +169,17 @@ impl<E: Engine> SwitchServer<E> {
             }
             None => Err(engine),
         }
+    }
+
+    /// Sets an entry of a table, in the place of the one with its keys if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ChainsError::Entry`] if the program does not take it, [`ChainsError::Workers`].
+    pub fn set_entry(&mut self, entry: &EntryFile) -> Result<(), ChainsError> {
+        let switch = self.switch.alone().ok_or(ChainsError::Workers)?;
+        let state = switch.engine_mut().state_mut();
+        Ok(file::set_entry(state, entry)?)
     }
 
     /// What the program's tables and counters hold.

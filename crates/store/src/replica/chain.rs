@@ -157,6 +157,9 @@ impl Replica {
         body: &[u8],
     ) {
         self.applied += 1;
+        if self.mark == Some(self.applied) {
+            self.note_digest();
+        }
         if self.install.is_some() {
             // It joins: the tail waits for its acknowledgement, and may be cut out before
             // it answers.

@@ -82,7 +82,22 @@ impl SwitchFileError {
     /// A short stable code, for messages and tests; that of the inner error if there
     /// is one.
     pub fn code(&self) -> &'static str {
+        self.cause.code()
+    }
+
+    /// The line of the part that is wrong, from 1, if it is a part that is.
+    pub fn line(&self) -> Option<usize> {
         match &*self.cause {
+            SwitchFileCause::Parse(_) => None,
+            _ => self.line,
+        }
+    }
+}
+
+impl SwitchFileCause {
+    /// A short stable code; that of the inner error if there is one.
+    pub fn code(&self) -> &'static str {
+        match self {
             SwitchFileCause::Read(_) => "H221",
             SwitchFileCause::Parse(_) => "H222",
             SwitchFileCause::Key { .. } => "H223",
@@ -93,14 +108,6 @@ impl SwitchFileError {
             SwitchFileCause::Frame(_) => "H228",
             SwitchFileCause::State(error) => error.code(),
             SwitchFileCause::Switch(error) => error.code(),
-        }
-    }
-
-    /// The line of the part that is wrong, from 1, if it is a part that is.
-    pub fn line(&self) -> Option<usize> {
-        match &*self.cause {
-            SwitchFileCause::Parse(_) => None,
-            _ => self.line,
         }
     }
 }

@@ -1,0 +1,402 @@
+//! `stateplane ctl store`: the servers of a deployment, its chains, flows and pools.
+
+mod ask;
+mod digests;
+
+use super::{SwitchArguments, columns, wrong};
+use crate::exit::{CommandError, Failure};
+use ask::Deployment;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use stateplane_host::controller::ControllerView;
+use stateplane_host::store::view::{FlowView, ReplicaView, StoreView, parse_key};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Show the store of a deployment, and let servers leave it.
+///
+/// Asks the controller and the servers at the deployment's `operator_port`.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  stateplane ctl store --config deployment.toml servers
+  stateplane ctl store --config deployment.toml can-stop 10.10.0.12
+  stateplane ctl store --config deployment.toml drain 10.10.0.12 --wait 60")]
+pub struct StoreArguments {
+    /// The deployment (TOML)
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: StoreCommand,
+}
+
+#[derive(Subcommand)]
+enum StoreCommand {
+    /// Show the servers: state, replicas, flows
+    Servers,
+    /// Show the chains: epochs, members, who joins, how far replicas are behind
+    Chains,
+    /// Show who owns a flow, and its state
+    Flow {
+        /// The flow's key: 32 hexadecimal digits
+        key: String,
+    },
+    /// Show pools of ports: how many are free
+    Pools,
+    /// Compare the replicas of each chain by their digests; exit code 1 if they differ
+    Digests,
+    /// Say whether a server can be stopped at this moment; exit code 1 if not
+    CanStop {
+        /// The server's address
+        server: Ipv4Addr,
+    },
+    /// Let a server lose its shards, so that it can be stopped
+    Drain {
+        /// The server's address
+        server: Ipv4Addr,
+        /// Wait at most so many seconds until no chain has it
+        #[arg(long, value_name = "SECONDS")]
+        wait: Option<u64>,
+    },
+    /// Let a drained server take part again
+    Undrain {
+        /// The server's address
+        server: Ipv4Addr,
+        /// Wait at most so many seconds until every chain is as it should be
+        #[arg(long, value_name = "SECONDS")]
+        wait: Option<u64>,
+    },
+    /// Wait until every chain is as it should be; exit code 1 if that takes longer
+    Wait {
+        /// At most so many seconds
+        seconds: u64,
+    },
+}
+
+/// Runs the command.
+pub fn run(switch: &SwitchArguments, arguments: &StoreArguments) -> Result<(), CommandError> {
+    let deployment = Deployment::read(&arguments.config)?;
+    match &arguments.command {
+        StoreCommand::Servers => servers(switch, &deployment),
+        StoreCommand::Chains => chains(switch, &deployment),
+        StoreCommand::Flow { key } => flow(switch, &deployment, key),
+        StoreCommand::Pools => pools(switch, &deployment),
+        StoreCommand::Digests => digests::compare(switch, &deployment),
+        StoreCommand::CanStop { server } => can_stop(switch, &deployment, *server),
+        StoreCommand::Drain { server, wait } => {
+            deployment.drain(*server, true)?;
+            let gone = |view: &ControllerView| matches!(view.left_without(*server), Ok(None));
+            wait_for(&deployment, *wait, "chains still have the server", gone)
+        }
+        StoreCommand::Undrain { server, wait } => {
+            deployment.drain(*server, false)?;
+            wait_settled(&deployment, *wait)
+        }
+        StoreCommand::Wait { seconds } => wait_settled(&deployment, Some(*seconds)),
+    }
+}
+
+fn wait_settled(deployment: &Deployment, wait: Option<u64>) -> Result<(), CommandError> {
+    let late = "chains are not as they should be";
+    wait_for(deployment, wait, late, |view| view.settled)
+}
+
+/// Waits until the controller's view is `reached`, if there is a time to wait.
+fn wait_for(
+    deployment: &Deployment,
+    seconds: Option<u64>,
+    late: &str,
+    reached: impl Fn(&ControllerView) -> bool,
+) -> Result<(), CommandError> {
+    let Some(seconds) = seconds else {
+        return Ok(());
+    };
+    let begin = Instant::now();
+    loop {
+        // A leader that is gone is followed by another.
+        let missing = match deployment.leader() {
+            Ok((_, view)) if reached(&view) => return Ok(()),
+            Ok(_) => CommandError::new(
+                Failure::Expectation,
+                format!("{late} after {seconds} s: `stateplane ctl store … chains` shows them"),
+            ),
+            Err(error) => error,
+        };
+        if begin.elapsed() >= Duration::from_secs(seconds) {
+            return Err(missing);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// What all servers that are alive show, and which of them do not answer.
+fn stores(
+    deployment: &Deployment,
+    view: &ControllerView,
+) -> (BTreeMap<Ipv4Addr, StoreView>, Vec<String>) {
+    let mut stores = BTreeMap::new();
+    let mut silent = Vec::new();
+    for server in view.servers.iter().filter(|server| server.alive) {
+        match deployment.store(server.address) {
+            Ok(store) => drop(stores.insert(server.address, store)),
+            Err(error) => silent.push(format!("{}: {error}", server.address)),
+        }
+    }
+    (stores, silent)
+}
+
+fn report_silent(silent: &[String]) {
+    for server in silent {
+        eprintln!("warning: {server}");
+    }
+}
+
+/// The replica of `chain` at `address` that follows configuration `epoch`.
+fn replica(
+    stores: &BTreeMap<Ipv4Addr, StoreView>,
+    address: Ipv4Addr,
+    chain: u16,
+) -> Option<&ReplicaView> {
+    let replicas = &stores.get(&address)?.replicas;
+    replicas.iter().find(|replica| replica.chain == chain)
+}
+
+fn row(cells: &[&dyn ToString]) -> Vec<String> {
+    cells.iter().map(|cell| cell.to_string()).collect()
+}
+
+fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {
+    let (leader, view) = deployment.leader()?;
+    let (stores, silent) = stores(deployment, &view);
+    report_silent(&silent);
+    let mut rows = vec![row(&[
+        &"server",
+        &"state",
+        &"replicas",
+        &"heads",
+        &"flows",
+        &"unacknowledged",
+    ])];
+    let mut values = Vec::new();
+    for server in &view.servers {
+        let state = match (server.alive, server.drained) {
+            (false, _) => "dead",
+            (true, true) => "drained",
+            (true, false) => "alive",
+        };
+        let replicas = stores
+            .get(&server.address)
+            .map(|store| store.replicas.as_slice());
+        let replicas = replicas.unwrap_or_default();
+        let heads = replicas
+            .iter()
+            .filter(|replica| replica.position == 0)
+            .count();
+        let flows: usize = replicas.iter().map(|replica| replica.records).sum();
+        let unacknowledged: u64 = replicas.iter().map(|it| it.applied - it.base).sum();
+        let count = replicas.len();
+        rows.push(row(&[
+            &server.address,
+            &state,
+            &count,
+            &heads,
+            &flows,
+            &unacknowledged,
+        ]));
+        values.push(json!({
+            "server": server.address, "incarnation": server.incarnation, "state": state,
+            "replicas": count, "heads": heads, "flows": flows,
+            "unacknowledged": unacknowledged,
+        }));
+    }
+    let mut lines = columns(&rows);
+    let settled = if view.settled {
+        "every chain is as it should be"
+    } else {
+        "chains change"
+    };
+    lines.push(format!("controller {leader} leads; {settled}"));
+    if view.behind {
+        lines.push(
+            "servers follow configurations that the controller does not know: it makes none".into(),
+        );
+    }
+    let value = json!({
+        "leader": leader, "settled": view.settled, "behind": view.behind, "servers": values,
+    });
+    switch.print(&value, &lines);
+    Ok(())
+}
+
+fn chains(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {
+    let (_, view) = deployment.leader()?;
+    let (stores, silent) = stores(deployment, &view);
+    report_silent(&silent);
+    let mut rows = vec![row(&[
+        &"shard",
+        &"epoch",
+        &"members, head first",
+        &"joining",
+        &"entries",
+        &"behind",
+    ])];
+    let mut values = Vec::new();
+    for chain in &view.chains {
+        let of = |address| replica(&stores, address, chain.chain);
+        let head = chain.members.first().and_then(|member| of(member.address));
+        let entries = head.map(|head| head.applied);
+        let all = chain
+            .members
+            .iter()
+            .map(|member| member.address)
+            .chain(chain.joining);
+        let applied: Vec<u64> = all
+            .filter_map(|address| Some(of(address)?.applied))
+            .collect();
+        let behind = entries.map(|entries| {
+            let least = applied.iter().min().copied().unwrap_or(0);
+            entries.saturating_sub(least)
+        });
+        let members = chain.members.iter().map(|member| {
+            let mark = match (member.alive, member.follows) {
+                (false, _) => " (dead)",
+                (true, false) => " (not yet)",
+                (true, true) => "",
+            };
+            format!("{}{mark}", member.address)
+        });
+        let members: Vec<String> = members.collect();
+        let joining = chain
+            .joining
+            .map(|address| address.to_string())
+            .unwrap_or_default();
+        let number = |value: Option<u64>| value.map_or("?".to_owned(), |value| value.to_string());
+        rows.push(row(&[
+            &chain.chain,
+            &chain.epoch,
+            &members.join(" "),
+            &joining,
+            &number(entries),
+            &number(behind),
+        ]));
+        values.push(json!({
+            "shard": chain.chain, "epoch": chain.epoch, "members": chain.members,
+            "joining": chain.joining, "entries": entries, "behind": behind,
+        }));
+    }
+    switch.print(&Value::from(values), &columns(&rows));
+    Ok(())
+}
+
+fn flow(switch: &SwitchArguments, deployment: &Deployment, key: &str) -> Result<(), CommandError> {
+    if parse_key(key).is_none() {
+        return Err(wrong(format!(
+            "{key:?} is no key: write its 16 bytes as 32 hexadecimal digits"
+        )));
+    }
+    let (_, view) = deployment.leader()?;
+    let mut found: BTreeMap<u16, (Ipv4Addr, FlowView)> = BTreeMap::new();
+    for chain in &view.chains {
+        // The head knows first; of a chain without one, whoever follows.
+        let members = chain.members.iter().filter(|member| member.alive);
+        for member in members {
+            let Ok(flows) = deployment.flows(member.address, key) else {
+                continue;
+            };
+            if let Some(flow) = flows.into_iter().find(|flow| flow.shard == chain.chain) {
+                found.insert(chain.chain, (member.address, flow));
+            }
+            break;
+        }
+    }
+    let mut lines = Vec::new();
+    for (shard, (server, flow)) in &found {
+        lines.push(format!(
+            "shard {shard}, as {server} has it: sequence {}, epoch {}, state {}",
+            flow.sequence, flow.epoch, flow.state
+        ));
+        if let Some(other) = &flow.mapped_to {
+            lines.push(format!("  mapped to {other}"));
+        }
+        for holder in &flow.holders {
+            let left = match holder.left_ms {
+                0 => "over, unless renewed".to_owned(),
+                left => format!("{left} ms left"),
+            };
+            lines.push(format!(
+                "  {} lease of switch {} (incarnation {}, claim {}), epoch {}, {left}",
+                flow.lease, holder.switch, holder.incarnation, holder.claim, holder.epoch
+            ));
+        }
+        if flow.holders.is_empty() {
+            lines.push("  nobody has a lease".to_owned());
+        }
+    }
+    if found.is_empty() {
+        lines.push("no shard has this flow".to_owned());
+    }
+    let values = found
+        .values()
+        .map(|(server, flow)| json!({ "server": server, "flow": flow }));
+    switch.print(&values.collect(), &lines);
+    Ok(())
+}
+
+fn pools(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {
+    let (_, view) = deployment.leader()?;
+    let (stores, silent) = stores(deployment, &view);
+    report_silent(&silent);
+    let mut rows = vec![row(&[&"address", &"protocol", &"shard", &"ports", &"free"])];
+    let mut values = Vec::new();
+    for chain in &view.chains {
+        let mut members = chain.members.iter();
+        let shown = members.find_map(|member| replica(&stores, member.address, chain.chain));
+        for pool in shown.into_iter().flat_map(|replica| &replica.pools) {
+            rows.push(row(&[
+                &pool.address,
+                &pool.protocol,
+                &chain.chain,
+                &pool.size,
+                &pool.free,
+            ]));
+            values.push(json!({ "shard": chain.chain, "pool": pool }));
+        }
+    }
+    switch.print(&Value::from(values), &columns(&rows));
+    Ok(())
+}
+
+fn can_stop(
+    switch: &SwitchArguments,
+    deployment: &Deployment,
+    server: Ipv4Addr,
+) -> Result<(), CommandError> {
+    let (_, view) = deployment.leader()?;
+    if view.server(server).is_none() {
+        return Err(wrong(format!("the controller knows no server {server}")));
+    }
+    let left = view.left_without(server);
+    let (can, line) = match &left {
+        Ok(None) => (true, format!("yes: no chain has {server}")),
+        Ok(Some(left)) => (
+            true,
+            format!("yes: each of its chains has {left} whole replicas or more besides"),
+        ),
+        Err(chains) => (
+            false,
+            format!(
+                "no: it has the only whole replica of the shards {chains:?}; wait until others have joined"
+            ),
+        ),
+    };
+    let lost = left.as_ref().err();
+    let value = json!({
+        "server": server, "can_stop": can, "replicas_left": left.as_ref().ok(), "lost": lost,
+    });
+    switch.print(&value, &[line]);
+    match can {
+        true => Ok(()),
+        false => Err(CommandError::explained(Failure::Expectation)),
+    }
+}

@@ -1,0 +1,131 @@
+//! Questions of `stateplane ctl store` to controllers and store servers.
+
+use crate::exit::{CommandError, Failure};
+use serde::de::DeserializeOwned;
+use stateplane_host::controller::{ControllerFile, ControllerView};
+use stateplane_host::store::StoreFile;
+use stateplane_host::store::view::{DigestView, FlowView, StoreView};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a server may take to take a connection.
+const CONNECT: Duration = Duration::from_secs(1);
+
+/// How long it may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Bytes of the longest answer.
+const LONGEST: u64 = 1 << 28;
+
+/// The servers of a deployment, as its file names them.
+pub struct Deployment {
+    controller: ControllerFile,
+    port: u16,
+}
+
+impl Deployment {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// If it is none, or its servers do not answer operators.
+    pub fn read(path: &Path) -> Result<Deployment, CommandError> {
+        let file = StoreFile::read(path)
+            .map_err(|error| CommandError::coded(Failure::Input, error.code(), &error))?;
+        let wrong = |what| {
+            let message = format!("{}: {what}", path.display());
+            CommandError::new(Failure::Input, message)
+        };
+        let controller = file.controller.ok_or_else(|| {
+            wrong("there is no [controller] section: only chains under a controller are shown")
+        })?;
+        let port = file.operator_port.ok_or_else(|| {
+            wrong("set `operator_port`, and start servers and controllers anew with it")
+        })?;
+        Ok(Deployment { controller, port })
+    }
+
+    fn ask(&self, address: Ipv4Addr, method: &str, path: &str) -> Result<String, String> {
+        let address = SocketAddr::from((address, self.port));
+        let answer = exchange(address, method, path).map_err(|error| error.to_string())?;
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
+        match head.split(' ').nth(1) {
+            Some("200") => Ok(body.to_owned()),
+            _ if body.is_empty() => Err(head.lines().next().unwrap_or_default().to_owned()),
+            _ => Err(body.trim().to_owned()),
+        }
+    }
+
+    fn show<T: DeserializeOwned>(&self, address: Ipv4Addr, path: &str) -> Result<T, String> {
+        let text = self.ask(address, "GET", path)?;
+        serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))
+    }
+
+    /// The controller that leads, and what it knows.
+    ///
+    /// # Errors
+    ///
+    /// If none does.
+    pub fn leader(&self) -> Result<(Ipv4Addr, ControllerView), CommandError> {
+        let mut reasons = Vec::new();
+        for address in &self.controller.addresses {
+            match self.show::<ControllerView>(*address, "/controller") {
+                Ok(view) if view.leads => return Ok((*address, view)),
+                Ok(_) => reasons.push(format!("{address} does not lead")),
+                Err(error) => reasons.push(format!("{address}: {error}")),
+            }
+        }
+        let message = format!(
+            "no controller leads ({}); the chains go on as they are",
+            reasons.join("; ")
+        );
+        Err(CommandError::new(Failure::System, message))
+    }
+
+    /// Lets the server at `server` lose its shards, or take part again.
+    ///
+    /// # Errors
+    ///
+    /// If no controller leads.
+    pub fn drain(&self, server: Ipv4Addr, drained: bool) -> Result<(), CommandError> {
+        let (leader, _) = self.leader()?;
+        let path = format!("/drain?server={server}&drained={drained}");
+        let asked = self.ask(leader, "POST", &path);
+        asked.map(drop).map_err(|error| {
+            CommandError::new(Failure::System, format!("controller {leader}: {error}"))
+        })
+    }
+
+    /// What the server at `address` shows of itself.
+    pub fn store(&self, address: Ipv4Addr) -> Result<StoreView, String> {
+        self.show(address, "/store")
+    }
+
+    /// What the server at `address` has of a flow.
+    pub fn flows(&self, address: Ipv4Addr, key: &str) -> Result<Vec<FlowView>, String> {
+        self.show(address, &format!("/flow?key={key}"))
+    }
+
+    /// The digest of the replica of `chain` at `address`, at entry `at` if it gets there
+    /// soon.
+    pub fn digest(&self, address: Ipv4Addr, chain: u16, at: u64) -> Result<DigestView, String> {
+        self.show(address, &format!("/digest?chain={chain}&at={at}"))
+    }
+}
+
+/// Sends a request and gives the whole answer.
+fn exchange(address: SocketAddr, method: &str, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, CONNECT)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    stream.set_write_timeout(Some(ANSWER))?;
+    // The answers of HTTP/1.0 end with the connection.
+    write!(
+        stream,
+        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.take(LONGEST).read_to_string(&mut answer)?;
+    Ok(answer)
+}

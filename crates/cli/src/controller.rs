@@ -1,0 +1,119 @@
+//! `stateplane controller`: makes the chains of the store.
+
+use crate::exit::{CommandError, Failure};
+use crate::operator::{self, Candidate};
+use crate::signal::stop_flag;
+use crate::store::{ready, show};
+use clap::Args;
+use stateplane_etcd::{EtcdBackend, EtcdError};
+use stateplane_host::controller::{
+    Backend, ControllerError, ControllerFile, ControllerServer, FileBackend,
+};
+use stateplane_host::remote::remote;
+use stateplane_host::store::StoreFile;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Run the controller of a deployment until it is interrupted.
+///
+/// It makes a chain of store servers for each shard, cuts out those that fail, and takes
+/// back those that return; `lab/deployment.toml` is an example. Prints `ready` when servers
+/// are heard; on exit the counts go to standard error as JSON.
+#[derive(Args)]
+pub struct ControllerArguments {
+    /// The deployment (TOML), with a section `[controller]`
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// This controller's address, if the deployment names several
+    #[arg(long, value_name = "IPV4")]
+    listen: Option<Ipv4Addr>,
+    /// Serve metrics for Prometheus at this address too, paths /metrics and /healthz
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &ControllerArguments) -> Result<(), CommandError> {
+    let path = &arguments.config;
+    let file = StoreFile::read(path)
+        .map_err(|error| CommandError::coded(Failure::Input, error.code(), &error))?;
+    let Some(controller) = &file.controller else {
+        return Err(failed(&ControllerError::NoController {
+            path: path.clone(),
+        }));
+    };
+    let address = controller.socket(arguments.listen);
+    let address = address.map_err(|error| failed(&error))?;
+    match &controller.etcd {
+        Some(etcd) => {
+            let name = address.to_string();
+            let backend = EtcdBackend::new(etcd, &name, told()).map_err(|error| {
+                let failure = match error {
+                    EtcdError::System(_) => Failure::System,
+                    _ => Failure::Input,
+                };
+                CommandError::coded(failure, error.code(), error)
+            })?;
+            serve(arguments, &file, controller, address, backend)
+        }
+        None => {
+            let backend = FileBackend::open(&controller.log);
+            let backend = backend.map_err(|error| failed(&error))?;
+            serve(arguments, &file, controller, address, backend)
+        }
+    }
+}
+
+/// Says what is wrong with etcd, once for each change.
+fn told() -> impl FnMut(&EtcdError) + Send + 'static {
+    let mut last = String::new();
+    move |error| {
+        let text = error.to_string();
+        if text != last {
+            eprintln!(
+                "error[{}]: {text}; the controller goes on trying",
+                error.code()
+            );
+            last = text;
+        }
+    }
+}
+
+fn serve<B: Backend + Send + 'static>(
+    arguments: &ControllerArguments,
+    file: &StoreFile,
+    controller: &ControllerFile,
+    address: SocketAddrV4,
+    backend: B,
+) -> Result<(), CommandError> {
+    let stop = stop_flag()?;
+    let server = ControllerServer::bind(controller, address, file.shards, backend);
+    let mut server = server.map_err(|error| failed(&error))?;
+    let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
+    server.set_remote(calls);
+    let candidate = Candidate {
+        remote: Arc::new(remote),
+        leads: server.leading(),
+    };
+    let own = file
+        .operator_port
+        .map(|port| SocketAddr::from((*address.ip(), port)));
+    let addresses = own.into_iter().chain(arguments.metrics);
+    let _servers = operator::serve(addresses, &candidate.scrape(), &candidate.answers())?;
+    ready();
+    let report = server.run(&stop).map_err(|error| failed(&error))?;
+    show(&report);
+    Ok(())
+}
+
+fn failed(error: &ControllerError) -> CommandError {
+    let failure = match error {
+        ControllerError::Bind { .. }
+        | ControllerError::Random(_)
+        | ControllerError::Receive(_)
+        | ControllerError::Log { .. } => Failure::System,
+        _ => Failure::Input,
+    };
+    CommandError::coded(failure, error.code(), error)
+}

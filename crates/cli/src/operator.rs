@@ -1,0 +1,163 @@
+//! What store servers and controllers answer to operators over HTTP.
+
+use crate::exit::{CommandError, Failure};
+use serde::Serialize;
+use stateplane_host::controller::{Backend, ControllerServer};
+use stateplane_host::metrics::{controller_metrics, managed_store_metrics};
+use stateplane_host::remote::Remote;
+use stateplane_host::store::ManagedStore;
+use stateplane_host::store::view::parse_key;
+use stateplane_rpc::{Answers, MetricsServer, Question, Reply, Scrape};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a server may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a replica may take until it has the entry at which its digest is wanted.
+const REACH: Duration = Duration::from_secs(1);
+
+/// Serves metrics, health and answers at each of `addresses`, as long as the results live.
+///
+/// # Errors
+///
+/// If an address is taken or not one of this machine.
+pub fn serve(
+    addresses: impl IntoIterator<Item = SocketAddr>,
+    scrape: &Scrape,
+    answers: &Answers,
+) -> Result<Vec<MetricsServer>, CommandError> {
+    let serve = |address| {
+        let server = MetricsServer::start_with(address, scrape.clone(), answers.clone());
+        let server = server.map_err(|error| {
+            let message = format!("cannot answer operators at {address} (TCP): {error}");
+            CommandError::new(Failure::System, message)
+        })?;
+        eprintln!("operators: http://{}", server.address());
+        Ok(server)
+    };
+    addresses.into_iter().map(serve).collect()
+}
+
+fn json(value: Option<impl Serialize>) -> Reply {
+    match value.map(|value| serde_json::to_string(&value)) {
+        Some(Ok(text)) => Reply::Json(text),
+        Some(Err(error)) => Reply::Unavailable(error.to_string()),
+        None => Reply::Unavailable("it does not answer".to_owned()),
+    }
+}
+
+/// The metrics of a store server.
+pub fn store_scrape(remote: Arc<Remote<ManagedStore>>) -> Scrape {
+    Arc::new(move || {
+        let asked = remote.call_within(PATIENCE, |store| (store.report(), store.view()));
+        let (report, view) = asked?;
+        Some(managed_store_metrics(&report, &view))
+    })
+}
+
+/// What a store server answers: `/store`, `/flow?key=…`, `/digest?chain=…&at=…`.
+pub fn store_answers(remote: Arc<Remote<ManagedStore>>) -> Answers {
+    Arc::new(move |question| match question.path.as_str() {
+        "/store" => json(remote.call_within(PATIENCE, |store| store.view())),
+        "/flow" => match question.value("key").and_then(parse_key) {
+            Some(key) => json(remote.call_within(PATIENCE, move |store| store.flows(&key))),
+            None => Reply::Wrong("key: 32 hexadecimal digits".to_owned()),
+        },
+        "/digest" => digest(&remote, question),
+        _ => Reply::Unknown,
+    })
+}
+
+fn digest(remote: &Remote<ManagedStore>, question: &Question) -> Reply {
+    let chain = question.value("chain").and_then(|chain| chain.parse().ok());
+    let at = question.value("at").and_then(|at| at.parse().ok());
+    let (Some(chain), Some(at)): (Option<u16>, Option<u64>) = (chain, at) else {
+        return Reply::Wrong("chain and at: the chain's number and the entry's".to_owned());
+    };
+    match remote.call_within(PATIENCE, move |store| store.mark(chain, at)) {
+        Some(true) => {}
+        Some(false) => return Reply::Wrong(format!("there is no replica of chain {chain}")),
+        None => return json(None::<()>),
+    }
+    let begin = Instant::now();
+    loop {
+        let present = begin.elapsed() > REACH;
+        let asked = remote.call_within(PATIENCE, move |store| store.digest(chain, present));
+        match asked {
+            Some(Some(digest)) => return json(Some(digest)),
+            Some(None) if !present => std::thread::sleep(Duration::from_millis(5)),
+            _ => return json(None::<()>),
+        }
+    }
+}
+
+/// A controller that may lead.
+pub struct Candidate<B: Backend> {
+    /// Reaches it while it leads.
+    pub remote: Arc<Remote<ControllerServer<B>>>,
+    /// Set while it leads.
+    pub leads: Arc<AtomicBool>,
+}
+
+impl<B: Backend> Clone for Candidate<B> {
+    fn clone(&self) -> Candidate<B> {
+        Candidate {
+            remote: self.remote.clone(),
+            leads: self.leads.clone(),
+        }
+    }
+}
+
+impl<B: Backend + 'static> Candidate<B> {
+    /// Lets it do `work`, if it leads.
+    fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut ControllerServer<B>) -> T + Send + 'static,
+    ) -> Option<T> {
+        let leads = self.leads.load(Ordering::Relaxed);
+        leads.then(|| self.remote.call_within(PATIENCE, work))?
+    }
+
+    /// The metrics of the controller.
+    pub fn scrape(&self) -> Scrape {
+        let candidate = self.clone();
+        Arc::new(move || {
+            let asked = candidate.call(|server| (server.report(), server.view()));
+            let (report, view) = asked.unwrap_or_default();
+            Some(controller_metrics(&report, &view))
+        })
+    }
+
+    /// What the controller answers: `/controller`, and if it is posted,
+    /// `/drain?server=…&drained=…`.
+    pub fn answers(&self) -> Answers {
+        let candidate = self.clone();
+        Arc::new(move |question| match question.path.as_str() {
+            "/controller" => {
+                let view = candidate.call(|server| server.view());
+                json(Some(view.unwrap_or_default()))
+            }
+            "/drain" => candidate.drain(question),
+            _ => Reply::Unknown,
+        })
+    }
+
+    fn drain(&self, question: &Question) -> Reply {
+        let server = question.value("server").and_then(|it| it.parse().ok());
+        let drained = question.value("drained").and_then(|it| it.parse().ok());
+        let (Some(server), Some(drained), true) = (server, drained, question.changes) else {
+            return Reply::Wrong(
+                "POST server (an IPv4 address) and drained (true or false)".into(),
+            );
+        };
+        let server: Ipv4Addr = server;
+        match self.call(move |controller| controller.drain(server, drained)) {
+            Some(Ok(())) => json(Some(true)),
+            Some(Err(error)) => Reply::Unavailable(error.to_string()),
+            None => Reply::Unavailable("this controller does not lead".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! A switch whose chains a controller makes: no number is given twice to the packets
+//! that pass while the servers under it are killed. Needs root and `ip`.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::namespaces::Namespaces;
+use support::{Running, STATEPLANE, missing, repository};
+
+/// Sends a packet with room for a number every 5 ms for ever.
+const SEND: &str = "
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('10.1.0.1', 4000))
+while True:
+    s.sendto(bytes(16), ('10.2.0.1', 5000))
+    time.sleep(0.005)
+";
+
+/// Prints the number in each packet.
+const RECEIVE: &str = "
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('10.2.0.1', 5000))
+print('ready', flush=True)
+while True:
+    print(int.from_bytes(s.recv(2048)[:8], 'big'), flush=True)
+";
+
+/// Held copies, as in `lab/nat/switch.toml`.
+fn sessions() -> String {
+    let mut text = "[[mirror_sessions]]\nsession = 15\nport = 2\ntruncate = 64\n".to_owned();
+    for (first, truncate) in [(16, 114), (32, 120)] {
+        for (step, hold) in [20, 40, 80, 160, 320, 500, 500, 500].iter().enumerate() {
+            let session = first + step;
+            text += &format!(
+                "[[mirror_sessions]]\nsession = {session}\nport = 2\ntruncate = {truncate}\nhold_us = {}\n",
+                hold * 1000
+            );
+        }
+    }
+    text
+}
+
+fn switch_file(macs: [&str; 3]) -> String {
+    let servers = macs
+        .iter()
+        .enumerate()
+        .map(|(at, mac)| format!("{{ address = \"10.10.0.1{}\", mac = \"{mac}\" }}", at + 1));
+    let servers: Vec<String> = servers.collect();
+    format!(
+        r#"
+        [[entries]]
+        table = "router.routes"
+        keys = ["10.1.0.0/16"]
+        action = "via"
+        params = {{ address = "10.1.0.1" }}
+        [[entries]]
+        table = "router.routes"
+        keys = ["10.2.0.0/16"]
+        action = "via"
+        params = {{ address = "10.2.0.1" }}
+        [neighbours]
+        table = "router.neighbours"
+        action = "forward"
+        list = [
+          {{ address = "10.1.0.1", port = 0, mac = "02:00:00:00:01:01", source_mac = "02:00:00:00:01:02" }},
+          {{ address = "10.2.0.1", port = 1, mac = "02:00:00:00:02:01", source_mac = "02:00:00:00:02:02" }},
+        ]
+        [[defaults]]
+        table = "replication_identity"
+        action = "set_identity"
+        params = {{ switch_id = 1, address = "10.10.0.1", mac = "02:00:00:00:0a:01" }}
+        [[registers]]
+        name = "replication_incarnation"
+        value = "random"
+        {}
+        [chains]
+        controllers = ["10.10.0.20:4795"]
+        switch = 1
+        table = "replication_shards"
+        action = "chain"
+        port = 2
+        mtu = 1700
+        servers = [{}]
+        "#,
+        sessions(),
+        servers.join(", "),
+    )
+}
+
+const DEPLOYMENT: &str = r#"
+shards = 4
+lease_period_ms = 1000
+operator_port = 4796
+[controller]
+addresses = ["10.10.0.20"]
+log = "LOG"
+heartbeat_ms = 50
+detection_ms = 300
+[[class]]
+id = 1
+state_length = 8
+first_lease = "zero"
+"#;
+
+/// The next number that arrives, within 20 s.
+fn next(lines: &std::sync::mpsc::Receiver<u64>) -> u64 {
+    let patience = Duration::from_secs(20);
+    lines.recv_timeout(patience).expect("no packet passes")
+}
+
+#[test]
+fn a_switch_follows_the_chains_of_a_controller() {
+    if let Some(reason) = missing(&["ip", "python3"]) {
+        eprintln!("not tested: {reason}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let net = Namespaces::new(&["h1", "h2", "sw", "store"]);
+    net.link(("h1", "eth0"), ("sw", "eth0"));
+    net.link(("h2", "eth0"), ("sw", "eth1"));
+    net.link(("sw", "eth2"), ("store", "eth0"));
+    let mac = |name: &str, device: &str, mac: &str| {
+        net.ip(name, &["link", "set", device, "address", mac]);
+    };
+    mac("h1", "eth0", "02:00:00:00:01:01");
+    mac("h2", "eth0", "02:00:00:00:02:01");
+    mac("sw", "eth2", "02:00:00:00:0a:01");
+    mac("store", "eth0", "02:00:00:00:0b:01");
+    for (name, device, address) in [
+        ("h1", "eth0", "10.1.0.1/24"),
+        ("h2", "eth0", "10.2.0.1/24"),
+        ("sw", "eth2", "10.10.0.1/24"),
+        ("store", "eth0", "10.10.0.11/24"),
+        ("store", "eth0", "10.10.0.12/24"),
+        ("store", "eth0", "10.10.0.13/24"),
+        ("store", "eth0", "10.10.0.20/24"),
+    ] {
+        net.ip(name, &["address", "add", address, "dev", device]);
+    }
+    net.ip("sw", &["link", "set", "eth2", "mtu", "1700"]);
+    net.ip("store", &["link", "set", "eth0", "mtu", "1700"]);
+    net.ip("h1", &["route", "add", "10.2.0.0/16", "via", "10.1.0.2"]);
+    let neighbour = [
+        "neighbour",
+        "add",
+        "10.1.0.2",
+        "lladdr",
+        "02:00:00:00:01:02",
+        "dev",
+        "eth0",
+    ];
+    net.ip("h1", &neighbour);
+
+    let deployment = folder.path().join("deployment.toml");
+    let log = folder.path().join("log");
+    let text = DEPLOYMENT.replace("LOG", log.to_str().unwrap());
+    std::fs::write(&deployment, text).unwrap();
+    let config = folder.path().join("switch.toml");
+    std::fs::write(&config, switch_file(["02:00:00:00:0b:01"; 3])).unwrap();
+
+    let start = |name: &str, arguments: &[&str]| {
+        let mut command = net.command(name, STATEPLANE);
+        command
+            .args(arguments)
+            .current_dir(repository())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        started(&mut command)
+    };
+    let path = deployment.to_str().unwrap();
+    let _controller = start("store", &["controller", "--config", path]);
+    let store = |host: u8| {
+        let own = format!("10.10.0.1{host}");
+        start("store", &["store", "--config", path, "--listen", &own])
+    };
+    let mut stores = [1, 2, 3].map(|host| Some(store(host)));
+    let _switch = start(
+        "sw",
+        &[
+            "run",
+            "p4/apps/counter/counter.p4",
+            "--config",
+            config.to_str().unwrap(),
+            "--port",
+            "0=packet:eth0",
+            "--port",
+            "1=packet:eth1",
+            "--port",
+            "2=packet:eth2",
+        ],
+    );
+    let python = |name: &str, script: &str| {
+        let mut command = net.command(name, "python3");
+        command
+            .args(["-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        command
+    };
+    let mut receiver = Running::start(&mut python("h2", RECEIVE));
+    let output = receiver.child().stdout.take().unwrap();
+    let (sender, numbers) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let lines = BufReader::new(output).lines().map_while(Result::ok);
+        for number in lines.filter_map(|line| line.parse::<u64>().ok()) {
+            if sender.send(number).is_err() {
+                return;
+            }
+        }
+    });
+    let _sender = Running::start(python("h1", SEND).stdout(Stdio::null()));
+
+    let mut seen = BTreeSet::new();
+    let mut count = |most: usize| {
+        for _ in 0..most {
+            let number = next(&numbers);
+            assert!(seen.insert(number), "{number} was given twice");
+        }
+    };
+    count(100);
+    for host in 1..=3u8 {
+        let at = usize::from(host - 1);
+        let begin = Instant::now();
+        drop(stores[at].take());
+        count(200);
+        println!(
+            "server {host} killed: 200 packets more after {:?}",
+            begin.elapsed()
+        );
+        stores[at] = Some(store(host));
+        let waited = net
+            .command("store", STATEPLANE)
+            .args(["ctl", "store", "--config", path, "wait", "60"])
+            .output()
+            .unwrap();
+        assert!(
+            waited.status.success(),
+            "{}",
+            String::from_utf8_lossy(&waited.stderr)
+        );
+        count(50);
+    }
+}
+
+/// Starts `command` and waits until it is ready.
+fn started(command: &mut Command) -> Running {
+    let mut running = Running::start(command);
+    let output = running.child().stdout.take().unwrap();
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "ready", "{command:?}");
+    running
+}

@@ -1,0 +1,289 @@
+//! The back end of a controller.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use stateplane_host::controller::{Backend, ControllerError, EtcdFile, Kept, Record, Stored};
+use stateplane_wire::control::ChainConfig;
+use tokio::runtime::Runtime;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+
+use crate::lease::Lease;
+use crate::proto::kv_client::KvClient;
+use crate::proto::lease_client::LeaseClient;
+use crate::proto::{RequestOp, TxnRequest, TxnResponse};
+use crate::transaction::{delete, get, get_all, has_lease, is_absent, is_of, put, read};
+use crate::{EtcdError, PATIENCE, answer};
+
+/// Time between two attempts to lead.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Bytes of the longest answer: all configurations of the most chains.
+const LONGEST_ANSWER: usize = 1 << 28;
+
+/// Decisions in etcd, for one of several controllers.
+pub struct EtcdBackend {
+    runtime: Runtime,
+    kv: KvClient<Channel>,
+    leases: LeaseClient<Channel>,
+    prefix: String,
+    lease_s: u16,
+    name: String,
+    lease: Option<Lease>,
+    /// Whether the key of the leader bore the lease when it was last seen.
+    leads: bool,
+    /// When each chain's key was last written.
+    revisions: BTreeMap<String, i64>,
+    told: Box<dyn FnMut(&EtcdError) + Send>,
+}
+
+impl EtcdBackend {
+    /// A back end for the controller called `name`. `told` hears why etcd cannot be used
+    /// at a time; the controller goes on trying.
+    ///
+    /// # Errors
+    ///
+    /// [`EtcdError`] if `file` is wrong, or the system has no threads left. Whether etcd
+    /// answers is not known yet.
+    pub fn new(
+        file: &EtcdFile,
+        name: &str,
+        told: impl FnMut(&EtcdError) + Send + 'static,
+    ) -> Result<EtcdBackend, EtcdError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("etcd")
+            .enable_all()
+            .build()
+            .map_err(EtcdError::System)?;
+        if file.endpoints.is_empty() {
+            return Err(EtcdError::NoEndpoints);
+        }
+        let tls = tls(file)?;
+        let endpoints: Result<Vec<Endpoint>, EtcdError> = file
+            .endpoints
+            .iter()
+            .map(|endpoint| open(endpoint, tls.as_ref()))
+            .collect();
+        let endpoints = endpoints?.into_iter();
+        let channel = runtime.block_on(async { Channel::balance_list(endpoints) });
+        Ok(EtcdBackend {
+            runtime,
+            kv: KvClient::new(channel.clone()).max_decoding_message_size(LONGEST_ANSWER),
+            leases: LeaseClient::new(channel),
+            prefix: file.prefix.trim_end_matches('/').to_owned(),
+            lease_s: file.lease_s.max(1),
+            name: name.to_owned(),
+            lease: None,
+            leads: false,
+            revisions: BTreeMap::new(),
+            told: Box::new(told),
+        })
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}/{name}", self.prefix)
+    }
+
+    fn leader_key(&self) -> String {
+        self.key("leader")
+    }
+
+    fn transact(&self, request: TxnRequest) -> Result<TxnResponse, EtcdError> {
+        let mut kv = self.kv.clone();
+        self.runtime.block_on(answer(kv.txn(request)))
+    }
+
+    /// Number of a lease that etcd counts.
+    fn hold_lease(&mut self) -> Result<i64, EtcdError> {
+        if let Some(lease) = self.lease.as_ref().filter(|lease| lease.is_valid()) {
+            return Ok(lease.id);
+        }
+        let grant = Lease::grant(self.leases.clone(), self.lease_s);
+        let lease = self.runtime.block_on(grant)?;
+        let id = lease.id;
+        self.lease = Some(lease);
+        Ok(id)
+    }
+
+    /// What is kept, if this controller leads or nobody does.
+    fn try_to_lead(&mut self) -> Result<Option<Kept>, EtcdError> {
+        let leader = self.leader_key();
+        let present = self.transact(TxnRequest {
+            success: vec![get(&leader)],
+            ..TxnRequest::default()
+        })?;
+        let holder = read(&present, 0).first().map(|key| key.lease);
+        let own = self.lease.as_ref().map(|lease| lease.id);
+        if holder.is_some() && holder != own {
+            return Ok(None);
+        }
+        let lease = self.hold_lease()?;
+        if holder != Some(lease) {
+            let name = self.name.as_bytes().to_vec();
+            self.transact(TxnRequest {
+                compare: vec![is_absent(&leader)],
+                success: vec![put(&leader, name, lease)],
+                failure: Vec::new(),
+            })?;
+        }
+        let all = self.transact(TxnRequest {
+            compare: vec![has_lease(&leader, lease)],
+            success: vec![
+                get_all(&self.key("chains/")),
+                get_all(&self.key("drained/")),
+            ],
+            failure: Vec::new(),
+        })?;
+        match all.succeeded {
+            true => self.take(&all).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn take(&mut self, all: &TxnResponse) -> Result<Kept, EtcdError> {
+        let mut kept = Kept::default();
+        self.revisions.clear();
+        for value in read(all, 0) {
+            let key = String::from_utf8_lossy(&value.key).into_owned();
+            let Ok(config) = ChainConfig::parse(&value.value) else {
+                return Err(EtcdError::Foreign { key });
+            };
+            self.revisions.insert(key, value.mod_revision);
+            kept.add(Record::Config(config));
+        }
+        for value in read(all, 1) {
+            let key = String::from_utf8_lossy(&value.key).into_owned();
+            let number = key.rsplit('/').next().map(str::parse);
+            let Some(Ok(server)) = number else {
+                return Err(EtcdError::Foreign { key });
+            };
+            let drained = true;
+            kept.add(Record::Drained { server, drained });
+        }
+        Ok(kept)
+    }
+
+    fn write(&mut self, lease: i64, records: &[Record]) -> Result<Stored, EtcdError> {
+        let mut compare = vec![has_lease(&self.leader_key(), lease)];
+        let mut success: Vec<RequestOp> = Vec::new();
+        let mut keys = Vec::new();
+        for record in records {
+            match record {
+                Record::Config(config) => {
+                    let key = self.key(&format!("chains/{}", config.chain));
+                    let revision = self.revisions.get(&key).copied().unwrap_or(0);
+                    compare.push(is_of(&key, revision));
+                    let mut value = Vec::new();
+                    config.append(&mut value);
+                    success.push(put(&key, value, 0));
+                    keys.push(key);
+                }
+                Record::Drained { server, drained } => {
+                    let key = self.key(&format!("drained/{server}"));
+                    success.push(match drained {
+                        true => put(&key, Vec::new(), 0),
+                        false => delete(&key),
+                    });
+                }
+            }
+        }
+        let failure = Vec::new();
+        let written = self.transact(TxnRequest {
+            compare,
+            success,
+            failure,
+        })?;
+        if !written.succeeded {
+            return Ok(Stored::LeadAnew);
+        }
+        let revision = written.header.map_or(0, |header| header.revision);
+        for key in keys {
+            self.revisions.insert(key, revision);
+        }
+        Ok(Stored::Kept)
+    }
+}
+
+impl Backend for EtcdBackend {
+    fn lead(&mut self, stop: &AtomicBool) -> Result<Option<Kept>, ControllerError> {
+        while !stop.load(Ordering::Relaxed) {
+            self.leads = false;
+            match self.try_to_lead() {
+                Ok(Some(kept)) => {
+                    self.leads = true;
+                    return Ok(Some(kept));
+                }
+                Ok(None) => {}
+                Err(error) => (self.told)(&error),
+            }
+            std::thread::sleep(RETRY);
+        }
+        Ok(None)
+    }
+
+    fn leads(&self) -> bool {
+        self.leads && self.lease.as_ref().is_some_and(Lease::is_valid)
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn store(&mut self, records: &[Record]) -> Result<Stored, ControllerError> {
+        let Some(lease) = self.lease.as_ref().map(|lease| lease.id) else {
+            return Ok(Stored::LeadAnew);
+        };
+        // Without an answer nobody knows: what is there is read anew.
+        Ok(self.write(lease, records).unwrap_or_else(|error| {
+            (self.told)(&error);
+            Stored::LeadAnew
+        }))
+    }
+}
+
+impl Drop for EtcdBackend {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            lease.revoke(self.runtime.handle(), self.leases.clone());
+        }
+    }
+}
+
+fn open(endpoint: &str, tls: Option<&ClientTlsConfig>) -> Result<Endpoint, EtcdError> {
+    let wrong = |cause| EtcdError::Endpoint {
+        endpoint: endpoint.to_owned(),
+        cause,
+    };
+    let opened = Endpoint::from_shared(endpoint.to_owned())
+        .map_err(wrong)?
+        .connect_timeout(PATIENCE)
+        .timeout(PATIENCE);
+    match tls {
+        Some(tls) if endpoint.starts_with("https:") => {
+            opened.tls_config(tls.clone()).map_err(wrong)
+        }
+        _ => Ok(opened),
+    }
+}
+
+fn tls(file: &EtcdFile) -> Result<Option<ClientTlsConfig>, EtcdError> {
+    let text = |path: &Path| {
+        std::fs::read(path).map_err(|cause| EtcdError::File {
+            path: path.into(),
+            cause,
+        })
+    };
+    let Some(roots) = &file.tls_roots else {
+        return Ok(None);
+    };
+    let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(text(roots)?));
+    Ok(Some(match (&file.tls_certificate, &file.tls_key) {
+        (Some(certificate), Some(key)) => {
+            tls.identity(Identity::from_pem(text(certificate)?, text(key)?))
+        }
+        _ => tls,
+    }))
+}

@@ -1,0 +1,44 @@
+//! Several controllers of one store, of which one leads: their decisions and their
+//! election lie in [etcd](https://etcd.io).
+//!
+//! Keys, below a prefix:
+//!
+//! | key | value |
+//! |---|---|
+//! | `leader` | the name of the controller that leads; bound to a lease of etcd, so that it goes with the controller |
+//! | `chains/NUMBER` | the newest configuration of a chain |
+//! | `drained/NUMBER` | there if the server with that number is to lose its shards |
+//!
+//! Every write is a transaction that requires the lease at `leader` to be the writer's,
+//! and each chain's key to be as the writer last saw it. So a controller that leads no
+//! more, and does not know it, changes nothing, and no chain gets two configurations of
+//! one number.
+
+#![allow(clippy::disallowed_methods)]
+
+mod backend;
+mod error;
+mod lease;
+mod transaction;
+
+pub use backend::EtcdBackend;
+pub use error::EtcdError;
+
+/// How long etcd may take for an answer. Meanwhile the controller hears nothing, so it is
+/// short beside what a controller's absence costs.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// What a call of etcd gives, if that comes in time: of several members, none may be there.
+async fn answer<T>(
+    call: impl Future<Output = Result<tonic::Response<T>, tonic::Status>>,
+) -> Result<T, EtcdError> {
+    match tokio::time::timeout(PATIENCE, call).await {
+        Ok(answered) => Ok(answered?.into_inner()),
+        Err(_) => Err(tonic::Status::deadline_exceeded("no answer in time").into()),
+    }
+}
+
+#[allow(missing_docs, clippy::all)]
+mod proto {
+    tonic::include_proto!("etcdserverpb");
+}

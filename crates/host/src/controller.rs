@@ -1,0 +1,16 @@
+//! The controller of the store as a process: one UDP socket, and what keeps its decisions.
+
+mod backend;
+mod error;
+mod file;
+mod file_backend;
+mod server;
+pub mod view;
+
+pub use backend::{Backend, Kept, MOST_RECORDS, Record, Stored};
+pub use error::ControllerError;
+pub(crate) use file::server_number;
+pub use file::{ControllerFile, EtcdFile};
+pub use file_backend::FileBackend;
+pub use server::{ControllerReport, ControllerServer};
+pub use view::ControllerView;

@@ -1,0 +1,102 @@
+//! Where a controller's decisions are kept, beyond its life.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+
+use stateplane_wire::control::ChainConfig;
+
+use super::ControllerError;
+
+/// Most decisions that are kept at once.
+pub const MOST_RECORDS: usize = 64;
+
+/// A decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// What a chain is.
+    Config(ChainConfig),
+    /// Whether a server is to lose its shards.
+    Drained {
+        /// Number of the server.
+        server: u32,
+        /// Whether it is to lose them.
+        drained: bool,
+    },
+}
+
+/// All decisions in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The newest configuration of each chain.
+    pub configs: BTreeMap<u16, ChainConfig>,
+    /// Numbers of the servers that are to lose their shards.
+    pub drained: BTreeSet<u32>,
+}
+
+impl Kept {
+    /// Adds a decision.
+    pub fn add(&mut self, record: Record) {
+        match record {
+            Record::Config(config) => {
+                let newest = self.configs.get(&config.chain);
+                if newest.is_none_or(|newest| newest.epoch < config.epoch) {
+                    self.configs.insert(config.chain, config);
+                }
+            }
+            Record::Drained { server, drained } => {
+                match drained {
+                    true => self.drained.insert(server),
+                    false => self.drained.remove(&server),
+                };
+            }
+        }
+    }
+
+    /// The decisions, one by one.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let configs = self.configs.values().cloned().map(Record::Config);
+        let drained = self.drained.iter().map(|server| Record::Drained {
+            server: *server,
+            drained: true,
+        });
+        configs.chain(drained)
+    }
+}
+
+/// What became of decisions that were to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// A later controller will find them.
+    Kept,
+    /// Another controller leads, or nobody knows whether they are kept: this one is to
+    /// find out what was decided before it decides more.
+    LeadAnew,
+}
+
+/// Keeps decisions, and says which of several controllers may make them.
+pub trait Backend {
+    /// Waits until this controller leads, and gives what was decided so far; `None` if
+    /// `stop` was set meanwhile. Whatever [`store`](Self::store) accepted from any
+    /// controller before is in it.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`] if that cannot be found out.
+    fn lead(&mut self, stop: &AtomicBool) -> Result<Option<Kept>, ControllerError>;
+
+    /// Whether this controller still leads, as far as it knows. What keeps two that both
+    /// believe so from harm is [`store`](Self::store).
+    fn leads(&self) -> bool;
+
+    /// Whether other controllers keep their decisions there too.
+    fn is_shared(&self) -> bool;
+
+    /// Keeps `records`, at most [`MOST_RECORDS`], all or none. No configuration is kept
+    /// that does not follow the last one of its chain.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`] if it is not certain whether they are kept, and will not be:
+    /// the controller must then stop.
+    fn store(&mut self, records: &[Record]) -> Result<Stored, ControllerError>;
+}

@@ -1,0 +1,188 @@
+//! Decisions of a single controller in a file.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use stateplane_wire::control::ChainConfig;
+
+use super::{Backend, ControllerError, Kept, Record, Stored};
+use crate::log::RecordLog;
+
+/// First byte of a configuration.
+const CONFIG: u8 = 1;
+
+/// First byte of a drain.
+const DRAINED: u8 = 2;
+
+/// Records beyond twice those in force with which the log is written anew.
+const SURPLUS: u64 = 1024;
+
+/// Decisions in a [`RecordLog`], whose lock keeps other controllers of the machine out.
+#[derive(Debug)]
+pub struct FileBackend {
+    log: RecordLog,
+    kept: Kept,
+}
+
+impl FileBackend {
+    /// Opens the log at `path`, or makes an empty one.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError::Log`].
+    pub fn open(path: &Path) -> Result<FileBackend, ControllerError> {
+        let mut kept = Kept::default();
+        let log = RecordLog::open(path, |bytes| match parse(bytes) {
+            Some(record) => {
+                kept.add(record);
+                true
+            }
+            None => false,
+        })?;
+        let mut backend = FileBackend { log, kept };
+        backend.shorten()?;
+        Ok(backend)
+    }
+
+    /// Forgets decisions that are no longer in force, when they are many.
+    fn shorten(&mut self) -> Result<(), ControllerError> {
+        let records: Vec<Vec<u8>> = match self.log.records() > SURPLUS {
+            true => self.kept.records().map(|record| bytes(&record)).collect(),
+            false => return Ok(()),
+        };
+        if self.log.records() > 2 * records.len() as u64 + SURPLUS {
+            self.log.replace(records.iter().map(Vec::as_slice))?;
+        }
+        Ok(())
+    }
+}
+
+impl Backend for FileBackend {
+    fn lead(&mut self, _: &AtomicBool) -> Result<Option<Kept>, ControllerError> {
+        Ok(Some(self.kept.clone()))
+    }
+
+    fn leads(&self) -> bool {
+        true
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn store(&mut self, records: &[Record]) -> Result<Stored, ControllerError> {
+        for record in records {
+            self.log.append(&bytes(record));
+        }
+        self.log.sync()?;
+        for record in records {
+            self.kept.add(record.clone());
+        }
+        self.shorten()?;
+        Ok(Stored::Kept)
+    }
+}
+
+fn bytes(record: &Record) -> Vec<u8> {
+    match record {
+        Record::Config(config) => {
+            let mut bytes = vec![CONFIG];
+            config.append(&mut bytes);
+            bytes
+        }
+        Record::Drained { server, drained } => {
+            let [a, b, c, d] = server.to_be_bytes();
+            vec![DRAINED, a, b, c, d, u8::from(*drained)]
+        }
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Record> {
+    let (kind, rest) = bytes.split_first()?;
+    match (*kind, rest) {
+        (CONFIG, _) => Some(Record::Config(ChainConfig::parse(rest).ok()?)),
+        (DRAINED, &[a, b, c, d, drained]) => Some(Record::Drained {
+            server: u32::from_be_bytes([a, b, c, d]),
+            drained: drained == 1,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    use stateplane_wire::control::Member;
+
+    use super::*;
+
+    fn config(chain: u16, epoch: u32) -> ChainConfig {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4793);
+        ChainConfig {
+            chain,
+            epoch,
+            members: vec![Member {
+                server: 1,
+                incarnation: 2,
+                requests: address,
+                links: address,
+            }],
+            joining: None,
+        }
+    }
+
+    fn kept(backend: &mut FileBackend) -> Kept {
+        backend.lead(&AtomicBool::new(false)).unwrap().unwrap()
+    }
+
+    #[test]
+    fn another_controller_finds_what_is_in_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut backend = FileBackend::open(&path).unwrap();
+        assert_eq!(kept(&mut backend), Kept::default());
+        let drained = |server, drained| Record::Drained { server, drained };
+        for records in [
+            &[Record::Config(config(1, 1)), Record::Config(config(2, 7))][..],
+            &[drained(5, true), Record::Config(config(1, 2))],
+            &[drained(6, true), drained(5, false)],
+        ] {
+            assert_eq!(backend.store(records).unwrap(), Stored::Kept);
+        }
+        assert_eq!(FileBackend::open(&path).unwrap_err().code(), "H405");
+        drop(backend);
+        let kept = kept(&mut FileBackend::open(&path).unwrap());
+        assert_eq!(kept.configs[&1], config(1, 2));
+        assert_eq!(kept.configs[&2], config(2, 7));
+        assert_eq!(Vec::from_iter(kept.drained), [6]);
+    }
+
+    #[test]
+    fn the_log_stays_short_however_often_chains_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut backend = FileBackend::open(&path).unwrap();
+        for epochs in 0..30 {
+            let records: Vec<Record> = (1..=100)
+                .map(|epoch| Record::Config(config(3, epochs * 100 + epoch)))
+                .collect();
+            backend.store(&records).unwrap();
+            assert!(backend.log.records() <= SURPLUS + 2);
+        }
+        drop(backend);
+        let kept = kept(&mut FileBackend::open(&path).unwrap());
+        assert_eq!(kept.configs[&3], config(3, 3000));
+    }
+
+    #[test]
+    fn a_log_of_something_else_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut log = RecordLog::open(&path, |_| true).unwrap();
+        log.append(b"\x03 no decision");
+        log.sync().unwrap();
+        drop(log);
+        assert_eq!(FileBackend::open(&path).unwrap_err().code(), "H404");
+    }
+}

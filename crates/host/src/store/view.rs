@@ -1,0 +1,192 @@
+//! What a store server shows to operators.
+
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+use stateplane_store::{Lease, Replica, Server};
+use stateplane_wire::replication::Key;
+
+/// A server and its replicas.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreView {
+    /// Its address, by which the deployment knows it.
+    pub address: Ipv4Addr,
+    /// Which start of it.
+    pub incarnation: u32,
+    /// Its replicas, by the number of their chain.
+    pub replicas: Vec<ReplicaView>,
+}
+
+/// A replica of one shard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplicaView {
+    /// The chain, which has the shard's number.
+    pub chain: u16,
+    /// The configuration that it follows.
+    pub epoch: u32,
+    /// Its position, 0 is the head; `length` while it joins.
+    pub position: u8,
+    /// Members of the chain.
+    pub length: u8,
+    /// Number of the last entry decided or applied.
+    pub applied: u64,
+    /// Number of the entry up to which every member has all, as it knows.
+    pub base: u64,
+    /// Flows that it keeps.
+    pub records: usize,
+    /// Requests that wait.
+    pub parked: usize,
+    /// Ports of public addresses.
+    pub pools: Vec<PoolView>,
+}
+
+/// The ports of one address and protocol that a shard owns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolView {
+    /// The public address.
+    pub address: Ipv4Addr,
+    /// The IP protocol.
+    pub protocol: u8,
+    /// All ports.
+    pub size: usize,
+    /// Those that no mapping has.
+    pub free: usize,
+}
+
+/// A flow, as one replica has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowView {
+    /// Its shard.
+    pub shard: u16,
+    /// Sequence of its newest write.
+    pub sequence: u32,
+    /// Epoch of its newest grant.
+    pub epoch: u32,
+    /// Its state, hexadecimal.
+    pub state: String,
+    /// `none`, `exclusive` or `shared`.
+    pub lease: String,
+    /// Who has it.
+    pub holders: Vec<HolderView>,
+    /// The key of the other half of a mapping, hexadecimal.
+    pub mapped_to: Option<String>,
+}
+
+/// Who has a lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HolderView {
+    /// The switch.
+    pub switch: u32,
+    /// Which start of it.
+    pub incarnation: u32,
+    /// Which claim of a slot.
+    pub claim: u32,
+    /// Epoch of the grant.
+    pub epoch: u32,
+    /// ms until it is certainly over, by the replica's clock.
+    pub left_ms: u64,
+}
+
+/// A number that replicas of one state have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DigestView {
+    /// The last entry in the state.
+    pub applied: u64,
+    /// The number, hexadecimal.
+    pub digest: String,
+}
+
+/// `bytes` as hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The key that `digits`, 32 hexadecimal ones, say.
+pub fn parse_key(digits: &str) -> Option<Key> {
+    let mut key = Key::default();
+    if digits.len() != 2 * key.0.len() {
+        return None;
+    }
+    for (byte, pair) in key.0.iter_mut().zip(digits.as_bytes().chunks(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(key)
+}
+
+impl ReplicaView {
+    fn of(chain: u16, replica: &Replica) -> ReplicaView {
+        let place = replica.place();
+        let pools = replica.pools(chain).into_iter().flat_map(|pools| {
+            pools.used().map(|(protocol, address)| PoolView {
+                address,
+                protocol,
+                size: pools.size(),
+                free: pools.free(protocol, address),
+            })
+        });
+        ReplicaView {
+            chain,
+            epoch: place.epoch,
+            position: place.position,
+            length: place.length,
+            applied: replica.applied(),
+            base: replica.base(),
+            records: replica.record_count(),
+            parked: replica.parked().0,
+            pools: pools.collect(),
+        }
+    }
+}
+
+/// All replicas of `server`, whose chains each keep the shard of their number.
+pub(crate) fn replicas(server: &Server) -> Vec<ReplicaView> {
+    let replicas = server.replicas();
+    replicas
+        .map(|(chain, replica)| ReplicaView::of(chain, replica))
+        .collect()
+}
+
+/// What `server` has of the flow with `key`, in all its shards.
+pub(crate) fn flows(server: &Server, key: &Key, now: u64) -> Vec<FlowView> {
+    let found = server.replicas().filter_map(|(shard, replica)| {
+        let record = replica.record(shard, key)?;
+        let lease = match record.lease() {
+            Lease::None => "none",
+            Lease::Exclusive(_) => "exclusive",
+            Lease::Shared(_) => "shared",
+        };
+        let holders = record.lease().holders().iter().map(|holder| HolderView {
+            switch: holder.owner.switch,
+            incarnation: holder.owner.incarnation,
+            claim: holder.owner.claim,
+            epoch: holder.epoch,
+            left_ms: holder.until.saturating_sub(now) / 1000,
+        });
+        Some(FlowView {
+            shard,
+            sequence: record.sequence(),
+            epoch: record.epoch(),
+            state: hexadecimal(record.state()),
+            lease: lease.to_owned(),
+            holders: holders.collect(),
+            mapped_to: record.mapped_to().map(|key| hexadecimal(&key.0)),
+        })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_32_digits() {
+        let key = parse_key("01060a000001004f0000000000000000").unwrap();
+        assert_eq!(key.0[..8], [1, 6, 10, 0, 0, 1, 0, 0x4f]);
+        assert_eq!(hexadecimal(&key.0), "01060a000001004f0000000000000000");
+        for wrong in ["", "01", &"g".repeat(32), &"0".repeat(33), &"é".repeat(16)] {
+            assert_eq!(parse_key(wrong), None, "{wrong}");
+        }
+    }
+}
