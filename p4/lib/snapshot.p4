@@ -45,6 +45,11 @@
 #endif
 #define SNAPSHOT_ELEMENTS (SNAPSHOT_KEYS * SNAPSHOT_SLOTS)
 
+// µs between two looks at one write that is not acknowledged; each sends it again.
+#ifndef SNAPSHOT_PATIENCE
+#define SNAPSHOT_PATIENCE 1000
+#endif
+
 // Where the packet generator's frames for the walk come in; no link faces it.
 const bit<9> SNAPSHOT_PORT = 508;
 
@@ -117,6 +122,8 @@ register<bit<32>>(1) snapshot_number;
 // Next element of the walk, and whether it is the second time.
 register<bit<32>>(1) snapshot_cursor;
 register<bit<1>>(1) snapshot_again;
+// When the second walk last looked at its element; 0 if it has not.
+register<bit<48>>(1) snapshot_looked;
 // When the present snapshot was begun, and the newest that is kept, in µs of the
 // switch clock.
 register<bit<48>>(1) snapshot_began;
@@ -189,6 +196,9 @@ control SnapshotWalk(
     bit<32> number;
     bit<32> cursor;
     bit<1> again;
+    bit<48> looked;
+    bool done;
+    bool gives_up;
 
     // Least µs from one snapshot to the next, T_snap; 0: none are made.
     action snapshot_each(bit<48> microseconds) {
@@ -216,9 +226,12 @@ control SnapshotWalk(
                 // Nothing has been counted yet, which is as good as kept.
                 snapshot_kept.write(0, now);
             }
+            done = cursor == 0 && again == 0;
+            // Without the rule every second snapshot is given up half way.
+            gives_up = !RULE_EVERY_ELEMENT && number[0:0] == 1 && again == 0
+                && cursor == SNAPSHOT_ELEMENTS / 2;
             if (period != 0
-                && (number == 0 || now >= began + period)
-                && ((cursor == 0 && again == 0) || !RULE_EVERY_ELEMENT)) {
+                && ((done && (number == 0 || now >= began + period)) || gives_up)) {
                 snapshot.active = ~snapshot.active;
                 number = number + 1;
                 cursor = 0;
@@ -228,10 +241,17 @@ control SnapshotWalk(
                 snapshot_began.write(0, now);
                 snapshot_cursor.write(0, 0);
                 snapshot_again.write(0, 0);
+                snapshot_looked.write(0, 0);
                 snapshot_events.count(SNAPSHOT_BEGUN);
                 snapshot.walks = true;
+            } else if (again == 1) {
+                snapshot_looked.read(looked, 0);
+                snapshot.walks = looked == 0 || now >= looked + SNAPSHOT_PATIENCE;
+                if (snapshot.walks) {
+                    snapshot_looked.write(0, now);
+                }
             } else {
-                snapshot.walks = cursor != 0 || again == 1;
+                snapshot.walks = cursor != 0;
             }
             walk.number = number;
             walk.element = cursor;
@@ -293,6 +313,7 @@ control SnapshotKeep(
                     snapshot_events.count(SNAPSHOT_COMPLETE);
                 }
                 snapshot_cursor.write(0, cursor);
+                snapshot_looked.write(0, 0);
             }
         }
     }

@@ -105,6 +105,8 @@ impl<E: Engine> P4Switch<E> {
         config.generators.push(Generator {
             port: GENERATOR_PORT,
             period_us: PROBE_PERIOD,
+            batch: 1,
+            index_at: None,
             frame: probe(PROBED_SHARD),
         });
         if let ProgramKind::App(application) = program {

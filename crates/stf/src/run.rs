@@ -300,6 +300,8 @@ impl<E: Engine> Run<E> {
                 self.switch.add_generator(Generator {
                     port,
                     period_us,
+                    batch: 1,
+                    index_at: None,
                     frame,
                 })?;
                 self.switch.handle_timeout(self.now);

@@ -147,6 +147,8 @@ fn config(app: &App) -> SwitchConfig {
     config.generators.push(Generator {
         port: GENERATOR_PORT,
         period_us: 400_000,
+        batch: 1,
+        index_at: None,
         frame: probe,
     });
     config

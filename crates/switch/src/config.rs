@@ -9,6 +9,9 @@ pub const MIN_FRAME: usize = 14;
 /// Longest frame that is received or transmitted, in bytes.
 pub const MAX_FRAME: usize = 65_535;
 
+/// Greatest batch of a packet generator.
+pub const MAX_BATCH: u32 = 1 << 16;
+
 /// Longest hold of a mirror session and longest period of a generator: one day.
 pub const MAX_HOLD_US: u64 = 24 * 3600 * 1_000_000;
 
@@ -115,14 +118,20 @@ pub struct Replica {
     pub rid: u16,
 }
 
-/// Injects a frame at ingress, first when the switch first sees the time and then
-/// once a period. Periods that were missed are skipped.
+/// Injects a batch of frames at ingress, first when the switch first sees the time and
+/// then once a period. Periods that were missed are skipped; a batch that takes longer
+/// than a period is finished first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generator {
     /// `ingress_port` of the frame, 0 to 510; it need not carry frames otherwise.
     pub port: Port,
-    /// Microseconds between frames, from 1 to [`MAX_HOLD_US`].
+    /// Microseconds between batches, from 1 to [`MAX_HOLD_US`].
     pub period_us: u64,
+    /// Frames of a batch, from 1 to [`MAX_BATCH`].
+    pub batch: u32,
+    /// Where in the frame its place in the batch stands, from 0: the first of four
+    /// bytes, big-endian, all within the frame. `None`: all frames are equal.
+    pub index_at: Option<usize>,
     /// The frame, [`MIN_FRAME`] to [`MAX_FRAME`] bytes.
     pub frame: Vec<u8>,
 }

@@ -1,6 +1,6 @@
 //! Errors of configuration.
 
-use crate::{MAX_FRAME, MAX_HOLD_US, MIN_FRAME};
+use crate::{MAX_BATCH, MAX_FRAME, MAX_HOLD_US, MIN_FRAME};
 use stateplane_target::Port;
 use thiserror::Error;
 
@@ -56,6 +56,19 @@ pub enum SwitchError {
     /// A generator's frame that could not be received either.
     #[error("a generator's frame of {0} bytes is out of range: {MIN_FRAME} to {MAX_FRAME} bytes")]
     GeneratorFrame(usize),
+    /// A generator's batch of no frame, or of too many.
+    #[error("a generator's batch of {0} frames is out of range: 1 to {MAX_BATCH}")]
+    GeneratorBatch(u32),
+    /// A generator's index that does not fit into its frame.
+    #[error(
+        "a generator's index takes 4 bytes, at byte {at} and after, which a frame of {length} bytes does not have"
+    )]
+    GeneratorIndex {
+        /// Where its first byte would be.
+        at: usize,
+        /// Bytes of the frame.
+        length: usize,
+    },
     /// A watch on a register that cannot be read.
     #[error("watch on register {register}[{index}]: {reason}")]
     Watch {
@@ -83,6 +96,8 @@ impl SwitchError {
             Self::UnknownMulticastGroup(_) => "SW009",
             Self::GeneratorFrame(_) => "SW010",
             Self::Watch { .. } => "SW011",
+            Self::GeneratorBatch(_) => "SW012",
+            Self::GeneratorIndex { .. } => "SW013",
         }
     }
 }

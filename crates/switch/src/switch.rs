@@ -46,6 +46,8 @@ struct ActiveGenerator {
     generator: Generator,
     /// `None` until the switch first sees the time.
     due: Option<u64>,
+    /// Frames of the present batch that were injected.
+    sent: u32,
 }
 
 /// What is served, besides egress, in turn.
@@ -429,15 +431,29 @@ impl<E: Engine> Switch<E> {
         else {
             return false;
         };
-        let period = active.generator.period_us;
-        let due = active.due.unwrap_or(now);
-        let missed = (now - due) / period;
-        active.due = Some(due.saturating_add((missed + 1).saturating_mul(period)));
-        let port = active.generator.port;
+        let Generator {
+            port,
+            period_us,
+            batch,
+            index_at,
+            frame: ref template,
+        } = active.generator;
         let mut frame = self.spare.pop().unwrap_or_default();
         frame.clear();
-        frame.extend_from_slice(&active.generator.frame);
-        self.counters.generator_skipped += missed;
+        frame.extend_from_slice(template);
+        let place = index_at.and_then(|at| frame.get_mut(at..)?.first_chunk_mut());
+        if let Some(place) = place {
+            *place = active.sent.to_be_bytes();
+        }
+        active.sent += 1;
+        let due = active.due.unwrap_or(now);
+        active.due = Some(due);
+        if active.sent >= batch {
+            let missed = (now - due) / period_us;
+            active.due = Some(due.saturating_add((missed + 1).saturating_mul(period_us)));
+            active.sent = 0;
+            self.counters.generator_skipped += missed;
+        }
         self.counters.generated += 1;
         self.run_ingress(
             &frame,

@@ -86,6 +86,8 @@ fn generator(port: u16, period_us: u64) -> Generator {
     Generator {
         port,
         period_us,
+        batch: 1,
+        index_at: None,
         frame: frame(&[(engine::at::TARGET, 1)]),
     }
 }

@@ -60,6 +60,8 @@ use toml::Spanned;
 ///     [[generators]]
 ///     port = 509                           # ingress port of the frames
 ///     period_ms = 20
+///     batch = 4                            # frames at once; 1 unless set
+///     index_at = 12                        # where their places stand, 0 to 3; nowhere unless set
 ///     frame = "020000000001 020000000002 88b5 0000"
 ///
 ///     [[watches]]                          # a register that holds a time in µs
@@ -210,10 +212,20 @@ pub struct ReplicaFile {
 pub struct GeneratorFile {
     /// `ingress_port` of the frames.
     pub port: Port,
-    /// ms between frames.
+    /// ms between batches.
     pub period_ms: u64,
+    /// Frames of a batch; 1 unless set.
+    #[serde(default = "one_frame")]
+    pub batch: u32,
+    /// Where in the frame its place in the batch stands, in four bytes; nowhere unless
+    /// set.
+    pub index_at: Option<usize>,
     /// The frame in hexadecimal digits; spaces and `:` may stand between bytes.
     pub frame: String,
+}
+
+fn one_frame() -> u32 {
+    1
 }
 
 /// A watch ([`Watch`]).
@@ -359,6 +371,8 @@ impl SwitchFile {
             Ok(switch.add_generator(Generator {
                 port: file.port,
                 period_us,
+                batch: file.batch,
+                index_at: file.index_at,
                 frame,
             })?)
         })?;

@@ -256,6 +256,8 @@ fn generators_and_reports_run_by_themselves() {
         let generator = Generator {
             port: 0,
             period_us: 20_000,
+            batch: 1,
+            index_at: None,
             frame: frame(64, 5),
         };
         let config = SwitchConfig {

@@ -23,9 +23,10 @@ const TYPE_GENERATED: [u8; 2] = [0x88, 0xb5];
 const TENANTS: usize = 2;
 const SLOTS: usize = 8;
 const FIRST_VLAN: u16 = 100;
-/// µs from one snapshot to the next, between two frames of the walk, and ε.
+/// µs from one snapshot to the next, between two batches of the walk, and ε.
 const SNAPSHOT_PERIOD: u64 = 20_000;
-const WALK_PERIOD: u64 = 400;
+const WALK_PERIOD: u64 = 1_600;
+const WALK_BATCH: u32 = 4;
 const BOUND: u64 = 60_000;
 /// `STALE_DROPS` of the library.
 const STALE_DROPS: u8 = 1;
@@ -136,6 +137,8 @@ impl App for HeavyHitter {
         Some(Generator {
             port: SNAPSHOT_PORT,
             period_us: WALK_PERIOD,
+            batch: WALK_BATCH,
+            index_at: None,
             frame,
         })
     }

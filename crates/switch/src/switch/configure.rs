@@ -1,10 +1,15 @@
 //! Mirror sessions, multicast groups, generators and watches, at run time.
 
 use super::{ActiveGenerator, Switch};
-use crate::config::{Generator, MAX_FRAME, MAX_HOLD_US, MIN_FRAME, MirrorSession, Replica, Watch};
+use crate::config::{
+    Generator, MAX_BATCH, MAX_FRAME, MAX_HOLD_US, MIN_FRAME, MirrorSession, Replica, Watch,
+};
 use crate::error::SwitchError;
 use crate::ports::check_range;
 use stateplane_target::Engine;
+
+/// Bytes of a frame's place in its batch.
+const INDEX_BYTES: usize = 4;
 
 impl<E: Engine> Switch<E> {
     /// Makes or replaces mirror session `number`. Copies that are held keep the
@@ -115,17 +120,26 @@ impl<E: Engine> Switch<E> {
     ///
     /// # Errors
     ///
-    /// If its port, period or frame is out of range.
+    /// If its port, period, batch, index or frame is out of range.
     pub fn add_generator(&mut self, generator: Generator) -> Result<(), SwitchError> {
         check_range(generator.port)?;
         check_time("a generator's period", generator.period_us, 1)?;
         if !(MIN_FRAME..=MAX_FRAME).contains(&generator.frame.len()) {
             return Err(SwitchError::GeneratorFrame(generator.frame.len()));
         }
+        if !(1..=MAX_BATCH).contains(&generator.batch) {
+            return Err(SwitchError::GeneratorBatch(generator.batch));
+        }
+        let within = |at: usize| generator.frame.len().checked_sub(at) >= Some(INDEX_BYTES);
+        if let Some(at) = generator.index_at.filter(|&at| !within(at)) {
+            let length = generator.frame.len();
+            return Err(SwitchError::GeneratorIndex { at, length });
+        }
         check_room("generator", self.generators.len(), self.limits.generators)?;
         self.generators.push(ActiveGenerator {
             generator,
             due: None,
+            sent: 0,
         });
         Ok(())
     }

@@ -162,4 +162,19 @@ fn generators_are_checked() {
         }),
         Err("SW010")
     );
+    for batch in [0, 65_537] {
+        let generator = Generator {
+            batch,
+            ..generator(0, 1)
+        };
+        assert_eq!(code(generator), Err("SW012"));
+    }
+    for (at, answer) in [(36, Ok(())), (37, Err("SW013")), (usize::MAX, Err("SW013"))] {
+        let generator = Generator {
+            frame: vec![0; 40],
+            index_at: Some(at),
+            ..generator(0, 1)
+        };
+        assert_eq!(code(generator), answer);
+    }
 }

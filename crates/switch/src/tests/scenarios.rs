@@ -2,7 +2,7 @@
 
 use super::engine::{Event, FOREVER, at, egress_op, ingress_op};
 use super::{assert_balanced, config, frame, generator, limited, switch, switch_with, transmitted};
-use crate::{DropReason, Limits, MAX_FRAME, SwitchConfig};
+use crate::{DropReason, Generator, Limits, MAX_FRAME, SwitchConfig};
 use stateplane_target::InstanceType;
 
 fn ports(frames: &[crate::Transmit]) -> Vec<u16> {
@@ -491,6 +491,33 @@ fn a_generator_keeps_its_rhythm_and_skips_what_was_missed() {
     assert_eq!(transmitted(&mut switch).len(), 1);
     assert_eq!(switch.counters().generator_skipped, 3);
     assert_eq!(switch.poll_timeout(), Some(5500));
+    assert_balanced(&switch);
+}
+
+#[test]
+fn a_generator_injects_batches_whose_frames_bear_their_places() {
+    let mut template = frame(&[(at::TARGET, 1)]);
+    let index = template.len();
+    template.extend([0xff; 4]);
+    let batch = Generator {
+        batch: 3,
+        index_at: Some(index),
+        frame: template,
+        ..generator(400, 1000)
+    };
+    let mut switch = switch_with(SwitchConfig {
+        generators: vec![batch],
+        ..config()
+    });
+    for (now, due) in [(0, 1000), (1000, 2000)] {
+        switch.handle_timeout(now);
+        let sent = transmitted(&mut switch);
+        let places: Vec<&[u8]> = sent.iter().map(|sent| &sent.frame[index..]).collect();
+        assert_eq!(places, [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 2]]);
+        assert_eq!(switch.poll_timeout(), Some(due));
+    }
+    assert_eq!(switch.counters().generator_skipped, 0);
+    assert_eq!(switch.counters().generated, 6);
     assert_balanced(&switch);
 }
 
