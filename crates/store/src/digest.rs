@@ -39,13 +39,10 @@ impl Digest {
     }
 
     pub(crate) fn add_pools(&mut self, shard: u16, pools: &Pools) {
-        for (protocol, address) in pools.used() {
+        for pool in pools.used_pools() {
             self.add(|hasher| {
-                (3u8, shard, protocol, address).hash(hasher);
-                pools.fresh(protocol, address).hash(hasher);
-                for port in pools.freed(protocol, address) {
-                    port.hash(hasher);
-                }
+                (3u8, shard, pool.protocol, pool.address).hash(hasher);
+                (pool.fresh, pool.freed).hash(hasher);
             });
         }
     }

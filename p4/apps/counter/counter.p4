@@ -9,6 +9,7 @@
 #define REPLICATION_STATE_BITS 64
 #include "replication.p4"
 #include "router.p4"
+#include "ipv4.p4"
 
 #ifndef COUNTER_SHARDS
 #define COUNTER_SHARDS 4
@@ -114,29 +115,11 @@ parser TopParser(
 
 control CounterVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     ReplicationVerifyChecksum() replication;
+    Ipv4VerifyChecksum() ipv4;
 
     apply {
         replication.apply(hdr.replication);
-        // A header that was damaged on the way must not leave with a right checksum
-        // (RFC 1812 5.2.2).
-        verify_checksum(
-            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            {
-                hdr.ipv4.version,
-                hdr.ipv4.ihl,
-                hdr.ipv4.diffserv,
-                hdr.ipv4.total_length,
-                hdr.ipv4.identification,
-                hdr.ipv4.flags,
-                hdr.ipv4.fragment_offset,
-                hdr.ipv4.ttl,
-                hdr.ipv4.protocol,
-                hdr.ipv4.source,
-                hdr.ipv4.destination
-            },
-            hdr.ipv4.checksum,
-            HashAlgorithm.csum16
-        );
+        ipv4.apply(hdr.ipv4);
     }
 }
 
@@ -201,27 +184,11 @@ control CounterEgress(
 
 control CounterComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     ReplicationComputeChecksum() replication;
+    Ipv4ComputeChecksum() ipv4;
 
     apply {
         replication.apply(hdr.replication);
-        update_checksum(
-            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            {
-                hdr.ipv4.version,
-                hdr.ipv4.ihl,
-                hdr.ipv4.diffserv,
-                hdr.ipv4.total_length,
-                hdr.ipv4.identification,
-                hdr.ipv4.flags,
-                hdr.ipv4.fragment_offset,
-                hdr.ipv4.ttl,
-                hdr.ipv4.protocol,
-                hdr.ipv4.source,
-                hdr.ipv4.destination
-            },
-            hdr.ipv4.checksum,
-            HashAlgorithm.csum16
-        );
+        ipv4.apply(hdr.ipv4);
     }
 }
 

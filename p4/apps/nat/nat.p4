@@ -55,11 +55,11 @@ parser TopParser(
 
 control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     ReplicationVerifyChecksum() replication;
-    NatVerifyChecksum() nat;
+    Ipv4VerifyChecksum() ipv4;
 
     apply {
         replication.apply(hdr.replication);
-        nat.apply(hdr.nat);
+        ipv4.apply(hdr.nat.ipv4);
     }
 }
 
@@ -124,7 +124,10 @@ control NatIngress(
                 standard_metadata.egress_spec = standard_metadata.ingress_port;
             } else if (hdr.nat.tcp.isValid()
                 || hdr.nat.udp.isValid()
-                || hdr.nat.carried_ports.isValid()) {
+                || hdr.nat.carried_ports.isValid()
+                || (hdr.nat.icmp.isValid()
+                    && (hdr.nat.icmp.type == ICMP_ECHO
+                        || hdr.nat.icmp.type == ICMP_ECHO_REPLY))) {
                 router.apply(hdr.nat.ethernet, hdr.nat.ipv4, standard_metadata);
             } else {
                 mark_to_drop(standard_metadata);
@@ -160,11 +163,11 @@ control NatEgress(
 
 control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     ReplicationComputeChecksum() replication;
-    NatComputeChecksum() nat;
+    Ipv4ComputeChecksum() ipv4;
 
     apply {
         replication.apply(hdr.replication);
-        nat.apply(hdr.nat);
+        ipv4.apply(hdr.nat.ipv4);
     }
 }
 

@@ -1,20 +1,24 @@
 // What a NAT of TCP and UDP over IPv4 does to packets, wherever its mappings come
 // from: headers, parser, classification and translation. Mappings are endpoint
 // independent (RFC 4787 REQ-1, RFC 5382 REQ-1). ICMP errors are translated inside and
-// outside of the packet that they carry (RFC 5508 REQ-3 to REQ-5).
+// outside of the packet that they carry (RFC 5508 REQ-3 to REQ-5). An echo request from
+// inside has a mapping of its identifier, by which its reply comes back (RFC 5508 REQ-1).
 
 #ifndef STATEPLANE_NAT_PACKET_P4
 #define STATEPLANE_NAT_PACKET_P4
 
 #include "headers.p4"
+#include "ipv4.p4"
 #include "transport.p4"
 
 // Flow classes, the first byte of a key.
 const bit<8> CLASS_NAT_OUTBOUND = 2;
 const bit<8> CLASS_NAT_INBOUND = 3;
 
-// Types of ICMP errors (RFC 792).
+// Types of ICMP messages (RFC 792).
+const bit<8> ICMP_ECHO_REPLY = 0;
 const bit<8> ICMP_UNREACHABLE = 3;
+const bit<8> ICMP_ECHO = 8;
 const bit<8> ICMP_TIME_EXCEEDED = 11;
 const bit<8> ICMP_PARAMETER_PROBLEM = 12;
 
@@ -22,7 +26,9 @@ header icmp_t {
     bit<8> type;
     bit<8> code;
     bit<16> checksum;
-    bit<32> rest;
+    // Of an echo and its reply.
+    bit<16> identifier;
+    bit<16> rest;
 }
 
 // As much of TCP or UDP as every ICMP error carries. The rest is, of UDP, length and
@@ -139,6 +145,8 @@ control NatClassify(
     bit<1> public = 0;
     bit<16> source_port = 0;
     bit<16> destination_port = 0;
+    bool echo;
+    bool echo_reply;
     counter(1, CounterType.packets) not_translated;
 
     action inside() {
@@ -176,14 +184,24 @@ control NatClassify(
         hairpin = false;
         mapping = 0;
         public_port = 0;
+        echo = hdr.icmp.isValid() && hdr.icmp.type == ICMP_ECHO;
+        echo_reply = hdr.icmp.isValid() && hdr.icmp.type == ICMP_ECHO_REPLY;
         if (hdr.tcp.isValid()) {
             source_port = hdr.tcp.source_port;
             destination_port = hdr.tcp.destination_port;
         } else if (hdr.udp.isValid()) {
             source_port = hdr.udp.source_port;
             destination_port = hdr.udp.destination_port;
+        } else if (echo) {
+            source_port = hdr.icmp.identifier;
+        } else if (echo_reply) {
+            destination_port = hdr.icmp.identifier;
         }
-        if ((hdr.tcp.isValid() || hdr.udp.isValid() || hdr.carried_ports.isValid())
+        if ((hdr.tcp.isValid()
+                || hdr.udp.isValid()
+                || hdr.carried_ports.isValid()
+                || echo
+                || echo_reply)
             && standard_metadata.checksum_error == 0) {
             public_addresses.apply();
             if (arriving) {
@@ -202,6 +220,19 @@ control NatClassify(
                     public_port = hdr.carried_ports.source;
                     mapping = CLASS_NAT_INBOUND ++ hdr.carried_ipv4.protocol
                         ++ hdr.carried_ipv4.source ++ hdr.carried_ports.source ++ 64w0;
+                }
+            } else if (echo || echo_reply) {
+                // Whoever asks from outside has no mapping, and whoever answers from
+                // inside was not asked.
+                if (side == 1 && public == 0 && echo) {
+                    known = true;
+                    mapping = CLASS_NAT_OUTBOUND ++ hdr.ipv4.protocol ++ hdr.ipv4.source
+                        ++ source_port ++ 64w0;
+                } else if (side == 0 && public == 1 && echo_reply) {
+                    known = true;
+                    public_port = destination_port;
+                    mapping = CLASS_NAT_INBOUND ++ hdr.ipv4.protocol ++ hdr.ipv4.destination
+                        ++ destination_port ++ 64w0;
                 }
             } else {
                 hairpin = public == 1;
@@ -289,6 +320,7 @@ control NatTranslate(inout nat_headers_t hdr, in bit<8> class, in endpoint_t end
     NatTranslateError() translate_error;
     ExchangeInChecksum() exchange_tcp;
     ExchangeInChecksum() exchange_udp;
+    ExchangeInChecksum() exchange_identifier;
     bit<32> old_address;
     bit<16> old_port;
 
@@ -303,6 +335,9 @@ control NatTranslate(inout nat_headers_t hdr, in bit<8> class, in endpoint_t end
             if (hdr.tcp.isValid()) {
                 old_port = hdr.tcp.source_port;
                 hdr.tcp.source_port = endpoint.port;
+            } else if (hdr.icmp.isValid()) {
+                old_port = hdr.icmp.identifier;
+                hdr.icmp.identifier = endpoint.port;
             } else {
                 old_port = hdr.udp.source_port;
                 hdr.udp.source_port = endpoint.port;
@@ -313,6 +348,9 @@ control NatTranslate(inout nat_headers_t hdr, in bit<8> class, in endpoint_t end
             if (hdr.tcp.isValid()) {
                 old_port = hdr.tcp.destination_port;
                 hdr.tcp.destination_port = endpoint.port;
+            } else if (hdr.icmp.isValid()) {
+                old_port = hdr.icmp.identifier;
+                hdr.icmp.identifier = endpoint.port;
             } else {
                 old_port = hdr.udp.destination_port;
                 hdr.udp.destination_port = endpoint.port;
@@ -338,55 +376,10 @@ control NatTranslate(inout nat_headers_t hdr, in bit<8> class, in endpoint_t end
             if (hdr.udp.checksum == 0) {
                 hdr.udp.checksum = 0xffff;
             }
+        } else if (hdr.icmp.isValid() && !hdr.carried_ports.isValid()) {
+            // No addresses are in the sum of ICMP.
+            exchange_identifier.apply(hdr.icmp.checksum, 0, 0, old_port, endpoint.port);
         }
-    }
-}
-
-// A header that was damaged on the way must not leave with a right checksum
-// (RFC 1812 5.2.2): the programs drop it.
-control NatVerifyChecksum(inout nat_headers_t hdr) {
-    apply {
-        verify_checksum(
-            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            {
-                hdr.ipv4.version,
-                hdr.ipv4.ihl,
-                hdr.ipv4.diffserv,
-                hdr.ipv4.total_length,
-                hdr.ipv4.identification,
-                hdr.ipv4.flags,
-                hdr.ipv4.fragment_offset,
-                hdr.ipv4.ttl,
-                hdr.ipv4.protocol,
-                hdr.ipv4.source,
-                hdr.ipv4.destination
-            },
-            hdr.ipv4.checksum,
-            HashAlgorithm.csum16
-        );
-    }
-}
-
-control NatComputeChecksum(inout nat_headers_t hdr) {
-    apply {
-        update_checksum(
-            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            {
-                hdr.ipv4.version,
-                hdr.ipv4.ihl,
-                hdr.ipv4.diffserv,
-                hdr.ipv4.total_length,
-                hdr.ipv4.identification,
-                hdr.ipv4.flags,
-                hdr.ipv4.fragment_offset,
-                hdr.ipv4.ttl,
-                hdr.ipv4.protocol,
-                hdr.ipv4.source,
-                hdr.ipv4.destination
-            },
-            hdr.ipv4.checksum,
-            HashAlgorithm.csum16
-        );
     }
 }
 

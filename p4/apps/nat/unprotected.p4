@@ -12,7 +12,7 @@
 #define MAPPING_WAYS 4
 #define MAPPING_SLOTS (MAPPING_BUCKETS * MAPPING_WAYS)
 // One for each port of each of the two protocols.
-#define PUBLIC_ENDPOINTS 131072
+#define PUBLIC_ENDPOINTS 196608
 
 struct metadata_t {
     endpoint_t endpoint;
@@ -53,11 +53,13 @@ control LocalMappings(in bit<128> mapping, out bool found, out endpoint_t endpoi
         outbound_key.read(stored, index);
     }
 
-    // TCP in the lower half, UDP in the upper.
+    // TCP first, then UDP and the identifiers of ICMP.
     action inbound_index(in bit<16> of_port) {
         way = (bit<32>)of_port;
         if (mapping[119:112] == IP_PROTOCOL_UDP) {
             way = way + 65536;
+        } else if (mapping[119:112] == IP_PROTOCOL_ICMP) {
+            way = way + 131072;
         }
     }
 
@@ -148,10 +150,10 @@ parser TopParser(
 }
 
 control TopVerifyChecksum(inout nat_headers_t hdr, inout metadata_t meta) {
-    NatVerifyChecksum() nat;
+    Ipv4VerifyChecksum() ipv4;
 
     apply {
-        nat.apply(hdr);
+        ipv4.apply(hdr.ipv4);
     }
 }
 
@@ -229,10 +231,10 @@ control NoEgress(
 }
 
 control TopComputeChecksum(inout nat_headers_t hdr, inout metadata_t meta) {
-    NatComputeChecksum() nat;
+    Ipv4ComputeChecksum() ipv4;
 
     apply {
-        nat.apply(hdr);
+        ipv4.apply(hdr.ipv4);
     }
 }
 

@@ -23,7 +23,13 @@ const bit<16> SIGNALLING_PORT = 4802;
 // Message types of TS 29.281 6.1.
 const bit<8> GTP_ECHO_REQUEST = 1;
 const bit<8> GTP_ECHO_RESPONSE = 2;
+const bit<8> GTP_ERROR_INDICATION = 26;
+// No more comes by the tunnel; on its way it is a G-PDU without a payload (7.3.2).
+const bit<8> GTP_END_MARKER = 254;
 const bit<8> GTP_G_PDU = 255;
+
+// Bytes of a frame with an Error Indication.
+const bit<32> ERROR_INDICATION_FRAME = 66;
 
 // What is signalled. A reply has the bit SIGNAL_REPLY besides.
 const bit<8> SIGNAL_CREATE = 1;
@@ -42,7 +48,8 @@ const bit<32> GATEWAY_SIGNALLED = 2;
 const bit<32> GATEWAY_NO_SESSION = 3;
 const bit<32> GATEWAY_NOT_TRUSTED = 4;
 const bit<32> GATEWAY_ECHO = 5;
-const bit<32> GATEWAY_EVENTS = 6;
+const bit<32> GATEWAY_INDICATED = 6;
+const bit<32> GATEWAY_EVENTS = 7;
 
 // TS 29.281 5.1, without the optional part.
 header gtp_u_t {
@@ -69,6 +76,16 @@ header gtp_recovery_t {
     bit<8> counter_value;
 }
 
+// The information elements of an Error Indication: the tunnel that is not known (8.3), and
+// the address that it was asked at (8.4).
+header gtp_unknown_t {
+    bit<8> teid_type;
+    bit<32> teid;
+    bit<8> address_type;
+    bit<16> address_length;
+    bit<32> address;
+}
+
 // `teid` is the gateway's own, the same at both interfaces.
 header signal_t {
     bit<8> operation;
@@ -86,6 +103,7 @@ struct headers_t {
     gtp_u_t gtp;
     gtp_u_optional_t gtp_optional;
     gtp_recovery_t gtp_recovery;
+    gtp_unknown_t gtp_unknown;
     signal_t signal;
 }
 
@@ -175,6 +193,8 @@ control GatewayIngress(
     bit<32> core_side = 0;
     bit<32> signalling_side = 0;
     bit<1> trusted = 0;
+    bit<1> indicates = 0;
+    bit<64> left_tunnel;
     bit<32> peer_address;
     bit<16> peer_port;
     bool whole;
@@ -208,6 +228,20 @@ control GatewayIngress(
         size = 64;
     }
 
+    action indicate() {
+        indicates = 1;
+    }
+
+    action stay_silent() {
+        indicates = 0;
+    }
+
+    // Whether a sender into a tunnel that is not known is told (TS 29.281 7.3.1).
+    table unknown_tunnels {
+        actions = { indicate; stay_silent; }
+        default_action = stay_silent();
+    }
+
     // Sends the packet back to where it came from.
     action turn() {
         peer_address = hdr.own.ipv4.source;
@@ -229,7 +263,7 @@ control GatewayIngress(
             if (hdr.gtp.isValid()
                 && hdr.gtp.version == 1
                 && hdr.gtp.protocol_type == 1
-                && hdr.gtp.type == GTP_G_PDU
+                && (hdr.gtp.type == GTP_G_PDU || hdr.gtp.type == GTP_END_MARKER)
                 && (hdr.own.ipv4.destination == access_side
                     || hdr.own.ipv4.destination == core_side)) {
                 meta.replication.flow = true;
@@ -265,9 +299,13 @@ control GatewayIngress(
             } else if (meta.replication.value == 0) {
                 hdr.signal.status = STATUS_NO_SESSION;
             } else if (hdr.signal.operation == SIGNAL_MOVE) {
+                left_tunnel = meta.replication.value[127:64];
                 meta.replication.value = 8w1 ++ hdr.signal.access_address ++ hdr.signal.access_teid
                     ++ meta.replication.value[63:0];
                 meta.replication.write = true;
+                // Where an End Marker belongs.
+                hdr.signal.core_address = left_tunnel[63:32];
+                hdr.signal.core_teid = left_tunnel[31:0];
             } else {
                 meta.replication.value = 0;
                 meta.replication.write = true;
@@ -277,7 +315,32 @@ control GatewayIngress(
         } else if (meta.replication.process && meta.replication.found && hdr.gtp.isValid()) {
             if (meta.replication.value == 0) {
                 gateway_events.count(GATEWAY_NO_SESSION);
-                mark_to_drop(standard_metadata);
+                unknown_tunnels.apply();
+                if (indicates == 1 && hdr.gtp.type == GTP_G_PDU) {
+                    gateway_events.count(GATEWAY_INDICATED);
+                    hdr.gtp_unknown.setValid();
+                    hdr.gtp_unknown.teid_type = 16;
+                    hdr.gtp_unknown.teid = hdr.gtp.teid;
+                    hdr.gtp_unknown.address_type = 133;
+                    hdr.gtp_unknown.address_length = 4;
+                    hdr.gtp_unknown.address = hdr.own.ipv4.destination;
+                    turn();
+                    hdr.own.udp.destination_port = GTP_U_PORT;
+                    hdr.own.udp.length = 32;
+                    hdr.own.ipv4.total_length = 52;
+                    hdr.gtp.has_extension = 0;
+                    hdr.gtp.has_sequence = 1;
+                    hdr.gtp.has_n_pdu = 0;
+                    hdr.gtp.type = GTP_ERROR_INDICATION;
+                    hdr.gtp.length = 16;
+                    hdr.gtp.teid = 0;
+                    hdr.gtp_optional.setValid();
+                    hdr.gtp_optional.sequence = 0;
+                    hdr.gtp_optional.n_pdu = 0;
+                    hdr.gtp_optional.next_extension = 0;
+                } else {
+                    mark_to_drop(standard_metadata);
+                }
             } else if (hdr.own.ipv4.destination == access_side) {
                 gateway_events.count(GATEWAY_UPLINK);
                 hdr.own.ipv4.source = core_side;
@@ -314,6 +377,10 @@ control GatewayIngress(
                 && hdr.own.ipv4.version == 4
                 && hdr.own.ipv4.ihl == 5
                 && standard_metadata.checksum_error == 0) {
+                if (hdr.gtp_unknown.isValid()) {
+                    // Without the packet that it is about.
+                    truncate(ERROR_INDICATION_FRAME);
+                }
                 router.apply(hdr.own.ethernet, hdr.own.ipv4, standard_metadata);
             } else {
                 mark_to_drop(standard_metadata);
@@ -354,6 +421,7 @@ control TopDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.gtp);
         packet.emit(hdr.gtp_optional);
         packet.emit(hdr.gtp_recovery);
+        packet.emit(hdr.gtp_unknown);
         packet.emit(hdr.signal);
     }
 }

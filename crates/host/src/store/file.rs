@@ -295,6 +295,17 @@ impl StoreFile {
         });
         config.limits = self.limits.limits();
         config.check()?;
+        // From head to tail, and the answer: each takes less than what its sender waits for
+        // before it sends again.
+        let round_trip_us = config.limits.resend_first.saturating_mul(length.into());
+        if u64::from(config.lease_period) <= round_trip_us {
+            return Err(StoreError::ShortLease {
+                lease_us: config.lease_period,
+                replicas: length,
+                resend_us: config.limits.resend_first,
+                round_trip_us,
+            });
+        }
         Ok(config)
     }
 

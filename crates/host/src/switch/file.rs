@@ -1,5 +1,6 @@
 //! The configuration file of a switch: what a control plane sets, written down.
 
+mod bound;
 mod error;
 #[cfg(test)]
 mod tests;
@@ -365,6 +366,9 @@ impl SwitchFile {
                 .map(|&ReplicaFile { port, rid }| Replica { port, rid });
             Ok(switch.set_multicast_group(file.group, replicas.collect())?)
         })?;
+        let generators = self.generators.iter().map(Spanned::get_ref);
+        bound::check(switch.engine().state(), generators)
+            .map_err(|cause| SwitchFileError::new(&self.path, None, cause))?;
         self.each(&self.generators, |file| {
             let frame = value::hexadecimal(&file.frame)?;
             let period_us = file.period_ms.saturating_mul(1000);

@@ -248,7 +248,9 @@ impl Replica {
                 FirstLease::NatOutbound { .. } => {
                     let inside = NatKey::of(&asked.key);
                     let pools = shard.pools.as_ref();
-                    match pools.and_then(|p| p.next(inside.protocol, inside.address)) {
+                    let next =
+                        pools.and_then(|p| p.next(inside.protocol, inside.address, inside.port));
+                    match next {
                         Some((address, port)) => (2, Creation::Mapping { address, port }),
                         None => return refuse(RefusalCode::PoolExhausted),
                     }

@@ -158,20 +158,20 @@ impl Rest {
         } else {
             if let Some(pools) = &shard.pools {
                 self.digest.add_pools(number, pools);
-                for (protocol, address) in pools.used() {
-                    let ports: Vec<u8> = pools
-                        .freed(protocol, address)
-                        .flat_map(u16::to_be_bytes)
+                for pool in pools.used_pools() {
+                    let ports: Vec<u8> = pool
+                        .freed
+                        .iter()
+                        .flat_map(|port| port.to_be_bytes())
                         .collect();
-                    let fresh = pools.fresh(protocol, address);
                     let mut chunks = ports.chunks(2 * PORTS_PER_ITEM);
                     let mut next = chunks.next().or(Some(&[]));
                     while let Some(Ok(ports)) = next.map(ItemPorts::new) {
                         let item = Item::Pool {
                             shard: number,
-                            protocol,
-                            address,
-                            fresh,
+                            protocol: pool.protocol,
+                            address: pool.address,
+                            fresh: pool.fresh,
                             ports,
                         };
                         let _ = item.emit(bytes);

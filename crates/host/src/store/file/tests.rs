@@ -99,6 +99,9 @@ fn each_contradiction_has_its_code() {
         "H108"
     );
     assert_eq!(code("tcp = 120", "tcp = 9223372036854775807"), "H108");
+    let short = error("lease_period_ms = 500", "lease_period_ms = 15");
+    assert_eq!(short.code(), "H119");
+    assert!(short.to_string().contains("a lease of 15000 µs"), "{short}");
     assert_eq!(code("[\"203.0.113.1\"]", "[]"), "S011");
     assert_eq!(
         code("[limits]", "first_port = 9\nlast_port = 8\n[limits]"),

@@ -62,6 +62,30 @@ pub enum SwitchFileCause {
     /// A frame that is not in hexadecimal.
     #[error("frame `{0}` is not made of pairs of hexadecimal digits")]
     Frame(String),
+    /// An ε that no snapshot keeps.
+    #[error(
+        "ε is {bound_us} µs (`snapshot_bound`), but no snapshots are made: set `snapshot_period` and add a generator at port 508"
+    )]
+    NoSnapshots {
+        /// ε in µs.
+        bound_us: u64,
+    },
+    /// An ε that snapshots cannot keep.
+    #[error(
+        "ε of {bound_us} µs (`snapshot_bound`) is shorter than a snapshot takes: with one each {period_us} µs (`snapshot_period`) and {walk_us} µs for the {frames} frames of its walk it has to be {least_us} µs at least; make ε longer, or the batch of the generator at port 508 greater"
+    )]
+    ShortBound {
+        /// ε in µs.
+        bound_us: u64,
+        /// From one snapshot to the next, in µs.
+        period_us: u64,
+        /// Frames of the generator that a snapshot takes.
+        frames: u64,
+        /// How long these take in µs.
+        walk_us: u64,
+        /// The least ε in µs.
+        least_us: u64,
+    },
     /// The program's tables or registers refuse it.
     #[error(transparent)]
     State(#[from] StateError),
@@ -106,6 +130,8 @@ impl SwitchFileCause {
             SwitchFileCause::List(_) => "H226",
             SwitchFileCause::RandomStruct(_) => "H227",
             SwitchFileCause::Frame(_) => "H228",
+            SwitchFileCause::NoSnapshots { .. } => "H229",
+            SwitchFileCause::ShortBound { .. } => "H230",
             SwitchFileCause::State(error) => error.code(),
             SwitchFileCause::Switch(error) => error.code(),
         }
