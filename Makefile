@@ -19,7 +19,7 @@ FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
-	@echo 'make soak    the demo ten times, many simulation seeds, 100 killed servers, many generated programs, make fuzz'
+	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, many generated programs, make fuzz'
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make bench   committed benchmarks, results in target/bench'
 	@echo 'make build   the release binary, $(STATEPLANE)'
@@ -43,6 +43,7 @@ soak: build tools
 	for run in 1 2 3 4 5 6 7 8 9 10; do \
 	  echo "demo $$run of 10"; $(SUDO) $(STATEPLANE) lab demo; \
 	done
+	$(SUDO) $(STATEPLANE) lab run all
 	$(STATEPLANE) sim --program counter --first-seed 100000 --seeds 5000
 	$(STATEPLANE) sim --program nat --first-seed 100000 --seeds 5000
 	$(STATEPLANE) sim --program model --scenario failing-stores --first-seed 100000 --seeds 5000

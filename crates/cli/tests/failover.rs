@@ -111,6 +111,45 @@ fn connections_survive_their_switch() {
     nothing_left(owner, &[]);
 }
 
+/// What hosts of applications see while flows move and their switch is killed.
+#[test]
+fn applications_survive_their_switch() {
+    let Some(_alone) = alone() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Running::start(
+        stateplane(&["lab", "run", "firewall", "key-value", "--json"])
+            .args(["--faults", "reroute,kill", "--phase-ms", "1500"])
+            .arg("--logs")
+            .arg(folder.path()),
+    );
+    let owner = run.child().id();
+    let ended = run.finish(Duration::from_secs(120));
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let all = said.clone() + &errors(&ended);
+    assert!(ended.status.success(), "{all}");
+    let reports: serde_json::Value = serde_json::from_str(&said).expect(&all);
+    assert_eq!(reports.as_array().map(Vec::len), Some(2), "{all}");
+    for report in reports.as_array().into_iter().flatten() {
+        assert_eq!(report["wrong"].as_array().map(Vec::len), Some(0), "{all}");
+        assert!(report["received"].as_u64() > Some(100), "{all}");
+        let moves = report["moves"].as_array().map(Vec::as_slice);
+        let moves = moves.unwrap_or_default();
+        let happened: Vec<_> = moves.iter().map(|moved| &moved["what"]).collect();
+        assert_eq!(happened, ["rerouted", "rerouted back", "killed"], "{all}");
+        for moved in moves {
+            assert_eq!(moved["flows"], 12, "{all}");
+            assert_eq!(moved["silent"], 0, "{all}");
+        }
+    }
+    let sessions = &reports[0]["sessions"];
+    assert_eq!(sessions["broken"], 0, "{all}");
+    assert_eq!(sessions["wrong_bytes"], 0, "{all}");
+    assert!(sessions["exchanges"].as_u64() > Some(100), "{all}");
+    let history = folder.path().join("run-firewall/history.txt");
+    assert!(history.exists(), "{all}");
+    nothing_left(owner, &[]);
+}
+
 #[test]
 fn an_ordinary_user_has_the_lab_in_a_user_namespace() {
     let Some(_alone) = alone() else { return };

@@ -4,21 +4,25 @@
 //! A client and a server run in namespaces as processes of their own
 //! (`stateplane lab agent client|server`); they write JSON lines on standard output
 //! and come to an end when their standard input is closed. A tap
-//! (`stateplane lab agent tap`) tells which connections pass a switch.
+//! (`stateplane lab agent tap`) tells which connections pass a switch. Hosts
+//! (`stateplane lab agent hosts`) speak to the applications that are no mere carriers.
 
 pub mod client;
 mod conversation;
+pub mod hosts;
 pub mod server;
 pub mod tap;
 #[cfg(test)]
 mod tests;
 
 pub use client::client;
+pub use hosts::hosts;
 pub use server::server;
 pub use tap::tap;
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -43,11 +47,27 @@ pub struct Broken {
 
 /// Milliseconds since the Unix epoch, comparable between the processes of one machine.
 pub(crate) fn now_ms() -> u64 {
+    now_us() / 1000
+}
+
+/// Microseconds since the Unix epoch, comparable between the processes of one machine.
+pub(crate) fn now_us() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| {
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+            u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
         })
+}
+
+/// The command of an agent.
+pub(crate) fn command(program: &Path, words: &[&str]) -> Vec<String> {
+    let mut command = vec![
+        program.display().to_string(),
+        "lab".to_owned(),
+        "agent".to_owned(),
+    ];
+    command.extend(words.iter().map(|word| (*word).to_owned()));
+    command
 }
 
 /// A flag that rises when standard input ends, at which a parent's death arrives too.

@@ -1,13 +1,14 @@
 //! `stateplane lab …`.
 
 use crate::agent::client::ClientArguments;
+use crate::agent::hosts::HostsArguments;
 use crate::agent::server::ServerArguments;
 use crate::agent::tap::TapArguments;
 use crate::demo::{self, Options};
 use crate::error::LabError;
 use crate::running::{Lab, Setting};
 use crate::topology::Topology;
-use crate::{agent, interrupt, rootless, runs, tool};
+use crate::{agent, interrupt, rootless, runs, scenario, tool};
 use clap::Subcommand;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,7 +43,15 @@ pub enum Command {
     },
     /// Cut a switch from under live TCP connections, and show what happens.
     Demo(Options),
-    /// Traffic of the demonstration; started by it in the nodes.
+    /// Run applications under traffic while links and switches fail, and judge what came out.
+    Run(scenario::Options),
+    /// List the scenarios of `lab run`.
+    List {
+        /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Traffic of demonstration and scenarios; started by them in the nodes.
     #[command(subcommand, hide = true)]
     Agent(Agent),
 }
@@ -56,11 +65,13 @@ pub enum Agent {
     Server(ServerArguments),
     /// Tells which connections pass a switch.
     Tap(TapArguments),
+    /// Speaks to an application from both sides.
+    Hosts(HostsArguments),
 }
 
 impl Command {
-    /// Does it. The exit code is 1 where the demonstration did not come out as
-    /// expected, and the command's own for `exec`.
+    /// Does it. The exit code is 1 where the demonstration or a scenario did not come out
+    /// as expected, and the command's own for `exec`.
     ///
     /// # Errors
     /// What the lab refuses; `LAB130` after ^C.
@@ -92,8 +103,38 @@ impl Command {
                 agent::server(arguments).map(|()| ExitCode::SUCCESS)
             }
             Self::Agent(Agent::Tap(arguments)) => agent::tap(arguments).map(|()| ExitCode::SUCCESS),
+            Self::Agent(Agent::Hosts(arguments)) => {
+                agent::hosts(arguments).map(|()| ExitCode::SUCCESS)
+            }
+            Self::Run(options) => {
+                rootless::become_root()?;
+                let reports = scenario::run(options)?;
+                if options.json {
+                    println!("{}", json(&reports));
+                } else {
+                    for report in &reports {
+                        print!("{report}");
+                    }
+                }
+                let met = reports.iter().all(scenario::ScenarioReport::met);
+                Ok(ExitCode::from(u8::from(!met)))
+            }
+            Self::List { json: true } => {
+                println!("{}", json(scenario::SCENARIOS));
+                Ok(ExitCode::SUCCESS)
+            }
+            Self::List { json: false } => {
+                for scenario in scenario::SCENARIOS {
+                    println!("{:15}  {}", scenario.name, scenario.about);
+                }
+                Ok(ExitCode::SUCCESS)
+            }
         }
     }
+}
+
+fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 fn up(file: &PathBuf, variant: &str, logs: &std::path::Path) -> Result<ExitCode, LabError> {

@@ -19,6 +19,7 @@ mod tail;
 mod trial;
 
 pub use expect::Expectation;
+pub(crate) use figures::broken;
 pub use report::{DemoReport, Kind, RunReport};
 
 use crate::error::LabError;

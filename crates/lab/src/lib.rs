@@ -2,7 +2,8 @@
 //!
 //! A [`Topology`] is read from a TOML file; [`Lab::up`] builds it on this machine, one
 //! network namespace a node, and takes it down when dropped; [`demo::run`] sends real
-//! TCP traffic through it while a switch fails. [`agent`] is that traffic.
+//! TCP traffic through it while a switch fails. [`scenario::run`] does so for every
+//! application, with its own hosts and checker. [`agent`] is the traffic.
 //!
 //! The lab calls `ip`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a
 //! user namespace that it makes for an ordinary user.
@@ -18,6 +19,7 @@ mod process;
 mod rootless;
 mod running;
 pub mod runs;
+pub mod scenario;
 mod setup;
 mod template;
 mod tool;

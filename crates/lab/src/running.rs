@@ -1,11 +1,13 @@
 //! A topology brought up.
 
+use crate::address::Prefix;
 use crate::error::LabError;
 use crate::process::Process;
 use crate::runs::{self, Run};
-use crate::topology::{Node, Topology};
+use crate::topology::{Node, STEERED_METRIC, Topology};
 use crate::{interrupt, setup, template, tool};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -188,14 +190,21 @@ impl Lab {
             let filled = self.fill(name, value, &values)?;
             values.insert(key.clone(), filled);
         }
-        if let Some(config) = &declared.config {
-            let config = self.fill(name, config, &values)?;
-            let source = self.topology.directory().join(config);
-            let text = std::fs::read_to_string(&source)
-                .map_err(|reason| LabError::file(&source, reason))?;
+        if !declared.config.is_empty() {
+            let mut text = String::new();
+            for config in &declared.config {
+                let config = self.fill(name, config, &values)?;
+                if config.is_empty() {
+                    continue;
+                }
+                let source = self.topology.directory().join(config);
+                let part = std::fs::read_to_string(&source)
+                    .map_err(|reason| LabError::file(&source, reason))?;
+                text.push_str(&self.fill(name, &part, &values)?);
+                text.push('\n');
+            }
             let rendered = self.directory.join(format!("{name}.toml"));
-            std::fs::write(&rendered, self.fill(name, &text, &values)?)
-                .map_err(|reason| LabError::file(&rendered, reason))?;
+            std::fs::write(&rendered, text).map_err(|reason| LabError::file(&rendered, reason))?;
             values.insert("config".to_owned(), rendered.display().to_string());
         }
         let command = declared
@@ -294,7 +303,8 @@ impl Lab {
         Ok(())
     }
 
-    fn raise(&self, node: &str, interfaces: &[String]) -> Result<(), LabError> {
+    /// Raises interfaces of a node and gives it its neighbours and routes again.
+    pub(crate) fn raise(&self, node: &str, interfaces: &[String]) -> Result<(), LabError> {
         let mut batch: String = interfaces
             .iter()
             .map(|interface| format!("link set {interface} up\n"))
@@ -302,6 +312,52 @@ impl Lab {
         batch.push_str(&setup::reachability(&self.topology, self.node(node)?));
         self.ip(node, &batch)?;
         Ok(())
+    }
+
+    /// Takes an interface of a node down; the other end loses carrier.
+    pub(crate) fn lower(&self, node: &str, interface: &str) -> Result<(), LabError> {
+        self.ip(node, &format!("link set {interface} down\n"))?;
+        Ok(())
+    }
+
+    /// Makes a router use the last of several routes to one destination, whatever their
+    /// metrics.
+    ///
+    /// # Errors
+    /// `LAB006` if a route cannot be set, `LAB009` for an unknown node.
+    pub fn steer(&self, router: &str) -> Result<(), LabError> {
+        let mut batch = String::new();
+        for (to, via) in self.ways(router)? {
+            let _ = writeln!(
+                batch,
+                "route replace {to} metric {STEERED_METRIC} via {via}"
+            );
+        }
+        self.ip(router, &batch).map(drop)
+    }
+
+    /// Undoes [`steer`](Self::steer).
+    ///
+    /// # Errors
+    /// As [`steer`](Self::steer).
+    pub fn release(&self, router: &str) -> Result<(), LabError> {
+        let mut batch = String::new();
+        for (to, via) in self.ways(router)? {
+            let _ = writeln!(batch, "route delete {to} metric {STEERED_METRIC} via {via}");
+        }
+        self.ip(router, &batch).map(drop)
+    }
+
+    /// The destinations to which a router has routes of several metrics, and the next hop
+    /// of the last.
+    fn ways(&self, router: &str) -> Result<BTreeMap<Prefix, Ipv4Addr>, LabError> {
+        let mut ways = BTreeMap::new();
+        for route in &self.node(router)?.routes {
+            if let (Some(_), Some(via)) = (route.metric, route.via.first()) {
+                ways.insert(route.to.network(), *via);
+            }
+        }
+        Ok(ways)
     }
 
     /// Waits until every next hop of a router's multipath routes works.

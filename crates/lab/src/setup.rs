@@ -129,6 +129,9 @@ pub(crate) fn reachability(topology: &Topology, node: &Node) -> String {
     }
     for route in &node.routes {
         let _ = write!(batch, "route replace {}", route.to.network());
+        if let Some(metric) = route.metric {
+            let _ = write!(batch, " metric {metric}");
+        }
         match route.via.as_slice() {
             [gateway] => {
                 let _ = write!(batch, " via {gateway}");

@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 /// 1,514 bytes, 72 bytes of header, the flow's state, and UDP and IPv4 headers.
 pub const LEAST_STORE_MTU: u32 = 1700;
 
+/// Metric of the routes that [`Lab::steer`](crate::Lab::steer) adds.
+pub const STEERED_METRIC: u32 = 1;
+
 /// What a node is, which decides how its network namespace is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -72,6 +75,10 @@ pub struct Route {
     pub to: Prefix,
     /// Next hops; flows are split over several.
     pub via: Vec<Ipv4Addr>,
+    /// Of several routes to one destination, the least that works counts; above
+    /// [`STEERED_METRIC`]. The kernel's default without.
+    #[serde(default)]
+    pub metric: Option<u32>,
 }
 
 /// A veth pair.
@@ -111,10 +118,11 @@ pub struct Process {
     /// topology's directory, `${run}` the run's directory, `${config}` the rendered
     /// configuration; the variant's values may be used too.
     pub command: Vec<String>,
-    /// Configuration template, relative to the topology's directory; the same
-    /// `${…}` are replaced, and those of `set`.
-    #[serde(default)]
-    pub config: Option<String>,
+    /// Configuration templates, relative to the topology's directory, which are joined in
+    /// this order; a single one may be given as a text, and an empty name is passed over.
+    /// The same `${…}` are replaced, and those of `set`.
+    #[serde(default, deserialize_with = "file::one_or_several")]
+    pub config: Vec<String>,
     /// Values for the template and the command.
     #[serde(default)]
     pub set: BTreeMap<String, String>,

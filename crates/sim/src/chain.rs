@@ -1,6 +1,5 @@
 //! The store servers as nodes of the world.
 
-use crate::apps::app;
 use crate::clock::Clock;
 use crate::frame::{PUBLIC_ADDRESS, store_address};
 use crate::key::{CLASS_COUNTER, CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, endpoint_in, endpoint_of};
@@ -8,6 +7,7 @@ use crate::options::Options;
 use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
+use stateplane_hosts::app;
 use stateplane_store::{
     ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NatPool, Replica, Server,
 };

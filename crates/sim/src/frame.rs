@@ -1,13 +1,11 @@
 //! Frames as hosts, switches and the store send them, and the addresses of all.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
+pub(crate) use stateplane_hosts::{INSIDE_PORT, OUTSIDE_PORT, number_in};
+use stateplane_hosts::{Segment, number_mark};
 use stateplane_wire::replication::{PORT, Packet};
 use stateplane_wire::{ethernet, ipv4, tcp, udp};
 
-/// Port of a switch that faces the hosts inside.
-pub(crate) const INSIDE_PORT: u16 = 0;
-/// Port of a switch that faces the hosts outside.
-pub(crate) const OUTSIDE_PORT: u16 = 1;
 /// Port of a switch that faces the store.
 pub(crate) const STORE_PORT: u16 = 2;
 /// MTU of the way to the store, in bytes.
@@ -131,118 +129,12 @@ pub(crate) struct HostPacket {
     pub(crate) number: u64,
 }
 
-/// A TCP segment or a UDP datagram in IPv4, as hosts send and read it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
-    pub(crate) protocol: u8,
-    pub(crate) source: SocketAddrV4,
-    pub(crate) destination: SocketAddrV4,
-    /// Control bits of TCP, 0 in UDP.
-    pub(crate) control: u8,
-    /// TCP's sequence number and acknowledgement, 0 in UDP.
-    pub(crate) sequence: u32,
-    pub(crate) acknowledgement: u32,
-    pub(crate) payload: Vec<u8>,
-}
-
-impl Segment {
-    /// The datagram that carries it.
-    pub(crate) fn to_datagram(&self) -> Vec<u8> {
-        let (from, to) = (*self.source.ip(), *self.destination.ip());
-        let segment = if self.protocol == ipv4::PROTOCOL_TCP {
-            let segment = tcp::Repr {
-                source_port: self.source.port(),
-                destination_port: self.destination.port(),
-                sequence: self.sequence,
-                acknowledgement: self.acknowledgement,
-                control: self.control,
-                window: 8192,
-                urgent: 0,
-                options: &[],
-                payload: &self.payload,
-            };
-            segment.to_vec(from, to)
-        } else {
-            let datagram = udp::Repr {
-                source_port: self.source.port(),
-                destination_port: self.destination.port(),
-                payload: &self.payload,
-            };
-            datagram.to_vec(from, to)
-        };
-        in_ipv4(from, to, self.protocol, &segment.unwrap_or_default())
-    }
-
-    /// What a host reads in `frame`; `None` if it would drop it, wrong checksums
-    /// included.
-    pub(crate) fn read(frame: &[u8]) -> Option<Self> {
-        let ethernet = ethernet::Packet::new_checked(frame).ok()?;
-        if ethernet.ethertype() != ethernet::TYPE_IPV4 {
-            return None;
-        }
-        Self::read_datagram(ethernet.payload())
-    }
-
-    /// The same of a datagram.
-    pub(crate) fn read_datagram(datagram: &[u8]) -> Option<Self> {
-        let datagram = ipv4::Packet::new_checked(datagram).ok()?;
-        let datagram = ipv4::Repr::parse(&datagram).ok()?;
-        let (from, to) = (datagram.source, datagram.destination);
-        let protocol = datagram.protocol;
-        match protocol {
-            ipv4::PROTOCOL_TCP => {
-                let segment = tcp::Packet::new_checked(datagram.payload).ok()?;
-                let segment = tcp::Repr::parse(&segment, from, to).ok()?;
-                Some(Self {
-                    protocol,
-                    source: SocketAddrV4::new(from, segment.source_port),
-                    destination: SocketAddrV4::new(to, segment.destination_port),
-                    control: segment.control,
-                    sequence: segment.sequence,
-                    acknowledgement: segment.acknowledgement,
-                    payload: segment.payload.to_vec(),
-                })
-            }
-            ipv4::PROTOCOL_UDP => {
-                let segment = udp::Packet::new_checked(datagram.payload).ok()?;
-                let segment = udp::Repr::parse(&segment, from, to).ok()?;
-                Some(Self {
-                    protocol,
-                    source: SocketAddrV4::new(from, segment.source_port),
-                    destination: SocketAddrV4::new(to, segment.destination_port),
-                    control: 0,
-                    sequence: 0,
-                    acknowledgement: 0,
-                    payload: segment.payload.to_vec(),
-                })
-            }
-            _ => None,
-        }
-    }
-}
-
 /// A frame with `datagram` from a host to a switch, with or without an IEEE 802.1Q tag.
 pub(crate) fn host_frame(switch: u32, tag: &[u8], datagram: &[u8]) -> Vec<u8> {
     let mut frame = in_ethernet(switch_mac(switch), HOST_MAC, datagram);
     let kind = ethernet::HEADER_LENGTH - 2;
     frame.splice(kind..kind, tag.iter().copied());
     frame
-}
-
-/// The end of every payload: the packet's number, and the same inverted.
-pub(crate) fn number_mark(number: u64) -> [u8; 16] {
-    let mut mark = [0; 16];
-    mark[..8].copy_from_slice(&number.to_be_bytes());
-    mark[8..].copy_from_slice(&(!number).to_be_bytes());
-    mark
-}
-
-/// The number of a host's packet by the mark at the end of its frame.
-pub(crate) fn number_in(frame: &[u8]) -> Option<u64> {
-    let (_, mark) = frame.split_last_chunk::<16>()?;
-    let (number, _) = mark.split_first_chunk::<8>()?;
-    let number = u64::from_be_bytes(*number);
-    (*mark == number_mark(number)).then_some(number)
 }
 
 impl HostPacket {

@@ -10,7 +10,6 @@
 //! [`Rule`] names the rules of `docs/replication-protocol.md` that can be turned
 //! off, to show that a checker misses them.
 
-mod apps;
 mod chain;
 mod clock;
 mod device;
@@ -22,7 +21,6 @@ mod options;
 mod p4;
 mod plan;
 mod program;
-mod random;
 mod recorder;
 mod report;
 mod scenario;

@@ -1,6 +1,6 @@
 //! Links that lose, duplicate, reorder and delay.
 
-use crate::random::Random;
+use stateplane_hosts::Random;
 
 /// How badly a link behaves. Chances are in thousandths; times in µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

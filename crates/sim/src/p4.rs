@@ -1,6 +1,5 @@
 //! Switches that run a compiled program.
 
-use crate::apps::app;
 use crate::chain::SHARDS;
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
@@ -11,6 +10,8 @@ use crate::model::{FIRST_HOLD, HOLD_DOUBLINGS};
 use crate::options::ProgramKind;
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
+use stateplane_hosts::app;
+use stateplane_hosts::table::{address, exact, insert, number};
 use stateplane_switch::{Generator, MirrorSession, Switch, SwitchConfig, SwitchError, Watch};
 use stateplane_target::{Engine, Entry, KeyMatch, StateError, TargetState, Value};
 use stateplane_wire::replication::{HEADER_LENGTH, KEY_LENGTH, Key};
@@ -211,36 +212,8 @@ fn probe(shard: u16) -> Vec<u8> {
     frame
 }
 
-pub(crate) fn number(value: impl Into<u64>) -> BigUint {
-    BigUint::from(value.into())
-}
-
-pub(crate) fn address(address: Ipv4Addr) -> BigUint {
-    number(address.to_bits())
-}
-
 fn mac(mac: [u8; 6]) -> BigUint {
     BigUint::from_bytes_be(&mac)
-}
-
-pub(crate) fn exact(value: BigUint) -> Vec<KeyMatch> {
-    vec![KeyMatch::Exact(value)]
-}
-
-pub(crate) fn insert(
-    state: &mut TargetState,
-    table: &str,
-    keys: Vec<KeyMatch>,
-    action: &str,
-    data: Vec<BigUint>,
-) -> Result<(), StateError> {
-    let ordered = keys.iter().any(|key| matches!(key, KeyMatch::Range { .. }));
-    state.table_mut(table)?.insert(&Entry {
-        keys,
-        priority: ordered.into(),
-        action: action.into(),
-        data,
-    })
 }
 
 /// The entry that leads to the head of a shard's chain.

@@ -1,7 +1,7 @@
 //! What goes wrong in one run, and when: drawn before it starts.
 
-use crate::random::Random;
 use crate::scenario::{Cluster, Scenario};
+use stateplane_hosts::Random;
 
 /// Switches in the world.
 pub(crate) const SWITCHES: usize = 2;

@@ -1,9 +1,9 @@
 //! Compiles the programs that come with Stateplane.
 
-use crate::apps::app;
 use crate::options::{ProgramKind, Rule};
 use stateplane_check::compile;
 use stateplane_diagnostics::{Color, render_all};
+use stateplane_hosts::app;
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, path_of, with_library};
 use stateplane_syntax::{MemoryLoader, Options};

@@ -1,13 +1,13 @@
 //! Hosts, their connections, and the switch by which each packet goes.
 
-use crate::apps::{App, Asked, app};
 use crate::frame::{HostPacket, PUBLIC_ADDRESS, host_frame};
 use crate::key::{CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, counter_key, flow_name, nat_key};
 use crate::options::ProgramKind;
 use crate::plan::SWITCHES;
-use crate::random::Random;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Direction, Flow, Occupant};
+use stateplane_hosts::Random;
+use stateplane_hosts::{App, Asked, app};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::Key;
 

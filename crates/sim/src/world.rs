@@ -12,7 +12,6 @@ use crate::frame::HostPacket;
 use crate::link::LinkQuality;
 use crate::options::Options;
 use crate::plan::{Misfortune, Node, REPLICAS, SWITCHES, misfortunes};
-use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::report::Coverage;
 use crate::schedule::Schedule;
@@ -22,6 +21,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use rustc_hash::FxHasher;
 use stateplane_controller::Rows;
 use stateplane_history::{Direction, EventKind, History, Occupant};
+use stateplane_hosts::Random;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 

@@ -4,9 +4,7 @@ mod common;
 
 use common::{all_good, ordinary_scenarios, reports, without};
 use stateplane_history::{Application, Checker};
-use stateplane_sim::{
-    EngineKind, LinkQuality, Options, ProgramKind, Report, Rule, Scenario,
-};
+use stateplane_sim::{EngineKind, LinkQuality, Options, ProgramKind, Report, Rule, Scenario};
 
 /// What every run must have met to count.
 fn covered(report: &Report) {

@@ -57,7 +57,7 @@ pub(super) fn mean(points: &[Point], from: f64, to: f64) -> f64 {
 
 /// Connections that either end saw break, and what the client says of each, or else
 /// the server.
-pub(super) fn broken(
+pub(crate) fn broken(
     clients: &[&ClientReport],
     servers: &[ServerReport],
 ) -> (u64, BTreeMap<String, u64>) {

@@ -13,10 +13,10 @@ use crate::error::LabError;
 use crate::process::Process;
 use crate::running::{Lab, Setting};
 use crate::topology::{Topology, Traffic};
-use crate::{interrupt, tool};
+use crate::{agent, interrupt, tool};
 use std::collections::BTreeSet;
 use std::net::SocketAddrV4;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Seconds before the failure at which looking at the switches' traffic begins, and
@@ -144,7 +144,7 @@ impl<'a> Trial<'a> {
         options: &'a Options,
         kind: Kind,
     ) -> Result<Self, LabError> {
-        let agent = |words: &[&str]| agent(&setting.stateplane, words);
+        let agent = |words: &[&str]| agent::command(&setting.stateplane, words);
         let plans = plan::make(lab.topology(), &traffic, options);
         let planned = plans
             .values()
@@ -266,7 +266,7 @@ impl<'a> Trial<'a> {
                     &seconds,
                 ];
                 let name = format!("tap-{}", end.node);
-                let command = agent(&self.program, &words);
+                let command = agent::command(&self.program, &words);
                 let neighbours = topology.neighbours(end);
                 let at = neighbours.first().map_or(&end.node, |far| &far.node);
                 Ok((end.node.clone(), self.lab.spawn(at, &name, &command)?))
@@ -428,17 +428,6 @@ impl<'a> Trial<'a> {
             })
             .collect()
     }
-}
-
-/// The command of an agent.
-fn agent(program: &Path, words: &[&str]) -> Vec<String> {
-    let mut command = vec![
-        program.display().to_string(),
-        "lab".to_owned(),
-        "agent".to_owned(),
-    ];
-    command.extend(words.iter().map(|word| (*word).to_owned()));
-    command
 }
 
 fn server_report(process: &Process) -> Result<ServerReport, LabError> {

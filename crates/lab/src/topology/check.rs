@@ -1,6 +1,6 @@
 //! What a topology must be besides well formed.
 
-use super::{Kind, LEAST_STORE_MTU, Topology};
+use super::{Kind, LEAST_STORE_MTU, STEERED_METRIC, Topology};
 use crate::error::LabError;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -200,6 +200,13 @@ impl Check<'_> {
                         &place,
                         format!("the route to {} has no next hop", route.to),
                         "add one to `via`",
+                    );
+                }
+                if route.metric.is_some_and(|metric| metric <= STEERED_METRIC) {
+                    return self.refuse(
+                        &place,
+                        format!("the metric of the route to {} is too small", route.to),
+                        "use 2 or more: the lab itself puts routes before others",
                     );
                 }
                 for gateway in &route.via {

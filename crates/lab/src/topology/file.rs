@@ -3,7 +3,7 @@
 use super::{End, Link, Node, Process, Topology, Traffic};
 use crate::address::{Mac, Prefix};
 use crate::error::LabError;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -38,6 +38,20 @@ struct FileEnd {
     interface: String,
     address: Option<Prefix>,
     mac: Option<Mac>,
+}
+
+/// A text, or several.
+pub(super) fn one_or_several<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Texts {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Texts::deserialize(from)? {
+        Texts::One(text) => vec![text],
+        Texts::Several(texts) => texts,
+    })
 }
 
 fn ethernet_mtu() -> u32 {

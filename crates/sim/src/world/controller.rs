@@ -9,8 +9,8 @@ use stateplane_wire::control::ChainConfig;
 use std::collections::BTreeMap;
 
 use crate::chain::{SHARDS, link_address};
-use crate::random::Random;
 use crate::scenario::Scenario;
+use stateplane_hosts::Random;
 
 /// Silence in µs after which a server is taken for dead.
 pub const DETECTION: u64 = 30_000;

@@ -1,10 +1,10 @@
 //! What is noted of packets that switches release.
 
 use super::{Happening, World};
-use crate::apps::Asked;
 use crate::frame::{HostPacket, INSIDE_PORT, OUTSIDE_PORT, number_in};
 use crate::traffic::{Carried, Sent};
 use stateplane_history::{Direction, Durability, EventKind};
+use stateplane_hosts::Asked;
 
 impl World<'_> {
     pub(super) fn output(&mut self, switch: usize, port: u16, frame: &[u8]) {

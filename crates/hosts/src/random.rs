@@ -4,16 +4,19 @@
 /// generators", 2014). Written out because a seed that once failed must fail again
 /// after any update of a library.
 #[derive(Clone, Debug)]
-pub(crate) struct Random {
+pub struct Random {
     state: u64,
 }
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The generator that `seed` names.
+    pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    #[allow(clippy::should_implement_trait, reason = "it never ends")]
+    pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,23 +25,23 @@ impl Random {
     }
 
     /// A generator whose numbers have nothing to do with this one's later ones.
-    pub(crate) fn split(&mut self) -> Self {
+    pub fn split(&mut self) -> Self {
         Self::new(self.next())
     }
 
     /// A number from `first` to `last`, both included.
-    pub(crate) fn between(&mut self, first: u64, last: u64) -> u64 {
+    pub fn between(&mut self, first: u64, last: u64) -> u64 {
         let span = last.saturating_sub(first).saturating_add(1);
         first + self.next() % span
     }
 
     /// A place in a list of `length` elements, which is not empty.
-    pub(crate) fn place(&mut self, length: usize) -> usize {
+    pub fn place(&mut self, length: usize) -> usize {
         (self.next() % length.max(1) as u64) as usize
     }
 
     /// `true` in so many of a thousand cases.
-    pub(crate) fn permille(&mut self, chance: u32) -> bool {
+    pub fn permille(&mut self, chance: u32) -> bool {
         self.next() % 1000 < u64::from(chance)
     }
 }

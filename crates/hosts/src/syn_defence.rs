@@ -2,9 +2,9 @@
 //! source.
 
 use super::{App, Asked, arrival_port, departure_port, key, taken, udp};
-use crate::frame::Segment;
-use crate::p4::{address, insert};
 use crate::random::Random;
+use crate::segment::Segment;
+use crate::table::{address, insert};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::Direction::Inbound;
 use stateplane_target::{KeyMatch, StateError, TargetState, Value, hash};

@@ -2,8 +2,8 @@
 //! hold; each connection is an object.
 
 use super::{App, Asked, departure_port, host, key, taken, udp, word};
-use crate::p4::{address, exact, insert, number as value};
 use crate::random::Random;
+use crate::table::{address, exact, insert, number as value};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::Direction;
 use stateplane_target::{StateError, TargetState, hash};

@@ -1,8 +1,8 @@
 //! Senders to groups; each connection is a group.
 
 use super::{App, Asked, departure_port, host, key, taken, udp, word};
-use crate::p4::{address, insert, number as value};
 use crate::random::Random;
+use crate::table::{address, insert, number as value};
 use stateplane_history::Direction;
 use stateplane_target::{KeyMatch, StateError, TargetState};
 

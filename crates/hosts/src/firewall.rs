@@ -2,9 +2,9 @@
 //! does not belong there.
 
 use super::{App, Asked, arrival_port, departure_port, host, key, taken};
-use crate::frame::{Segment, number_mark};
-use crate::p4::{exact, insert, number as value};
 use crate::random::Random;
+use crate::segment::{Segment, number_mark};
+use crate::table::{exact, insert, number as value};
 use stateplane_history::Direction;
 use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};

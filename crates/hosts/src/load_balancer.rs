@@ -2,9 +2,9 @@
 //! switch drains four; each connection is one.
 
 use super::{App, Asked, departure_port, host, key, taken, udp};
-use crate::frame::{Segment, number_mark};
-use crate::p4::{address, insert, number as value};
 use crate::random::Random;
+use crate::segment::{Segment, number_mark};
+use crate::table::{address, insert, number as value};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::Direction::Inbound;
 use stateplane_target::{KeyMatch, StateError, TargetState};

@@ -2,9 +2,9 @@
 //! connection is a session.
 
 use super::{App, Asked, arrival_port, departure_port, key, taken, udp, word};
-use crate::frame::{Segment, number_in};
-use crate::p4::{address, exact, insert};
 use crate::random::Random;
+use crate::segment::{Segment, number_in};
+use crate::table::{address, exact, insert};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::Direction::{Inbound, Outbound};
 use stateplane_target::{StateError, TargetState};

@@ -3,9 +3,9 @@
 //! really had, and what came after it was counted within ε (RedPlane §4.4).
 
 use super::{App, Asked, departure_port, host, key, taken, udp};
-use crate::frame::Segment;
-use crate::p4::{exact, insert, number as value};
 use crate::random::Random;
+use crate::segment::Segment;
+use crate::table::{exact, insert, number as value};
 use stateplane_history::{Direction, Occupant};
 use stateplane_store::newest_snapshots;
 use stateplane_switch::Generator;

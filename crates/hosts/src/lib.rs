@@ -1,44 +1,58 @@
-//! What hosts say to the applications of `stateplane_history::Application`, and what
-//! they make of the answers. One file for each.
+//! What hosts say to the applications of `p4/apps`, and what they make of the answers, in
+//! the terms in which `stateplane-history` judges them. One file for each application.
+//!
+//! The simulator and the lab have the same hosts: the one gives their datagrams to virtual
+//! links, the other to real ones.
 
+mod counter;
 mod firewall;
 mod heavy_hitter;
 mod key_value;
 mod load_balancer;
 mod object_routing;
+mod random;
+mod segment;
 mod sequencer;
 mod serving_gateway;
 mod super_spreader;
 mod syn_defence;
+pub mod table;
 
-use crate::frame::{INSIDE_PORT, OUTSIDE_PORT, Segment, number_mark};
-use crate::random::Random;
+pub use random::Random;
+pub use segment::{Segment, number_in, number_mark};
+
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::{Application, Direction, Occupant};
+pub use stateplane_history::Application;
+use stateplane_history::{Direction, Occupant};
 use stateplane_switch::Generator;
 use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::PROTOCOL_UDP;
 use stateplane_wire::replication::{KEY_LENGTH, Key};
 
+/// Port of a switch that faces the hosts inside.
+pub const INSIDE_PORT: u16 = 0;
+/// Port of a switch that faces the hosts outside.
+pub const OUTSIDE_PORT: u16 = 1;
+
 /// A packet for an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub struct Asked {
     /// Whether it comes from the hosts inside.
-    pub(crate) direction: Direction,
+    pub direction: Direction,
     /// The key that the program will give it.
-    pub(crate) key: Key,
+    pub key: Key,
     /// What it asks, in the terms of [`Application`].
-    pub(crate) request: u64,
+    pub request: u64,
     /// Which packet of all it is; its mark ends the datagram.
-    pub(crate) number: u64,
+    pub number: u64,
     /// An IEEE 802.1Q tag in front of the datagram, if there is one.
-    pub(crate) tag: Vec<u8>,
+    pub tag: Vec<u8>,
     /// The whole IPv4 datagram.
-    pub(crate) datagram: Vec<u8>,
+    pub datagram: Vec<u8>,
 }
 
 /// The hosts of one application.
-pub(crate) trait App {
+pub trait App: Send {
     /// Main file below `p4/`.
     fn path(&self) -> &'static str;
 
@@ -85,7 +99,7 @@ pub(crate) trait App {
 }
 
 /// The hosts of `application`, which have said nothing yet.
-pub(crate) fn app(application: Application) -> Box<dyn App> {
+pub fn app(application: Application) -> Box<dyn App> {
     match application {
         Application::Firewall => Box::<firewall::Firewall>::default(),
         Application::HeavyHitter => Box::<heavy_hitter::HeavyHitter>::default(),
@@ -97,6 +111,11 @@ pub(crate) fn app(application: Application) -> Box<dyn App> {
         Application::SynDefence => Box::new(syn_defence::SynDefence),
         Application::SuperSpreader => Box::new(super_spreader::SuperSpreader),
     }
+}
+
+/// The hosts of `p4/apps/counter`, whose outputs the checker `counter` judges.
+pub fn counter() -> Box<dyn App> {
+    Box::new(counter::Counter)
 }
 
 /// A host of a connection: on the link inside, or outside.

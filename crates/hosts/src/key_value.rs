@@ -1,8 +1,8 @@
 //! Clients on both sides that read, update and delete; each connection is a key.
 
 use super::{App, Asked, arrival_port, host, key, taken, udp, word};
-use crate::p4::{address, exact, insert};
 use crate::random::Random;
+use crate::table::{address, exact, insert};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::Direction;
 use stateplane_target::{StateError, TargetState};

@@ -2,9 +2,9 @@
 //! source.
 
 use super::{App, Asked, departure_port, host, key, taken, udp};
-use crate::frame::Segment;
-use crate::p4::number as value;
 use crate::random::Random;
+use crate::segment::Segment;
+use crate::table::number as value;
 use stateplane_history::Direction::{Inbound, Outbound};
 use stateplane_target::{StateError, TargetState, hash};
 use stateplane_wire::{ethernet, ipv4};

@@ -1,0 +1,294 @@
+//! All hosts of an application, on both sides of the switches, in one process: what they
+//! say, and what comes of it, written down by one clock.
+//!
+//! The process stands in a node with a link to the routers on each side. It speaks for
+//! every address behind them by raw sockets, and reads every frame that reaches it.
+
+use super::{now_us, stop_at_end_of_input};
+use crate::error::LabError;
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use stateplane_history::{Direction, Document, Event, EventKind, Flow, History};
+use stateplane_hosts::{App, Application, Asked, INSIDE_PORT, OUTSIDE_PORT, Random, number_in};
+use stateplane_wire::{ethernet, ipv4};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, SocketAddrV4};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const PROTOCOL_ICMP: u8 = 1;
+/// A datagram with a header of its own, which the kernel sends as it is.
+const WITH_HEADER: i32 = 255;
+const ALL_FRAMES: u16 = 0x0003;
+const LONGEST_FRAME: usize = 65_536;
+/// For how long what was sent last may still arrive.
+const LATE: Duration = Duration::from_millis(500);
+/// The application without a machine: its checker needs none.
+pub const COUNTER: &str = "counter";
+/// Most strange frames that are told in words.
+const MOST_STRANGE: usize = 20;
+
+/// What the hosts are told.
+#[derive(Clone, Debug, Args)]
+pub struct HostsArguments {
+    /// Name of the application.
+    pub application: String,
+    /// Interface to the side inside.
+    #[arg(long, default_value = "inside")]
+    pub inside: String,
+    /// Interface to the side outside.
+    #[arg(long, default_value = "outside")]
+    pub outside: String,
+    /// Flows that take turns.
+    #[arg(long)]
+    pub flows: usize,
+    /// Milliseconds between two packets of a flow.
+    #[arg(long)]
+    pub interval_ms: u64,
+    /// What the packets' choices are drawn from.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Most seconds to run, if standard input does not end before.
+    #[arg(long, default_value_t = 300)]
+    pub seconds: u64,
+}
+
+/// What the hosts saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostsReport {
+    /// Packets sent and received, as a [`Document`]. Nobody knows here which switch they
+    /// crossed, so it is called 0.
+    pub history: String,
+    /// Frames that no host would take, the first of them in words.
+    pub strange: Vec<String>,
+    /// How many there were.
+    pub strange_frames: u64,
+    /// ICMP errors from routers, for packets that then count as lost.
+    pub unreachable: u64,
+}
+
+struct Notes {
+    app: Box<dyn App>,
+    random: Random,
+    sent: Vec<Asked>,
+    history: History,
+    report: HostsReport,
+}
+
+impl Notes {
+    fn note(&mut self, kind: EventKind) {
+        // Two threads write in turn; the clock of the system may be set back.
+        let last = self.history.events.last().map_or(0, |event| event.at);
+        let at = now_us().max(last);
+        self.history.events.push(Event { at, kind });
+    }
+
+    /// The next packet of a flow, noted as sent.
+    fn send(&mut self, flow: usize) -> (Direction, Vec<u8>) {
+        let number = self.sent.len() as u64;
+        let asked = self.app.send(flow, number, &mut self.random);
+        self.note(EventKind::Input {
+            switch: 0,
+            flow: name(&asked),
+            packet: number,
+            request: self.history.application.map(|_| asked.request),
+        });
+        let ready = (asked.direction, asked.datagram.clone());
+        self.sent.push(asked);
+        ready
+    }
+
+    fn receive(&mut self, port: u16, frame: &[u8]) {
+        let Some(datagram) = datagram_in(frame) else {
+            return;
+        };
+        if ipv4::Packet::new_checked(datagram).is_ok_and(|d| d.protocol() == PROTOCOL_ICMP) {
+            self.report.unreachable += 1;
+            return;
+        }
+        let asked = number_in(datagram)
+            .and_then(|number| usize::try_from(number).ok())
+            .and_then(|number| self.sent.get(number));
+        let Some(asked) = asked else {
+            return self.strange("nobody sent it".to_owned(), frame);
+        };
+        match self.app.observe(asked, port, frame) {
+            Ok(value) => {
+                let output = EventKind::Output {
+                    switch: 0,
+                    flow: name(asked),
+                    packet: asked.number,
+                    value: Some(value),
+                    durability: None,
+                };
+                self.note(output);
+            }
+            Err(because) => self.strange(because, frame),
+        }
+    }
+
+    fn strange(&mut self, because: String, frame: &[u8]) {
+        self.report.strange_frames += 1;
+        if self.report.strange.len() < MOST_STRANGE {
+            self.report.strange.push(format!("{because}: {frame:02x?}"));
+        }
+    }
+}
+
+fn name(asked: &Asked) -> Flow {
+    Flow::new(&asked.key.to_string())
+}
+
+/// The IPv4 datagram in a frame, without padding behind it.
+fn datagram_in(frame: &[u8]) -> Option<&[u8]> {
+    let frame = ethernet::Packet::new_checked(frame).ok()?;
+    (frame.ethertype() == ethernet::TYPE_IPV4).then(|| frame.payload())
+}
+
+fn lock(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
+    notes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn mac_of(interface: &str) -> io::Result<[u8; 6]> {
+    let text = std::fs::read_to_string(format!("/sys/class/net/{interface}/address"))?;
+    let mac: crate::Mac = text.trim().parse().map_err(io::Error::other)?;
+    Ok(mac.0)
+}
+
+fn raw_socket(interface: &str) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(WITH_HEADER)))?;
+    socket.bind_device(Some(interface.as_bytes()))?;
+    Ok(socket)
+}
+
+fn send_all(
+    arguments: &HostsArguments,
+    notes: &Mutex<Notes>,
+    stopped: impl Fn() -> bool,
+) -> io::Result<()> {
+    let inside = raw_socket(&arguments.inside)?;
+    let outside = raw_socket(&arguments.outside)?;
+    let gap = Duration::from_millis(arguments.interval_ms) / arguments.flows as u32;
+    let mut next = Instant::now();
+    for number in 0usize.. {
+        if stopped() {
+            break;
+        }
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        next += gap;
+        let (direction, datagram) = lock(notes).send(number % arguments.flows);
+        let socket = match direction {
+            Direction::Outbound => &inside,
+            Direction::Inbound => &outside,
+        };
+        let to = ipv4::Packet::new_checked(&datagram[..]).map(|datagram| datagram.destination());
+        let to = SocketAddr::V4(SocketAddrV4::new(to.map_err(io::Error::other)?, 0));
+        match socket.send_to(&datagram, &SockAddr::from(to)) {
+            Ok(_) => {}
+            // A full queue loses packets as a link does.
+            Err(error) if error.raw_os_error() == Some(ENOBUFS) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Linux's number for a full queue.
+const ENOBUFS: i32 = 105;
+
+fn receive_all(
+    arguments: &HostsArguments,
+    notes: &Mutex<Notes>,
+    stopped: impl Fn() -> bool,
+) -> io::Result<()> {
+    let sides = [
+        (mac_of(&arguments.inside)?, INSIDE_PORT),
+        (mac_of(&arguments.outside)?, OUTSIDE_PORT),
+    ];
+    let protocol = Protocol::from(i32::from(ALL_FRAMES.to_be()));
+    let mut socket = Socket::new(Domain::PACKET, Type::RAW, Some(protocol))?;
+    socket.set_recv_buffer_size(4 << 20)?;
+    socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    let mut buffer = vec![0; LONGEST_FRAME];
+    while !stopped() {
+        let length = match socket.read(&mut buffer) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(error) if error.kind() == io::ErrorKind::NetworkDown => continue,
+            Err(error) => return Err(error),
+        };
+        let frame = &buffer[..length];
+        // What the hosts themselves send goes by here too, to other addresses.
+        if let Some((_, port)) = sides.iter().find(|(mac, _)| frame.starts_with(mac)) {
+            lock(notes).receive(*port, frame);
+        }
+    }
+    Ok(())
+}
+
+/// Speaks until standard input ends, then prints a [`HostsReport`] as one line of JSON.
+///
+/// # Errors
+/// `LAB009` for an unknown application, `LAB013` for options out of range, `LAB016` if a
+/// socket fails.
+pub fn hosts(arguments: &HostsArguments) -> Result<(), LabError> {
+    let failed = |reason| LabError::Socket {
+        what: "the hosts' raw sockets, standard input and output".to_owned(),
+        reason,
+    };
+    if arguments.flows == 0 || arguments.interval_ms == 0 {
+        let problem = "--flows and --interval-ms must be at least 1".to_owned();
+        return Err(LabError::Options(problem));
+    }
+    let application = Application::from_name(&arguments.application);
+    let app = match application {
+        Some(application) => stateplane_hosts::app(application),
+        None if arguments.application == COUNTER => stateplane_hosts::counter(),
+        None => {
+            let known: Vec<_> = Application::ALL.iter().map(|of| of.name()).collect();
+            return Err(LabError::Unknown {
+                kind: "application",
+                name: arguments.application.clone(),
+                known: format!("{COUNTER}, {}", known.join(", ")),
+            });
+        }
+    };
+    let stop = stop_at_end_of_input().map_err(failed)?;
+    let notes = Mutex::new(Notes {
+        history: History {
+            application,
+            ..History::default()
+        },
+        app,
+        random: Random::new(arguments.seed),
+        sent: Vec::new(),
+        report: HostsReport::default(),
+    });
+    let until = Instant::now() + Duration::from_secs(arguments.seconds);
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let receiver =
+            scope.spawn(|| receive_all(arguments, &notes, || ended.load(Ordering::Relaxed)));
+        let sent = send_all(arguments, &notes, || {
+            stop.load(Ordering::Relaxed) || Instant::now() > until || receiver.is_finished()
+        });
+        std::thread::sleep(LATE);
+        ended.store(true, Ordering::Relaxed);
+        let received = receiver
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        sent.and(received)
+    })
+    .map_err(failed)?;
+    let notes = notes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut report = notes.report;
+    let document = Document {
+        expectation: None,
+        history: notes.history,
+    };
+    report.history = document.to_string();
+    let text = serde_json::to_string(&report).map_err(|error| failed(io::Error::other(error)))?;
+    writeln!(io::stdout(), "{text}").map_err(failed)
+}

@@ -1,0 +1,111 @@
+//! Applications under traffic while something fails: `stateplane lab run`.
+//!
+//! A scenario is an application of `p4/apps` on two switches in network namespaces
+//! (`lab/apps.toml`). Its hosts ([`crate::agent::hosts`]) speak all the time, real TCP
+//! connections go through it where it lets them, and one fault follows the other.
+//! What the hosts saw is judged by the application's checker (`stateplane-history`).
+
+mod fault;
+mod figures;
+mod list;
+mod report;
+mod sessions;
+mod trial;
+
+pub use fault::Fault;
+pub use list::{SCENARIOS, Scenario, Sessions, Side};
+pub use report::{FaultReport, Move, ScenarioReport, SessionsReport};
+
+use crate::error::LabError;
+use crate::topology::Topology;
+use crate::{interrupt, tool};
+use clap::Args;
+use stateplane_history::LONGEST_SEARCH;
+use std::path::PathBuf;
+
+/// Flows that the hosts have at most: groups in `lab/apps/sequencer`.
+const MOST_FLOWS: usize = 12;
+
+/// How scenarios are run.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Scenarios to run, one after the other (`lab list` names them), or `all`.
+    #[arg(required = true)]
+    pub scenarios: Vec<String>,
+    /// What fails, in this order.
+    #[arg(long, value_delimiter = ',', default_values_t = Fault::ALL)]
+    pub faults: Vec<Fault>,
+    /// Milliseconds from one fault to the next.
+    #[arg(long, default_value_t = 3000)]
+    pub phase_ms: u64,
+    /// Flows of the hosts.
+    #[arg(long, default_value_t = MOST_FLOWS)]
+    pub flows: usize,
+    /// Milliseconds between two packets of a flow.
+    #[arg(long, default_value_t = 50)]
+    pub interval_ms: u64,
+    /// What the hosts' choices are drawn from.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Topology file, with a variant for each scenario.
+    #[arg(long, default_value = "lab/apps.toml")]
+    pub topology: PathBuf,
+    /// Directory for the logs of every process and the histories, a folder each.
+    #[arg(long, default_value = "target/lab")]
+    pub logs: PathBuf,
+    /// Print the reports as one JSON array.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Options {
+    fn check(&self) -> Result<Vec<Scenario>, LabError> {
+        let refuse = |problem: String| Err(LabError::Options(problem));
+        if !(1..=MOST_FLOWS).contains(&self.flows) {
+            return refuse(format!("--flows must be 1 to {MOST_FLOWS}"));
+        }
+        if !(1000..=60_000).contains(&self.phase_ms) {
+            return refuse("--phase-ms must be 1000 to 60000".to_owned());
+        }
+        if !(5..=1000).contains(&self.interval_ms) {
+            return refuse("--interval-ms must be 5 to 1000".to_owned());
+        }
+        let longest = trial::longest_ms(self) / self.interval_ms;
+        if longest > LONGEST_SEARCH as u64 {
+            return refuse(format!(
+                "the run has {longest} packets of a flow, and the checker takes \
+                 {LONGEST_SEARCH}: use fewer --faults, a shorter --phase-ms or a longer \
+                 --interval-ms"
+            ));
+        }
+        if self.scenarios.iter().any(|name| name == "all") {
+            return Ok(SCENARIOS.to_vec());
+        }
+        let find = |name: &String| {
+            let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
+            found.copied().ok_or_else(|| LabError::Unknown {
+                kind: "scenario",
+                name: name.clone(),
+                known: list::names().join(", "),
+            })
+        };
+        self.scenarios.iter().map(find).collect()
+    }
+}
+
+/// Runs the scenarios. Whether all is well is told by [`ScenarioReport::met`].
+///
+/// # Errors
+/// `LAB009` for an unknown scenario, `LAB013` for contradictory options, and everything
+/// that [`Lab::up`](crate::Lab::up) refuses. Nothing is left behind.
+pub fn run(options: &Options) -> Result<Vec<ScenarioReport>, LabError> {
+    interrupt::install();
+    let scenarios = options.check()?;
+    tool::require_root()?;
+    tool::require(&tool::BUILDING)?;
+    let topology = Topology::load(&options.topology)?;
+    scenarios
+        .iter()
+        .map(|scenario| trial::run(&topology, options, scenario))
+        .collect()
+}

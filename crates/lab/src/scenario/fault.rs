@@ -1,0 +1,151 @@
+//! What fails, and how the lab brings it about.
+//!
+//! Everything goes by the first switch until it fails or the routers are told otherwise,
+//! so every flow moves.
+
+use super::report::Move;
+use crate::agent::now_us;
+use crate::error::LabError;
+use crate::interrupt;
+use crate::running::Lab;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// The switch that fails.
+const SWITCH: &str = "s1";
+/// The routers on both sides, whose interfaces towards a switch bear its name.
+const INSIDE_ROUTER: &str = "r_in";
+const ROUTERS: [&str; 2] = [INSIDE_ROUTER, "r_out"];
+/// Until routing has told the router of the other side of a lost link.
+const CONVERGENCE: Duration = Duration::from_millis(50);
+/// For how long a killed switch is away before it comes back.
+const ABSENCE: Duration = Duration::from_millis(1000);
+const FLAPS: u32 = 5;
+/// How long a flapping link is down, and up.
+const FLAP: Duration = Duration::from_millis(100);
+
+/// What fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// The routers send everything by the other switch, and back; nothing is broken.
+    Reroute,
+    /// The link of the switch to the inside is lost; the switch lives on.
+    LinkDown,
+    /// That link goes down and up five times in a second.
+    LinkFlap,
+    /// The switch is killed and all its links go down.
+    Kill,
+    /// The switch comes back (killed a second before, if it runs).
+    Restart,
+}
+
+impl Fault {
+    /// All of them, in an order in which each finds the first switch in use.
+    pub const ALL: [Self; 5] = [
+        Self::Reroute,
+        Self::LinkDown,
+        Self::LinkFlap,
+        Self::Kill,
+        Self::Restart,
+    ];
+
+    /// How many times it lets traffic settle for the length of a phase.
+    pub(super) const fn phases(self) -> u64 {
+        match self {
+            Self::Reroute | Self::LinkDown => 2,
+            Self::LinkFlap | Self::Kill | Self::Restart => 1,
+        }
+    }
+
+    /// Brings it about and waits until `phase` has passed since each change; gives the
+    /// times at which flows had to move.
+    pub(super) fn happen(
+        self,
+        lab: &mut Lab,
+        mut wait: impl FnMut(&mut Lab, Duration) -> Result<(), LabError>,
+        phase: Duration,
+    ) -> Result<Vec<Move>, LabError> {
+        let mut moves = Vec::new();
+        let mut moved = |what: &str, owner_alive: bool| {
+            moves.push(Move {
+                what: what.to_owned(),
+                at_us: now_us(),
+                owner_alive,
+            });
+        };
+        match self {
+            Self::Reroute => {
+                for router in ROUTERS {
+                    lab.steer(router)?;
+                }
+                moved("rerouted", true);
+                wait(lab, phase)?;
+                for router in ROUTERS {
+                    lab.release(router)?;
+                }
+                moved("rerouted back", true);
+                wait(lab, phase)?;
+            }
+            Self::LinkDown => {
+                lab.lower(INSIDE_ROUTER, SWITCH)?;
+                pause(CONVERGENCE)?;
+                for router in &ROUTERS[1..] {
+                    lab.steer(router)?;
+                }
+                moved("link down", true);
+                wait(lab, phase)?;
+                lab.raise(INSIDE_ROUTER, &[SWITCH.to_owned()])?;
+                for router in &ROUTERS[1..] {
+                    lab.release(router)?;
+                }
+                moved("link up", true);
+                wait(lab, phase)?;
+            }
+            Self::LinkFlap => {
+                moved("link flaps", true);
+                for _ in 0..FLAPS {
+                    lab.lower(INSIDE_ROUTER, SWITCH)?;
+                    pause(FLAP)?;
+                    lab.raise(INSIDE_ROUTER, &[SWITCH.to_owned()])?;
+                    pause(FLAP)?;
+                }
+                moved("link up for good", true);
+                wait(lab, phase)?;
+            }
+            Self::Kill => {
+                lab.fail(SWITCH)?;
+                moved("killed", false);
+                wait(lab, phase)?;
+            }
+            Self::Restart => {
+                if lab.process(SWITCH).is_some() {
+                    lab.fail(SWITCH)?;
+                    pause(ABSENCE)?;
+                }
+                lab.recover(SWITCH)?;
+                moved("back", true);
+                wait(lab, phase)?;
+            }
+        }
+        Ok(moves)
+    }
+}
+
+fn pause(time: Duration) -> Result<(), LabError> {
+    interrupt::wait_until(Instant::now() + time)
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reroute => "reroute",
+            Self::LinkDown => "link-down",
+            Self::LinkFlap => "link-flap",
+            Self::Kill => "kill",
+            Self::Restart => "restart",
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! How long flows stood still, from what the hosts saw.
+
+use stateplane_history::{EventKind, Flow, History};
+use std::collections::BTreeMap;
+
+/// What of a flow was sent and received, by time in µs.
+#[derive(Default)]
+struct Life {
+    /// When each packet was sent.
+    inputs: Vec<u64>,
+    /// When one came through, and when it had been sent.
+    outputs: Vec<(u64, u64)>,
+}
+
+/// What became of all flows over a period that begins with a move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stalls {
+    /// Flows that had a packet to bring through.
+    pub(super) flows: u64,
+    /// Flows of which nothing came through any more until the end of the run.
+    pub(super) silent: u64,
+    /// From the first packet that a flow sends after the move to the first of those after
+    /// the move that comes through: median and greatest of the flows, in µs.
+    pub(super) released_us: (u64, u64),
+    /// The longest time of any flow with packets sent and none that came through, in µs.
+    pub(super) longest_us: u64,
+}
+
+/// The lives of all flows.
+pub(super) struct Lives(BTreeMap<Flow, Life>);
+
+impl Lives {
+    pub(super) fn of(history: &History) -> Self {
+        let mut lives: BTreeMap<Flow, Life> = BTreeMap::new();
+        let mut sent: BTreeMap<u64, u64> = BTreeMap::new();
+        for event in &history.events {
+            match &event.kind {
+                EventKind::Input { flow, packet, .. } => {
+                    sent.insert(*packet, event.at);
+                    lives.entry(flow.clone()).or_default().inputs.push(event.at);
+                }
+                EventKind::Output { flow, packet, .. } => {
+                    if let Some(&at) = sent.get(packet) {
+                        let life = lives.entry(flow.clone()).or_default();
+                        life.outputs.push((event.at, at));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self(lives)
+    }
+
+    /// What became of the flows from `from` to `to`.
+    pub(super) fn stalls(&self, from: u64, to: u64) -> Stalls {
+        let mut stalls = Stalls::default();
+        let mut released = Vec::new();
+        for life in self.0.values() {
+            let Some(&first) = life.inputs.iter().find(|at| (from..to).contains(at)) else {
+                continue;
+            };
+            stalls.flows += 1;
+            match life.outputs.iter().find(|(_, sent)| *sent >= from) {
+                Some((at, _)) => released.push(at - first),
+                None => stalls.silent += 1,
+            }
+            stalls.longest_us = stalls.longest_us.max(life.longest(from, to));
+        }
+        released.sort_unstable();
+        if let (Some(&median), Some(&greatest)) =
+            (released.get(released.len() / 2), released.last())
+        {
+            stalls.released_us = (median, greatest);
+        }
+        stalls
+    }
+}
+
+impl Life {
+    /// The longest wait of a packet sent from `from` to `to` for any packet of the flow to
+    /// come through, other than those on the way already.
+    fn longest(&self, from: u64, to: u64) -> u64 {
+        let mut longest = 0;
+        let mut waits_since = None;
+        let mut outputs = self.outputs.iter().map(|(at, _)| *at).peekable();
+        for &at in self.inputs.iter().filter(|at| (from..to).contains(at)) {
+            while let Some(out) = outputs.next_if(|out| *out < at) {
+                if let Some(since) = waits_since.take_if(|since| *since < out) {
+                    longest = longest.max(out - since);
+                }
+            }
+            waits_since.get_or_insert(at);
+        }
+        match (waits_since, outputs.next()) {
+            (Some(since), Some(out)) => longest.max(out - since),
+            (Some(since), None) => longest.max(to - since),
+            (None, _) => longest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stateplane_history::Event;
+
+    /// A history of one flow: when each packet is sent and, perhaps, comes through.
+    fn history(packets: &[(u64, Option<u64>)]) -> History {
+        let flow = Flow::new("a");
+        let mut events = Vec::new();
+        for (number, (sent, out)) in (0..).zip(packets) {
+            events.push(Event {
+                at: *sent,
+                kind: EventKind::Input {
+                    switch: 0,
+                    flow: flow.clone(),
+                    packet: number,
+                    request: None,
+                },
+            });
+            events.extend(out.map(|at| Event {
+                at,
+                kind: EventKind::Output {
+                    switch: 0,
+                    flow: flow.clone(),
+                    packet: number,
+                    value: None,
+                    durability: None,
+                },
+            }));
+        }
+        events.sort_by_key(|event| event.at);
+        History {
+            events,
+            ..History::default()
+        }
+    }
+
+    #[test]
+    fn a_stall_lasts_from_what_was_sent_to_what_came_through() {
+        let packets = [
+            (100, Some(110)),
+            (200, Some(210)),
+            // The move is at 250.
+            (300, None),
+            (400, None),
+            (500, Some(520)),
+            (600, Some(610)),
+        ];
+        let lives = Lives::of(&history(&packets));
+        let stalls = lives.stalls(250, 700);
+        assert_eq!((stalls.flows, stalls.silent), (1, 0));
+        assert_eq!(stalls.released_us, (220, 220));
+        assert_eq!(stalls.longest_us, 220);
+        assert_eq!(lives.stalls(100, 250).longest_us, 10);
+    }
+
+    #[test]
+    fn a_flow_that_never_comes_back_is_silent() {
+        let packets = [(100, Some(110)), (300, None), (400, None)];
+        let stalls = Lives::of(&history(&packets)).stalls(250, 900);
+        assert_eq!(stalls.silent, 1);
+        assert_eq!(stalls.longest_us, 600);
+        let none = Lives::of(&history(&packets)).stalls(500, 900);
+        assert_eq!(none, Stalls::default());
+    }
+
+    #[test]
+    fn what_waits_from_before_the_move_is_no_sign_of_life_after_it() {
+        let packets = [(240, Some(260)), (300, None), (400, Some(450))];
+        let stalls = Lives::of(&history(&packets)).stalls(250, 900);
+        assert_eq!(stalls.released_us, (150, 150));
+        assert_eq!(stalls.longest_us, 150);
+    }
+}

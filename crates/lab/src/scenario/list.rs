@@ -1,0 +1,134 @@
+//! Which scenarios there are.
+
+use serde::Serialize;
+
+/// A side of the switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Where `in1` is.
+    Inside,
+    /// Where `out1` is.
+    Outside,
+}
+
+impl Side {
+    /// The node with a host's TCP on this side.
+    pub const fn node(self) -> &'static str {
+        match self {
+            Self::Inside => "in1",
+            Self::Outside => "out1",
+        }
+    }
+
+    /// The other side.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Inside => Self::Outside,
+            Self::Outside => Self::Inside,
+        }
+    }
+}
+
+/// Real TCP connections of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Sessions {
+    /// Where they are opened; servers are on the other side.
+    pub from: Side,
+    /// The address and port to which they are opened.
+    pub to: ([u8; 4], u16),
+    /// Ports at which the servers listen.
+    pub ports: &'static [u16],
+}
+
+/// An application under traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Scenario {
+    /// Its name, of its folder in `p4/apps` and of its variant in `lab/apps.toml`.
+    pub name: &'static str,
+    /// What the traffic is, for `lab list`.
+    pub about: &'static str,
+    /// Whether hosts speak whose answers the application's checker judges.
+    pub hosts: bool,
+    /// TCP connections, where the application lets them through.
+    pub sessions: Option<Sessions>,
+}
+
+const TO_OUT1: Sessions = Sessions {
+    from: Side::Inside,
+    to: ([198, 51, 101, 2], 7000),
+    ports: &[7000],
+};
+
+/// All scenarios.
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "counter",
+        about: "packets that carry their number away, and TCP whose every segment writes",
+        hosts: true,
+        sessions: Some(TO_OUT1),
+    },
+    Scenario {
+        name: "firewall",
+        about: "connections from inside with strays from outside, and TCP",
+        hosts: true,
+        sessions: Some(TO_OUT1),
+    },
+    Scenario {
+        name: "key-value",
+        about: "reads, updates and deletions from both sides",
+        hosts: true,
+        sessions: None,
+    },
+    Scenario {
+        name: "load-balancer",
+        about: "connections to a service of eight servers, and TCP to one of four",
+        hosts: true,
+        sessions: Some(Sessions {
+            from: Side::Outside,
+            to: ([192, 0, 2, 4], 7000),
+            ports: &[7001, 7002, 7003, 7004],
+        }),
+    },
+    Scenario {
+        name: "nat",
+        about: "TCP from inside behind one public address",
+        hosts: false,
+        sessions: Some(TO_OUT1),
+    },
+    Scenario {
+        name: "object-routing",
+        about: "reads and writes of objects, and what servers say they hold",
+        hosts: true,
+        sessions: None,
+    },
+    Scenario {
+        name: "sequencer",
+        about: "packets to groups, from several senders each",
+        hosts: true,
+        sessions: None,
+    },
+    Scenario {
+        name: "serving-gateway",
+        about: "sessions signalled, moved and deleted under GTP-U in both directions",
+        hosts: true,
+        sessions: None,
+    },
+    Scenario {
+        name: "super-spreader",
+        about: "sources with few and with many destinations",
+        hosts: true,
+        sessions: None,
+    },
+    Scenario {
+        name: "syn-defence",
+        about: "SYNs, cookies shown and data, from sources known and unknown",
+        hosts: true,
+        sessions: None,
+    },
+];
+
+/// Their names.
+pub(super) fn names() -> Vec<&'static str> {
+    SCENARIOS.iter().map(|scenario| scenario.name).collect()
+}

@@ -1,0 +1,202 @@
+//! What a scenario found.
+
+use super::fault::Fault;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A moment at which flows had to move to the other switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Move {
+    /// What happened.
+    pub what: String,
+    /// When, in µs since the Unix epoch.
+    pub at_us: u64,
+    /// Whether the switch that had the flows lives on.
+    pub owner_alive: bool,
+}
+
+/// How flows came over a move. Times are in milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultReport {
+    /// What failed.
+    pub fault: Fault,
+    /// The move.
+    #[serde(flatten)]
+    pub moved: Move,
+    /// Flows of the hosts that sent after it.
+    pub flows: u64,
+    /// Of these, such as had no packet through until the end of the run.
+    pub silent: u64,
+    /// From the first packet of a flow after the move to the first after the move that
+    /// came through: the median of all flows.
+    pub released_median_ms: f64,
+    /// The same of the slowest flow.
+    pub released_slowest_ms: f64,
+    /// The longest time in which a flow of the hosts sent and nothing came through. The
+    /// application may drop by its own right.
+    pub longest_stall_ms: f64,
+    /// The longest gap of a TCP connection; those shorter than its questions are apart
+    /// are not counted.
+    pub tcp_stall_ms: Option<u64>,
+}
+
+/// What became of the TCP connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionsReport {
+    /// Connections begun.
+    pub opened: u64,
+    /// Connections that broke: refused, reset, ended early, or 10 s without an answer.
+    pub broken: u64,
+    /// How many broke for which reason.
+    pub reasons: BTreeMap<String, u64>,
+    /// Bytes that came wrong, at either end.
+    pub wrong_bytes: u64,
+    /// Questions and answers, both ways.
+    pub exchanges: u64,
+}
+
+/// What a scenario found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioReport {
+    /// Its name.
+    pub scenario: String,
+    /// Packets that the hosts sent.
+    pub sent: u64,
+    /// Packets that came through to them.
+    pub received: u64,
+    /// What the application's checker objects to, and frames that no host would take.
+    pub wrong: Vec<String>,
+    /// TCP connections, where the scenario has them.
+    pub sessions: Option<SessionsReport>,
+    /// How flows came over each move.
+    pub moves: Vec<FaultReport>,
+}
+
+impl ScenarioReport {
+    /// Whether no answer was wrong, no connection broke and no flow fell silent.
+    pub fn met(&self) -> bool {
+        let sessions = self.sessions.as_ref();
+        self.wrong.is_empty()
+            && sessions.is_none_or(|s| s.broken == 0 && s.wrong_bytes == 0 && s.exchanges > 0)
+            && self.moves.iter().all(|moved| moved.silent == 0)
+            && (self.received > 0 || self.sent == 0)
+    }
+}
+
+impl fmt::Display for ScenarioReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.met() { "ok  " } else { "FAIL" };
+        write!(f, "{mark}  {}:", self.scenario)?;
+        if self.sent > 0 {
+            write!(
+                f,
+                " {} packets sent, {} came through, {} wrong",
+                self.sent,
+                self.received,
+                self.wrong.len()
+            )?;
+        }
+        if let Some(sessions) = &self.sessions {
+            let comma = if self.sent > 0 { ";" } else { "" };
+            write!(
+                f,
+                "{comma} {} connections, {} broken, {} exchanges, {} wrong bytes",
+                sessions.opened, sessions.broken, sessions.exchanges, sessions.wrong_bytes
+            )?;
+        }
+        writeln!(f)?;
+        for moved in &self.moves {
+            let owner = match moved.moved.owner_alive {
+                true => "owner alive",
+                false => "owner dead",
+            };
+            write!(
+                f,
+                "      {:9} {:15} {owner:11}",
+                moved.fault.to_string(),
+                moved.moved.what,
+            )?;
+            if moved.flows > 0 {
+                write!(
+                    f,
+                    "  released after {:.0} ms (median), {:.0} ms (slowest of {}), {} silent",
+                    moved.released_median_ms, moved.released_slowest_ms, moved.flows, moved.silent
+                )?;
+            }
+            if let Some(stall) = moved.tcp_stall_ms {
+                write!(f, "  TCP stall {stall} ms")?;
+            }
+            writeln!(f)?;
+        }
+        let reasons = self.sessions.iter().flat_map(|s| &s.reasons);
+        for (reason, count) in reasons {
+            writeln!(f, "      {count} connections: {reason}")?;
+        }
+        for what in &self.wrong {
+            writeln!(f, "      wrong: {what}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> ScenarioReport {
+        ScenarioReport {
+            scenario: "firewall".to_owned(),
+            sent: 100,
+            received: 90,
+            wrong: Vec::new(),
+            sessions: Some(SessionsReport {
+                opened: 10,
+                exchanges: 100,
+                ..SessionsReport::default()
+            }),
+            moves: vec![FaultReport {
+                fault: Fault::Reroute,
+                moved: Move {
+                    what: "rerouted".to_owned(),
+                    at_us: 7,
+                    owner_alive: true,
+                },
+                flows: 12,
+                silent: 0,
+                released_median_ms: 3.0,
+                released_slowest_ms: 40.0,
+                longest_stall_ms: 40.0,
+                tcp_stall_ms: Some(200),
+            }],
+        }
+    }
+
+    #[test]
+    fn each_fault_is_found() {
+        assert!(good().met(), "{}", good());
+        let spoils: [fn(&mut ScenarioReport); 6] = [
+            |r| r.wrong.push("flow a: no order".to_owned()),
+            |r| r.received = 0,
+            |r| r.moves[0].silent = 1,
+            |r| r.sessions.as_mut().unwrap().broken = 1,
+            |r| r.sessions.as_mut().unwrap().wrong_bytes = 1,
+            |r| r.sessions.as_mut().unwrap().exchanges = 0,
+        ];
+        for (number, spoil) in spoils.into_iter().enumerate() {
+            let mut report = good();
+            spoil(&mut report);
+            assert!(!report.met(), "spoil {number}");
+            assert!(report.to_string().starts_with("FAIL"), "{report}");
+        }
+    }
+
+    #[test]
+    fn reports_read_back_from_json() {
+        let text = serde_json::to_string(&good()).unwrap();
+        assert_eq!(
+            serde_json::from_str::<ScenarioReport>(&text).unwrap(),
+            good()
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! Real TCP connections through the switches.
+
+use super::list::Sessions;
+use super::report::SessionsReport;
+use crate::agent::client::{ClientReport, Line, Plan, Planned};
+use crate::agent::server::ServerReport;
+use crate::demo::broken;
+use crate::error::LabError;
+use crate::process::Process;
+use crate::running::Lab;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Below the range from which the kernel takes ports by itself.
+const FIRST_SOURCE_PORT: u16 = 20_000;
+const LONG_LIVED: u16 = 16;
+const NEW_PER_SECOND: f64 = 4.0;
+const NEW_EXCHANGES: u32 = 10;
+const FIRST_NEW: u64 = 1_000_000;
+const RAMP_MS: u64 = 1000;
+const INTERVAL_MS: u64 = 80;
+/// A gap this long is no pause between two questions.
+const LISTED_MS: u64 = 120;
+/// For all connections to come to their end.
+const ENDING: Duration = Duration::from_secs(15);
+
+/// Client and server at work.
+pub(super) struct Talk {
+    client: Process,
+    server: Process,
+}
+
+impl Talk {
+    pub(super) fn begin(
+        lab: &Lab,
+        sessions: &Sessions,
+        agent: impl Fn(&[&str]) -> Vec<String>,
+    ) -> Result<Self, LabError> {
+        let from = sessions.from.node();
+        let ports: Vec<String> = sessions.ports.iter().map(u16::to_string).collect();
+        let command = agent(&["server", "--ports", &ports.join(",")]);
+        let mut server = lab.spawn(sessions.from.other().node(), "tcp-server", &command)?;
+        server.wait_for_line("ready", Duration::from_secs(10))?;
+        let address = lab
+            .topology()
+            .ends_of(from)
+            .find_map(|(_, end)| end.address)
+            .map_or(Ipv4Addr::UNSPECIFIED, |prefix| prefix.address);
+        let path = lab.directory().join("tcp-plan.json");
+        let text = serde_json::to_string(&plan(sessions, address)).map_err(std::io::Error::other);
+        text.and_then(|text| std::fs::write(&path, text))
+            .map_err(|reason| LabError::file(&path, reason))?;
+        let command = agent(&["client", "--plan", &path.display().to_string()]);
+        let client = lab.spawn(from, "tcp-client", &command)?;
+        Ok(Self { client, server })
+    }
+
+    /// Lets all connections come to their end; what became of them, and what the client
+    /// saw.
+    pub(super) fn end(mut self) -> Result<(SessionsReport, ClientReport), LabError> {
+        for process in [&mut self.client, &mut self.server] {
+            process.close_input();
+            process.wait_until(Instant::now() + ENDING)?;
+        }
+        let client: ClientReport = last_line(&self.client, |line| match line {
+            Line::Report(report) => Some(report),
+            Line::Progress(_) => None,
+        })?;
+        let server: ServerReport = last_line(&self.server, Some)?;
+        let (broken, reasons) = broken(&[&client], std::slice::from_ref(&server));
+        let report = SessionsReport {
+            opened: client.opened,
+            broken,
+            reasons,
+            wrong_bytes: client.wrong_bytes + server.wrong_bytes,
+            exchanges: client.exchanges,
+        };
+        Ok((report, client))
+    }
+}
+
+/// The longest stall that belongs to the period from a move to the next, in milliseconds;
+/// times are in milliseconds since the Unix epoch. A connection's last step lies up to a
+/// question's time before the move.
+pub(super) fn longest_stall(client: &ClientReport, from: u64, to: u64) -> u64 {
+    let period = from..to;
+    let within = client
+        .stalls
+        .iter()
+        .filter(|stall| period.contains(&(stall.from_ms + LISTED_MS)));
+    within.map(|stall| stall.length_ms).max().unwrap_or(0)
+}
+
+fn plan(sessions: &Sessions, address: Ipv4Addr) -> Plan {
+    let (to, port) = sessions.to;
+    let destination = SocketAddrV4::new(to.into(), port);
+    Plan {
+        long_lived: (0..LONG_LIVED)
+            .map(|number| Planned {
+                connection: u64::from(number) + 1,
+                source: SocketAddrV4::new(address, FIRST_SOURCE_PORT + number),
+                destination,
+            })
+            .collect(),
+        ramp_ms: RAMP_MS,
+        interval_ms: INTERVAL_MS,
+        listed_stall_ms: LISTED_MS,
+        new_to: vec![destination],
+        new_per_second: NEW_PER_SECOND,
+        new_exchanges: NEW_EXCHANGES,
+        first_new: FIRST_NEW,
+    }
+}
+
+/// What the last line that a process wrote says.
+pub(super) fn last_line<L: serde::de::DeserializeOwned, R>(
+    process: &Process,
+    read: impl Fn(L) -> Option<R>,
+) -> Result<R, LabError> {
+    let output = std::fs::read_to_string(process.output()).unwrap_or_default();
+    let last = output.lines().next_back();
+    let line = last.and_then(|line| serde_json::from_str(line).ok());
+    line.and_then(read)
+        .ok_or_else(|| no_report(process, Path::new(process.log())))
+}
+
+fn no_report(process: &Process, log: &Path) -> LabError {
+    LabError::Agent {
+        name: process.name().to_owned(),
+        log: log.to_path_buf(),
+        tail: crate::tool::tail(log, 15),
+    }
+}

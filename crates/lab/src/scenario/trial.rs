@@ -1,0 +1,163 @@
+//! One run of a scenario.
+
+use super::figures::Lives;
+use super::list::Scenario;
+use super::report::{FaultReport, Move, ScenarioReport};
+use super::sessions::{self, Talk};
+use super::{Fault, Options};
+use crate::agent::hosts::HostsReport;
+use crate::agent::{client::ClientReport, now_us};
+use crate::error::LabError;
+use crate::process::Process;
+use crate::running::{Lab, Setting};
+use crate::topology::Topology;
+use crate::{agent, interrupt};
+use stateplane_history::{Document, EventKind, History, judge};
+use std::time::{Duration, Instant};
+
+/// Until all speak and all flows have their leases.
+const SETTLING: Duration = Duration::from_millis(2500);
+const ENDING: Duration = Duration::from_secs(5);
+const HOSTS: &str = "hosts";
+
+/// About how long the hosts speak, in milliseconds.
+pub(super) fn longest_ms(options: &Options) -> u64 {
+    let phases: u64 = options.faults.iter().map(|fault| fault.phases()).sum();
+    SETTLING.as_millis() as u64 + phases * options.phase_ms + 1000 * options.faults.len() as u64
+}
+
+/// Brings the scenario's variant up, lets the faults happen and takes it down.
+pub(super) fn run(
+    topology: &Topology,
+    options: &Options,
+    scenario: &Scenario,
+) -> Result<ScenarioReport, LabError> {
+    eprintln!("{}: building", scenario.name);
+    let program =
+        std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
+    let setting = Setting {
+        variant: scenario.name.to_owned(),
+        directory: options.logs.join(format!("run-{}", scenario.name)),
+        stateplane: program,
+    };
+    let mut lab = Lab::up(topology.clone(), &setting)?;
+    let command = |words: &[&str]| agent::command(&setting.stateplane, words);
+    let mut talk = None;
+    if let Some(sessions) = &scenario.sessions {
+        talk = Some(Talk::begin(&lab, sessions, command)?);
+    }
+    let mut hosts = None;
+    if scenario.hosts {
+        let words = [
+            HOSTS,
+            scenario.name,
+            "--flows",
+            &options.flows.to_string(),
+            "--interval-ms",
+            &options.interval_ms.to_string(),
+            "--seed",
+            &options.seed.to_string(),
+        ];
+        hosts = Some(lab.spawn(HOSTS, HOSTS, &command(&words))?);
+    }
+    let mut wait = |lab: &mut Lab, time: Duration| watch(lab, hosts.as_mut(), time);
+    wait(&mut lab, SETTLING)?;
+    let phase = Duration::from_millis(options.phase_ms);
+    let mut moves = Vec::new();
+    for &fault in &options.faults {
+        eprintln!("{}: {fault}", scenario.name);
+        let happened = fault.happen(&mut lab, &mut wait, phase)?;
+        moves.extend(happened.into_iter().map(|moved| (fault, moved)));
+    }
+    let ended_us = now_us();
+    let (history, mut wrong) = match hosts {
+        Some(hosts) => saw(hosts)?,
+        None => (History::default(), Vec::new()),
+    };
+    let (sessions, client) = talk.map(Talk::end).transpose()?.unzip();
+    lab.check_processes()?;
+    let directory = lab.directory().to_path_buf();
+    lab.down()?;
+    wrong.extend(judge(&history).iter().map(ToString::to_string));
+    let received = |kind: &EventKind| matches!(kind, EventKind::Output { .. });
+    let received = history.events.iter().filter(|e| received(&e.kind)).count();
+    let report = ScenarioReport {
+        scenario: scenario.name.to_owned(),
+        sent: (history.events.len() - received) as u64,
+        received: received as u64,
+        wrong,
+        sessions,
+        moves: judge_moves(&Lives::of(&history), client.as_ref(), moves, ended_us),
+    };
+    write(&directory, "history.txt", &text(history))?;
+    let json = serde_json::to_string_pretty(&report).unwrap_or_default();
+    write(&directory, "result.json", &json)?;
+    Ok(report)
+}
+
+fn text(history: History) -> String {
+    let document = Document {
+        expectation: None,
+        history,
+    };
+    document.to_string()
+}
+
+fn write(directory: &std::path::Path, name: &str, text: &str) -> Result<(), LabError> {
+    let path = directory.join(name);
+    std::fs::write(&path, text).map_err(|reason| LabError::file(path, reason))
+}
+
+/// Waits, and refuses if something ends by itself meanwhile.
+fn watch(lab: &mut Lab, hosts: Option<&mut Process>, time: Duration) -> Result<(), LabError> {
+    interrupt::wait_until(Instant::now() + time)?;
+    lab.check_processes()?;
+    if let Some(hosts) = hosts
+        && let Some(status) = hosts.ended()
+    {
+        return Err(hosts.failure(format!("ended by itself ({status})")));
+    }
+    Ok(())
+}
+
+/// What the hosts saw, and the frames that none would take.
+fn saw(mut hosts: Process) -> Result<(History, Vec<String>), LabError> {
+    hosts.close_input();
+    hosts.wait_until(Instant::now() + ENDING)?;
+    let report: HostsReport = sessions::last_line(&hosts, Some)?;
+    let document: Document = report
+        .history
+        .parse()
+        .map_err(|error| hosts.failure(format!("wrote no history: {error}")))?;
+    Ok((document.history, report.strange))
+}
+
+fn judge_moves(
+    lives: &Lives,
+    client: Option<&ClientReport>,
+    moves: Vec<(Fault, Move)>,
+    ended_us: u64,
+) -> Vec<FaultReport> {
+    let ends: Vec<u64> = moves.iter().skip(1).map(|(_, moved)| moved.at_us).collect();
+    let ends = ends.into_iter().chain([ended_us]);
+    let ms = |us: u64| us as f64 / 1000.0;
+    moves
+        .into_iter()
+        .zip(ends)
+        .map(|((fault, moved), end)| {
+            let stalls = lives.stalls(moved.at_us, end);
+            let (median, slowest) = stalls.released_us;
+            FaultReport {
+                fault,
+                flows: stalls.flows,
+                silent: stalls.silent,
+                released_median_ms: ms(median),
+                released_slowest_ms: ms(slowest),
+                longest_stall_ms: ms(stalls.longest_us),
+                tcp_stall_ms: client
+                    .map(|client| sessions::longest_stall(client, moved.at_us / 1000, end / 1000)),
+                moved,
+            }
+        })
+        .collect()
+}
