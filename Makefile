@@ -14,7 +14,7 @@ TOOLS = ip:iproute2 ethtool:ethtool iperf3:iperf3
 
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
-.PHONY: help demo test soak fuzz bench build setup rust tools lint clean
+.PHONY: help demo test soak fuzz bench build setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
@@ -29,9 +29,7 @@ help:
 demo: build tools
 	$(SUDO) $(STATEPLANE) lab demo
 
-# Networks are cut and controllers elected where these are installed.
-test: TOOLS += nft:nftables etcd:etcd-server
-test: rust tools lint
+test: rust tools peers lint
 	$(CARGO) build --release --package stateplane-cli
 	$(CARGO) test --workspace --quiet
 
@@ -80,6 +78,11 @@ bench: rust tools
 
 build: rust
 	$(CARGO) build --release --package stateplane-cli
+
+# Networks are cut and controllers elected by tests where these can be installed.
+peers:
+	@$(MAKE) --no-print-directory tools TOOLS='nft:nftables etcd:etcd-server' \
+	  || echo 'stateplane: the tests that need them say so and do not run'
 
 setup: rust tools
 
