@@ -96,6 +96,11 @@ impl CapturePort {
         self.burst.len()
     }
 
+    /// Frame `next` of the burst, however long.
+    pub(crate) fn as_received(&self, next: usize) -> &[u8] {
+        &self.burst[next]
+    }
+
     pub(crate) fn frame(&mut self, next: usize) -> Option<&mut [u8]> {
         if self.burst[next].len() > stateplane_switch::MAX_FRAME {
             self.counters.rx_too_long += 1;

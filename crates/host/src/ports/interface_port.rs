@@ -192,6 +192,15 @@ impl InterfacePort {
         }
     }
 
+    /// Frame `next` of the burst before anything is done to it.
+    pub(crate) fn as_received(&mut self, next: usize) -> &[u8] {
+        match &mut self.link {
+            Link::Packet(_, burst) => burst.as_received(next),
+            Link::Xdp(sockets) => sockets.frame(self.at, next),
+            Link::Tap(tap) => tap.frame(next),
+        }
+    }
+
     /// Frame `next` of the burst; counted instead if it is no frame for the switch.
     pub(crate) fn frame(&mut self, next: usize) -> Option<&mut [u8]> {
         let received = match &mut self.link {

@@ -79,6 +79,13 @@ impl Burst {
         self.received
     }
 
+    /// Frame `at` of the last burst as the kernel gave it.
+    pub(crate) fn as_received(&self, at: usize) -> &[u8] {
+        let length = self.messages[..self.received][at].msg_len as usize;
+        let length = length.saturating_sub(PREFIX_BYTES).min(MAX_FRAME);
+        &self.frames[at][TAG_BYTES..][..length]
+    }
+
     /// Frame `at` of the last burst, made whole.
     pub(crate) fn frame(&mut self, at: usize) -> Received<'_> {
         let message = &self.messages[..self.received][at];

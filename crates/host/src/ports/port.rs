@@ -216,6 +216,15 @@ impl Port {
         }
     }
 
+    /// Frame `next` of the last burst before anything is done to it: perhaps without a tag
+    /// or a checksum that it should have, or cut off.
+    pub(crate) fn as_received(&mut self, next: usize) -> &[u8] {
+        match &mut self.kind {
+            Kind::Interface(port) => port.as_received(next),
+            Kind::Capture(port) => port.as_received(next),
+        }
+    }
+
     /// Frame `next` of the last burst; `None` if it is no frame for the switch, which is
     /// counted.
     pub(crate) fn frame(&mut self, next: usize) -> Option<&mut [u8]> {

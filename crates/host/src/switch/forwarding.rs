@@ -41,6 +41,14 @@ impl<E: Engine> Forwarding<E> {
         }
     }
 
+    /// Tells of a frame of a burst before the first of them is handled; workers look at
+    /// theirs one after the other.
+    pub(super) fn announce(&mut self, port: Port, frame: &[u8]) {
+        if let Forwarding::Alone(switch) = self {
+            switch.announce(port, frame);
+        }
+    }
+
     pub(super) fn handle_frame(&mut self, now: u64, port: Port, frame: &[u8]) {
         match self {
             Forwarding::Alone(switch) => switch.handle_frame(now, port, frame),

@@ -349,7 +349,12 @@ impl<E: Engine> SwitchServer<E> {
 
     fn forward_burst(&mut self, at: usize, descriptor: usize) {
         let number = self.ports[at].number;
-        for next in 0..self.ports[at].port.receive(descriptor, boot_time_us()) {
+        let count = self.ports[at].port.receive(descriptor, boot_time_us());
+        for next in 0..count {
+            self.switch
+                .announce(number, self.ports[at].port.as_received(next));
+        }
+        for next in 0..count {
             let Some(frame) = self.ports[at].port.frame(next) else {
                 continue;
             };

@@ -296,11 +296,14 @@ fn captures_are_ports_and_their_end_ends_the_run() {
         (0, pcap(capture("in.pcap"), None)),
         (1, pcap(None, capture("out.pcap"))),
     ];
-    let mut server = SwitchServer::open(switch(SwitchConfig::default()), &ports).unwrap();
+    let mut switch = switch(SwitchConfig::default());
+    let announced = switch.engine_mut().announced.clone();
+    let mut server = SwitchServer::open(switch, &ports).unwrap();
     let report = server
         .run(&AtomicBool::new(false), None, &mut |_, _, _| {})
         .unwrap();
     assert_eq!(report.ports[0].rx_packets, 500);
+    assert_eq!(announced.load(Ordering::Relaxed), 500);
     assert_eq!(report.ports[1].host.sent, 500);
     let file = std::fs::File::open(folder.path().join("out.pcap")).unwrap();
     let mut reader = pcap_file::pcap::PcapReader::new(file).unwrap();

@@ -3,12 +3,16 @@
 
 use stateplane_ir::{Type, builder::Builder};
 use stateplane_target::{
-    DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome, Preserved,
+    DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome, Port, Preserved,
     TargetState, Value,
 };
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub struct SwapEngine {
     state: TargetState,
+    /// Frames that were announced.
+    pub announced: Arc<AtomicU64>,
 }
 
 impl Default for SwapEngine {
@@ -20,6 +24,7 @@ impl Default for SwapEngine {
         let program = builder.finish().expect("the program is well formed");
         Self {
             state: TargetState::new(&program, 1).expect("and small"),
+            announced: Arc::default(),
         }
     }
 }
@@ -60,6 +65,10 @@ impl Engine for SwapEngine {
             clone: None,
             resubmit: None,
         }
+    }
+
+    fn announce(&mut self, _: Port, _: &[u8]) {
+        self.announced.fetch_add(1, Ordering::Relaxed);
     }
 
     fn parse(&mut self, input: &IngressInput<'_>) -> Vec<u8> {
