@@ -3,7 +3,9 @@
 //! A program becomes three functions: `ingress` (parser, checksums, ingress and, where
 //! nothing comes between, egress), `egress`, and `parse` if packets are cloned in
 //! ingress. Calls are replaced by what they call; scalars become values of registers
-//! wherever their place is known when code is made.
+//! wherever their place is known when code is made. For a frame that came by a port, what
+//! follows the parser is made anew for each of the parser's ends, as far as a budget goes
+//! ([`paths`]).
 
 mod bits;
 mod block;
@@ -11,10 +13,12 @@ mod call;
 mod deparse;
 mod expr;
 mod hash;
+mod known;
 mod lookup;
 mod ops;
 mod packet;
 mod parser;
+mod paths;
 mod place;
 mod profile;
 mod scalar;
@@ -27,13 +31,14 @@ pub(crate) use block::{Code, Function, compile};
 
 use crate::context::Context;
 use crate::plan::{Home, Plan};
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{
     AbiParam, AliasRegion, AliasRegionData, Block, InstBuilder, MemFlagsData, Signature,
     StackSlotData, StackSlotKind, Type as Clif, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stateplane_ir::{Callee, Program};
 use std::mem::offset_of;
 
@@ -69,8 +74,11 @@ struct Gen<'a, 'f> {
     /// First word of each variable, which a parameter bound to its argument's place
     /// shares with that.
     bases: Vec<usize>,
-    /// The register of each word that has one.
-    registers: Vec<Option<Variable>>,
+    /// The register of each word that has one, and that of the upper half of a wide one.
+    registers: Vec<Option<(Variable, Variable)>>,
+    /// Constants that were made, in the entry block.
+    numbers: FxHashMap<u64, Value>,
+    entry: Block,
     /// Words whose values were asked for.
     used: Vec<bool>,
     /// Where each header of [`Plan::headers`] begins in memory.
@@ -99,6 +107,11 @@ struct Gen<'a, 'f> {
     in_parser: bool,
     /// Whether nothing is counted.
     quiet: bool,
+    /// Whether it is known that the frame came by a port and goes on at once
+    /// ([`Context::fresh`]).
+    fresh: bool,
+    /// In the parser, what is known of the packet's words.
+    values: paths::Known,
     /// Whether the current block goes on.
     live: bool,
     frames: Vec<Frame>,
@@ -168,6 +181,7 @@ impl<'a, 'f> Gen<'a, 'f> {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
+        b.seal_block(entry);
         let context = b.block_params(entry)[0];
         let mut number = || b.declare_var(types::I64);
         let (cursor, transitions, rounds, fault) = (number(), number(), number(), number());
@@ -177,6 +191,8 @@ impl<'a, 'f> Gen<'a, 'f> {
         let mut made = Gen {
             bases: plan.storage.bases.clone(),
             registers: vec![None; plan.storage.words],
+            numbers: FxHashMap::default(),
+            entry,
             used: vec![false; plan.storage.words],
             origins,
             call_convention,
@@ -196,6 +212,8 @@ impl<'a, 'f> Gen<'a, 'f> {
             rest,
             in_parser: false,
             quiet: false,
+            fresh: false,
+            values: paths::Known::new(),
             live: true,
             frames: Vec::new(),
             loops: Vec::new(),
@@ -248,9 +266,14 @@ impl<'a, 'f> Gen<'a, 'f> {
             .store(flags, value, self.context, offset as i32);
     }
 
-    /// A constant of 64 bits.
+    /// A constant of 64 bits: always the same value, so that ways on which a variable has
+    /// one number meet without a choice.
     fn number(&mut self, value: u64) -> Value {
-        self.b.ins().iconst(types::I64, value as i64)
+        let made = self.numbers.entry(value);
+        *made.or_insert_with(|| {
+            let mut entry = FuncCursor::new(self.b.func).at_first_insertion_point(self.entry);
+            entry.ins().iconst(types::I64, value as i64)
+        })
     }
 
     /// A constant in the register of a scalar of `width` bits.
@@ -268,16 +291,37 @@ impl<'a, 'f> Gen<'a, 'f> {
         self.b.def_var(variable, value);
     }
 
-    /// The register of a word.
-    fn register(&mut self, at: usize, width: u32) -> Variable {
+    /// The register of a word, and that of its upper half if it is wide.
+    fn register(&mut self, at: usize) -> (Variable, Variable) {
         match self.registers[at] {
             Some(register) => register,
             None => {
-                let register = self.b.declare_var(clif(width));
-                self.registers[at] = Some(register);
-                register
+                let halves = [(); 2].map(|()| self.b.declare_var(types::I64));
+                self.registers[at] = Some(halves.into());
+                halves.into()
             }
         }
+    }
+
+    /// The value of a word that lives in a register.
+    fn read_register(&mut self, at: usize, width: u32) -> Value {
+        let (low, high) = self.register(at);
+        let low = self.b.use_var(low);
+        if width <= 64 {
+            return low;
+        }
+        let high = self.b.use_var(high);
+        self.b.ins().iconcat(low, high)
+    }
+
+    fn write_register(&mut self, at: usize, width: u32, value: Value) {
+        let registers = self.register(at);
+        if width <= 64 {
+            return self.b.def_var(registers.0, value);
+        }
+        let (low, high) = self.halves(value);
+        self.b.def_var(registers.0, low);
+        self.b.def_var(registers.1, high);
     }
 
     /// Pointer to which the offset of a word is relative, and that offset.
@@ -294,8 +338,18 @@ impl<'a, 'f> Gen<'a, 'f> {
         self.b.create_block()
     }
 
-    /// Goes on in a block that nothing else will jump to.
+    /// Goes on in a block that nothing but callables that are made once will jump to any
+    /// more.
     fn enter(&mut self, block: Block) {
+        self.enter_open(block);
+        // What is known where the jumps are is then known here.
+        if self.plan.calls.inline_all {
+            self.b.seal_block(block);
+        }
+    }
+
+    /// Goes on in a block that more will jump to.
+    fn enter_open(&mut self, block: Block) {
         self.b.switch_to_block(block);
         self.live = true;
     }
@@ -308,8 +362,12 @@ impl<'a, 'f> Gen<'a, 'f> {
         }
     }
 
-    /// Ends the block: to `then` if `condition` is not zero.
+    /// Ends the block: to `then` if `condition` is not zero. Of a constant, nothing leads
+    /// to the other.
     fn branch(&mut self, condition: Value, then: Block, otherwise: Block) {
+        if let Some(holds) = self.known(condition) {
+            return self.jump(if holds != 0 { then } else { otherwise });
+        }
         self.b.ins().brif(condition, then, &[], otherwise, &[]);
         self.entered.extend([then, otherwise]);
         self.live = false;
@@ -322,10 +380,11 @@ impl<'a, 'f> Gen<'a, 'f> {
         };
         let (then, after) = (self.block(), self.block());
         self.branch(guard, then, after);
-        self.enter(then);
-        body(self);
-        self.jump(after);
-        self.enter(after);
+        if self.go_on(then) {
+            body(self);
+            self.jump(after);
+        }
+        self.go_on(after);
     }
 
     /// Memory of the stack for a value of so many words, until the statement ends.
@@ -399,10 +458,11 @@ impl<'a, 'f> Gen<'a, 'f> {
         let fault = self.b.use_var(self.fault);
         let (failed, fine) = (self.block(), self.block());
         self.branch(fault, failed, fine);
-        self.enter(failed);
-        self.set_number(self.fault, 0);
-        self.reject(crate::machine::core_error::STACK_OUT_OF_BOUNDS);
-        self.enter(fine);
+        if self.go_on(failed) {
+            self.set_number(self.fault, 0);
+            self.reject(crate::machine::core_error::STACK_OUT_OF_BOUNDS);
+        }
+        self.go_on(fine);
     }
 
     fn home(&self, at: usize) -> Option<(u32, Home)> {

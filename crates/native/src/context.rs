@@ -63,6 +63,9 @@ pub(crate) struct Context {
     pub(crate) preserved: u64,
     /// Whether egress may follow ingress at once.
     pub(crate) direct: u64,
+    /// Whether the frame came by a port, nothing is preserved, and egress may follow at
+    /// once with nothing before it in the queue.
+    pub(crate) fresh: u64,
     pub(crate) ingress_port: u64,
     pub(crate) instance_type: u64,
     pub(crate) egress_port: u64,
@@ -105,6 +108,7 @@ impl Context {
             now: 0,
             preserved: 0,
             direct: 0,
+            fresh: 0,
             ingress_port: 0,
             instance_type: 0,
             egress_port: 0,

@@ -9,7 +9,7 @@ use crate::machine::InFlight;
 use crate::run;
 use stateplane_target::{
     CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput,
-    IngressOutcome, Port, Preserved, TargetState,
+    IngressOutcome, InstanceType, Port, Preserved, TargetState,
 };
 
 /// Buffers kept for later packets.
@@ -89,6 +89,7 @@ impl Native {
         context.ingress_port = u64::from(input.port);
         context.instance_type = u64::from(input.instance_type as u32);
         context.direct = 0;
+        context.fresh = 0;
     }
 
     /// The packet that generated code left.
@@ -223,10 +224,13 @@ impl Engine for Native {
         self.ingress_outcome(input.frame)
     }
 
+    #[inline]
     fn forward(&mut self, input: &IngressInput<'_>, out: &mut Vec<u8>) -> Forwarded<InFlight> {
         self.take(input);
         let context = &mut *self.context;
         context.direct = 1;
+        let normal = input.instance_type == InstanceType::Normal;
+        context.fresh = u64::from(normal && context.preserved == 0);
         context.egress_rid = 0;
         context.enqueued_at = input.now;
         context.enqueue_depth = 0;
@@ -250,6 +254,7 @@ impl Engine for Native {
         Forwarded::Done { port, outcome }
     }
 
+    #[inline]
     fn announce(&mut self, port: Port, frame: &[u8]) {
         if !self.announces && !self.stale {
             return;

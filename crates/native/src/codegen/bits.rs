@@ -139,11 +139,17 @@ impl Gen<'_, '_> {
         let lo = part.width - skip - width;
         match part.source {
             Source::Register(value) => {
-                let value = self.shifted_right(value, lo);
-                let value = if self.b.func.dfg.value_type(value) == types::I128 {
-                    self.b.ins().ireduce(types::I64, value)
+                let wide = self.b.func.dfg.value_type(value) == types::I128;
+                let value = if wide && (lo >= 64 || lo + width <= 64) {
+                    let (low, high) = self.halves(value);
+                    let half = if lo >= 64 { high } else { low };
+                    self.shifted_right(half, lo % 64)
                 } else {
-                    value
+                    let value = self.shifted_right(value, lo);
+                    match wide {
+                        true => self.b.ins().ireduce(types::I64, value),
+                        false => value,
+                    }
                 };
                 if skip > 0 {
                     self.masked(value, width)

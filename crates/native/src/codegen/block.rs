@@ -1,7 +1,7 @@
 //! The functions of a program: the blocks of the pipeline one after the other, and what
 //! the architecture does between them.
 
-use super::{Frame, Gen, Site};
+use super::{Frame, Gen, Site, paths};
 use crate::context::{Context, ended, request};
 use crate::plan::{Home, Plan};
 use crate::run;
@@ -236,14 +236,19 @@ impl Maker<'_> {
             Part::Ingress => made.ingress(&self.kept),
             Part::Parse => {
                 made.start_packet();
-                made.parse();
+                let parsed = made.block();
+                made.parse(false, parsed);
+                made.go_on(parsed);
+                made.end_parser();
                 made.keep(&self.kept);
                 made.end(ended::INGRESS);
             }
             Part::Announce => {
                 made.start_packet();
                 made.quiet = true;
-                made.parse();
+                let parsed = made.block();
+                made.parse(false, parsed);
+                made.go_on(parsed);
                 made.announce_lookups();
                 made.end(ended::INGRESS);
             }
@@ -316,15 +321,23 @@ impl Gen<'_, '_> {
         for origin in self.origins.clone() {
             self.b.def_var(origin, zeros);
         }
+        for (at, width) in self.packet_registers() {
+            let zero = self.constant(0, width);
+            self.write_register(at, width, zero);
+        }
         // What is preserved from an earlier pass is in memory.
         for list in &self.plan.storage.field_lists {
             for leaf in &list.leaves {
                 for (at, width) in stateplane_target::storage::parts(*leaf) {
                     if let Some((_, Home::Register)) = self.home(at) {
-                        let value = self.load_kept(at, width);
-                        let preserved = self.given(offset_of!(Context, preserved));
                         let zero = self.constant(0, width);
-                        let value = self.b.ins().select(preserved, value, zero);
+                        let value = if self.fresh {
+                            zero
+                        } else {
+                            let value = self.load_kept(at, width);
+                            let preserved = self.given(offset_of!(Context, preserved));
+                            self.b.ins().select(preserved, value, zero)
+                        };
                         self.store(at, None, width, value);
                     }
                 }
@@ -333,12 +346,21 @@ impl Gen<'_, '_> {
         let meta = self.plan.storage.meta;
         for (field, offset) in [
             (meta.ingress_port, offset_of!(Context, ingress_port)),
-            (meta.instance_type, offset_of!(Context, instance_type)),
             (meta.packet_length, offset_of!(Context, frame_length)),
             (meta.ingress_global_timestamp, offset_of!(Context, now)),
         ] {
             let value = self.given(offset);
             self.set_meta(field, value);
+        }
+        let instance_type = self.unless_fresh(offset_of!(Context, instance_type));
+        self.set_meta(meta.instance_type, instance_type);
+    }
+
+    /// A field of the context that is 0 if the frame came by a port and goes on at once.
+    fn unless_fresh(&mut self, offset: usize) -> Value {
+        match self.fresh {
+            true => self.number(0),
+            false => self.given(offset),
         }
     }
 
@@ -377,8 +399,7 @@ impl Gen<'_, '_> {
     fn keep(&mut self, kept: &[bool]) {
         for (at, width) in self.packet_registers() {
             if kept[at] {
-                let register = self.register(at, width);
-                let value = self.b.use_var(register);
+                let value = self.read_register(at, width);
                 self.store_in_memory(at, None, value);
             }
         }
@@ -398,9 +419,9 @@ impl Gen<'_, '_> {
         self.set_context_field(offset_of!(Context, rest), rest);
     }
 
-    /// Runs the parser.
-    fn parse(&mut self) {
-        let [accepted, rejected, parsed] = [(); 3].map(|()| self.block());
+    /// Runs the parser, to `others` or, if `apart`, to the ends that it gives.
+    fn parse(&mut self, apart: bool, others: Block) -> Vec<Block> {
+        let [accepted, rejected] = [(); 2].map(|()| self.block());
         self.in_parser = true;
         self.set_number(self.rounds, u64::from(LOOP_LIMIT));
         let id = self.program().pipeline.parser;
@@ -410,11 +431,15 @@ impl Gen<'_, '_> {
             exit: accepted,
             reject: rejected,
         });
-        self.states(id);
+        let ends = if apart {
+            self.ways()
+        } else {
+            self.states(id);
+            Vec::new()
+        };
         self.frames.pop();
         self.in_parser = false;
-        if self.entered.contains(&rejected) {
-            self.enter(rejected);
+        if self.go_on(rejected) {
             let error = self.b.use_var(self.error);
             self.set_meta(self.plan.storage.meta.parser_error, error);
             if !self.quiet {
@@ -425,20 +450,25 @@ impl Gen<'_, '_> {
                     false,
                 );
             }
-            self.jump(parsed);
+            self.jump(others);
         }
-        if self.entered.contains(&accepted) {
-            self.enter(accepted);
-            self.jump(parsed);
+        if self.go_on(accepted) {
+            self.jump(others);
         }
-        self.enter(parsed);
+        ends
+    }
+
+    /// Notes where the parser came to.
+    fn end_parser(&mut self) {
         let cursor = self.b.use_var(self.cursor);
-        let rest = if self.plan.unaligned {
-            self.b.ins().iadd_imm_s(cursor, 7)
+        let rest = if let Some(cursor) = self.known(cursor) {
+            self.number(cursor.div_ceil(8))
+        } else if self.plan.unaligned {
+            let cursor = self.b.ins().iadd_imm_s(cursor, 7);
+            self.shifted_right(cursor, 3)
         } else {
-            cursor
+            self.shifted_right(cursor, 3)
         };
-        let rest = self.shifted_right(rest, 3);
         self.b.def_var(self.rest, rest);
     }
 
@@ -456,12 +486,34 @@ impl Gen<'_, '_> {
         self.stmts(&control.body);
         self.frames.pop();
         self.jump(after);
-        self.enter(after);
+        self.go_on(after);
     }
 
     fn ingress(&mut self, kept: &[bool]) {
+        let others = self.block();
+        let mut room = 0;
+        if paths::has_ways(self.plan) {
+            let [fresh, known] = [(); 2].map(|()| self.block());
+            let is_fresh = self.given(offset_of!(Context, fresh));
+            self.branch(is_fresh, fresh, known);
+            self.go_on(fresh);
+            self.fresh = true;
+            self.start_packet();
+            let ends = self.parse(true, others);
+            room = self.after_each(ends, others, |g| g.parsed(kept));
+            self.fresh = false;
+            self.go_on(known);
+        }
         self.start_packet();
-        self.parse();
+        self.parse(false, others);
+        self.go_on(others);
+        self.parsed(kept);
+        self.room = self.room.max(room);
+    }
+
+    /// What follows the parser.
+    fn parsed(&mut self, kept: &[bool]) {
+        self.end_parser();
         let pipeline = &self.program().pipeline;
         let (verify, ingress) = (pipeline.verify_checksum, pipeline.ingress);
         let meta = self.plan.storage.meta;
@@ -470,11 +522,12 @@ impl Gen<'_, '_> {
         let [count, counted] = [(); 2].map(|()| self.block());
         self.b.set_cold_block(count);
         self.branch(wrong, count, counted);
-        self.enter(count);
-        let context = self.context;
-        self.call_engine(run::count_checksum_error as *const u8, &[context], false);
-        self.jump(counted);
-        self.enter(counted);
+        if self.go_on(count) {
+            let context = self.context;
+            self.call_engine(run::count_checksum_error as *const u8, &[context], false);
+            self.jump(counted);
+        }
+        self.go_on(counted);
         self.control(ingress);
         let egress_spec = self.get_meta(meta.egress_spec);
         let mcast_grp = self.get_meta(meta.mcast_grp);
@@ -488,21 +541,27 @@ impl Gen<'_, '_> {
             .ins()
             .icmp(IntCC::UnsignedLessThan, egress_spec, drop);
         let port = self.bit(port);
-        let allowed = self.given(offset_of!(Context, direct));
-        let allowed = self.b.ins().band(allowed, port);
+        let allowed = match self.fresh {
+            true => port,
+            false => {
+                let allowed = self.given(offset_of!(Context, direct));
+                self.b.ins().band(allowed, port)
+            }
+        };
         let others = self.b.ins().bor(requests, mcast_grp);
         let zero = self.number(0);
         let alone = self.b.ins().icmp(IntCC::Equal, others, zero);
         let alone = self.bit(alone);
         let allowed = self.b.ins().band(allowed, alone);
         self.branch(allowed, direct, waiting);
-        self.enter(waiting);
+        self.go_on(waiting);
         self.set_context_field(offset_of!(Context, egress_spec), egress_spec);
         self.set_context_field(offset_of!(Context, mcast_grp), mcast_grp);
         self.set_context_field(offset_of!(Context, requests), requests);
         self.keep(kept);
         self.end(ended::INGRESS);
-        self.enter(direct);
+        self.go_on(direct);
+        self.b.def_var(self.requests, zero);
         self.set_context_field(offset_of!(Context, egress_port), egress_spec);
         self.egress(Some(kept));
     }
@@ -510,23 +569,32 @@ impl Gen<'_, '_> {
     /// Egress and what follows it; `kept` if that is known already.
     fn egress(&mut self, kept: Option<&[bool]>) {
         let meta = self.plan.storage.meta;
-        let now = self.given(offset_of!(Context, now));
-        let enqueued_at = self.given(offset_of!(Context, enqueued_at));
-        let waited = self.b.ins().isub(now, enqueued_at);
-        let early = self.b.ins().icmp(IntCC::UnsignedLessThan, now, enqueued_at);
         let zero = self.number(0);
-        let waited = self.b.ins().select(early, zero, waited);
+        let waited = if self.fresh {
+            zero
+        } else {
+            let now = self.given(offset_of!(Context, now));
+            let enqueued_at = self.given(offset_of!(Context, enqueued_at));
+            let waited = self.b.ins().isub(now, enqueued_at);
+            let early = self.b.ins().icmp(IntCC::UnsignedLessThan, now, enqueued_at);
+            self.b.ins().select(early, zero, waited)
+        };
         let port = self.context_field(offset_of!(Context, egress_port));
         self.set_meta(meta.egress_port, port);
         for (field, offset) in [
-            (meta.egress_rid, offset_of!(Context, egress_rid)),
-            (meta.instance_type, offset_of!(Context, instance_type)),
             (meta.enq_timestamp, offset_of!(Context, enqueued_at)),
-            (meta.enq_qdepth, offset_of!(Context, enqueue_depth)),
-            (meta.deq_qdepth, offset_of!(Context, dequeue_depth)),
             (meta.egress_global_timestamp, offset_of!(Context, now)),
         ] {
             let value = self.given(offset);
+            self.set_meta(field, value);
+        }
+        for (field, offset) in [
+            (meta.egress_rid, offset_of!(Context, egress_rid)),
+            (meta.instance_type, offset_of!(Context, instance_type)),
+            (meta.enq_qdepth, offset_of!(Context, enqueue_depth)),
+            (meta.deq_qdepth, offset_of!(Context, dequeue_depth)),
+        ] {
+            let value = self.unless_fresh(offset);
             self.set_meta(field, value);
         }
         self.set_meta(meta.deq_timedelta, waited);
@@ -542,15 +610,24 @@ impl Gen<'_, '_> {
         let [keeping, ended_egress] = [(); 2].map(|()| self.block());
         self.b.set_cold_block(keeping);
         self.branch(requests, keeping, ended_egress);
-        self.enter(ended_egress);
+        if let Some(kept) = kept {
+            if self.go_on(keeping) {
+                self.keep(kept);
+                self.capture(requests, ended_egress);
+            }
+            self.go_on(ended_egress);
+        } else {
+            self.enter_open(ended_egress);
+        }
         let egress_spec = self.get_meta(meta.egress_spec);
         let drop = self.number(u64::from(DROP_PORT));
         let dropped = self.b.ins().icmp(IntCC::Equal, egress_spec, drop);
         let [drops, on] = [(); 2].map(|()| self.block());
         self.branch(dropped, drops, on);
-        self.enter(drops);
-        self.end(ended::DROPPED);
-        self.enter(on);
+        if self.go_on(drops) {
+            self.end(ended::DROPPED);
+        }
+        self.go_on(on);
         self.control(compute);
         if self.plan.emits_plainly {
             let context = self.context;
@@ -565,13 +642,12 @@ impl Gen<'_, '_> {
         self.end(ended::EGRESS);
 
         // Made last, when all is known that a clone's own egress asks for.
-        self.enter(keeping);
-        let known = match kept {
-            Some(kept) => kept.to_vec(),
-            None => self.kept_by_egress(),
-        };
-        self.keep(&known);
-        self.capture(requests, ended_egress);
+        if kept.is_none() && self.entered.contains(&keeping) {
+            self.enter(keeping);
+            let known = self.kept_by_egress();
+            self.keep(&known);
+            self.capture(requests, ended_egress);
+        }
     }
 
     fn kept_by_egress(&self) -> Vec<bool> {
@@ -591,9 +667,10 @@ impl Gen<'_, '_> {
         let clone = self.b.ins().band(requests, clone);
         let copies = self.block();
         self.branch(clone, copies, after);
-        self.enter(copies);
-        let context = self.context;
-        self.call_engine(run::capture as *const u8, &[context], false);
-        self.jump(after);
+        if self.go_on(copies) {
+            let context = self.context;
+            self.call_engine(run::capture as *const u8, &[context], false);
+            self.jump(after);
+        }
     }
 }

@@ -44,7 +44,7 @@ impl Gen<'_, '_> {
     }
 
     /// Gives a parameter its argument; the place to copy out to is appended.
-    fn copy_in(&mut self, param: Param, arg: &Arg, out: &mut Vec<(Spot, Spot)>) {
+    pub(super) fn copy_in(&mut self, param: Param, arg: &Arg, out: &mut Vec<(Spot, Spot)>) {
         let inside = self.variable(param.var);
         match arg {
             Arg::In(value) => {
@@ -165,11 +165,8 @@ impl Gen<'_, '_> {
                 }
             }
         }
-        if self.entered.contains(&after) {
-            self.enter(after);
+        if self.go_on(after) {
             self.copy_out(out);
-        } else {
-            self.live = false;
         }
     }
 

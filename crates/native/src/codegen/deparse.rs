@@ -32,11 +32,12 @@ impl Gen<'_, '_> {
                 let valid = self.load(spot.at, spot.dynamic, 1);
                 let [emitted, after] = [(); 2].map(|()| self.block());
                 self.branch(valid, emitted, after);
-                self.enter(emitted);
-                self.free_scratch();
-                self.emit_header(id, spot);
-                self.jump(after);
-                self.enter(after);
+                if self.go_on(emitted) {
+                    self.free_scratch();
+                    self.emit_header(id, spot);
+                    self.jump(after);
+                }
+                self.go_on(after);
             }
             Type::Struct(id) | Type::Union(id) => {
                 for field in 0..self.program().structs[id.index()].fields.len() {
@@ -117,24 +118,30 @@ impl Gen<'_, '_> {
         }
         let out = self.b.use_var(self.out);
         let emitted = self.b.use_var(self.emitted);
-        let pointer = self.b.ins().iadd(out, emitted);
+        let pointer = self.sum(out, emitted);
         let bytes = string.width / 8;
         self.room += bytes as usize;
-        let place = self.b.ins().iadd(self.frame, emitted);
-        let same = self.b.ins().icmp(IntCC::Equal, origin, place);
+        let place = self.sum(self.frame, emitted);
+        let same = match (self.known_place(origin), self.known_place(place)) {
+            (Some(origin), Some(place)) => self.number(u64::from(origin == place)),
+            _ => self.b.ins().icmp(IntCC::Equal, origin, place),
+        };
         let [patched, written, after] = [(); 3].map(|()| self.block());
         self.branch(same, patched, written);
         let flags = Self::flags(self.regions.out);
-        self.enter(patched);
-        for (start, end) in changed {
-            self.store_bits(&string, start..end, flags, pointer);
+        if self.go_on(patched) {
+            for (start, end) in changed {
+                self.store_bits(&string, start..end, flags, pointer);
+            }
+            self.jump(after);
         }
-        self.jump(after);
-        self.enter(written);
-        self.store_bits(&string, 0..string.width, flags, pointer);
-        self.jump(after);
-        self.enter(after);
-        let emitted = self.b.ins().iadd_imm_s(emitted, i64::from(bytes));
+        if self.go_on(written) {
+            self.store_bits(&string, 0..string.width, flags, pointer);
+            self.jump(after);
+        }
+        self.go_on(after);
+        let bytes = self.number(u64::from(bytes));
+        let emitted = self.sum(emitted, bytes);
         self.b.def_var(self.emitted, emitted);
     }
 
@@ -175,12 +182,12 @@ impl Gen<'_, '_> {
                 false => self.context_field(offset_of!(Context, out)),
             };
             let emitted = self.b.use_var(self.emitted);
-            self.b.ins().iadd(out, emitted)
+            self.sum(out, emitted)
         };
         let flags = Self::flags(self.regions.out);
         self.store_bits(string, 0..string.width, flags, pointer);
         let emitted = self.b.use_var(self.emitted);
-        let emitted = self.b.ins().iadd(emitted, bytes);
+        let emitted = self.sum(emitted, bytes);
         self.b.def_var(self.emitted, emitted);
     }
 

@@ -139,8 +139,17 @@ impl Gen<'_, '_> {
             })
             .collect();
         let mut sum = None;
+        let mut zeros = zeros;
         for following in 0..length {
             let byte = length - 1 - following;
+            if let Some(word) = self.known(words[byte / 8]) {
+                let value = (word >> (56 - byte % 8 * 8)) as u8;
+                zeros ^= match size {
+                    4 => u64::from(hash::crc32_table_of(following)[usize::from(value)]),
+                    _ => u64::from(hash::crc16_table_of(following)[usize::from(value)]),
+                };
+                continue;
+            }
             let moved = self.shifted_right(words[byte / 8], 56 - (byte % 8 * 8) as u32);
             let value = self.masked(moved, 8);
             let table = match size {
@@ -160,7 +169,10 @@ impl Gen<'_, '_> {
             });
         }
         let zeros = self.number(zeros);
-        sum.map(|sum| self.b.ins().bxor(sum, zeros))
+        Some(match sum {
+            Some(sum) => self.b.ins().bxor(sum, zeros),
+            None => zeros,
+        })
     }
 
     /// RFC 1071 over values whose lengths are known.

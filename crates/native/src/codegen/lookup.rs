@@ -79,7 +79,7 @@ impl Gen<'_, '_> {
         self.b.append_block_param(probe, types::I64);
         self.b.append_block_param(found, types::I64);
         self.b.ins().jump(probe, &[BlockArg::Value(first)]);
-        self.enter(probe);
+        self.enter_open(probe);
         let number = self.b.block_params(probe)[0];
         let stride = (record + words.len() * 8) as i64;
         let stride = self.number(stride as u64);
@@ -115,6 +115,7 @@ impl Gen<'_, '_> {
         let one = self.b.ins().iadd_imm_s(number, 1);
         let again = self.b.ins().band(one, mask);
         self.b.ins().jump(probe, &[BlockArg::Value(again)]);
+        self.b.seal_block(probe);
         self.enter(missing);
         let default = self.view_field(view, offset_of!(View, default));
         self.b.ins().jump(found, &[BlockArg::Value(default)]);

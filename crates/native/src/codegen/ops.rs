@@ -47,11 +47,12 @@ impl Gen<'_, '_> {
                 self.check_fault();
                 let [fine, failed] = [(); 2].map(|()| self.block());
                 self.branch(holds, fine, failed);
-                self.enter(failed);
-                self.b.def_var(self.error, error);
-                let reject = self.frame_of().reject;
-                self.jump(reject);
-                self.enter(fine);
+                if self.go_on(failed) {
+                    self.b.def_var(self.error, error);
+                    let reject = self.frame_of().reject;
+                    self.jump(reject);
+                }
+                self.go_on(fine);
             }
             Op::RegisterRead {
                 register,
@@ -183,10 +184,11 @@ impl Gen<'_, '_> {
     fn if_true(&mut self, condition: &Expr, body: impl FnOnce(&mut Self)) {
         let [then, after] = [(); 2].map(|()| self.block());
         self.branch_on(condition, then, after);
-        self.enter(then);
-        body(self);
-        self.jump(after);
-        self.enter(after);
+        if self.go_on(then) {
+            body(self);
+            self.jump(after);
+        }
+        self.go_on(after);
     }
 
     /// Sets a field of the architecture's standard metadata.

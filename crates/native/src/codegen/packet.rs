@@ -29,9 +29,10 @@ impl Gen<'_, '_> {
         let [failed, fine] = [(); 2].map(|()| self.block());
         self.b.set_cold_block(failed);
         self.branch(condition, failed, fine);
-        self.enter(failed);
-        self.reject(error);
-        self.enter(fine);
+        if self.go_on(failed) {
+            self.reject(error);
+        }
+        self.go_on(fine);
     }
 
     fn bits_left(&mut self) -> Value {
@@ -42,6 +43,17 @@ impl Gen<'_, '_> {
 
     /// Rejects if fewer than `bits` are left of the frame.
     fn require(&mut self, bits: Value) {
+        let cursor = self.b.use_var(self.cursor);
+        if let (Some(cursor), Some(bits)) = (self.known(cursor), self.known(bits))
+            && let (0, Some(end)) = ((cursor | bits) % 8, cursor.checked_add(bits))
+        {
+            let end = self.number(end / 8);
+            let short = self
+                .b
+                .ins()
+                .icmp(IntCC::UnsignedLessThan, self.frame_length, end);
+            return self.reject_if(short, core_error::PACKET_TOO_SHORT);
+        }
         let left = self.bits_left();
         let short = self.b.ins().icmp(IntCC::UnsignedLessThan, left, bits);
         self.reject_if(short, core_error::PACKET_TOO_SHORT);
@@ -51,8 +63,11 @@ impl Gen<'_, '_> {
     /// to memory first.
     fn here(&mut self, bits: Value) -> Value {
         let cursor = self.b.use_var(self.cursor);
-        let byte = self.shifted_right(cursor, 3);
-        let aligned = self.b.ins().iadd(self.frame, byte);
+        let byte = match self.known(cursor) {
+            Some(cursor) => self.number(cursor >> 3),
+            None => self.shifted_right(cursor, 3),
+        };
+        let aligned = self.sum(self.frame, byte);
         if !self.plan.unaligned {
             return aligned;
         }
@@ -73,7 +88,7 @@ impl Gen<'_, '_> {
 
     fn advance_by(&mut self, bits: Value) {
         let cursor = self.b.use_var(self.cursor);
-        let cursor = self.b.ins().iadd(cursor, bits);
+        let cursor = self.sum(cursor, bits);
         self.b.def_var(self.cursor, cursor);
     }
 

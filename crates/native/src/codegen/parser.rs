@@ -35,7 +35,7 @@ impl Gen<'_, '_> {
         self.jump(start);
         while let Some(state) = waiting.pop() {
             let Some(block) = blocks[state] else { continue };
-            self.enter(block);
+            self.enter_open(block);
             self.count_transition();
             let transition = self.block();
             self.within(transition, &parser.states[state].body);
@@ -106,7 +106,7 @@ impl Gen<'_, '_> {
         self.enter(on);
     }
 
-    fn select(
+    pub(super) fn select(
         &mut self,
         keys: &[Expr],
         cases: &[(Vec<KeySet>, Target)],
@@ -140,10 +140,15 @@ impl Gen<'_, '_> {
                 return;
             };
             let [taken, next] = [(); 2].map(|()| self.block());
+            let known = self.values.clone();
             self.branch(condition, taken, next);
-            self.enter(taken);
-            to(self, *target);
-            self.enter(next);
+            if self.go_on(taken) {
+                to(self, *target);
+                self.values = known;
+            }
+            if !self.go_on(next) {
+                return;
+            }
         }
         self.reject(core_error::NO_MATCH);
     }
@@ -187,11 +192,25 @@ impl Gen<'_, '_> {
             }
         }
         let otherwise = self.block();
+        if let Some(value) = self.known(*value) {
+            let place = seen.iter().position(|wanted| *wanted == u128::from(value));
+            let target = match place {
+                Some(place) => Some(blocks[place].1),
+                None => rest,
+            };
+            match target {
+                Some(target) => to(self, target),
+                None => self.reject(core_error::NO_MATCH),
+            }
+            return true;
+        }
         switch.emit(&mut self.b, *value, otherwise);
         self.live = false;
+        let known = self.values.clone();
         for (block, target) in blocks {
             self.enter(block);
             to(self, target);
+            self.values.clone_from(&known);
         }
         self.enter(otherwise);
         match rest {

@@ -244,7 +244,7 @@ impl Gen<'_, '_> {
                 for member in 0..self.program().structs[id.index()].fields.len() as u32 {
                     let offset = self.plan.storage.layout.field_offset(spot.ty, member);
                     let valid = self.load(spot.at + offset, spot.dynamic, 1);
-                    any = self.b.ins().bor(any, valid);
+                    any = self.either(any, valid);
                 }
                 any
             }

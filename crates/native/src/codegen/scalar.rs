@@ -64,14 +64,16 @@ impl Gen<'_, '_> {
             ExprKind::Binary(BinaryOp::LogicalAnd, left, right) => {
                 let middle = self.block();
                 self.branch_on(left, middle, otherwise);
-                self.enter(middle);
-                self.branch_on(right, then, otherwise);
+                if self.go_on(middle) {
+                    self.branch_on(right, then, otherwise);
+                }
             }
             ExprKind::Binary(BinaryOp::LogicalOr, left, right) => {
                 let middle = self.block();
                 self.branch_on(left, then, middle);
-                self.enter(middle);
-                self.branch_on(right, then, otherwise);
+                if self.go_on(middle) {
+                    self.branch_on(right, then, otherwise);
+                }
             }
             ExprKind::Unary(UnaryOp::Not, value) => self.branch_on(value, otherwise, then),
             _ => {
@@ -107,7 +109,7 @@ impl Gen<'_, '_> {
             a = self.sign_extended(a, width);
             b = self.sign_extended(b, width);
         }
-        self.b.ins().icmp(code, a, b)
+        self.compared(code, a, b)
     }
 
     /// Copies the sign to the bits above a scalar.
@@ -122,7 +124,7 @@ impl Gen<'_, '_> {
     }
 
     pub(super) fn shifted_left(&mut self, value: Value, by: u32) -> Value {
-        if by == 0 {
+        if by == 0 || self.known(value) == Some(0) {
             return value;
         }
         let by = self.number(u64::from(by));
@@ -130,7 +132,7 @@ impl Gen<'_, '_> {
     }
 
     pub(super) fn shifted_right(&mut self, value: Value, by: u32) -> Value {
-        if by == 0 {
+        if by == 0 || self.known(value) == Some(0) {
             return value;
         }
         let by = self.number(u64::from(by));
@@ -173,10 +175,7 @@ impl Gen<'_, '_> {
             ExprKind::Unary(op, value) => {
                 let value = self.narrow(value);
                 match op {
-                    UnaryOp::Not => {
-                        let one = self.number(1);
-                        self.b.ins().bxor(value, one)
-                    }
+                    UnaryOp::Not => self.opposite(value),
                     UnaryOp::Complement => {
                         let all = self.constant(mask(width), width);
                         self.b.ins().bxor(value, all)
@@ -223,6 +222,11 @@ impl Gen<'_, '_> {
     fn mux(&mut self, condition: &Expr, then: &Expr, otherwise: &Expr, width: u32) -> Value {
         if is_cheap(then) && is_cheap(otherwise) {
             let condition = self.condition(condition);
+            match self.known(condition) {
+                Some(0) => return self.narrow(otherwise),
+                Some(_) => return self.narrow(then),
+                None => {}
+            }
             let then = self.narrow(then);
             let otherwise = self.narrow(otherwise);
             return self.b.ins().select(condition, then, otherwise);
@@ -341,6 +345,13 @@ impl Gen<'_, '_> {
             BinaryOp::Xor => self.b.ins().bxor(a, b),
             BinaryOp::Concat => {
                 let low = scalar_bits(right.ty);
+                if low == 64 && width > 64 {
+                    let (a, _) = match scalar_bits(left.ty) {
+                        ..=64 => (a, a),
+                        _ => self.halves(a),
+                    };
+                    return self.b.ins().iconcat(b, a);
+                }
                 let a = self.narrowed_register(a, scalar_bits(left.ty), width);
                 let b = self.narrowed_register(b, low, width);
                 if low >= width {
@@ -410,13 +421,17 @@ impl Gen<'_, '_> {
             let a = self.narrow(left);
             let b = self.narrow(right);
             return match op {
-                BinaryOp::LogicalAnd => self.b.ins().band(a, b),
-                _ => self.b.ins().bor(a, b),
+                BinaryOp::LogicalAnd => self.both(a, b),
+                _ => self.either(a, b),
             };
+        }
+        let a = self.narrow(left);
+        if let Some(known) = self.known(a) {
+            let decided = (known != 0) == (op == BinaryOp::LogicalOr);
+            return if decided { a } else { self.narrow(right) };
         }
         let [more, after] = [(); 2].map(|()| self.block());
         self.b.append_block_param(after, types::I64);
-        let a = self.narrow(left);
         let arguments = [a.into()];
         if op == BinaryOp::LogicalAnd {
             self.b.ins().brif(a, more, &[], after, &arguments);

@@ -38,7 +38,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    fn stmt(&mut self, stmt: &Stmt) {
+    pub(super) fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Assign(place, value) => self.assign(place, value),
             Stmt::If {
@@ -124,23 +124,27 @@ impl Gen<'_, '_> {
         } else {
             self.branch_on(condition, yes, no);
         }
+        let before = self.values.clone();
+        let mut common: Option<super::paths::Known> = None;
         for (block, stmts) in [(yes, then), (no, otherwise)] {
-            self.enter(block);
-            self.b.seal_block(block);
+            if !self.go_on(block) {
+                continue;
+            }
+            self.values.clone_from(&before);
             self.stmts(stmts);
+            if self.live {
+                common = Some(match common {
+                    Some(mut common) => {
+                        common.retain(|at, value| self.values.get(at) == Some(value));
+                        common
+                    }
+                    None => self.values.clone(),
+                });
+            }
             self.jump(after);
         }
+        self.values = common.unwrap_or_default();
         self.go_on(after);
-    }
-
-    /// Goes on in a block, if anything jumps there.
-    pub(super) fn go_on(&mut self, block: Block) {
-        if self.entered.contains(&block) {
-            self.enter(block);
-            self.b.seal_block(block);
-        } else {
-            self.live = false;
-        }
     }
 
     fn switch(&mut self, value: &Expr, cases: &[(Vec<BigUint>, Vec<Stmt>)], default: &[Stmt]) {
@@ -188,7 +192,7 @@ impl Gen<'_, '_> {
     fn rounds(&mut self, body: &[Stmt], update: &[Stmt]) {
         let [head, round, next, after] = [(); 4].map(|()| self.block());
         self.jump(head);
-        self.enter(head);
+        self.enter_open(head);
         let left = self.b.use_var(self.rounds);
         self.branch(left, round, after);
         self.enter(round);
@@ -202,6 +206,9 @@ impl Gen<'_, '_> {
             self.enter(next);
             self.stmts(update);
             self.jump(head);
+        }
+        if self.plan.calls.inline_all {
+            self.b.seal_block(head);
         }
         self.enter(after);
     }

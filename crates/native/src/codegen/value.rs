@@ -42,8 +42,7 @@ impl Gen<'_, '_> {
             match self.home(at) {
                 Some((_, Home::Register)) => {
                     self.used[at] = true;
-                    let register = self.register(at, width);
-                    return self.b.use_var(register);
+                    return self.read_register(at, width);
                 }
                 Some((_, Home::Frame { header, bit })) => {
                     let origin = self.b.use_var(self.origins[header as usize]);
@@ -67,9 +66,13 @@ impl Gen<'_, '_> {
         if dynamic.is_none()
             && let Some((_, Home::Register)) = self.home(at)
         {
-            let register = self.register(at, width);
-            self.b.def_var(register, value);
-            return;
+            if self.in_parser && at < self.plan.storage.packet.end {
+                match self.known(value) {
+                    Some(known) => drop(self.values.insert(at, known)),
+                    None => drop(self.values.remove(&at)),
+                }
+            }
+            return self.write_register(at, width, value);
         }
         self.store_in_memory(at, dynamic, value);
     }
@@ -244,6 +247,9 @@ impl Gen<'_, '_> {
 
     /// A condition as a scalar of one bit.
     pub(super) fn bit(&mut self, condition: Value) -> Value {
+        if let Some(known) = self.known(condition) {
+            return self.number(known);
+        }
         self.b.ins().uextend(types::I64, condition)
     }
 }

@@ -1,0 +1,358 @@
+//! The parser of the pipeline, one way through it after the other.
+//!
+//! A state that is reached with different values of variables, above all different valid
+//! headers, is made once for each. So is what follows the parser, for as many of its ends
+//! as a budget allows: where headers are constant, neither their fields nor the branches
+//! that ask for them cost anything.
+
+use super::Gen;
+use crate::plan::{Binding, fixed_place, params};
+use cranelift_codegen::ir::Block;
+use rustc_hash::FxHashMap;
+use stateplane_ir::{Arg, Callee, ParserId, Program, Stmt, Target, Transition, VarId};
+use std::collections::BTreeMap;
+
+/// Values of the packet's words that are known at a place of the parser, and, under
+/// [`CURSOR`], the bit that is read next. They tell places apart that are worth code of
+/// their own: nothing relies on them.
+pub(super) type Known = BTreeMap<usize, u64>;
+
+const CURSOR: usize = usize::MAX;
+
+/// Blocks for each state of the parsers, on average, from which on states are made once
+/// whatever is known.
+const MOST_BLOCKS: usize = 16;
+
+/// Instructions that may be made for ends of the parser of their own.
+const BUDGET: usize = 8_000;
+
+/// A statement of a parser's state, where a parser that it called goes on or a state
+/// begins.
+#[derive(Clone)]
+struct Level {
+    parser: ParserId,
+    state: usize,
+    next: usize,
+    /// Where the parser's parameters lie.
+    bound: Vec<(VarId, usize)>,
+}
+
+/// Places in an order in which each comes behind all from where it is reached, and what is
+/// known there.
+type Place = (Vec<usize>, Known);
+
+/// A way through the parser under way.
+#[derive(Default)]
+struct Ways {
+    /// Blocks that are still to be made, and the innermost parser last.
+    waiting: BTreeMap<Place, (Block, Vec<Level>)>,
+    made: usize,
+    /// Ends of the parser.
+    ends: FxHashMap<Known, Block>,
+    /// Positions of states in a topological order.
+    ranks: FxHashMap<ParserId, Vec<usize>>,
+    most: usize,
+}
+
+/// Whether a parser's ways can be told apart: no way leads back, and parsers call others
+/// between two statements of a state only, to whose arguments these write directly.
+pub(super) fn has_ways(plan: &crate::plan::Plan) -> bool {
+    plan.calls.inline_all
+        && !plan.counts_transitions
+        && !plan.unaligned
+        && is_plain(plan, plan.program.pipeline.parser, &plan.storage.bases)
+}
+
+fn is_plain(plan: &crate::plan::Plan, id: ParserId, bases: &[usize]) -> bool {
+    let program = &plan.program;
+    let parser = &program.parsers[id.index()];
+    let mut plain = true;
+    let mut look = |stmt: &Stmt| {
+        let calls = matches!(
+            stmt,
+            Stmt::Call {
+                callee: Callee::Parser(_),
+                ..
+            }
+        );
+        plain &= !calls && !matches!(stmt, Stmt::Return | Stmt::Exit | Stmt::Loop { .. });
+    };
+    crate::plan::each_within(&parser.init, &mut look);
+    let mut calls = Vec::new();
+    for stmt in parser.states.iter().flat_map(|state| &state.body) {
+        match stmt {
+            Stmt::Call {
+                callee: Callee::Parser(inner),
+                args,
+                ..
+            } => calls.push((*inner, args)),
+            other => crate::plan::each_within(std::slice::from_ref(other), &mut look),
+        }
+    }
+    plain
+        && calls.into_iter().all(|(inner, args)| {
+            let bound = bindings(plan, inner, args, bases);
+            let direct = bound.iter().zip(args).all(|(binding, arg)| {
+                matches!(arg, Arg::In(_)) || matches!(binding, Binding::Reference(_))
+            });
+            let mut within = bases.to_vec();
+            let params = &program.parsers[inner.index()].params;
+            for (param, binding) in params.iter().zip(bound) {
+                if let Binding::Reference(at) = binding {
+                    within[param.var.index()] = at;
+                }
+            }
+            direct && is_plain(plan, inner, &within)
+        })
+}
+
+fn bindings(
+    plan: &crate::plan::Plan,
+    inner: ParserId,
+    args: &[Arg],
+    bases: &[usize],
+) -> Vec<Binding> {
+    let program = &plan.program;
+    let callee = Callee::Parser(inner);
+    let params = params(program, callee);
+    plan.calls.bindings(program, callee, params, args, |place| {
+        fixed_place(program, &plan.storage, bases, place)
+    })
+}
+
+/// Positions of a parser's states in an order in which each comes behind those that lead to
+/// it. There are no cycles.
+fn ranks(program: &Program, id: ParserId) -> Vec<usize> {
+    let parser = &program.parsers[id.index()];
+    let targets = |state: usize| -> Vec<usize> {
+        let targets: Vec<Target> = match &parser.states[state].transition {
+            Transition::To(target) => vec![*target],
+            Transition::Select { cases, .. } => cases.iter().map(|(_, target)| *target).collect(),
+        };
+        let targets = targets.into_iter().filter_map(|target| match target {
+            Target::State(state) => Some(state.index()),
+            Target::Accept | Target::Reject => None,
+        });
+        targets.collect()
+    };
+    let mut ranks = vec![None; parser.states.len()];
+    let mut left = parser.states.len();
+    let mut path = vec![(parser.start.index(), targets(parser.start.index()))];
+    while let Some((state, rest)) = path.last_mut() {
+        match rest.pop() {
+            Some(next) if ranks[next].is_none() => path.push((next, targets(next))),
+            Some(_) => {}
+            None => {
+                // A state is done after all that it leads to.
+                if ranks[*state].is_none() {
+                    left -= 1;
+                    ranks[*state] = Some(left);
+                }
+                path.pop();
+            }
+        }
+    }
+    ranks.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+impl Gen<'_, '_> {
+    /// The parser of the pipeline, whose frame is the innermost; gives its ends, those
+    /// first of which most is known.
+    pub(super) fn ways(&mut self) -> Vec<Block> {
+        let program = self.program();
+        let id = program.pipeline.parser;
+        let bases = self.bases.clone();
+        let mut ways = Ways {
+            most: program
+                .parsers
+                .iter()
+                .map(|p| p.states.len())
+                .sum::<usize>()
+                * MOST_BLOCKS,
+            ..Ways::default()
+        };
+        let parser = &program.parsers[id.index()];
+        self.stmts(&parser.init);
+        self.lead_to(
+            &mut ways,
+            vec![Level {
+                parser: id,
+                state: parser.start.index(),
+                next: 0,
+                bound: Vec::new(),
+            }],
+        );
+        while let Some(((_, known), (block, levels))) = ways.waiting.pop_first() {
+            self.bases.clone_from(&bases);
+            for (var, at) in levels.iter().flat_map(|level| &level.bound) {
+                self.bases[var.index()] = *at;
+            }
+            self.values = known;
+            if self.go_on(block) {
+                self.follow(&mut ways, levels);
+            }
+        }
+        self.bases = bases;
+        self.live = false;
+        let mut ends: Vec<(Known, Block)> = ways.ends.into_iter().collect();
+        ends.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        ends.into_iter().map(|(_, block)| block).collect()
+    }
+
+    /// From a place on to the next ones.
+    fn follow(&mut self, ways: &mut Ways, mut levels: Vec<Level>) {
+        let program = self.program();
+        let Some(level) = levels.last().cloned() else {
+            return;
+        };
+        let parser = &program.parsers[level.parser.index()];
+        let state = &parser.states[level.state];
+        for (at, stmt) in state.body.iter().enumerate().skip(level.next) {
+            self.free_scratch();
+            let Stmt::Call {
+                callee: Callee::Parser(inner),
+                args,
+                ..
+            } = stmt
+            else {
+                self.stmt(stmt);
+                if !self.live {
+                    return;
+                }
+                continue;
+            };
+            if let Some(level) = levels.last_mut() {
+                level.next = at + 1;
+            }
+            let bound = self.enter_parser(*inner, args);
+            levels.push(Level {
+                parser: *inner,
+                state: program.parsers[inner.index()].start.index(),
+                next: 0,
+                bound,
+            });
+            return self.lead_to(ways, levels);
+        }
+        self.free_scratch();
+        let mut to = |g: &mut Self, target: Target| {
+            let mut levels = levels.clone();
+            match target {
+                Target::State(next) => {
+                    if let Some(level) = levels.last_mut() {
+                        (level.state, level.next) = (next.index(), 0);
+                    }
+                }
+                Target::Accept => drop(levels.pop()),
+                Target::Reject => return g.reject(crate::machine::core_error::NO_ERROR),
+            }
+            g.lead_to(ways, levels);
+        };
+        match &state.transition {
+            Transition::To(target) => {
+                self.check_fault();
+                to(self, *target);
+            }
+            Transition::Select { keys, cases } => self.select(keys, cases, &mut to),
+        }
+    }
+
+    /// Gives a parser its arguments; tells where its parameters lie.
+    fn enter_parser(&mut self, inner: ParserId, args: &[Arg]) -> Vec<(VarId, usize)> {
+        let program = self.program();
+        let parser = &program.parsers[inner.index()];
+        let bindings = bindings(self.plan, inner, args, &self.bases);
+        let mut bound = Vec::new();
+        for ((param, arg), binding) in parser.params.iter().zip(args).zip(bindings) {
+            match binding {
+                Binding::Copy => self.copy_in(*param, arg, &mut Vec::new()),
+                Binding::Reference(at) => bound.push((param.var, at, matches!(arg, Arg::Out(_)))),
+            }
+        }
+        self.check_fault();
+        for (var, at, cleared) in &bound {
+            self.bases[var.index()] = *at;
+            if *cleared {
+                let spot = self.variable(*var);
+                self.clear(&spot);
+            }
+        }
+        self.reset(&parser.locals);
+        self.stmts(&parser.init);
+        bound.into_iter().map(|(var, at, _)| (var, at)).collect()
+    }
+
+    /// Ends the block: to a place, or where `levels` is empty to the parser's end.
+    fn lead_to(&mut self, ways: &mut Ways, levels: Vec<Level>) {
+        if !self.live {
+            return;
+        }
+        let cursor = self.b.use_var(self.cursor);
+        if let Some(cursor) = self.known(cursor) {
+            self.values.insert(CURSOR, cursor);
+        } else {
+            self.values.remove(&CURSOR);
+        }
+        let mut known = self.values.clone();
+        if ways.made > ways.most {
+            known.clear();
+        }
+        let block = if levels.is_empty() {
+            match ways.ends.get(&known) {
+                Some(block) => *block,
+                None => {
+                    let block = self.block();
+                    ways.ends.insert(known, block);
+                    block
+                }
+            }
+        } else {
+            let program = self.program();
+            let mut place = Vec::new();
+            for (depth, level) in levels.iter().enumerate() {
+                let ranks = ways
+                    .ranks
+                    .entry(level.parser)
+                    .or_insert_with(|| ranks(program, level.parser));
+                // Within what is called, before what follows the call.
+                let within = usize::from(depth + 1 < levels.len());
+                place.extend([ranks[level.state], 2 * level.next - within]);
+            }
+            match ways.waiting.get(&(place.clone(), known.clone())) {
+                Some((block, _)) => *block,
+                None => {
+                    ways.made += 1;
+                    let block = self.block();
+                    ways.waiting.insert((place, known), (block, levels));
+                    block
+                }
+            }
+        };
+        self.jump(block);
+    }
+
+    /// Makes what follows each end of the parser with `rest`, as far as the budget goes; the
+    /// other ends lead to `others`. Gives the greatest number of bytes that is emitted.
+    pub(super) fn after_each(
+        &mut self,
+        ends: Vec<Block>,
+        others: Block,
+        mut rest: impl FnMut(&mut Self),
+    ) -> usize {
+        let room = self.room;
+        let mut most = room;
+        let made = self.b.func.dfg.num_insts();
+        for end in ends {
+            self.go_on(end);
+            if self.b.func.dfg.num_insts() - made > BUDGET {
+                self.jump(others);
+                continue;
+            }
+            // Each writes what it emits to the same room.
+            self.room = room;
+            rest(self);
+            most = most.max(self.room);
+        }
+        self.room = room;
+        most
+    }
+}
