@@ -243,6 +243,12 @@ impl<'a, 'f> Gen<'a, 'f> {
             .with_alias_region(Some(region))
     }
 
+    /// Of memory that nobody changes during a run: what is loaded but not used costs nothing,
+    /// and what is used on some ways alone, nothing on the others.
+    fn lasting(region: AliasRegion) -> MemFlagsData {
+        Self::flags(region).with_readonly().with_can_move()
+    }
+
     fn context_field(&mut self, offset: usize) -> Value {
         let flags = Self::flags(self.regions.context);
         self.b
@@ -253,7 +259,7 @@ impl<'a, 'f> Gen<'a, 'f> {
     /// A field of the context that the engine sets before the run and nobody changes
     /// during it.
     fn given(&mut self, offset: usize) -> Value {
-        let flags = Self::flags(self.regions.context).with_readonly();
+        let flags = Self::lasting(self.regions.context);
         self.b
             .ins()
             .load(types::I64, flags, self.context, offset as i32)

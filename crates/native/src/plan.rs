@@ -71,6 +71,9 @@ pub(crate) struct Plan {
     pub(crate) emits_bits: bool,
     /// Whether the parser has loops.
     pub(crate) counts_transitions: bool,
+    /// Whether what is read of a frame may be read at any time behind the check of its
+    /// length: nothing runs over again, and no bits are moved to other memory.
+    pub(crate) reads_at_leisure: bool,
     /// Whether there are stacks, whose `next` and `last` end a parser where they are none.
     pub(crate) parser_faults: bool,
     /// Whether what is emitted has a length that is known but for which headers are valid.
@@ -100,6 +103,7 @@ impl Plan {
             unaligned: false,
             emits_bits: false,
             counts_transitions: program.parsers.iter().any(has_cycle),
+            reads_at_leisure: false,
             parser_faults: false,
             emits_plainly: false,
             emits_often: false,
@@ -298,6 +302,11 @@ impl Plan {
                 emits_often |= inner;
             }
         });
+        let mut again = self.counts_transitions || !self.calls.inline_all;
+        each_statement(program, &mut |stmt| {
+            again |= matches!(stmt, Stmt::Loop { .. });
+        });
+        self.reads_at_leisure = !again && !unaligned;
         self.emits_often = emits_often || !self.calls.inline_all;
         self.unaligned = unaligned;
         self.emits_bits = emits_bits;

@@ -188,7 +188,10 @@ impl Gen<'_, '_> {
             return self.b.ins().bor(a, b);
         }
         let at = first.min(bytes - size);
-        let flags = Self::flags(self.regions.frame);
+        let flags = match self.plan.reads_at_leisure {
+            true => Self::lasting(self.regions.frame),
+            false => Self::flags(self.regions.frame),
+        };
         let ty = match size {
             1 => types::I8,
             2 => types::I16,

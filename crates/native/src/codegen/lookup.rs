@@ -21,7 +21,7 @@ impl Gen<'_, '_> {
 
     /// What the engine tells of a table, which does not change during a run.
     fn view_field(&mut self, view: Value, offset: usize) -> Value {
-        let flags = Self::flags(self.regions.context).with_readonly();
+        let flags = Self::lasting(self.regions.context);
         self.b.ins().load(types::I64, flags, view, offset as i32)
     }
 

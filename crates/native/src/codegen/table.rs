@@ -161,7 +161,11 @@ impl Gen<'_, '_> {
         for (param, offset) in data.zip(&shape.data[position]) {
             let spot = self.variable(param.var);
             let width = scalar_bits(spot.ty);
-            let flags = Self::flags(self.regions.state);
+            let flags = match program.tables[id.index()].implementation {
+                // The record is put together for each packet.
+                Some(_) => Self::flags(self.regions.state),
+                None => Self::lasting(self.regions.state),
+            };
             if width <= 128 {
                 let ty = super::clif(width);
                 let value = self.b.ins().load(ty, flags, record, *offset as i32);
