@@ -136,8 +136,8 @@ fn nat_configuration() -> String {
         ("${id}", "1"),
         ("${other}", "2"),
         ("${first_port}", "1024"),
-        ("${last_port}", "65535"),
-        ("${other_half}", "0"),
+        ("${last_port}", "32767"),
+        ("${other_half}", "1"),
     ] {
         text = text.replace(name, value);
     }
