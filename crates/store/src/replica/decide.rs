@@ -262,13 +262,18 @@ impl Replica {
             return grant(asked.shared.then_some(0), Some(creation));
         };
         let own = record.place_of(&asked.owner);
-        let gave_up =
-            own.is_some_and(|place| record.lease.holders()[place].epoch == asked.gave_up.epoch);
-        if gave_up
+        let given_up = own
+            .map(|place| &record.lease.holders()[place])
+            .filter(|holder| holder.epoch == asked.gave_up.epoch);
+        let gave_up = given_up.is_some();
+        // A write that does not come while the lease lasts was lost with its switch.
+        if let Some(holder) = given_up
             && newer(asked.gave_up.sequence, record.sequence)
+            && holder.until > now
             && !self.config.faults.release_early
         {
-            return Verdict::Wait(now.saturating_add(self.config.limits.recall_first));
+            let again = now.saturating_add(self.config.limits.recall_first);
+            return Verdict::Wait(again.min(holder.until));
         }
         if let Some((holder, place)) = repeatable(record, asked).filter(|_| !gave_up) {
             return Verdict::Decide(Decision::Grant {

@@ -253,6 +253,8 @@ fn equal_inputs_give_equal_outputs() {
 fn a_head_whose_window_is_full_drops_and_goes_on_when_it_opens() {
     let mut replicas = chain(2);
     replicas[0].config.limits.link_window = 2;
+    // Nothing but answers is sent.
+    replicas[0].config.recall = false;
     let step = |switch| Step {
         wait: 0,
         switch,
