@@ -16,6 +16,7 @@ mod metrics;
 mod operator;
 mod p4runtime;
 mod program;
+mod protect;
 mod reload;
 mod run;
 mod signal;
@@ -47,6 +48,7 @@ enum Command {
     Compile(compile::CompileArguments),
     Fmt(fmt::FmtArguments),
     Explain(explain::ExplainArguments),
+    Protect(protect::ProtectArguments),
     Tables(control::tables::TablesArguments),
     Registers(control::registers::RegistersArguments),
     Ctl(control::ctl::CtlArguments),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Protect(arguments) => protect::run(&arguments),
         Command::Tables(arguments) => control::tables::run(&arguments),
         Command::Registers(arguments) => control::registers::run(&arguments),
         Command::Ctl(arguments) => control::ctl::run(&arguments),

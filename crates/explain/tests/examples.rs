@@ -30,9 +30,26 @@ fn compile_example(example: &Example) -> Compiled {
     compile(&WithLibrary(Files(program.into())), "example.p4", &options)
 }
 
+/// Compiles an example, or protects it where the code is one of those that say why a
+/// program cannot be protected.
+fn read_example(code: &Code, example: &Example) -> Compiled {
+    let mut compiled = compile_example(example);
+    if stateplane_protect::codes::ALL.contains(code) {
+        let loader = WithLibrary(Files(example.program().expect("P4").into()));
+        let options = with_library(Options::default());
+        let protected = stateplane_protect::protect(&loader, "example.p4", &options);
+        compiled.program = compiled.program.filter(|_| protected.program.is_some());
+        compiled.diagnostics = protected.diagnostics;
+        compiled.sources = protected.sources;
+    }
+    compiled
+}
+
 fn front_end() -> impl Iterator<Item = &'static Code> {
     let check = stateplane_check::codes::ALL.iter();
-    stateplane_syntax::codes::ALL.iter().chain(check)
+    let protect = stateplane_protect::codes::ALL.iter();
+    let syntax = stateplane_syntax::codes::ALL.iter();
+    syntax.chain(check).chain(protect)
 }
 
 /// Whether a code is one of the front end's: `E` or `W` and four digits.
@@ -74,7 +91,7 @@ fn every_example(
     for code in front_end() {
         let text = find(code.id()).unwrap_or_else(|| panic!("{code} has no text"));
         let example = pick(&text).unwrap_or_else(|| panic!("{code} lacks an example"));
-        let compiled = compile_example(&example);
+        let compiled = read_example(code, &example);
         if let Some(fault) = judge(code, &compiled) {
             let told = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
             let _ = writeln!(faults, "{code}: {fault}\n{told}");

@@ -1,0 +1,64 @@
+//! What stands in front of the program.
+
+use super::{Added, Emit};
+use crate::Class;
+use std::fmt::Write as _;
+
+impl Emit<'_> {
+    pub(super) fn front(&self, added: &Added, renamed: &[&String], class: &Class) -> String {
+        let name = self.input.main_file;
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "// Made by `stateplane protect` of {name}: change that one, not this.\n\
+             //\n\
+             // Store servers need:\n\
+             //\n"
+        );
+        if let Some(period) = class.lease_period {
+            let _ = writeln!(out, "//     lease_period_ms = {period}\n//");
+        }
+        let _ = write!(
+            out,
+            "//     [[class]]\n\
+             //     id = {}\n\
+             //     state_length = {}\n\
+             //     first_lease = \"zero\"\n\
+             //\n\
+             // and switches the tables and mirror sessions of the library, as lab/nat/switch.toml\n\
+             // has them.\n\n\
+             #include <core.p4>\n#include <v1model.p4>\n\n\
+             #define REPLICATION_STATE_BITS {}\n",
+            class.id,
+            class.state_length,
+            u32::from(class.state_length) * 8,
+        );
+        if !renamed.is_empty() {
+            out.push_str("// The program has names that the library has, too.\n");
+        }
+        for name in renamed {
+            let _ = writeln!(out, "#define {name} {}", added.names.library(name));
+        }
+        out.push_str("#include \"replication.p4\"\n");
+        for name in renamed {
+            let _ = writeln!(out, "#undef {name}");
+        }
+        let shards = added.names.free("PROTECTED_SHARDS");
+        let _ = write!(
+            out,
+            "\n// Parts of the key space, as many as the store has.\n\
+             #ifndef {shards}\n#define {shards} 4\n#endif\n\n\
+             // What is replicated of a flow.\n\
+             struct {} {{\n",
+            added.state_type
+        );
+        for field in &self.fields.all {
+            let kind = if field.signed { "int" } else { "bit" };
+            let _ = writeln!(out, "    {kind}<{}> {};", field.bits, field.name);
+        }
+        out.push_str("}\n\n");
+        out
+    }
+}

@@ -1,0 +1,356 @@
+//! Makes v1model programs fault-tolerant: annotated P4 source in, P4 source out that keeps
+//! the annotated registers in the store, through `p4/lib/replication.p4`.
+//!
+//! The program is not printed anew but edited: blocks of its own stay as they are, with
+//! comments and macros, and get others around them. A replicated register becomes a field
+//! of the flow's state, and its reads and writes become assignments. What the program must
+//! not do is refused with a code and a reason ([`codes`]); `docs/protect.md` is for users.
+//!
+//! * [`mod@walk`] follows values through ingress, as packets take it;
+//! * [`mod@partition`] compares what indices and the key are made of;
+//! * [`mod@restrict`] and [`mod@travel`] look for what a packet would lose while it waits;
+//! * [`mod@emit`] writes the text.
+
+mod annotation;
+pub mod codes;
+mod edit;
+mod emit;
+mod extracts;
+mod names;
+mod origin;
+mod partition;
+mod path;
+mod pipeline;
+mod restrict;
+mod state;
+mod travel;
+mod walk;
+
+use annotation::Reader;
+use partition::Fields;
+use path::Roots;
+use pipeline::Pipeline;
+use stateplane_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span, render_all};
+use stateplane_ir as ir;
+use stateplane_syntax::tree::{ControlDecl, Program};
+use stateplane_syntax::{FileLoader, LoadError, Options, parse};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use walk::{Found, Walk};
+
+/// Most bits of a key: a flow's 128 without those of its class.
+pub const KEY_BITS: u32 = 120;
+
+/// Most bits of state of a flow: what one field of a header may have.
+pub const STATE_BITS: u32 = 2048;
+
+/// What the store has to know of a protected program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// First byte of its keys, from 1.
+    pub id: u8,
+    /// Bytes of state of a flow.
+    pub state_length: u16,
+    /// The lease period that the program asks for, in milliseconds.
+    pub lease_period: Option<u32>,
+}
+
+/// A program that is protected, or why it is not.
+#[derive(Clone, Debug)]
+pub struct Protected {
+    /// The protected program, one file that includes nothing but what comes with
+    /// Stateplane, and what to tell the store; `None` if there are errors.
+    pub program: Option<(String, Class)>,
+    /// Errors and warnings, those of reading and checking the program among them.
+    pub diagnostics: Diagnostics,
+    /// The texts read, to render diagnostics with.
+    pub sources: SourceMap,
+}
+
+/// Protects the program whose main file is `main_file`. `options` have the folders of the
+/// library, as for [`stateplane_check::compile`].
+#[must_use]
+pub fn protect(loader: &dyn FileLoader, main_file: &str, options: &Options) -> Protected {
+    let parsed = parse(loader, main_file, options);
+    let mut diagnostics = parsed.diagnostics.clone();
+    let mut program = None;
+    if !diagnostics.has_errors() {
+        let checked = stateplane_check::check(&parsed);
+        diagnostics.append(checked.diagnostics);
+        if let Some(ir) = checked.program {
+            let input = Input {
+                tree: &parsed.tree,
+                sources: &parsed.sources,
+                ir: &ir,
+                main_file,
+            };
+            program = input.protect(&mut diagnostics);
+        }
+    }
+    if let Some((text, _)) = &program
+        && let Err(complaints) = recompile(loader, main_file, options, text)
+    {
+        diagnostics.push(
+            Diagnostic::error(
+                codes::PROGRAM_FORM,
+                Span::default(),
+                "the protected program would not compile",
+            )
+            .with_note(complaints),
+        );
+        program = None;
+    }
+    Protected {
+        program,
+        diagnostics,
+        sources: parsed.sources,
+    }
+}
+
+/// A file in place of another.
+struct Instead<'a> {
+    path: &'a str,
+    text: &'a str,
+    rest: &'a dyn FileLoader,
+}
+
+impl FileLoader for Instead<'_> {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        match path == self.path {
+            true => Ok(self.text.into()),
+            false => self.rest.load(path),
+        }
+    }
+}
+
+/// Compiles a protected program; what is wrong with it as text.
+fn recompile(
+    loader: &dyn FileLoader,
+    main_file: &str,
+    options: &Options,
+    text: &str,
+) -> Result<(), String> {
+    let loader = Instead {
+        path: main_file,
+        text,
+        rest: loader,
+    };
+    let compiled = stateplane_check::compile(&loader, main_file, options);
+    match compiled.program {
+        Some(_) => Ok(()),
+        None => Err(render_all(
+            &compiled.diagnostics,
+            &compiled.sources,
+            Color::Never,
+        )),
+    }
+}
+
+/// A checked program.
+struct Input<'a> {
+    tree: &'a Program,
+    sources: &'a SourceMap,
+    ir: &'a ir::Program,
+    main_file: &'a str,
+}
+
+const ROOTS: [&str; 3] = ["hdr", "meta", "standard_metadata"];
+
+impl<'a> Input<'a> {
+    fn walk<'b>(
+        &'b self,
+        control: &'b ControlDecl,
+        roots: &[&str],
+        replicated: &'b BTreeMap<Span, String>,
+    ) -> Found {
+        let mut walk = Walk::new(self.sources, self.tree, replicated);
+        walk.block(control, roots);
+        walk.found
+    }
+
+    fn protect(&self, diagnostics: &mut Diagnostics) -> Option<(String, Class)> {
+        let already = self.sources.files();
+        if let Some((_, file)) = { already }.find(|(_, f)| f.name().ends_with("replication.p4")) {
+            let span = file.included_from().unwrap_or_default();
+            diagnostics.push(
+                Diagnostic::error(
+                    codes::PROGRAM_FORM,
+                    span,
+                    "the program uses the replication library already",
+                )
+                .with_help("protect the program that this one was made of"),
+            );
+            return None;
+        }
+        let pipeline = match pipeline::find(self.tree) {
+            Ok(pipeline) => pipeline,
+            Err(diagnostic) => {
+                diagnostics.push(*diagnostic);
+                return None;
+            }
+        };
+        let reader = Reader::new(self.sources, self.tree);
+        let states = state::find(self.tree, &reader, self.ir, diagnostics)?;
+        let names = states.names.clone();
+        let ingress = self.walk(pipeline.ingress.declaration, &ROOTS, &names);
+        let egress = self.walk(pipeline.egress.declaration, &ROOTS, &names);
+        let verify = self.walk(pipeline.verify.declaration, &ROOTS, &names);
+        let compute = self.walk(pipeline.compute.declaration, &ROOTS, &names);
+        let deparser = self.walk(pipeline.deparser.declaration, &["packet", "hdr"], &names);
+        let extracts = extracts::extracts(self.tree, pipeline.parser.declaration);
+        if ingress.exhausted {
+            diagnostics.push(
+                Diagnostic::error(
+                    codes::PROGRAM_FORM,
+                    pipeline.ingress.declaration.signature.name.span,
+                    "ingress is too large to be followed",
+                )
+                .with_help("make it smaller"),
+            );
+            return None;
+        }
+        restrict::effects(&ingress, &[&egress, &compute, &deparser], diagnostics);
+        restrict::outside(
+            &[&egress, &verify, &compute, &deparser],
+            &states,
+            diagnostics,
+        );
+        restrict::accesses(&ingress, diagnostics);
+        restrict::headers(&extracts, &ingress, &deparser, self.ir, diagnostics);
+        restrict::parser(&extracts.standard, diagnostics);
+        restrict::warnings(&ingress, &states, diagnostics);
+        if ingress.accesses.is_empty() && !diagnostics.has_errors() {
+            diagnostics.push(
+                Diagnostic::error(
+                    codes::NOT_REPLICABLE,
+                    states.keyed.span,
+                    "no packet uses the replicated registers in ingress",
+                )
+                .with_help("use them in ingress, or drop the annotation"),
+            );
+        }
+        let fields = self.fields(&pipeline, &states, &ingress, diagnostics);
+        let later = [&egress, &compute];
+        let travellers = travel::travellers(&ingress, &later, self.ir, diagnostics);
+        if diagnostics.has_errors() {
+            return None;
+        }
+        let fields = fields?;
+        let emitted = emit::Emit {
+            input: self,
+            pipeline: &pipeline,
+            states: &states,
+            fields: &fields,
+            ingress: &ingress,
+            egress: &egress,
+            travellers: &travellers,
+        };
+        emitted.text(diagnostics)
+    }
+
+    /// The parameters of ingress, with their types.
+    fn roots(&self, pipeline: &Pipeline<'_>) -> Roots<'_> {
+        let types = [
+            self.ir.pipeline.headers,
+            self.ir.pipeline.metadata,
+            ir::Type::Struct(self.ir.pipeline.standard_metadata),
+        ];
+        let params = &pipeline.ingress.declaration.signature.params;
+        let params = params.iter().map(|param| param.name.to_string());
+        Roots {
+            program: self.ir,
+            params: params.zip(types).collect(),
+        }
+    }
+
+    /// What is kept of a flow, if it is partitioned by the key; otherwise the reason is
+    /// reported.
+    fn fields(
+        &self,
+        pipeline: &Pipeline<'_>,
+        states: &state::States<'_>,
+        ingress: &Found,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Fields> {
+        let roots = self.roots(pipeline);
+        let keyed = &states.keyed;
+        let key = keyed.key.as_deref().unwrap_or_default();
+        let reverse = keyed.reverse.as_deref().unwrap_or_default();
+        for parts in [key, reverse] {
+            let mut total = 0u32;
+            for part in parts {
+                match roots.width(&part.expr) {
+                    Some(bits) => total = total.saturating_add(bits),
+                    None => {
+                        diagnostics.push(
+                            Diagnostic::error(
+                                codes::KEY_WIDTH,
+                                part.span,
+                                format!("`{}` is no bit<W> of a width that can be told", part.text),
+                            )
+                            .with_note("a key is made of fields of what ingress is given, as it is given it")
+                            .with_help("name fields by the parameters of ingress, and cast others: (bit<8>)x"),
+                        );
+                        return None;
+                    }
+                }
+            }
+            if total > KEY_BITS {
+                diagnostics.push(
+                    Diagnostic::error(
+                        codes::KEY_WIDTH,
+                        keyed.span,
+                        format!("the key has {total} bits; {KEY_BITS} is the most"),
+                    )
+                    .with_help("leave out what the other fields tell, or parts of long addresses"),
+                );
+                return None;
+            }
+        }
+        if !reverse.is_empty() && reverse.len() != key.len() {
+            diagnostics.push(
+                Diagnostic::error(
+                    codes::ANNOTATION,
+                    keyed.span,
+                    "`reverse` has not as many parts as `key`",
+                )
+                .with_help("write the same fields, exchanged"),
+            );
+            return None;
+        }
+        let control = pipeline.ingress.declaration;
+        let key = partition::Key {
+            parts: key,
+            values: key
+                .iter()
+                .map(|part| self.key_value(part, control, states))
+                .collect(),
+            reverse: reverse
+                .iter()
+                .map(|part| self.key_value(part, control, states))
+                .collect(),
+            span: keyed.span,
+        };
+        let fields = partition::fields(&key, ingress, states, diagnostics)?;
+        let total: u64 = fields.all.iter().map(|field| u64::from(field.bits)).sum();
+        if total > u64::from(STATE_BITS) {
+            diagnostics.push(state::not_replicable(
+                keyed.span,
+                format!("the state of a flow has {total} bits; {STATE_BITS} is the most"),
+                "replicate fewer or narrower registers",
+            ));
+            return None;
+        }
+        Some(fields)
+    }
+
+    fn key_value(
+        &self,
+        part: &annotation::Part,
+        control: &ControlDecl,
+        states: &state::States<'_>,
+    ) -> origin::Value {
+        let mut walk = Walk::new(self.sources, self.tree, &states.names);
+        walk.key(&part.expr, control, &ROOTS)
+    }
+}

@@ -1,0 +1,78 @@
+//! Names: those that the library declares, and new ones that nobody has.
+
+use stateplane_diagnostics::SourceMap;
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_syntax::tree::Declaration;
+use stateplane_syntax::{MemoryLoader, Options, parse};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names that the library declares at the top level; whether each is an instance, which
+/// hosts look up by it.
+pub(crate) fn of_library() -> BTreeMap<String, bool> {
+    let text = "#define REPLICATION_STATE_BITS 8\n#include <core.p4>\n#include <v1model.p4>\n\
+                #include \"replication.p4\"\n";
+    let loader = WithLibrary(MemoryLoader::new().with("names.p4", text));
+    let parsed = parse(&loader, "names.p4", &with_library(Options::default()));
+    let mut names = BTreeMap::new();
+    for declaration in &parsed.tree.declarations {
+        let (name, is_instance) = match declaration {
+            Declaration::Const(d) => (&d.name, false),
+            Declaration::Struct(d) => (&d.name, false),
+            Declaration::Parser(d) => (&d.signature.name, false),
+            Declaration::Control(d) => (&d.signature.name, false),
+            Declaration::Instantiation(d) => (&d.name, true),
+            _ => continue,
+        };
+        let file = parsed.sources.get(name.span.file);
+        if file.is_some_and(|file| file.name().contains("/lib/")) {
+            names.insert(name.to_string(), is_instance);
+        }
+    }
+    names
+}
+
+/// All words in the files of a program that are its own.
+pub(crate) fn of_program(sources: &SourceMap) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for (_, file) in sources.files().filter(|(_, file)| is_own(file.name())) {
+        let text = file.text();
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        words.extend(text.split(|c| !is_word(c)).map(str::to_owned));
+    }
+    words
+}
+
+/// Whether a file is the program's and not part of what comes with Stateplane or the
+/// language.
+pub(crate) fn is_own(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    !path.starts_with('<') && !["core.p4", "v1model.p4"].contains(&name)
+}
+
+/// Names for what is added to a program.
+pub(crate) struct Names {
+    taken: BTreeSet<String>,
+}
+
+impl Names {
+    pub(crate) fn new(taken: BTreeSet<String>) -> Self {
+        Self { taken }
+    }
+
+    /// `wanted`, or that with lines behind it.
+    pub(crate) fn free(&self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        while self.taken.contains(&name) {
+            name.push('_');
+        }
+        name
+    }
+
+    /// What the library's `name` is called in the protected program.
+    pub(crate) fn library(&self, name: &str) -> String {
+        match self.taken.contains(name) {
+            true => self.free(&format!("replication_{name}")),
+            false => name.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// The control plane chooses the element.
+
+#include <core.p4>
+#include <v1model.p4>
+
+struct metadata_t {
+    bit<32> index;
+}
+
+#include "../programs/common.p4"
+
+control MyIngress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
+    @replicated(key = {hdr.ipv4.src})
+    register<bit<32>>(64) total;
+
+    action at(bit<32> place) {
+        total.write(place, 1);
+    }
+
+    table places {
+        key = { hdr.ipv4.src: exact; }
+        actions = { at; NoAction; }
+        default_action = NoAction();
+    }
+
+    apply {
+        places.apply();
+    }
+}
+
+control NoEgress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
+    apply {}
+}
+
+V1Switch(
+    CommonParser(),
+    CommonVerify(),
+    MyIngress(),
+    NoEgress(),
+    CommonCompute(),
+    CommonDeparser()
+) main;

@@ -1,0 +1,45 @@
+// Packets of both directions share an element, but not a key.
+
+#include <core.p4>
+#include <v1model.p4>
+
+struct metadata_t {
+    bit<32> index;
+}
+
+#include "../programs/common.p4"
+
+control MyIngress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
+    @replicated(key = {hdr.ipv4.src, hdr.ipv4.dst})
+    register<bit<1>>(1024) seen;
+
+    apply {
+        if (standard.ingress_port == 1) {
+            hash(meta.index, HashAlgorithm.crc16, 32w0, { hdr.ipv4.src, hdr.ipv4.dst }, 32w1024);
+        } else {
+            hash(meta.index, HashAlgorithm.crc16, 32w0, { hdr.ipv4.dst, hdr.ipv4.src }, 32w1024);
+        }
+        seen.write(meta.index, 1);
+    }
+}
+
+control NoEgress(
+    inout headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
+    apply {}
+}
+
+V1Switch(
+    CommonParser(),
+    CommonVerify(),
+    MyIngress(),
+    NoEgress(),
+    CommonCompute(),
+    CommonDeparser()
+) main;
