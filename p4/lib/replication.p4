@@ -651,7 +651,8 @@ control HandleReply(
                 || hdr.message.code == CODE_POOL_EXHAUSTED
                 || hdr.message.code == CODE_BAD_STATE
                 || hdr.message.code == CODE_STORE_FULL
-                || hdr.message.code == CODE_NOT_WRITABLE) {
+                || hdr.message.code == CODE_NOT_WRITABLE
+                || hdr.message.code == CODE_QUOTA_EXCEEDED) {
                 free_slot();
             }
         } else if (!present) {

@@ -40,6 +40,7 @@ const bit<16> CODE_WRONG_CHAIN_EPOCH = 6;
 const bit<16> CODE_BAD_STATE = 7;
 const bit<16> CODE_STORE_FULL = 8;
 const bit<16> CODE_NOT_WRITABLE = 9;
+const bit<16> CODE_QUOTA_EXCEEDED = 10;
 
 header replication_t {
     bit<8> version;

@@ -202,6 +202,7 @@ fn run(subject: &Subject, takeovers: bool) -> Vec<String> {
             first_lease: FirstLease::Zero,
             shared_only: false,
             idle: IdleTimeouts::never(),
+            quota: None,
         });
     let link = SocketAddrV4::new(STORE, stateplane_wire::chain::PORT);
     let mut world = World {

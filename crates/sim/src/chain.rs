@@ -128,6 +128,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
             first_lease: FirstLease::Zero,
             shared_only: false,
             idle: IdleTimeouts::never(),
+            quota: None,
         })
         .with_nat(
             NatPool {
@@ -154,6 +155,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
             first_lease: FirstLease::Zero,
             shared_only: false,
             idle: IdleTimeouts::never(),
+            quota: None,
         });
     }
     config.lease_period = scenario.lease_period;

@@ -332,7 +332,9 @@ impl Model {
                     Some(RefusalCode::Fenced) => {
                         slot.granted && message.sequence() == slot.epoch && !done
                     }
-                    Some(RefusalCode::StoreFull | RefusalCode::BadState) => true,
+                    Some(
+                        RefusalCode::StoreFull | RefusalCode::QuotaExceeded | RefusalCode::BadState,
+                    ) => true,
                     _ => false,
                 };
                 if ends {

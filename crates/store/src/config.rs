@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use core::net::Ipv4Addr;
 
 use crate::pool::shard_ports;
+use crate::quota::Quota;
 
 /// Greatest bound of clock rates, in parts per million: a tenth.
 pub const MOST_CLOCK_PPM: u32 = 100_000;
@@ -42,6 +43,10 @@ pub struct Config {
     /// Whether a holder is asked to give a lease up that stands in the way of
     /// another's request (rule 19); otherwise it is only outwaited.
     pub recall: bool,
+    /// What happens when there is no room for another record. `None`: the request is
+    /// refused. Otherwise a record that has an idle timeout, that has been idle for so
+    /// many µs and that nobody holds makes room; the request is refused if none is near.
+    pub evict_after: Option<u64>,
     /// Sequence number of a record's first state. 1, unless a test wants to see
     /// the numbers wrap.
     pub first_sequence: u32,
@@ -64,6 +69,8 @@ pub struct ClassConfig {
     pub shared_only: bool,
     /// How long an idle record lives.
     pub idle: IdleTimeouts,
+    /// How many records each tenant may have; `None`: as many as there is room for.
+    pub quota: Option<Quota>,
 }
 
 /// What happens when a lease is asked for a flow without a record.
@@ -130,6 +137,9 @@ pub struct Limits {
     pub records: usize,
     /// Holders of one shared lease.
     pub holders: u16,
+    /// Share in percent, up to 100, of free ports of an address and protocol in a shard
+    /// below which taking another is counted, to warn before none is left.
+    pub pool_low: u8,
     /// Requests that wait for one flow (rule 23).
     pub parked_per_flow: usize,
     /// Bytes of all requests that wait (rule 23).
@@ -161,6 +171,7 @@ impl Default for Limits {
         Limits {
             records: 1 << 20,
             holders: 16,
+            pool_low: 10,
             parked_per_flow: 16,
             parked_bytes: 16 << 20,
             link_window: 1024,
@@ -217,6 +228,7 @@ impl Config {
             lease_period: 1_000_000,
             clock_ppm: 900,
             recall: true,
+            evict_after: None,
             first_sequence: 1,
             limits: Limits::default(),
             faults: Faults::default(),
@@ -252,6 +264,7 @@ impl Config {
                 first_lease,
                 shared_only: true,
                 idle: IdleTimeouts::nat(),
+                quota: None,
             });
         }
         self.nat = Some(pool);
@@ -310,6 +323,7 @@ impl Config {
         for (name, value) in [
             ("limit of records", limits.records as u64),
             ("limit of holders", limits.holders.into()),
+            ("share of ports that is low", limits.pool_low.into()),
             (
                 "limit of parked requests per flow",
                 limits.parked_per_flow as u64,
@@ -379,6 +393,12 @@ impl Config {
             Ok(())
         };
         for class in &self.classes {
+            if let Some(quota) = class.quota.filter(|quota| !quota.is_valid()) {
+                return Err(ConfigError::Quota {
+                    class: class.class,
+                    quota,
+                });
+            }
             let FirstLease::NatOutbound { inbound_class } = class.first_lease else {
                 continue;
             };
@@ -538,6 +558,17 @@ pub enum ConfigError {
         /// Last port of the pool.
         last: u16,
     },
+    /// A quota of nothing, or tenants named by bytes that keys do not have.
+    #[error(
+        "class {class} has a quota of {} records for tenants named by {} bytes of the key from byte {}: give at least 1 record, and bytes from 1 to 15",
+        .quota.records, .quota.length, .quota.first
+    )]
+    Quota {
+        /// The class.
+        class: u8,
+        /// The quota.
+        quota: Quota,
+    },
     /// Clocks that nobody could reckon with.
     #[error(
         "clocks that are off by {ppm} ppm: give a bound of at most 100000, or mend the clocks; NTP keeps them within 500"
@@ -574,6 +605,7 @@ impl ConfigError {
             ConfigError::EmptyShardPool { .. } => "S014",
             ConfigError::Zero { .. } => "S015",
             ConfigError::ClockBound { .. } => "S016",
+            ConfigError::Quota { .. } => "S017",
         }
     }
 }

@@ -51,6 +51,8 @@ counters! {
     store_full,
     /// Refused: a write or exclusive lease where only shared ones exist.
     not_writable,
+    /// Refused: the tenant has as many records as its quota allows.
+    quota_exceeded,
     /// Leases granted anew.
     granted,
     /// Grants repeated to their holder.
@@ -85,6 +87,11 @@ counters! {
     records_made,
     /// Records forgotten.
     records_expired,
+    /// Of these, records or mappings forgotten before their time because the store was
+    /// full.
+    evicted,
+    /// Ports taken when few of their address and protocol were left.
+    pool_low,
     /// Entries applied.
     applied,
     /// Replies sent.

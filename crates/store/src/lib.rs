@@ -24,6 +24,7 @@ mod link;
 mod log;
 mod parking;
 mod pool;
+mod quota;
 mod record;
 mod replica;
 mod serial;
@@ -32,12 +33,13 @@ mod shard;
 mod snapshot;
 
 pub use config::{
-    ClassConfig, Config, ConfigError, Faults, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH,
-    NatPool,
+    ClassConfig, Config, ConfigError, Faults, FirstLease, IdleTimeouts, Limits, MOST_CLOCK_PPM,
+    NAT_STATE_LENGTH, NatPool,
 };
 pub use counters::Counters;
 pub use inspect::AuditError;
 pub use pool::{Pools, shard_of_port, shard_ports};
+pub use quota::Quota;
 pub use record::{Holder, Lease, Owner, Record};
 pub use replica::{Destination, Place, Replica, Transmit};
 pub use serial::newer;

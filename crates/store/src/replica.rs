@@ -5,6 +5,7 @@ mod apply;
 mod chain;
 mod decide;
 mod feed;
+mod idle;
 mod install;
 mod place;
 mod recall;
@@ -23,6 +24,7 @@ use crate::link::Receiver;
 use crate::log::Log;
 use crate::parking::{Flow, Parking};
 use crate::pool::Pools;
+use crate::quota::Tenants;
 use crate::shard::{Records, Shard};
 
 use feed::Feed;
@@ -60,6 +62,7 @@ pub struct Replica {
     incarnation: u32,
     pub(crate) shards: BTreeMap<u16, Shard>,
     pub(crate) record_count: usize,
+    pub(crate) tenants: Tenants,
     pub(crate) parking: Parking,
     /// When the head looks whether a record, of a mapping the outbound one, is
     /// idle.
@@ -112,6 +115,7 @@ impl Replica {
             incarnation,
             shards: empty_shards(&config, incarnation),
             record_count: 0,
+            tenants: Tenants::default(),
             parking: Parking::new(limits.parked_per_flow, limits.parked_bytes),
             expiry_due: BTreeSet::new(),
             place,

@@ -160,11 +160,13 @@ pub enum RefusalCode {
     StoreFull = 8,
     /// A write, or an exclusive lease, where only shared leases exist (rule 18).
     NotWritable = 9,
+    /// The tenant has as many records as its quota allows.
+    QuotaExceeded = 10,
 }
 
 impl RefusalCode {
     /// Every code, in the order of the values.
-    pub const ALL: [RefusalCode; 9] = [
+    pub const ALL: [RefusalCode; 10] = [
         RefusalCode::Fenced,
         RefusalCode::NoRecord,
         RefusalCode::ParkingFull,
@@ -174,6 +176,7 @@ impl RefusalCode {
         RefusalCode::BadState,
         RefusalCode::StoreFull,
         RefusalCode::NotWritable,
+        RefusalCode::QuotaExceeded,
     ];
 
     /// The code of value `value`, if there is one.

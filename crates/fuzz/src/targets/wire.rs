@@ -93,6 +93,7 @@ fn config() -> Config {
             first_lease: FirstLease::Zero,
             shared_only: false,
             idle: IdleTimeouts::never(),
+            quota: None,
         })
         .with_nat(pool, 2, 3)
 }

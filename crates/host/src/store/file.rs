@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use serde::Deserialize;
-use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NatPool};
+use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NatPool, Quota};
 use stateplane_wire::{chain, ipv4, replication};
 
 use super::StoreError;
@@ -30,6 +30,7 @@ use crate::controller::ControllerFile;
 ///     inbound_class = 2
 ///     shared_only = true
 ///     idle_timeout_s = { default = 300, tcp = 7440, udp = 300 }
+///     quota = { records = 2000, tenant_first = 2, tenant_length = 4 }   # for each inside address
 ///
 ///     [[class]]
 ///     id = 2
@@ -119,6 +120,32 @@ pub struct ClassFile {
     /// How long an idle record lives. Unless set: for ever with
     /// `first_lease = "zero"`, otherwise TCP 7440 s and everything else 300 s.
     pub idle_timeout_s: Option<IdleFile>,
+    /// How many records each tenant may have; any number unless set.
+    pub quota: Option<QuotaFile>,
+}
+
+/// How many records each tenant of a class may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaFile {
+    /// Most records of a tenant.
+    pub records: usize,
+    /// First byte of the key that names a tenant; 1 unless set.
+    #[serde(default = "first_byte")]
+    pub tenant_first: u8,
+    /// How many bytes name it. Unless set, the class is one tenant.
+    #[serde(default)]
+    pub tenant_length: u8,
+}
+
+impl QuotaFile {
+    fn quota(self) -> Quota {
+        Quota {
+            records: self.records,
+            first: self.tenant_first,
+            length: self.tenant_length,
+        }
+    }
 }
 
 /// What happens on a first lease request.
@@ -167,6 +194,11 @@ pub struct NatFile {
 pub struct LimitsFile {
     /// Records, over all shards.
     pub records: Option<usize>,
+    /// Seconds of idleness after which a record makes room when the store is full;
+    /// unless set, requests are refused then.
+    pub evict_after_s: Option<u32>,
+    /// Percent of free ports below which a warning is counted (`pool_low`).
+    pub pool_low_percent: Option<u8>,
     /// Holders of one shared lease.
     pub holders: Option<u16>,
     /// Requests that wait for one flow.
@@ -197,6 +229,10 @@ fn chain_port() -> u16 {
 
 fn clock_ppm() -> u32 {
     900
+}
+
+fn first_byte() -> u8 {
+    1
 }
 
 fn yes() -> bool {
@@ -294,6 +330,8 @@ impl StoreFile {
             last_port: nat.last_port,
         });
         config.limits = self.limits.limits();
+        let evict_after = self.limits.evict_after_s;
+        config.evict_after = evict_after.map(|seconds| u64::from(seconds) * 1_000_000);
         config.check()?;
         // From head to tail, and the answer: each takes less than what its sender waits for
         // before it sends again.
@@ -360,6 +398,7 @@ impl ClassFile {
             first_lease,
             shared_only: self.shared_only,
             idle,
+            quota: self.quota.map(QuotaFile::quota),
         })
     }
 }
@@ -400,6 +439,7 @@ impl LimitsFile {
         Limits {
             records: self.records.unwrap_or(default.records),
             holders: self.holders.unwrap_or(default.holders),
+            pool_low: self.pool_low_percent.unwrap_or(default.pool_low),
             parked_per_flow: self.parked_per_flow.unwrap_or(default.parked_per_flow),
             parked_bytes: self.parked_bytes.unwrap_or(default.parked_bytes),
             link_window: self.link_window.unwrap_or(default.link_window),

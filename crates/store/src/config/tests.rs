@@ -58,6 +58,12 @@ fn each_contradiction_has_its_code() {
     assert_eq!(pool(|p| p.last_port = 49_151), "S014");
     assert_eq!(code(|c| c.lease_period = 0), "S015");
     assert_eq!(code(|c| c.limits.link_window = 0), "S015");
+    let quota = Quota {
+        records: 1,
+        first: 16,
+        length: 1,
+    };
+    assert_eq!(code(|c| c.classes[0].quota = Some(quota)), "S017");
     assert_eq!(code(|c| c.clock_ppm = MOST_CLOCK_PPM + 1), "S016");
 }
 

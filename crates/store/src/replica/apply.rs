@@ -158,10 +158,19 @@ impl Replica {
             Some(_) => Err(Inconsistent),
             None => {
                 self.record_count += 1;
+                self.count_tenant(&key, true);
                 self.counters.records_made += 1;
                 self.watch_idle(now, number, key);
                 Ok(())
             }
+        }
+    }
+
+    /// Counts a record that was made or is gone to the tenant whose it is.
+    pub(super) fn count_tenant(&mut self, key: &Key, made: bool) {
+        let class = self.classes.get(&key.class());
+        if let Some(quota) = class.and_then(|class| class.quota) {
+            self.tenants.count(&quota, key, made);
         }
     }
 
@@ -228,8 +237,12 @@ impl Replica {
                     pools.give(public.protocol, public.address, public.port);
                 }
             }
-            gone += usize::from(shard.records.swap_remove(&inbound).is_some());
+            if shard.records.swap_remove(&inbound).is_some() {
+                gone += 1;
+                self.count_tenant(&inbound, false);
+            }
         }
+        self.count_tenant(key, false);
         self.record_count -= gone;
         self.counters.records_expired += gone as u64;
         Ok(())

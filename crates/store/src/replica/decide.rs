@@ -1,4 +1,4 @@
-//! The head's part: to judge requests, let them wait, and forget idle records.
+//! The head's part: to judge requests, and let them wait.
 
 use core::net::SocketAddrV4;
 
@@ -17,12 +17,6 @@ use crate::shard::NatKey;
 
 /// Most bytes of a UDP datagram's payload.
 const MOST_PAYLOAD: usize = 65_535 - ipv4::HEADER_LENGTH - udp::HEADER_LENGTH;
-
-/// How many records a replica that is not the head looks at for each message.
-const IDLE_LOOKS: usize = 4;
-
-/// Nobody: the "switch" of an expiry.
-const NO_SWITCH: SocketAddrV4 = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
 
 /// What the head makes of a lease request.
 enum Verdict {
@@ -161,6 +155,7 @@ impl Replica {
             RefusalCode::BadState => &mut counters.bad_state,
             RefusalCode::StoreFull => &mut counters.store_full,
             RefusalCode::NotWritable => &mut counters.not_writable,
+            RefusalCode::QuotaExceeded => &mut counters.quota_exceeded,
         } += 1;
     }
 
@@ -181,6 +176,7 @@ impl Replica {
     ) -> Option<Decision> {
         let flow = (packet.shard(), packet.key());
         let owner = Owner::of(packet);
+        self.make_room(now, &flow);
         let asked = Asked {
             shard: flow.0,
             key: flow.1,
@@ -258,6 +254,12 @@ impl Replica {
             };
             if self.record_count + records > self.config.limits.records {
                 return refuse(RefusalCode::StoreFull);
+            }
+            if class
+                .quota
+                .is_some_and(|quota| self.tenants.is_full(&quota, &asked.key))
+            {
+                return refuse(RefusalCode::QuotaExceeded);
             }
             return grant(asked.shared.then_some(0), Some(creation));
         };
@@ -392,24 +394,6 @@ impl Replica {
         }
     }
 
-    /// Keeps the list of idle times short and ready for the day on which this
-    /// replica becomes the head.
-    fn look_at_idle(&mut self, now: u64) {
-        for _ in 0..IDLE_LOOKS {
-            let Some(&(due, (shard, key))) = self.expiry_due.first() else {
-                return;
-            };
-            if due > now {
-                return;
-            }
-            self.expiry_due.pop_first();
-            if let Some(idle) = self.idle_at(now, shard, &key) {
-                let later = now.saturating_add(self.config.lease_period.into());
-                self.expiry_due.insert((idle.max(later), (shard, key)));
-            }
-        }
-    }
-
     /// Looks through the queue that is due first: the request at its front, and
     /// all further ones of whoever holds the lease then.
     fn grant_parked(&mut self, now: u64) -> bool {
@@ -463,44 +447,8 @@ impl Replica {
         true
     }
 
-    /// Forgets a record, and the one mapped to it, if both are idle and nobody
-    /// can still hold a lease (rule 22); otherwise looks again later.
-    fn consider_expiry(&mut self, now: u64, shard: u16, key: Key) {
-        let Some(due) = self.idle_at(now, shard, &key) else {
-            return;
-        };
-        if due > now {
-            self.expiry_due.insert((due, (shard, key)));
-        } else {
-            self.decided(now, Decision::Expire { shard, key }, NO_SWITCH, None);
-        }
-    }
-
-    /// When the record, and the one mapped to it, will be idle; `None` if there
-    /// is no such record or it lives for ever.
-    pub(super) fn idle_at(&self, now: u64, shard: u16, key: &Key) -> Option<u64> {
-        let records = &self.shards.get(&shard)?.records;
-        let record = records.get(key)?;
-        let mut due = self.idle_alone_at(now, shard, key, record)?;
-        if let Some(other) = &record.mapped_to
-            && let Some(mapped) = records.get(other)
-        {
-            due = due.max(self.idle_alone_at(now, shard, other, mapped)?);
-        }
-        Some(due)
-    }
-
-    fn idle_alone_at(&self, now: u64, shard: u16, key: &Key, record: &Record) -> Option<u64> {
-        let timeout = self.classes.get(&key.class())?.idle.of(key.0[1])?;
-        let mut due = record.last_active.saturating_add(timeout);
-        if self.parking.requests(&(shard, *key)).next().is_some() {
-            due = due.max(now.saturating_add(self.config.lease_period.into()));
-        }
-        Some(due.max(record.lease.until()))
-    }
-
     /// Applies a decision, sends it down the chain, and counts it.
-    fn decided(
+    pub(super) fn decided(
         &mut self,
         now: u64,
         decision: Decision,
@@ -508,6 +456,15 @@ impl Replica {
         packet: Option<&Packet<'_>>,
     ) {
         self.count(&decision, packet);
+        if let Decision::Grant {
+            creation: Some(Creation::Mapping { address, .. }),
+            ..
+        } = decision
+            && let Some(packet) = packet
+            && self.pool_is_low(packet.shard(), &packet.key(), address)
+        {
+            self.counters.pool_low += 1;
+        }
         let entry = Entry {
             decision,
             switch,

@@ -183,6 +183,7 @@ impl Replica {
                     return Err(Inconsistent);
                 }
                 self.record_count += 1;
+                self.count_tenant(&key, true);
                 self.watch_idle(now, shard, key);
             }
             Item::Pool {

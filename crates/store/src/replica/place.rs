@@ -5,6 +5,7 @@ use super::install::Install;
 use super::{Replica, empty_shards};
 use crate::link::Receiver;
 use crate::parking::Parking;
+use crate::quota::Tenants;
 
 /// Where a replica stands in one configuration of its chain (rule 21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,7 @@ impl Replica {
         let limits = &self.config.limits;
         self.shards = empty_shards(&self.config, self.incarnation);
         self.record_count = 0;
+        self.tenants = Tenants::default();
         self.parking = Parking::new(limits.parked_per_flow, limits.parked_bytes);
         self.expiry_due.clear();
         (self.applied, self.base, self.answered) = (0, 0, 0);

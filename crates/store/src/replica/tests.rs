@@ -28,6 +28,7 @@ fn config(chain_length: u8, position: u8) -> Config {
                 default: Some(3_000_000),
                 by_protocol: BTreeMap::new(),
             },
+            quota: None,
         })
 }
 

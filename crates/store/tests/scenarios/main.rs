@@ -103,4 +103,5 @@ scenarios! {
     rule_21_chain_epoch
     rule_22_nat_pool
     rule_23_bounds
+    flow_life
 }

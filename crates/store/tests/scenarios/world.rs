@@ -25,7 +25,8 @@ use core::fmt::Write;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_store::{
-    ClassConfig, Config, Destination, FirstLease, IdleTimeouts, Lease, NatPool, Place, Replica,
+    ClassConfig, Config, Destination, FirstLease, IdleTimeouts, Lease, NatPool, Place, Quota,
+    Replica,
 };
 use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr};
 
@@ -154,11 +155,21 @@ impl World {
                     first_lease: FirstLease::Zero,
                     shared_only: false,
                     idle: idle(timeout),
+                    quota: None,
                 });
             }
             config.recall = command.has("recall");
             config.chain_epoch = command.get("chain_epoch").unwrap_or(1);
             config.first_sequence = command.get("first_sequence").unwrap_or(1);
+            config.evict_after = micros("evict_after");
+            let quota = command.get("quota").map(|records| Quota {
+                records,
+                first: 2,
+                length: 4,
+            });
+            for class in config.classes.iter_mut().filter(|class| class.class == 1) {
+                class.quota = quota;
+            }
             let limits = &mut config.limits;
             limits.records = command.get("records").unwrap_or(limits.records);
             limits.holders = command.get("holders").unwrap_or(limits.holders);

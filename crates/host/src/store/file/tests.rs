@@ -15,6 +15,7 @@ first_lease = "nat-outbound"
 inbound_class = 2
 shared_only = true
 idle_timeout_s = { default = 60, tcp = 120 }
+quota = { records = 9, tenant_first = 2, tenant_length = 4 }
 
 [[class]]
 id = 2
@@ -32,6 +33,8 @@ addresses = ["203.0.113.1"]
 
 [limits]
 link_window = 64
+evict_after_s = 30
+pool_low_percent = 20
 resend_first_ms = 5
 "#;
 
@@ -51,6 +54,14 @@ fn every_setting_arrives() {
     assert_eq!(config.lease_period, 500_000);
     assert!(!config.recall);
     assert_eq!(config.clock_ppm, 2_000);
+    assert_eq!(config.evict_after, Some(30_000_000));
+    assert_eq!(config.limits.pool_low, 20);
+    let quota = Quota {
+        records: 9,
+        first: 2,
+        length: 4,
+    };
+    assert_eq!(config.classes[0].quota, Some(quota));
     assert_eq!(config.served.len(), 2);
     assert_eq!(config.limits.link_window, 64);
     assert_eq!(config.limits.resend_first, 5_000);

@@ -1,0 +1,149 @@
+//! Records that nobody uses: when they are forgotten, and which go first when the
+//! store is full.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use stateplane_wire::chain::Decision;
+use stateplane_wire::replication::Key;
+
+use super::Replica;
+use crate::config::FirstLease;
+use crate::parking::Flow;
+use crate::record::Record;
+use crate::shard::NatKey;
+
+/// How many records a replica that is not the head looks at for each message.
+const IDLE_LOOKS: usize = 4;
+
+/// How many of the records that are idle soonest the head looks at to make room.
+const EVICTION_LOOKS: usize = 16;
+
+/// Nobody: the "switch" of an expiry.
+const NO_SWITCH: SocketAddrV4 = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
+
+impl Replica {
+    /// Keeps the list of idle times short and ready for the day on which this
+    /// replica becomes the head.
+    pub(super) fn look_at_idle(&mut self, now: u64) {
+        for _ in 0..IDLE_LOOKS {
+            let Some(&(due, (shard, key))) = self.expiry_due.first() else {
+                return;
+            };
+            if due > now {
+                return;
+            }
+            self.expiry_due.pop_first();
+            if let Some(idle) = self.idle_at(now, shard, &key) {
+                let later = now.saturating_add(self.config.lease_period.into());
+                self.expiry_due.insert((idle.max(later), (shard, key)));
+            }
+        }
+    }
+
+    /// Forgets a record, and the one mapped to it, if both are idle and nobody
+    /// can still hold a lease (rule 22); otherwise looks again later.
+    pub(super) fn consider_expiry(&mut self, now: u64, shard: u16, key: Key) {
+        let Some(due) = self.idle_at(now, shard, &key) else {
+            return;
+        };
+        if due > now {
+            self.expiry_due.insert((due, (shard, key)));
+        } else {
+            self.decided(now, Decision::Expire { shard, key }, NO_SWITCH, None);
+        }
+    }
+
+    /// When the record, and the one mapped to it, will be idle; `None` if there
+    /// is no such record or it lives for ever.
+    pub(super) fn idle_at(&self, now: u64, shard: u16, key: &Key) -> Option<u64> {
+        let records = &self.shards.get(&shard)?.records;
+        let record = records.get(key)?;
+        let mut due = self.idle_alone_at(now, shard, key, record)?;
+        if let Some(other) = &record.mapped_to
+            && let Some(mapped) = records.get(other)
+        {
+            due = due.max(self.idle_alone_at(now, shard, other, mapped)?);
+        }
+        Some(due)
+    }
+
+    fn idle_alone_at(&self, now: u64, shard: u16, key: &Key, record: &Record) -> Option<u64> {
+        let timeout = self.classes.get(&key.class())?.idle.of(key.0[1])?;
+        let mut due = record.last_active.saturating_add(timeout);
+        if self.parking.requests(&(shard, *key)).next().is_some() {
+            due = due.max(now.saturating_add(self.config.lease_period.into()));
+        }
+        Some(due.max(record.lease.until()))
+    }
+
+    /// Forgets records to make room for what a first lease of `flow` makes, if the
+    /// store is full and told to: of those that would be forgotten soonest, the ones
+    /// that have been idle for the time set and that nobody holds or waits for.
+    pub(super) fn make_room(&mut self, now: u64, flow: &Flow) {
+        let (Some(after), Some(class)) =
+            (self.config.evict_after, self.classes.get(&flow.1.class()))
+        else {
+            return;
+        };
+        let needed = match class.first_lease {
+            FirstLease::None => return,
+            FirstLease::Zero => 1,
+            FirstLease::NatOutbound { .. } => 2,
+        };
+        let quota = class.quota.as_ref();
+        let shard = self.shards.get(&flow.0);
+        if shard.is_none_or(|shard| shard.records.contains_key(&flow.1))
+            || quota.is_some_and(|quota| self.tenants.is_full(quota, &flow.1))
+        {
+            return;
+        }
+        let mut kept = Vec::new();
+        for _ in 0..EVICTION_LOOKS {
+            if self.record_count + needed <= self.config.limits.records || self.window_is_full() {
+                break;
+            }
+            let Some((_, (shard, key))) = self.expiry_due.pop_first() else {
+                break;
+            };
+            let Some(due) = self.idle_at(now, shard, &key) else {
+                continue;
+            };
+            if due <= now || self.is_idle_for(now, after, shard, &key) {
+                self.counters.evicted += u64::from(due > now);
+                self.decided(now, Decision::Expire { shard, key }, NO_SWITCH, None);
+            } else {
+                kept.push((due, (shard, key)));
+            }
+        }
+        self.expiry_due.extend(kept);
+    }
+
+    /// Whether the record, and the one mapped to it, have been idle for `after` µs, and
+    /// nobody holds or waits for either.
+    fn is_idle_for(&self, now: u64, after: u64, shard: u16, key: &Key) -> bool {
+        let Some(records) = self.shards.get(&shard).map(|shard| &shard.records) else {
+            return false;
+        };
+        let idle = |key: &Key| {
+            records.get(key).is_none_or(|record| {
+                record.lease.until() <= now
+                    && record.last_active.saturating_add(after) <= now
+                    && self.parking.requests(&(shard, *key)).next().is_none()
+            })
+        };
+        let mapped = records.get(key).and_then(|record| record.mapped_to);
+        idle(key) && mapped.is_none_or(|mapped| idle(&mapped))
+    }
+
+    /// Whether fewer ports of `address` and the protocol of `key` are free than the
+    /// share that the configuration calls low.
+    pub(super) fn pool_is_low(&self, shard: u16, key: &Key, address: Ipv4Addr) -> bool {
+        let shard = self.shards.get(&shard);
+        shard
+            .and_then(|shard| shard.pools.as_ref())
+            .is_some_and(|pools| {
+                let free = pools.free(NatKey::of(key).protocol, address);
+                free * 100 < pools.size() * usize::from(self.config.limits.pool_low)
+            })
+    }
+}
