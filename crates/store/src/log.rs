@@ -92,6 +92,9 @@ impl Log {
         let count = number.saturating_sub(self.before).min(self.len() as u64);
         self.entries.drain(..count as usize);
         self.before += count;
+        if self.sent <= self.before {
+            self.resend_at = None;
+        }
     }
 
     /// The entries from number `from` up to `to`, as far as they are kept.
@@ -124,7 +127,7 @@ impl Log {
             self.acknowledged = number;
             self.sent = self.sent.max(number);
             self.wait = self.resend_first;
-            self.resend_at = (self.sent > number).then(|| now.saturating_add(self.wait));
+            self.resend_at = (self.sent > self.before).then(|| now.saturating_add(self.wait));
         }
         self.unanswered = 0;
         true
@@ -161,7 +164,9 @@ impl Log {
         Some(batch)
     }
 
-    /// What is to be sent again at `now`; the time to the next resend doubles.
+    /// What is to be sent again at `now`; the time to the next resend doubles. When the
+    /// successor has everything and not all behind it do, the last entry: the answer says
+    /// what they have.
     pub(crate) fn resend(&mut self, now: u64, most: usize) -> Vec<Batch> {
         if self.resend_at.is_none_or(|at| at > now) {
             return Vec::new();
@@ -169,8 +174,8 @@ impl Log {
         self.wait = self.wait.saturating_mul(2).min(self.resend_bound);
         self.resend_at = Some(now.saturating_add(self.wait));
         let mut batches = Vec::new();
-        let end = self.sent.min(self.acknowledged + RESEND_BURST);
-        let mut number = self.acknowledged + 1;
+        let mut number = self.sent.min(self.acknowledged + 1);
+        let end = self.sent.min(self.acknowledged + RESEND_BURST).max(number);
         while number <= end
             && let Some(batch) = self.pack(number, end + 1 - number, most)
         {
@@ -241,7 +246,7 @@ mod tests {
         assert!(log.acknowledge(70, 1));
         assert_eq!(log.next_due(), Some(80));
         assert!(log.acknowledge(71, 2));
-        assert_eq!(log.next_due(), None);
+        assert_eq!(log.next_due(), Some(81));
         assert!(!log.acknowledge(72, 3));
     }
 
@@ -273,5 +278,26 @@ mod tests {
         assert!(log.is_silent(111, 11));
         assert!(log.acknowledge(112, 0));
         assert!(!log.is_silent(500, 10));
+    }
+
+    #[test]
+    fn the_last_entry_is_repeated_until_all_behind_the_successor_have_it() {
+        let mut log = log(2);
+        log.next_batch(0, 100, 10);
+        assert!(log.acknowledge(5, 2));
+        assert_eq!(log.next_due(), Some(15));
+        let batches = log.resend(15, 100);
+        assert_eq!(
+            batches
+                .iter()
+                .map(|b| (b.number, b.count))
+                .collect::<Vec<_>>(),
+            [(2, 1)]
+        );
+        log.trim(1);
+        assert!(log.next_due().is_some());
+        log.trim(2);
+        assert_eq!(log.next_due(), None);
+        assert_eq!(log.resend(1000, 100), []);
     }
 }
