@@ -228,10 +228,11 @@ control SnapshotWalk(
             }
             done = cursor == 0 && again == 0;
             // Without the rule every second snapshot is given up half way.
-            gives_up = !RULE_EVERY_ELEMENT && number[0:0] == 1 && again == 0
+            gives_up = !RULE_EVERY_ELEMENT
+                && number[0:0] == 1
+                && again == 0
                 && cursor == SNAPSHOT_ELEMENTS / 2;
-            if (period != 0
-                && ((done && (number == 0 || now >= began + period)) || gives_up)) {
+            if (period != 0 && ((done && (number == 0 || now >= began + period)) || gives_up)) {
                 snapshot.active = ~snapshot.active;
                 number = number + 1;
                 cursor = 0;

@@ -126,8 +126,7 @@ control NatIngress(
                 || hdr.nat.udp.isValid()
                 || hdr.nat.carried_ports.isValid()
                 || (hdr.nat.icmp.isValid()
-                    && (hdr.nat.icmp.type == ICMP_ECHO
-                        || hdr.nat.icmp.type == ICMP_ECHO_REPLY))) {
+                    && (hdr.nat.icmp.type == ICMP_ECHO || hdr.nat.icmp.type == ICMP_ECHO_REPLY))) {
                 router.apply(hdr.nat.ethernet, hdr.nat.ipv4, standard_metadata);
             } else {
                 mark_to_drop(standard_metadata);

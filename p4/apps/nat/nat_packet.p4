@@ -198,10 +198,10 @@ control NatClassify(
             destination_port = hdr.icmp.identifier;
         }
         if ((hdr.tcp.isValid()
-                || hdr.udp.isValid()
-                || hdr.carried_ports.isValid()
-                || echo
-                || echo_reply)
+            || hdr.udp.isValid()
+            || hdr.carried_ports.isValid()
+            || echo
+            || echo_reply)
             && standard_metadata.checksum_error == 0) {
             public_addresses.apply();
             if (arriving) {

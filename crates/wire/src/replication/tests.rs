@@ -123,9 +123,9 @@ fn codes_and_types_have_the_values_of_the_protocol_page() {
         assert_eq!(RefusalCode::from_u16(value), Some(code));
     }
     assert_eq!(RefusalCode::from_u16(0), None);
-    assert_eq!(RefusalCode::from_u16(10), None);
+    assert_eq!(RefusalCode::from_u16(11), None);
     let requests = MessageType::ALL.iter().filter(|t| t.is_request()).count();
-    assert_eq!(requests, 4);
+    assert_eq!(requests, 5);
 }
 
 proptest! {
