@@ -1,0 +1,185 @@
+//! The analytical model of what replication costs a switch (RedPlane §7.2): from what
+//! traffic does to state, the messages between the switch and its store, in bytes and
+//! requests per second.
+//!
+//! Lengths are those of Ethernet frames without their check sequence. What replicas send
+//! each other is not part of it, nor what is sent again after a loss.
+//!
+//! Three assumptions: the packets of a flow come evenly spaced, flows share the packets
+//! evenly, and a flow's writes are spread evenly over its packets.
+
+#[cfg(test)]
+mod tests;
+
+/// Ethernet, IPv4 and UDP headers and the message's own, in bytes, without the state
+/// (`docs/replication-protocol.md`).
+pub const HEADERS: f64 = 14.0 + 20.0 + 8.0 + 72.0;
+
+/// Probes of a chain that a switch sends each second, and as many answers, where nothing
+/// else is said.
+pub const PROBES_PER_S: f64 = 10.0;
+
+/// What comes to one switch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Traffic {
+    /// Packets per second of flows that have state.
+    pub packets_per_s: f64,
+    /// Mean length of their frames, in bytes.
+    pub frame_bytes: f64,
+    /// Flows at a time, by the program's key: a connection through a NAT has two, one for
+    /// each direction.
+    pub flows: f64,
+    /// Flows per second that the switch has no lease for: new ones, and such as move here.
+    pub new_flows_per_s: f64,
+    /// Packets that write their flow's state, as a share, 0 to 1.
+    pub writes: f64,
+}
+
+/// How state is kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Protection {
+    /// Bytes of state of a flow, or of an element of a snapshot.
+    pub state_bytes: f64,
+    /// Lease period in seconds.
+    pub lease_s: f64,
+    /// From a write at the switch to its acknowledgement there, in seconds.
+    pub round_trip_s: f64,
+    /// Probes per second.
+    pub probes_per_s: f64,
+    /// In bounded-inconsistency mode: packets neither wait nor write, snapshots do.
+    pub snapshots: Option<Snapshots>,
+}
+
+/// Snapshots of register arrays (RedPlane §5.4).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Snapshots {
+    /// Elements of each snapshot, a message each: those of one array times the keys. Arrays
+    /// that are walked together share messages, and add to the state.
+    pub elements: f64,
+    /// From one snapshot to the next, in seconds.
+    pub period_s: f64,
+}
+
+/// What a switch and its store say to each other, per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Requests for leases; each but those of snapshots carries its packet.
+    pub leases_per_s: f64,
+    /// Writes; outside of snapshots each carries its packet.
+    pub writes_per_s: f64,
+    /// Packets that wrote nothing and had to travel because their flow had a write on the
+    /// way (RedPlane §5.1).
+    pub buffered_per_s: f64,
+    /// Renewals of leases that were only read under.
+    pub renewals_per_s: f64,
+    /// Probes of the chain.
+    pub probes_per_s: f64,
+    /// Bytes per second to the store.
+    pub to_store_bytes_per_s: f64,
+    /// Bytes per second from the store.
+    pub from_store_bytes_per_s: f64,
+}
+
+impl Load {
+    /// Requests per second that the store answers.
+    pub fn requests_per_s(&self) -> f64 {
+        self.leases_per_s
+            + self.writes_per_s
+            + self.buffered_per_s
+            + self.renewals_per_s
+            + self.probes_per_s
+    }
+
+    /// Bytes per second in both directions.
+    pub fn bytes_per_s(&self) -> f64 {
+        self.to_store_bytes_per_s + self.from_store_bytes_per_s
+    }
+
+    /// Replication's share of all bytes that the switch sends and receives, 0 to 1: what
+    /// RedPlane's Fig. 10 shows. A packet counts as it comes and as it leaves.
+    pub fn share(&self, traffic: &Traffic) -> f64 {
+        let own = 2.0 * traffic.packets_per_s * traffic.frame_bytes;
+        let all = self.bytes_per_s() + own;
+        if all > 0.0 {
+            self.bytes_per_s() / all
+        } else {
+            0.0
+        }
+    }
+
+    fn add(&mut self, per_s: f64, request: f64, reply: f64) {
+        self.to_store_bytes_per_s += per_s * request;
+        self.from_store_bytes_per_s += per_s * reply;
+    }
+}
+
+/// Predicts what replication of `traffic` costs. Figures below 0 count as 0, and a share
+/// above 1 as 1.
+pub fn load(traffic: &Traffic, protection: &Protection) -> Load {
+    let state = protection.state_bytes.max(0.0);
+    let mut load = Load {
+        probes_per_s: protection.probes_per_s.max(0.0),
+        ..Load::default()
+    };
+    load.add(load.probes_per_s, HEADERS, HEADERS);
+    match protection.snapshots {
+        Some(snapshots) => add_snapshots(&mut load, &snapshots, protection, state),
+        None => add_packets(&mut load, traffic, protection, state),
+    }
+    load
+}
+
+fn add_packets(load: &mut Load, traffic: &Traffic, protection: &Protection, state: f64) {
+    let frame = traffic.frame_bytes.max(0.0);
+    let packets = traffic.packets_per_s.max(0.0);
+    let flows = traffic.flows.max(0.0);
+    let share = traffic.writes.clamp(0.0, 1.0);
+    let of_flow = if flows > 0.0 { packets / flows } else { 0.0 };
+    let lapses = of_flow > 0.0 && 1.0 / of_flow >= protection.lease_s;
+    load.leases_per_s = traffic.new_flows_per_s.max(0.0);
+    if lapses {
+        // Each packet finds the lease run out.
+        load.leases_per_s = load.leases_per_s.max(packets);
+    }
+    load.writes_per_s = packets * share;
+    let near = of_flow * protection.round_trip_s.max(0.0) * (1.0 - share);
+    load.buffered_per_s = (load.writes_per_s * near).min(packets - load.writes_per_s);
+    if !lapses {
+        load.renewals_per_s = flows * renewals(of_flow, share, protection.lease_s);
+    }
+    load.add(load.leases_per_s, HEADERS + frame, HEADERS + state + frame);
+    let written = load.writes_per_s + load.buffered_per_s;
+    load.add(written, HEADERS + state + frame, HEADERS + frame);
+    load.add(load.renewals_per_s, HEADERS, HEADERS);
+}
+
+/// Renewals per second of one flow with so many packets per second: the first packet after
+/// half the period asks (rule 8), and a write does as well as a renewal.
+fn renewals(of_flow: f64, share: f64, lease_s: f64) -> f64 {
+    if of_flow <= 0.0 || lease_s <= 0.0 {
+        return 0.0;
+    }
+    let packets = (lease_s / 2.0 * of_flow).ceil().max(1.0);
+    let interval_s = packets / of_flow;
+    let writes_per_s = of_flow * share;
+    if writes_per_s * interval_s >= 1.0 {
+        return 0.0;
+    }
+    if writes_per_s == 0.0 {
+        return 1.0 / interval_s;
+    }
+    (1.0 / (writes_per_s * interval_s)).floor() * writes_per_s
+}
+
+fn add_snapshots(load: &mut Load, snapshots: &Snapshots, protection: &Protection, state: f64) {
+    if snapshots.period_s <= 0.0 {
+        return;
+    }
+    load.writes_per_s = snapshots.elements.max(0.0) / snapshots.period_s;
+    // Odd and even snapshots have records of their own, so each is written every second time.
+    if 2.0 * snapshots.period_s >= protection.lease_s {
+        load.leases_per_s = load.writes_per_s;
+    }
+    load.add(load.leases_per_s, HEADERS, HEADERS + state);
+    load.add(load.writes_per_s, HEADERS + state, HEADERS);
+}
