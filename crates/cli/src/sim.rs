@@ -1,20 +1,40 @@
 //! `stateplane sim`: the whole world in virtual time.
 
 use crate::exit::{CommandError, Failure};
+use crate::program::PreprocessArguments;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
-use stateplane_sim::{EngineKind, Options, ProgramKind, Rule, Scenario, Simulator};
+use stateplane_sim::{EngineKind, Options, Own, ProgramKind, Rule, Scenario, Simulator};
+use std::path::{Path, PathBuf};
 
 /// Simulate switches, store, links and clocks in virtual time, and judge what happened.
 ///
 /// Everything follows from the seed: an equal seed gives an equal run. Exits with 1 if a
 /// checker objects.
+///
+/// With --p4 and --stf, switches run an annotated program as `stateplane protect` makes it
+/// fault-tolerant, and hosts send the packets of a packet test of it. The test has to pass
+/// with the program as it is and with the protected one; what comes out of switches that die
+/// has to be what the program gives for each flow's packets in some order.
 #[derive(Args)]
 pub struct SimArguments {
     /// What runs on the switches
     #[arg(long, default_value = "counter", value_parser = PossibleValuesParser::new(ProgramKind::ALL.map(ProgramKind::name)))]
     program: String,
+    /// A program of yours with registers annotated @replicated, in place of --program
+    #[arg(
+        long,
+        value_name = "PROGRAM.p4",
+        requires = "stf",
+        conflicts_with = "program"
+    )]
+    p4: Option<PathBuf>,
+    /// Its packet test: entries for its tables, and packets for hosts to send
+    #[arg(long, value_name = "TEST.stf", requires = "p4")]
+    stf: Option<PathBuf>,
+    #[command(flatten)]
+    preprocess: PreprocessArguments,
     /// What runs the program: machine code, or the reference interpreter
     #[arg(long, default_value = EngineKind::default().name(), value_parser = PossibleValuesParser::new(EngineKind::ALL.map(EngineKind::name)))]
     engine: String,
@@ -46,7 +66,13 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
         options = options.without(Rule::from_name(rule).ok_or_else(unknown)?);
     }
     let failed = |error| CommandError::new(Failure::Program, error);
-    let simulator = Simulator::new(options).map_err(failed)?;
+    let simulator = match (&arguments.p4, &arguments.stf) {
+        (Some(program), Some(test)) => {
+            let own = own(arguments, program, test)?;
+            Simulator::own(own, options).map_err(failed)?
+        }
+        _ => Simulator::new(options).map_err(failed)?,
+    };
     if let Some(seed) = arguments.seed {
         let report = simulator.run(seed).map_err(failed)?;
         print!("{report}");
@@ -75,5 +101,25 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
     match bad {
         0 => Ok(()),
         _ => Err(CommandError::explained(Failure::Expectation)),
+    }
+}
+
+/// A program of the user's, which passes its packet test before and after it is protected.
+fn own(arguments: &SimArguments, program: &Path, test: &Path) -> Result<Own, CommandError> {
+    let name = test.display();
+    let text = std::fs::read_to_string(test)
+        .map_err(|error| CommandError::new(Failure::Input, format!("{name}: {error}")))?;
+    let script = stateplane_stf::parse(&name.to_string(), &text)
+        .map_err(|error| CommandError::new(Failure::Input, error))?;
+    let source = arguments.preprocess.source(program);
+    let failed = |error| CommandError::new(Failure::Program, error);
+    let own = Own::new(&source.loader, &source.main, &source.options, &script).map_err(failed)?;
+    let failures = own.packet_test().map_err(failed)?;
+    match failures.is_empty() {
+        true => Ok(own),
+        false => Err(CommandError::new(
+            Failure::Expectation,
+            failures.join("\nerror: "),
+        )),
     }
 }

@@ -1,6 +1,7 @@
 //! Programs and what becomes of them: `programs/NAME.p4` gives `programs/NAME.protected.p4`,
 //! `refused/NAME.p4` the diagnostics in `refused/NAME.txt`. `UPDATE_GOLDEN=1` writes both
-//! anew. `packet_tests.rs` runs what comes out.
+//! anew. `crates/sim/tests/protect.rs`
+//! runs what comes out.
 
 #![allow(clippy::disallowed_methods)]
 

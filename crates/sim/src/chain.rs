@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::frame::{PUBLIC_ADDRESS, store_address};
 use crate::key::{CLASS_COUNTER, CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, endpoint_in, endpoint_of};
-use crate::options::Options;
+use crate::options::{Options, ProgramKind};
 use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
@@ -147,11 +147,20 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
             };
         }
     }
-    if let Some(application) = options.program.application() {
-        let app = app(application);
+    let class = match options.program {
+        ProgramKind::App(application) => {
+            let app = app(application);
+            Some((app.class(), app.state_length()))
+        }
+        ProgramKind::Own(class) => Some((class.id, class.state_length)),
+        _ => None,
+    };
+    if let Some((class, state_length)) = class {
+        // A class of the same number has no flows here.
+        config.classes.retain(|known| known.class != class);
         config = config.with_class(ClassConfig {
-            class: app.class(),
-            state_length: app.state_length(),
+            class,
+            state_length,
             first_lease: FirstLease::Zero,
             shared_only: false,
             idle: IdleTimeouts::never(),

@@ -6,8 +6,10 @@ use stateplane_hosts::{Segment, number_mark};
 use stateplane_wire::replication::{PORT, Packet};
 use stateplane_wire::{ethernet, ipv4, tcp, udp};
 
-/// Port of a switch that faces the store.
-pub(crate) const STORE_PORT: u16 = 2;
+/// Port of a switch that faces the store; programs have the ports below [`DATA_PORTS`].
+pub(crate) const STORE_PORT: u16 = 300;
+/// Ports that programs may have for their hosts.
+pub(crate) const DATA_PORTS: u16 = 256;
 /// MTU of the way to the store, in bytes.
 pub(crate) const STORE_MTU: u16 = 1700;
 

@@ -18,6 +18,7 @@ mod key;
 mod link;
 mod model;
 mod options;
+mod own;
 mod p4;
 mod plan;
 mod program;
@@ -30,7 +31,8 @@ mod traffic;
 mod world;
 
 pub use link::LinkQuality;
-pub use options::{EngineKind, Options, ProgramKind, Rule};
+pub use options::{Class, EngineKind, Options, ProgramKind, Rule};
+pub use own::Own;
 pub use p4::SetupError;
 pub use report::{Coverage, Report};
 pub use scenario::{Cluster, Scenario};

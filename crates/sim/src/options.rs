@@ -15,10 +15,21 @@ pub enum ProgramKind {
     Nat,
     /// The application of that name in `p4/apps`.
     App(Application),
+    /// A protected program, [`Own`](crate::Own).
+    Own(Class),
+}
+
+/// What the store has to know of a protected program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class {
+    /// First byte of its keys.
+    pub id: u8,
+    /// Bytes of state of a flow.
+    pub state_length: u16,
 }
 
 impl ProgramKind {
-    /// All of them.
+    /// All that come with Stateplane.
     pub const ALL: [Self; 12] = [
         Self::Model,
         Self::Counter,
@@ -41,6 +52,7 @@ impl ProgramKind {
             Self::Counter => "counter",
             Self::Nat => "nat",
             Self::App(application) => application.name(),
+            Self::Own(_) => "own",
         }
     }
 
@@ -305,9 +317,13 @@ impl Options {
     /// The command that repeats the run of `seed`, if the scenario is one of
     /// [`Scenario::ALL`].
     pub fn command(&self, seed: u64) -> String {
+        let program = match self.program {
+            ProgramKind::Own(_) => "--p4 PROGRAM.p4 --stf TEST.stf".to_owned(),
+            program => format!("--program {program}"),
+        };
         let mut command = format!(
-            "stateplane sim --program {} --scenario {} --seed {seed}",
-            self.program, self.scenario.name
+            "stateplane sim {program} --scenario {} --seed {seed}",
+            self.scenario.name
         );
         if let Some(rule) = self.without {
             command.push_str(&format!(" --without {rule}"));

@@ -3,8 +3,8 @@
 use crate::chain::SHARDS;
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
-    HEAD_ADDRESS, HOST_MAC, INSIDE_PORT, OUTSIDE_PORT, PUBLIC_ADDRESS, STORE_MTU, STORE_PORT,
-    store_mac, switch_address, switch_mac,
+    DATA_PORTS, HEAD_ADDRESS, HOST_MAC, INSIDE_PORT, OUTSIDE_PORT, PUBLIC_ADDRESS, STORE_MTU,
+    STORE_PORT, store_mac, switch_address, switch_mac,
 };
 use crate::model::{FIRST_HOLD, HOLD_DOUBLINGS};
 use crate::options::ProgramKind;
@@ -26,7 +26,7 @@ const GENERATOR_PORT: u16 = 509;
 /// `ETHERTYPE_GENERATED` of `p4/lib/headers.p4`.
 const ETHERTYPE_GENERATED: u16 = 0x88b5;
 /// The shard whose chain is probed; all have the same one.
-const PROBED_SHARD: u16 = 0;
+pub(crate) const PROBED_SHARD: u16 = 0;
 /// µs between probes.
 const PROBE_PERIOD: u64 = 40_000;
 /// µs without an answer after which the data ports go down (rule 17).
@@ -72,16 +72,18 @@ impl<E: Engine> P4Switch<E> {
         identity: Identity,
     ) -> Result<Self, SetupError> {
         set_up(engine.state_mut(), program, identity)?;
-        let mut config = SwitchConfig {
-            ports: vec![INSIDE_PORT, OUTSIDE_PORT, STORE_PORT],
-            ..SwitchConfig::default()
-        };
+        let mut config = SwitchConfig::default();
         let outer = ethernet::HEADER_LENGTH + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH;
         let lease = (outer + HEADER_LENGTH) as u32;
         let state = match program {
             ProgramKind::Model | ProgramKind::Counter => 8,
             ProgramKind::Nat => 6,
             ProgramKind::App(application) => app(application).state_length().into(),
+            ProgramKind::Own(class) => class.state_length.into(),
+        };
+        let data_ports: Vec<u16> = match program {
+            ProgramKind::Own(_) => (0..DATA_PORTS).collect(),
+            _ => vec![INSIDE_PORT, OUTSIDE_PORT],
         };
         let write = lease + state;
         for number in 0..HOLD_SESSIONS {
@@ -119,8 +121,10 @@ impl<E: Engine> P4Switch<E> {
             register: "replication_heard".into(),
             index: PROBED_SHARD.into(),
             max_age_us: GREATEST_SILENCE,
-            ports: vec![INSIDE_PORT, OUTSIDE_PORT],
+            ports: data_ports.clone(),
         });
+        config.ports = data_ports;
+        config.ports.push(STORE_PORT);
         Ok(Self {
             switch: Switch::new(engine, config)?,
         })
@@ -257,6 +261,9 @@ fn set_up(
         state
             .table_mut("replication_shards")?
             .insert(&chain_entry(shard, HEAD_ADDRESS, 1))?;
+    }
+    if matches!(program, ProgramKind::Own(_)) {
+        return Ok(());
     }
     for (gateway, port) in [
         (INSIDE_GATEWAY, INSIDE_PORT),

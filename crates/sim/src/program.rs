@@ -20,7 +20,7 @@ pub(crate) fn program(
     without: Option<Rule>,
 ) -> Result<Option<Program>, String> {
     let path = match kind {
-        ProgramKind::Model => return Ok(None),
+        ProgramKind::Model | ProgramKind::Own(_) => return Ok(None),
         ProgramKind::Counter => "apps/counter/counter.p4",
         ProgramKind::Nat => "apps/nat/nat.p4",
         ProgramKind::App(application) => app(application).path(),

@@ -3,7 +3,8 @@
 use crate::chain::SHARDS;
 use crate::device::{Device, Identity};
 use crate::model::Model;
-use crate::options::{EngineKind, Options};
+use crate::options::{EngineKind, Options, ProgramKind};
+use crate::own::Own;
 use crate::p4::{P4Switch, SetupError};
 use crate::program::program;
 use crate::report::Report;
@@ -12,6 +13,7 @@ use stateplane_history::judge;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
+use stateplane_target::{Engine as _, TargetState};
 use thiserror::Error;
 
 /// Why a world cannot begin.
@@ -32,6 +34,9 @@ pub enum SimError {
     /// The program lacks what a switch of the world sets up.
     #[error("SIM004: the switch cannot be set up: {0}")]
     Setup(#[from] SetupError),
+    /// A packet test cannot be read, or the program refuses what it sets up.
+    #[error("SIM006: the packet test cannot be used: {0}")]
+    PacketTest(#[from] stateplane_stf::StfError),
 }
 
 /// What switches run.
@@ -46,6 +51,7 @@ enum Loaded {
 pub struct Simulator {
     options: Options,
     program: Loaded,
+    own: Option<Own>,
 }
 
 impl Simulator {
@@ -58,12 +64,34 @@ impl Simulator {
         let buckets = options.scenario.buckets;
         let program =
             program(options.program, buckets, options.without).map_err(SimError::Compile)?;
-        let program = match (program, options.engine) {
-            (None, _) => Loaded::Model,
-            (Some(program), EngineKind::Interp) => Loaded::Interp(Box::new(program)),
-            (Some(program), EngineKind::Native) => Loaded::Native(Compiled::new(program)?),
+        let program = match program {
+            None => Loaded::Model,
+            Some(program) => loaded(program, options.engine)?,
         };
-        Ok(Self { options, program })
+        Ok(Self {
+            options,
+            program,
+            own: None,
+        })
+    }
+
+    /// Makes ready to run a program of the user's, protected.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError::Compile`] and [`SimError::Native`].
+    pub fn own(own: Own, options: Options) -> Result<Self, SimError> {
+        let program = own.protected(options.scenario.buckets, options.without)?;
+        let program = loaded(program, options.engine)?;
+        let options = Options {
+            program: ProgramKind::Own(own.class()),
+            ..options
+        };
+        Ok(Self {
+            options,
+            program,
+            own: Some(own),
+        })
     }
 
     /// Runs one seed.
@@ -73,7 +101,12 @@ impl Simulator {
     /// Whatever keeps the world from beginning.
     pub fn run(&self, seed: u64) -> Result<Report, SimError> {
         let make = |identity: Identity| self.device(identity);
-        let remains = World::new(&self.options, &make, seed)?.run()?;
+        let own = self.own.as_ref();
+        let mut remains = World::new(&self.options, &make, own, seed)?.run()?;
+        if let Some(own) = own {
+            let found = own.judge(&remains.history, &remains.released);
+            remains.anomalies.extend(found);
+        }
         Ok(Report {
             seed,
             options: self.options.clone(),
@@ -85,6 +118,13 @@ impl Simulator {
         })
     }
 
+    /// Gives a program of the user's its table entries.
+    fn configure(&self, state: &mut TargetState) {
+        if let Some(own) = &self.own {
+            own.configure(state);
+        }
+    }
+
     fn device(&self, identity: Identity) -> Result<Box<dyn Device>, SimError> {
         let (kind, seed) = (self.options.program, u64::from(identity.incarnation));
         Ok(match &self.program {
@@ -94,15 +134,25 @@ impl Simulator {
             }
             Loaded::Interp(program) => {
                 let options = stateplane_interp::Options { seed };
-                let engine = Interp::new((**program).clone(), options)?;
+                let mut engine = Interp::new((**program).clone(), options)?;
+                self.configure(engine.state_mut());
                 Box::new(P4Switch::new(engine, kind, identity)?)
             }
             Loaded::Native(compiled) => {
-                let engine = compiled.engine(stateplane_native::Options { seed })?;
+                let mut engine = compiled.engine(stateplane_native::Options { seed })?;
+                self.configure(engine.state_mut());
                 Box::new(P4Switch::new(engine, kind, identity)?)
             }
         })
     }
+}
+
+/// A program made ready for an engine.
+fn loaded(program: Program, engine: EngineKind) -> Result<Loaded, SimError> {
+    Ok(match engine {
+        EngineKind::Interp => Loaded::Interp(Box::new(program)),
+        EngineKind::Native => Loaded::Native(Compiled::new(program)?),
+    })
 }
 
 /// Runs one seed. To run several, keep a [`Simulator`].

@@ -3,6 +3,7 @@
 use crate::frame::{HostPacket, PUBLIC_ADDRESS, host_frame};
 use crate::key::{CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, counter_key, flow_name, nat_key};
 use crate::options::ProgramKind;
+use crate::own::{Own, Released, unmarked};
 use crate::plan::SWITCHES;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Direction, Flow, Occupant};
@@ -51,6 +52,8 @@ pub(crate) enum Carried {
     Plain(HostPacket),
     /// To an application.
     Asked(Asked),
+    /// To a program of the user's: the port by which it comes, and the frame.
+    Own(u16, Vec<u8>),
 }
 
 impl Carried {
@@ -58,22 +61,25 @@ impl Carried {
         match self {
             Self::Plain(packet) => packet.to_frame(switch),
             Self::Asked(asked) => host_frame(switch, &asked.tag, &asked.datagram),
+            Self::Own(_, frame) => frame.clone(),
         }
     }
 
     /// What it asks, in the terms of the application.
     pub(crate) fn request(&self) -> Option<u64> {
         match self {
-            Self::Plain(_) => None,
+            Self::Plain(_) | Self::Own(..) => None,
             Self::Asked(asked) => Some(asked.request),
         }
     }
 }
 
 /// All connections, and every packet sent, by number.
-pub(crate) struct Traffic {
+pub(crate) struct Traffic<'a> {
     program: ProgramKind,
     app: Option<Box<dyn App>>,
+    own: Option<&'a Own>,
+    released: Released,
     connections: Vec<Connection>,
     sent: Vec<Sent>,
     random: Random,
@@ -81,11 +87,12 @@ pub(crate) struct Traffic {
     dead: [bool; SWITCHES],
 }
 
-impl Traffic {
+impl<'a> Traffic<'a> {
     pub(crate) fn new(
         program: ProgramKind,
         count: u64,
         alternate: u32,
+        own: Option<&'a Own>,
         mut random: Random,
     ) -> Self {
         let connections = (0..count).map(|number| {
@@ -116,6 +123,8 @@ impl Traffic {
         let mut traffic = Self {
             program,
             app: program.application().map(app),
+            own,
+            released: Released::default(),
             connections: connections.collect(),
             sent: Vec::new(),
             random: random.split(),
@@ -197,8 +206,14 @@ impl Traffic {
             (false, Direction::Outbound) => nat_key(CLASS_NAT_OUTBOUND, of.protocol, source),
             (false, Direction::Inbound) => nat_key(CLASS_NAT_INBOUND, of.protocol, destination),
         };
+        let of_own = self.own.map(|own| {
+            let random = &mut self.random;
+            own.send(connection, number, random, &mut self.released)
+        });
         let (key, carried) = match asked {
-            None => (key, Carried::Plain(packet)),
+            None => of_own.map_or((key, Carried::Plain(packet)), |(key, port, frame)| {
+                (key, Carried::Own(port, frame))
+            }),
             Some(asked) => (asked.key, Carried::Asked(asked)),
         };
         let sent = Sent {
@@ -218,6 +233,17 @@ impl Traffic {
             Some(app) => app.observe(asked, port, frame),
             None => Err("no application runs".into()),
         }
+    }
+
+    /// A switch let packet `number` of a program of the user's out by `port`.
+    pub(crate) fn released_own(&mut self, number: u64, port: u16, frame: &[u8]) {
+        let output = (port, unmarked(frame).to_vec());
+        self.released.outputs.entry(number).or_insert(output);
+    }
+
+    /// What was let out of a program of the user's.
+    pub(crate) fn into_released(self) -> Released {
+        self.released
     }
 
     /// A switch let a packet of an application out.

@@ -10,7 +10,8 @@ use crate::clock::Clock;
 use crate::device::{Device, Identity};
 use crate::frame::HostPacket;
 use crate::link::LinkQuality;
-use crate::options::Options;
+use crate::options::{Options, ProgramKind};
+use crate::own::{Own, Released};
 use crate::plan::{Misfortune, Node, REPLICAS, SWITCHES, misfortunes};
 use crate::recorder::Recorder;
 use crate::report::Coverage;
@@ -33,6 +34,8 @@ use controller::ControllerNode;
 const RING: usize = 512;
 /// Least flows of an application.
 const APPLICATION_FLOWS: u64 = 28;
+/// Bursts of each flow of a user's program: an order of its packets is searched.
+const OWN_BURSTS: u64 = 24;
 /// For so many µs after the end of a run, the replicas may finish what they do.
 const LONGEST_GRACE: u64 = 100_000;
 
@@ -128,6 +131,8 @@ pub(crate) struct Remains {
     pub(crate) coverage: Coverage,
     pub(crate) anomalies: Vec<String>,
     pub(crate) trace: u64,
+    /// What a program of the user's let out, by packet.
+    pub(crate) released: Released,
 }
 
 pub(crate) struct World<'a> {
@@ -143,7 +148,7 @@ pub(crate) struct World<'a> {
     cuts: BTreeMap<(Node, Node), u64>,
     /// What is known of mappings, by replica and chain.
     mappings: BTreeMap<(u8, u16), Mappings>,
-    traffic: Traffic,
+    traffic: Traffic<'a>,
     recorder: Recorder,
     trace: FxHasher,
     anomalies: Vec<String>,
@@ -157,6 +162,7 @@ impl<'a> World<'a> {
     pub(crate) fn new(
         options: &'a Options,
         make_device: MakeDevice<'a>,
+        own: Option<&'a Own>,
         seed: u64,
     ) -> Result<Self, SimError> {
         let scenario = &options.scenario;
@@ -165,14 +171,16 @@ impl<'a> World<'a> {
         let first_sequence = u32::MAX - before_wrap;
         let mut traffic_random = random.split();
         // An order of their packets is searched, for which flows must not be long.
-        let flows = match options.program.application() {
-            Some(_) => scenario.flows.max(APPLICATION_FLOWS),
-            None => scenario.flows,
+        let flows = match (options.program.application(), own) {
+            (_, Some(own)) => own.connections() as u64,
+            (Some(_), None) => scenario.flows.max(APPLICATION_FLOWS),
+            (None, None) => scenario.flows,
         };
         let traffic = Traffic::new(
             options.program,
             flows,
             scenario.alternate,
+            own,
             traffic_random.split(),
         );
         let mut stores = Vec::new();
@@ -244,7 +252,14 @@ impl<'a> World<'a> {
 
     fn plan(&mut self, random: &mut Random) {
         let scenario = &self.options.scenario;
-        for _ in 0..scenario.bursts {
+        let bursts = match self.options.program {
+            ProgramKind::Own(_) => {
+                let flows = self.traffic.connections() as u64;
+                scenario.bursts.min(flows * OWN_BURSTS)
+            }
+            _ => scenario.bursts,
+        };
+        for _ in 0..bursts {
             let mut at = random.between(0, scenario.traffic);
             let connection = random.place(self.traffic.connections());
             for _ in 0..random.between(1, scenario.burst_length) {
@@ -288,6 +303,7 @@ impl<'a> World<'a> {
             coverage: self.recorder.coverage,
             anomalies: self.anomalies,
             trace: self.trace.finish(),
+            released: self.traffic.into_released(),
         })
     }
 

@@ -17,6 +17,7 @@ impl World<'_> {
         let before = match &sent.carried {
             Carried::Plain(before) => before,
             Carried::Asked(asked) => return self.answered(switch, port, frame, &sent, asked),
+            Carried::Own(..) => return self.released_own(switch, port, frame, &sent),
         };
         let Some(packet) = HostPacket::read(frame) else {
             self.anomaly(format!("no host would take this frame: {frame:02x?}"));
@@ -55,6 +56,23 @@ impl World<'_> {
             sequence: write.sequence,
             held: held.collect(),
         })
+    }
+
+    /// A program of the user's let a packet out.
+    fn released_own(&mut self, switch: usize, port: u16, frame: &[u8], sent: &Sent) {
+        let Some(number) = number_in(frame) else {
+            return;
+        };
+        self.traffic.released_own(number, port, frame);
+        self.recorder.coverage.outputs += 1;
+        let output = EventKind::Output {
+            switch: self.switches[switch].identity.switch,
+            flow: sent.flow.clone(),
+            packet: number,
+            value: None,
+            durability: self.durability(number),
+        };
+        self.recorder.note(self.now, output);
     }
 
     /// An application let a packet out.

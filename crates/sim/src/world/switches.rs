@@ -2,9 +2,10 @@
 
 use super::{Happening, RING, World};
 use crate::frame::{
-    INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in, message_in, number_in,
+    DATA_PORTS, INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in, message_in, number_in,
 };
 use crate::plan::Misfortune;
+use crate::traffic::Carried;
 use stateplane_history::{Direction, EventKind};
 use stateplane_wire::replication::{Key, Packet};
 
@@ -13,9 +14,10 @@ impl World<'_> {
         let Some((switch, sent)) = self.traffic.send(connection, direction) else {
             return;
         };
-        let port = match sent.direction {
-            Direction::Outbound => INSIDE_PORT,
-            Direction::Inbound => OUTSIDE_PORT,
+        let port = match (&sent.carried, sent.direction) {
+            (Carried::Own(port, _), _) => *port,
+            (_, Direction::Outbound) => INSIDE_PORT,
+            (_, Direction::Inbound) => OUTSIDE_PORT,
         };
         let frame = sent.carried.to_frame(self.switches[switch].identity.switch);
         let link = self.quality(|options| options.scenario.host_link);
@@ -176,7 +178,7 @@ impl World<'_> {
     pub(super) fn transmitted(&mut self, switch: usize, port: u16, frame: &[u8]) {
         match port {
             STORE_PORT => self.requested(switch, frame),
-            INSIDE_PORT | OUTSIDE_PORT => self.output(switch, port, frame),
+            0..DATA_PORTS => self.output(switch, port, frame),
             _ => self.anomaly(format!("a frame left by port {port}, which no link faces")),
         }
     }
