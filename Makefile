@@ -19,7 +19,7 @@ FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
-	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, many generated programs, make fuzz'
+	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make fuzz'
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make bench   committed benchmarks, results in target/bench'
 	@echo 'make build   the release binary, $(STATEPLANE)'
@@ -52,6 +52,7 @@ soak: build tools
 	  --nocapture any_server_may_be_killed
 	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500
 	$(CARGO) run --release --quiet --package stateplane-native --example compare -- 100000 1000 10000
+	STATEPLANE_ATTACKS=1000000 $(CARGO) test --release --quiet --package stateplane-host --test sealed attacks
 	$(MAKE) fuzz
 
 # With coverage where nightly Rust and cargo-fuzz are installed, else with inputs damaged at random.

@@ -7,11 +7,12 @@ use crate::p4runtime::{self, MakeEngine, P4RuntimeArguments, Settings};
 use crate::program::ProgramArguments;
 use crate::reload::Reloader;
 use crate::signal::stop_flag;
+use crate::store::read_keys;
 use clap::{Args, ValueEnum};
 use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec};
 use stateplane_host::switch::{
-    Attachment, Beside, ChainsError, Remote, RunOptions, Status, SwitchFile, SwitchReport,
+    Attachment, Beside, ChainsError, Remote, RunOptions, Sealing, Status, SwitchFile, SwitchReport,
     SwitchServerError, follow_chains, remote, run_controlled, run_workers,
 };
 use stateplane_interp::Interp;
@@ -70,6 +71,14 @@ pub struct RunArguments {
     /// $XDG_RUNTIME_DIR/stateplane, /run/stateplane or a temporary folder of your own
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
+    /// Pass messages of the replication protocol only sealed, with the keys of this file
+    /// (TOML), which is read again when it changes; see docs/message-authentication.md
+    #[arg(long, value_name = "FILE", requires = "sealed_ports")]
+    keys: Option<PathBuf>,
+    /// A port that leads to stores and passes their messages only sealed; may be given
+    /// several times
+    #[arg(long = "sealed-port", value_name = "N", requires = "keys")]
+    sealed_ports: Vec<u16>,
     #[command(flatten)]
     p4runtime: P4RuntimeArguments,
 }
@@ -296,12 +305,20 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         let start = if terminal && !json { "\r\x1b[K" } else { "" };
         eprintln!("{start}port {number}={name}: {notice}");
     };
+    let sealing = match &arguments.keys {
+        Some(path) => Some(Sealing::new(
+            read_keys(path)?,
+            arguments.sealed_ports.clone(),
+        )),
+        None => None,
+    };
     let options = RunOptions {
         stop: &stop,
         ready: &mut ready,
         status,
         notify: &mut notify,
         patience,
+        sealing,
     };
     let ran = match arguments.engine {
         EngineChoice::Native => {

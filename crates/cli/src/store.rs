@@ -9,11 +9,12 @@ use serde::Serialize;
 use stateplane_host::controller::ControllerFile;
 use stateplane_host::metrics::store_metrics;
 use stateplane_host::remote::remote;
+use stateplane_host::sealing::{Guard, KeysError};
 use stateplane_host::store::{ManagedStore, StoreError, StoreFile, StoreReport, StoreServer};
 use stateplane_rpc::MetricsServer;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Run one replica of the state store until it is interrupted.
@@ -33,6 +34,11 @@ pub struct StoreArguments {
     /// Serve metrics for Prometheus at this address, path /metrics
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
+    /// Take and send sealed messages only, with the keys of this file (TOML), which is
+    /// read again when it changes; of a chain without a controller. See
+    /// docs/message-authentication.md
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -49,10 +55,16 @@ pub fn run(arguments: &StoreArguments) -> Result<(), CommandError> {
 
 fn run_fixed(arguments: &StoreArguments, file: &StoreFile) -> Result<(), CommandError> {
     let stop = stop_flag()?;
-    let mut server = StoreServer::bind(file).map_err(|error| failed(&error))?;
+    let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
+    let server = StoreServer::bind_sealed(file, guard);
+    let mut server = server.map_err(|error| failed(&error))?;
     let _metrics = serve_metrics(arguments, server.publish())?;
     ready();
-    let report = server.run(&stop).map_err(|error| failed(&error))?;
+    let mut refused = |error: &KeysError| {
+        eprintln!("error[{}]: {error}; the keys so far stay", error.code());
+    };
+    let report = server.run(&stop, &mut refused);
+    let report = report.map_err(|error| failed(&error))?;
     show(&report);
     Ok(())
 }
@@ -63,6 +75,11 @@ fn run_managed(
     controller: &ControllerFile,
 ) -> Result<(), CommandError> {
     let stop = stop_flag()?;
+    if arguments.keys.is_some() {
+        let message = "--keys is for a chain without a controller, whose messages are not sealed: \
+                       leave it out, or name a `chain` rather than [controller]";
+        return Err(CommandError::new(Failure::Input, message));
+    }
     let mut server = ManagedStore::bind(file, controller).map_err(|error| failed(&error))?;
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
@@ -106,6 +123,17 @@ pub fn show(report: &impl Serialize) {
     if let Ok(text) = serde_json::to_string(report) {
         eprintln!("{text}");
     }
+}
+
+/// The keys of the file at `path`.
+pub fn read_keys(path: &Path) -> Result<Guard, CommandError> {
+    Guard::read(path).map_err(|error| {
+        let failure = match error {
+            KeysError::Random(_) => Failure::System,
+            _ => Failure::Input,
+        };
+        CommandError::coded(failure, error.code(), error)
+    })
 }
 
 fn failed(error: &StoreError) -> CommandError {

@@ -47,7 +47,7 @@ fn the_switch_knows_no_protocol() {
     for name in ["switch", "interp", "native", "target", "ir"] {
         assert!(graph.contains_key(name), "crate {name} is gone");
         let found = reachable(&graph, name);
-        for protocol in ["wire", "store"] {
+        for protocol in ["wire", "store", "seal"] {
             assert!(!found.contains(protocol), "{name} depends on {protocol}");
         }
     }
@@ -69,7 +69,7 @@ fn checkers_judge_histories_alone() {
 fn cores_depend_on_nothing_that_does_io() {
     let graph = dependencies();
     for core in [
-        "syntax", "check", "ir", "target", "interp", "switch", "wire", "store", "history",
+        "syntax", "check", "ir", "target", "interp", "switch", "wire", "seal", "store", "history",
     ] {
         let found = reachable(&graph, core);
         for outer in ["host", "lab", "cli"] {

@@ -6,6 +6,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -148,6 +149,35 @@ fn applications_survive_their_switch() {
     let history = folder.path().join("run-firewall/history.txt");
     assert!(history.exists(), "{all}");
     nothing_left(owner, &[]);
+}
+
+#[test]
+fn sealed_connections_survive_their_switch() {
+    let Some(_alone) = alone() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (output, logs) = (folder.path().join("demo"), folder.path().join("logs"));
+    let demo = Running::start(
+        stateplane(&["lab", "demo", "--runs", "protected", "--keys"])
+            .args(["--seconds", "17", "--kill-at", "6", "--restart-at", "10"])
+            .args(["--connections", &CONNECTIONS.to_string()])
+            .args(["--rate-mbps", "5"])
+            .arg("--output")
+            .arg(&output)
+            .arg("--logs")
+            .arg(&logs),
+    );
+    let ended = demo.finish(Duration::from_secs(120));
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned() + &errors(&ended);
+    assert!(ended.status.success(), "{said}");
+    assert!(said.contains("no connection breaks (0 of"), "{said}");
+    // A process that was told of its file of keys takes sealed messages alone.
+    for process in ["s1", "s2", "st0", "st1", "st2"] {
+        let keys = logs
+            .join("nat-protected")
+            .join(format!("{process}.keys.toml"));
+        let mode = fs::metadata(&keys).expect(process).permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{process}");
+    }
 }
 
 #[test]

@@ -10,5 +10,6 @@ mod poll;
 pub mod ports;
 pub mod random;
 pub mod remote;
+pub mod sealing;
 pub mod store;
 pub mod switch;

@@ -1,13 +1,16 @@
 //! The state store as a process: one replica behind two UDP sockets.
 
 mod error;
+mod fair;
 mod file;
 mod managed;
 mod server;
+mod sockets;
 pub mod view;
 
 pub use error::StoreError;
 pub use file::{ClassFile, FirstLeaseFile, IdleFile, LimitsFile, NatFile, StoreFile};
 pub use managed::{ManagedReport, ManagedStore};
-pub(crate) use server::receive;
-pub use server::{HostCounters, PUBLISH_EVERY, StoreReport, StoreServer, run_store};
+pub use server::{PUBLISH_EVERY, StoreReport, StoreServer};
+pub(crate) use sockets::receive;
+pub use sockets::{HostCounters, SealReport};

@@ -8,6 +8,7 @@ mod file;
 mod forwarding;
 mod remote;
 mod report;
+mod sealing;
 mod server;
 mod workers;
 
@@ -22,8 +23,10 @@ pub use file::{
 };
 pub use remote::{Remote, RemoteCalls};
 pub use report::{
-    CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SwitchReport, TableReport,
+    CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SealReport, SwitchReport,
+    TableReport,
 };
+pub use sealing::Sealing;
 pub use server::{
     Beside, Notify, RunOptions, Status, SwitchServer, run_controlled, run_switch, run_workers,
 };

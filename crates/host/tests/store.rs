@@ -58,7 +58,10 @@ impl Chain {
             let server = StoreServer::bind(&file).unwrap();
             let stop = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&stop);
-            Some((std::thread::spawn(move || server.run(&seen)), stop))
+            Some((
+                std::thread::spawn(move || server.run(&seen, &mut |_| {})),
+                stop,
+            ))
         });
         Chain {
             servers: servers.collect(),

@@ -144,6 +144,7 @@ fn up(file: &PathBuf, variant: &str, logs: &std::path::Path) -> Result<ExitCode,
     let program =
         std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
     let setting = Setting {
+        keys: false,
         variant: variant.to_owned(),
         directory: logs.join(&topology.name),
         stateplane: program,

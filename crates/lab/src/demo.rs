@@ -65,6 +65,9 @@ pub struct Options {
     /// New connections opened per second, during the outage too.
     #[arg(long, default_value_t = 5.0)]
     pub new_per_second: f64,
+    /// Seal the messages between switches and stores, with keys drawn for each run.
+    #[arg(long)]
+    pub keys: bool,
     /// Rate of the iperf3 stream in Mb/s.
     #[arg(long, default_value_t = 20)]
     pub rate_mbps: u32,

@@ -15,6 +15,7 @@ mod command;
 pub mod demo;
 mod error;
 pub mod interrupt;
+mod keys;
 mod process;
 mod rootless;
 mod running;

@@ -2,6 +2,7 @@
 
 use crate::address::Prefix;
 use crate::error::LabError;
+use crate::keys::Keys;
 use crate::process::Process;
 use crate::runs::{self, Run};
 use crate::topology::{Node, STEERED_METRIC, Topology};
@@ -23,6 +24,9 @@ pub struct Setting {
     pub directory: PathBuf,
     /// The program that `${stateplane}` stands for.
     pub stateplane: PathBuf,
+    /// Whether the processes that declare `keys` get files of keys, and so seal their
+    /// messages.
+    pub keys: bool,
 }
 
 /// A topology that is up: namespaces, links and processes. Dropping it takes
@@ -33,6 +37,7 @@ pub struct Lab {
     run: Run,
     directory: PathBuf,
     values: BTreeMap<String, String>,
+    keys: Option<Keys>,
     processes: BTreeMap<String, Process>,
 }
 
@@ -81,6 +86,10 @@ impl Lab {
             })?;
             values.insert(name.clone(), filled);
         }
+        let keys = match setting.keys {
+            true => Some(Keys::draw(&topology)?),
+            false => None,
+        };
         runs::sweep()?;
         let run = Run::new(&topology.name);
         run.write_record()?;
@@ -89,6 +98,7 @@ impl Lab {
             run,
             directory: setting.directory.clone(),
             values,
+            keys,
             processes: BTreeMap::new(),
         };
         lab.build()?;
@@ -207,11 +217,14 @@ impl Lab {
             std::fs::write(&rendered, text).map_err(|reason| LabError::file(&rendered, reason))?;
             values.insert("config".to_owned(), rendered.display().to_string());
         }
-        let command = declared
+        let mut command = declared
             .command
             .iter()
             .map(|word| self.fill(name, word, &values))
             .collect::<Result<Vec<_>, _>>()?;
+        if let Some(keys) = &self.keys {
+            command.extend(keys.arguments(declared, &self.directory)?);
+        }
         let node = declared.node.clone();
         let ready = declared.ready.clone();
         let mut process = self.spawn(&node, name, &command)?;

@@ -137,6 +137,22 @@ pub struct Process {
     /// Variants in which it runs; all if empty.
     #[serde(default)]
     pub only: Vec<String>,
+    /// Who it is where messages are sealed; without, it seals none.
+    #[serde(default)]
+    pub keys: Option<Sealed>,
+}
+
+/// A process whose messages may be sealed. It shares a key with each other such process.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sealed {
+    /// Its number among its peers; of a switch its `switch_id`.
+    pub id: u32,
+    /// Where its messages come from.
+    pub address: Ipv4Addr,
+    /// Arguments of its command beside `--keys FILE`.
+    #[serde(default)]
+    pub arguments: Vec<String>,
 }
 
 /// Who talks to whom in the demonstration.

@@ -77,6 +77,7 @@ fn forward() -> PathBuf {
 
 fn setting(directory: &Path) -> Setting {
     Setting {
+        keys: false,
         variant: "protected".to_owned(),
         directory: directory.to_path_buf(),
         stateplane: std::env::current_exe().unwrap(),
@@ -176,6 +177,7 @@ fn a_failed_node_loses_its_routes_and_gets_them_back() {
 fn connections_survive_a_failing_router() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options {
+        keys: false,
         topology: forward(),
         output: directory.path().join("demo"),
         logs: directory.path().join("lab"),

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use core::net::Ipv4Addr;
 
+use stateplane_wire::{ipv4, udp};
+
 use crate::pool::shard_ports;
 use crate::quota::Quota;
 
@@ -144,6 +146,8 @@ pub struct Limits {
     pub parked_per_flow: usize,
     /// Bytes of all requests that wait (rule 23).
     pub parked_bytes: usize,
+    /// Bytes of all requests of one switch, by its address, that wait.
+    pub parked_bytes_per_switch: usize,
     /// Entries decided that not every replica has, and entries kept that came
     /// before their turn.
     pub link_window: usize,
@@ -164,6 +168,9 @@ pub struct Limits {
     pub resend_first: u64,
     /// µs beyond which that time does not double.
     pub resend_bound: u64,
+    /// Most bytes of a datagram's payload; fewer than UDP's 65,507 if something is put
+    /// behind it.
+    pub datagram: usize,
 }
 
 impl Default for Limits {
@@ -174,6 +181,7 @@ impl Default for Limits {
             pool_low: 10,
             parked_per_flow: 16,
             parked_bytes: 16 << 20,
+            parked_bytes_per_switch: 4 << 20,
             link_window: 1024,
             batch: 1400,
             join_backlog: 1 << 16,
@@ -182,7 +190,16 @@ impl Default for Limits {
             recall_bound: 32_000,
             resend_first: 10_000,
             resend_bound: 320_000,
+            datagram: 65_535 - ipv4::HEADER_LENGTH - udp::HEADER_LENGTH,
         }
+    }
+}
+
+impl Limits {
+    /// Leaves `bytes` free in each datagram between replicas, for what is put behind it.
+    pub fn make_room(&mut self, bytes: usize) {
+        self.datagram = self.datagram.saturating_sub(bytes).max(1);
+        self.batch = self.batch.saturating_sub(bytes).max(1);
     }
 }
 
@@ -329,6 +346,11 @@ impl Config {
                 limits.parked_per_flow as u64,
             ),
             ("limit of parked bytes", limits.parked_bytes as u64),
+            (
+                "limit of parked bytes per switch",
+                limits.parked_bytes_per_switch as u64,
+            ),
+            ("limit of a datagram", limits.datagram as u64),
             ("link window", limits.link_window as u64),
             ("length of a batch", limits.batch as u64),
             (

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use core::net::SocketAddrV4;
+use core::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_wire::replication::Key;
 
+use crate::config::Limits;
 use crate::record::{GaveUp, Owner};
 
 /// A flow: shard and key.
@@ -44,24 +45,56 @@ pub(crate) struct Queue {
     pub(crate) requests: VecDeque<ParkedRequest>,
 }
 
+/// How much waits, in all and of each switch.
+#[derive(Debug, Clone, Default)]
+struct Load {
+    count: usize,
+    bytes: usize,
+    by_switch: BTreeMap<Ipv4Addr, usize>,
+}
+
+impl Load {
+    fn add(&mut self, request: &ParkedRequest) {
+        self.count += 1;
+        self.bytes += request.bytes.len();
+        *self.by_switch.entry(*request.from.ip()).or_default() += request.bytes.len();
+    }
+
+    fn remove(&mut self, request: &ParkedRequest) {
+        self.count -= 1;
+        self.bytes -= request.bytes.len();
+        let from = *request.from.ip();
+        if let Some(bytes) = self.by_switch.get_mut(&from) {
+            *bytes -= request.bytes.len();
+            if *bytes == 0 {
+                self.by_switch.remove(&from);
+            }
+        }
+    }
+
+    fn of(&self, switch: &Ipv4Addr) -> usize {
+        self.by_switch.get(switch).copied().unwrap_or(0)
+    }
+}
+
 /// All requests that wait, each flow's in the order of arrival.
 #[derive(Debug, Clone)]
 pub(crate) struct Parking {
     per_flow: usize,
     most_bytes: usize,
-    bytes: usize,
-    count: usize,
+    most_bytes_per_switch: usize,
+    load: Load,
     queues: BTreeMap<Flow, Queue>,
     due: BTreeSet<(u64, Flow)>,
 }
 
 impl Parking {
-    pub(crate) fn new(per_flow: usize, most_bytes: usize) -> Parking {
+    pub(crate) fn new(limits: &Limits) -> Parking {
         Parking {
-            per_flow,
-            most_bytes,
-            bytes: 0,
-            count: 0,
+            per_flow: limits.parked_per_flow,
+            most_bytes: limits.parked_bytes,
+            most_bytes_per_switch: limits.parked_bytes_per_switch,
+            load: Load::default(),
             queues: BTreeMap::new(),
             due: BTreeSet::new(),
         }
@@ -69,7 +102,13 @@ impl Parking {
 
     /// Requests that wait, and their bytes.
     pub(crate) fn load(&self) -> (usize, usize) {
-        (self.count, self.bytes)
+        (self.load.count, self.load.bytes)
+    }
+
+    /// Whether `more` bytes of the switch at `from` may wait too.
+    fn has_room(&self, from: &SocketAddrV4, more: usize) -> bool {
+        self.load.bytes + more <= self.most_bytes
+            && self.load.of(from.ip()) + more <= self.most_bytes_per_switch
     }
 
     /// The requests that wait for `flow`.
@@ -92,22 +131,25 @@ impl Parking {
         let same = |q: &ParkedRequest| {
             q.owner == parked.owner && q.request == parked.request && q.shared == parked.shared
         };
-        let length = self.queues.get(&flow).map_or(0, |q| q.requests.len());
-        if let Some(queue) = self.queues.get_mut(&flow)
-            && let Some(waiting) = queue.requests.iter_mut().find(|q| same(q))
-        {
-            let bytes = self.bytes - waiting.bytes.len() + parked.bytes.len();
-            if parked.has_packet && !waiting.has_packet && bytes <= self.most_bytes {
-                *waiting = parked;
-                self.bytes = bytes;
+        let waiting = self.queues.get(&flow).map(|queue| &queue.requests);
+        let length = waiting.map_or(0, VecDeque::len);
+        let place = waiting.and_then(|requests| requests.iter().position(same));
+        if let (Some(waiting), Some(place)) = (waiting, place) {
+            let waiting = &waiting[place];
+            let more = parked.bytes.len().saturating_sub(waiting.bytes.len());
+            if parked.has_packet && !waiting.has_packet && self.has_room(&parked.from, more) {
+                self.load.remove(waiting);
+                self.load.add(&parked);
+                if let Some(queue) = self.queues.get_mut(&flow) {
+                    queue.requests[place] = parked;
+                }
             }
             return Parked::Duplicate;
         }
-        if length >= self.per_flow || self.bytes + parked.bytes.len() > self.most_bytes {
+        if length >= self.per_flow || !self.has_room(&parked.from, parked.bytes.len()) {
             return Parked::Full;
         }
-        self.bytes += parked.bytes.len();
-        self.count += 1;
+        self.load.add(&parked);
         let queue = self.queues.entry(flow).or_default();
         if queue.requests.is_empty() {
             queue.due = due;
@@ -139,8 +181,9 @@ impl Parking {
         let (_, flow) = *self.due.first().filter(|(due, _)| *due <= now)?;
         self.due.pop_first();
         let queue = self.queues.remove(&flow)?;
-        self.count -= queue.requests.len();
-        self.bytes -= queue.requests.iter().map(|q| q.bytes.len()).sum::<usize>();
+        for request in &queue.requests {
+            self.load.remove(request);
+        }
         Some((flow, queue))
     }
 
@@ -149,8 +192,9 @@ impl Parking {
         if queue.requests.is_empty() {
             return;
         }
-        self.count += queue.requests.len();
-        self.bytes += queue.requests.iter().map(|q| q.bytes.len()).sum::<usize>();
+        for request in &queue.requests {
+            self.load.add(request);
+        }
         queue.due = due;
         self.due.insert((due, flow));
         self.queues.insert(flow, queue);
@@ -159,11 +203,17 @@ impl Parking {
 
 #[cfg(test)]
 mod tests {
-    use core::net::Ipv4Addr;
-
     use super::*;
 
     const FLOW: Flow = (0, Key([1; 16]));
+
+    fn parking(per_flow: usize, bytes: usize) -> Parking {
+        Parking::new(&Limits {
+            parked_per_flow: per_flow,
+            parked_bytes: bytes,
+            ..Limits::default()
+        })
+    }
 
     fn request(switch: u32, request: u32, length: usize) -> ParkedRequest {
         ParkedRequest {
@@ -184,7 +234,7 @@ mod tests {
 
     #[test]
     fn flows_and_bytes_are_bounded() {
-        let mut parking = Parking::new(2, 300);
+        let mut parking = parking(2, 300);
         assert_eq!(parking.park(FLOW, request(1, 1, 72), 9, 1), Parked::Waiting);
         assert_eq!(parking.park(FLOW, request(1, 2, 72), 9, 1), Parked::Waiting);
         assert_eq!(parking.park(FLOW, request(1, 3, 72), 9, 1), Parked::Full);
@@ -199,8 +249,38 @@ mod tests {
     }
 
     #[test]
+    fn one_switch_leaves_room_for_others() {
+        let mut parking = Parking::new(&Limits {
+            parked_bytes: 1000,
+            parked_bytes_per_switch: 200,
+            ..Limits::default()
+        });
+        assert_eq!(
+            parking.park(FLOW, request(1, 1, 100), 9, 1),
+            Parked::Waiting
+        );
+        assert_eq!(parking.park(FLOW, request(1, 2, 72), 9, 1), Parked::Waiting);
+        assert_eq!(parking.park(FLOW, request(1, 3, 72), 9, 1), Parked::Full);
+        // With its packet on board the second one would be too much.
+        assert_eq!(
+            parking.park(FLOW, request(1, 2, 101), 9, 1),
+            Parked::Duplicate
+        );
+        assert_eq!(parking.load(), (2, 172));
+        let mut other = request(2, 1, 100);
+        other.from.set_ip(Ipv4Addr::new(10, 0, 0, 2));
+        assert_eq!(parking.park(FLOW, other, 9, 1), Parked::Waiting);
+        parking.take_due(9).unwrap();
+        assert!(parking.load.by_switch.is_empty());
+        assert_eq!(
+            parking.park(FLOW, request(1, 3, 200), 9, 1),
+            Parked::Waiting
+        );
+    }
+
+    #[test]
     fn a_retransmission_keeps_the_packet_on_board() {
-        let mut parking = Parking::new(4, 1000);
+        let mut parking = parking(4, 1000);
         parking.park(FLOW, request(1, 1, 100), 9, 1);
         assert_eq!(
             parking.park(FLOW, request(1, 1, 72), 9, 1),
@@ -218,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_out_and_put_back_is_counted_once() {
-        let mut parking = Parking::new(4, 1000);
+        let mut parking = parking(4, 1000);
         parking.park(FLOW, request(1, 1, 100), 9, 1);
         parking.park(FLOW, request(2, 1, 80), 9, 1);
         assert!(parking.take_due(8).is_none());
@@ -236,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_is_hastened_is_due_at_once() {
-        let mut parking = Parking::new(4, 1000);
+        let mut parking = parking(4, 1000);
         parking.park(FLOW, request(1, 1, 100), 9, 1);
         parking.hasten(&(1, FLOW.1), 4);
         assert_eq!(parking.next_due(), Some(9));

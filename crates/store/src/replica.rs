@@ -116,7 +116,7 @@ impl Replica {
             shards: empty_shards(&config, incarnation),
             record_count: 0,
             tenants: Tenants::default(),
-            parking: Parking::new(limits.parked_per_flow, limits.parked_bytes),
+            parking: Parking::new(limits),
             expiry_due: BTreeSet::new(),
             place,
             applied: 0,

@@ -237,6 +237,7 @@ pub fn run_switch(job: &str, access: &str) {
             status: None,
             notify: &mut |_, _, _| {},
             patience: None,
+            sealing: None,
         };
         if let Err(error) = run(engine, &file, &ports, options) {
             eprintln!("{error}");

@@ -64,7 +64,7 @@ impl Store {
             let server = StoreServer::bind(&file).expect("addresses of loopback");
             head.get_or_insert(SocketAddrV4::new(*listen, file.request_port));
             threads.start(move |stop| {
-                server.run(stop).expect("loopback");
+                server.run(stop, &mut |_| {}).expect("loopback");
             });
         }
         Store {

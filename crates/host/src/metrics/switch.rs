@@ -2,7 +2,7 @@
 
 use super::{Families, Labels};
 use crate::ports::HostPortCounters;
-use crate::switch::{PacketReport, PortReport, ProgramReport, SwitchReport};
+use crate::switch::{PacketReport, PortReport, ProgramReport, SealReport, SwitchReport};
 use stateplane_target::Count;
 
 /// What a switch runs.
@@ -55,6 +55,9 @@ pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &Progra
             .map(|(reason, count)| (vec![("reason", (*reason).to_owned())], *count))
             .collect(),
     );
+    if let Some(seals) = &report.seals {
+        sealed(&mut families, seals);
+    }
     objects(&mut families, program);
     families.text()
 }
@@ -153,6 +156,23 @@ fn packets(families: &mut Families, packets: &PacketReport) {
         "stateplane_waiting_packets",
         "Packets in egress queues, held by mirror sessions, and on their way back to ingress",
         by("place", &waiting),
+    );
+}
+
+fn sealed(families: &mut Families, seals: &SealReport) {
+    // The report is a struct of counts.
+    let counts = match serde_json::to_value(seals) {
+        Ok(serde_json::Value::Object(counts)) => counts,
+        _ => return,
+    };
+    let samples = counts.into_iter().filter_map(|(event, count)| {
+        let labels: Labels = vec![("event", event)];
+        Some((labels, count.as_u64()?))
+    });
+    families.counter(
+        "stateplane_sealed_messages",
+        "Messages of the replication protocol at sealed ports, by what became of them",
+        samples.collect(),
     );
 }
 
@@ -258,6 +278,10 @@ mod tests {
             },
             drops: BTreeMap::from([("ingress", 1)]),
             port_state_failed: 0,
+            seals: Some(SealReport {
+                wrong_address: 6,
+                ..SealReport::default()
+            }),
         };
         let count = Count {
             packets: 4,
@@ -289,6 +313,8 @@ mod tests {
             r#"stateplane_port_lost_packets_total{port="3",interface="eth\"0",reason="rx_overrun"} 5"#,
             r#"stateplane_dropped_packets_total{reason="ingress"} 1"#,
             r#"stateplane_waiting_packets{place="held"} 2"#,
+            r#"stateplane_sealed_messages_total{event="wrong_address"} 6"#,
+            r#"stateplane_sealed_messages_total{event="forged"} 0"#,
             r#"stateplane_table_entries{table="c.t"} 10"#,
             r#"stateplane_table_hit_bytes_total{table="c.t"} 256"#,
             r#"stateplane_counter_packets_total{counter="c.n",index="14"} 4"#,

@@ -63,6 +63,8 @@ pub enum PortNotice {
     },
     /// A capture file is damaged, or cannot be written.
     CaptureFailed(String),
+    /// The file of keys changed and is refused; the keys so far stay.
+    Keys(crate::sealing::KeysError),
 }
 
 impl fmt::Display for PortNotice {
@@ -82,6 +84,9 @@ impl fmt::Display for PortNotice {
                 "its receive ring is full: frames come faster than the switch takes them, and some are lost",
             ),
             PortNotice::CaptureEnded { frames } => write!(f, "capture ended after {frames} frames"),
+            PortNotice::Keys(error) => {
+                write!(f, "error[{}]: {error}; the keys so far stay", error.code())
+            }
             PortNotice::CaptureFailed(cause) => write!(f, "capture failed: {cause}"),
         }
     }

@@ -205,6 +205,8 @@ pub struct LimitsFile {
     pub parked_per_flow: Option<usize>,
     /// Bytes of all requests that wait.
     pub parked_bytes: Option<usize>,
+    /// Bytes of all requests of one switch that wait.
+    pub parked_bytes_per_switch: Option<usize>,
     /// Entries on their way to the successor.
     pub link_window: Option<usize>,
     /// Bytes of entries that share a datagram to the successor.
@@ -442,6 +444,9 @@ impl LimitsFile {
             pool_low: self.pool_low_percent.unwrap_or(default.pool_low),
             parked_per_flow: self.parked_per_flow.unwrap_or(default.parked_per_flow),
             parked_bytes: self.parked_bytes.unwrap_or(default.parked_bytes),
+            parked_bytes_per_switch: self
+                .parked_bytes_per_switch
+                .unwrap_or(default.parked_bytes_per_switch),
             link_window: self.link_window.unwrap_or(default.link_window),
             batch: self.batch.unwrap_or(default.batch),
             resend_first: micros(self.resend_first_ms, default.resend_first),

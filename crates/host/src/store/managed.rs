@@ -9,7 +9,8 @@ use stateplane_store::{Recipient, Server, ServerCounters};
 use stateplane_wire::control::Member;
 use stateplane_wire::replication::Key;
 
-use super::server::{BURST, LONGEST_WAIT, draw_incarnation, open, receive};
+use super::server::{BURST, draw_incarnation};
+use super::sockets::{LONGEST_WAIT, open, receive};
 use super::view::{self, DigestView, FlowView, StoreView, hexadecimal};
 use super::{HostCounters, StoreError, StoreFile, StoreReport};
 use crate::clock::boot_time_us;
@@ -85,6 +86,7 @@ impl ManagedStore {
         StoreReport {
             host: self.counters,
             replica: self.server.counters(),
+            seals: None,
         }
     }
 

@@ -20,6 +20,9 @@ pub enum SwitchServerError {
     /// A port of the switch without an interface.
     #[error("port {0} of the switch has no interface: add {0}=INTERFACE")]
     PortWithoutInterface(Port),
+    /// A port that is to pass sealed messages and has no interface.
+    #[error("port {0} is to be sealed but has no interface: name one of the ports given")]
+    SealedPort(Port),
     /// The configuration file is refused.
     #[error(transparent)]
     File(#[from] SwitchFileError),
@@ -61,6 +64,7 @@ impl SwitchServerError {
             SwitchServerError::Random(_) => "H214",
             SwitchServerError::NoSignOfLife { .. } => "H215",
             SwitchServerError::Control(_) => "H216",
+            SwitchServerError::SealedPort(_) => "H217",
             SwitchServerError::File(error) => error.code(),
         }
     }

@@ -1,6 +1,7 @@
 //! What a switch did, as data.
 
 use crate::ports::{HostPortCounters, PortMode};
+use crate::sealing::FrameCounters;
 use serde::Serialize;
 use stateplane_switch::{Counters, Occupancy, Port};
 use stateplane_target::{Count, TargetState};
@@ -19,6 +20,22 @@ pub struct SwitchReport {
     pub drops: BTreeMap<&'static str, u64>,
     /// Times that an interface could not be set up or down as a watch asked.
     pub port_state_failed: u64,
+    /// Sealed messages, if any are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seals: Option<SealReport>,
+}
+
+/// Counts of sealed messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SealReport {
+    /// By what became of them.
+    #[serde(flatten)]
+    pub messages: stateplane_seal::Counters,
+    /// Dropped: from an address that is not its sender's.
+    pub wrong_address: u64,
+    /// Frames whose messages could not be looked for.
+    #[serde(flatten)]
+    pub frames: FrameCounters,
 }
 
 /// Counts of one port.

@@ -4,8 +4,8 @@ use super::forwarding::Forwarding;
 use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
 use super::workers::Workers;
 use super::{
-    Attachment, ChainsError, ControlPlane, EntryFile, RemoteCalls, SwitchFile, SwitchServerError,
-    file,
+    Attachment, ChainsError, ControlPlane, EntryFile, RemoteCalls, Sealing, SwitchFile,
+    SwitchServerError, file,
 };
 
 use crate::clock::boot_time_us;
@@ -60,6 +60,7 @@ pub struct SwitchServer<E: Engine> {
     cpu_port: Option<Port>,
     /// What other threads want done.
     remote: Option<RemoteCalls<E>>,
+    sealing: Option<Sealing>,
 }
 
 impl<E: Engine> SwitchServer<E> {
@@ -90,6 +91,7 @@ impl<E: Engine> SwitchServer<E> {
             specs,
             control,
             cpu_port,
+            None,
         )
     }
 
@@ -98,9 +100,14 @@ impl<E: Engine> SwitchServer<E> {
         specs: &[(Port, PortSpec)],
         control: Option<Box<dyn ControlPlane<E>>>,
         cpu_port: Option<Port>,
+        sealing: Option<Sealing>,
     ) -> Result<Self, SwitchServerError> {
         if specs.is_empty() {
             return Err(SwitchServerError::NoPorts);
+        }
+        let mut sealed = sealing.iter().flat_map(Sealing::ports);
+        if let Some(port) = sealed.find(|port| !specs.iter().any(|(number, _)| number == *port)) {
+            return Err(SwitchServerError::SealedPort(*port));
         }
         check_distinct(specs)?;
         let has_interface = |port: &&Port| {
@@ -137,6 +144,7 @@ impl<E: Engine> SwitchServer<E> {
             control,
             cpu_port,
             remote: None,
+            sealing,
         };
         server.listen();
         server.start()?;
@@ -218,6 +226,7 @@ impl<E: Engine> SwitchServer<E> {
                 .map(|(reason, count)| (reason.name(), count))
                 .collect(),
             port_state_failed: self.port_state_failed,
+            seals: self.sealing.as_ref().map(Sealing::report),
         }
     }
 
@@ -263,6 +272,7 @@ impl<E: Engine> SwitchServer<E> {
             if now >= next_look {
                 self.look_at_links(notify);
                 self.tell_notices(notify);
+                self.look_at_keys(now, notify);
                 next_look = now + LONGEST_WAIT;
                 give_up_at = self.await_life(give_up_at, now)?;
             }
@@ -355,12 +365,23 @@ impl<E: Engine> SwitchServer<E> {
                 .announce(number, self.ports[at].port.as_received(next));
         }
         for next in 0..count {
-            let Some(frame) = self.ports[at].port.frame(next) else {
+            let Some(mut frame) = self.ports[at].port.frame(next) else {
                 continue;
             };
             // The clock is read when the frame has left the ring, and for each frame
             // anew: a time that lies behind makes a lease look longer than it is.
             let now = boot_time_us();
+            if let Some(sealing) = self.sealing.as_mut().filter(|it| it.covers(number)) {
+                match sealing.open(now, number, frame) {
+                    Some(length) => frame = &mut frame[..length],
+                    None => {
+                        if sealing.has_answers() {
+                            self.outgoing_since.get_or_insert(now);
+                        }
+                        continue;
+                    }
+                }
+            }
             self.switch.handle_frame(now, number, frame);
             self.collect();
             if self
@@ -416,6 +437,9 @@ impl<E: Engine> SwitchServer<E> {
             return;
         }
         for served in &mut self.ports {
+            if let Some(sealing) = self.sealing.as_mut().filter(|it| it.covers(served.number)) {
+                sealing.seal(served.number, &mut served.outgoing);
+            }
             if !served.outgoing.is_empty() {
                 served.port.send(&served.outgoing, boot_time_us());
                 for frame in served.outgoing.drain(..) {
@@ -467,6 +491,18 @@ impl<E: Engine> SwitchServer<E> {
             for notice in served.port.take_notices() {
                 notify(served.number, served.port.name(), &notice);
             }
+        }
+    }
+
+    /// Lets the keys be read again if their file changed.
+    fn look_at_keys(&mut self, now: u64, notify: &mut Notify<'_>) {
+        let Some(sealing) = &mut self.sealing else {
+            return;
+        };
+        if let Some((port, error)) = sealing.look(now)
+            && let Ok(at) = self.ports.binary_search_by_key(&port, |it| it.number)
+        {
+            notify(port, self.ports[at].port.name(), &PortNotice::Keys(error));
         }
     }
 
@@ -529,6 +565,8 @@ pub struct RunOptions<'a> {
     pub notify: &'a mut Notify<'a>,
     /// Gives up after so long without the sign of life that a watch waits for.
     pub patience: Option<Duration>,
+    /// Ports through which messages of the replication protocol pass sealed.
+    pub sealing: Option<Sealing>,
 }
 
 /// Runs a switch around `engine` between `ports` until it is stopped: applies `file`,
@@ -592,7 +630,13 @@ pub fn run_controlled<E: Engine>(
     let switch = configured(engine, config, file)?;
     let control = attachment.map(|attachment| (attachment.make)(&switch));
     let control = control.transpose().map_err(SwitchServerError::Control)?;
-    let mut server = SwitchServer::with_control_plane(switch, specs, control, cpu_port)?;
+    let mut server = SwitchServer::with(
+        Forwarding::Alone(Box::new(switch)),
+        specs,
+        control,
+        cpu_port,
+        options.sealing,
+    )?;
     server.set_patience(options.patience);
     server.set_remote(remote);
     (options.ready)(&server.report());
@@ -656,7 +700,13 @@ where
     }
     switches.insert(0, configured(engine, config, file)?);
     let workers = Workers::start(switches).map_err(|error| refused(&error))?;
-    let mut server = SwitchServer::with(Forwarding::Workers(workers), ports, None, None)?;
+    let mut server = SwitchServer::with(
+        Forwarding::Workers(workers),
+        ports,
+        None,
+        None,
+        options.sealing,
+    )?;
     server.set_patience(options.patience);
     server.set_remote(remote);
     (options.ready)(&server.report());

@@ -378,6 +378,7 @@ fn one_call_runs_a_switch_from_its_file() {
                 status: Some(status),
                 notify: &mut |_, _, _| {},
                 patience: None,
+                sealing: None,
             },
         );
         let report = report.unwrap();
@@ -411,6 +412,7 @@ fn a_switch_without_a_sign_of_life_gives_up() {
                 status: None,
                 notify: &mut |_, _, _| {},
                 patience: Some(Duration::from_millis(200)),
+                sealing: None,
             },
         );
         let error = error.unwrap_err();

@@ -102,6 +102,7 @@ mod tests {
         let topology = Topology::load(path).unwrap();
         let traffic = topology.traffic.clone().unwrap();
         let options = Options {
+            keys: false,
             topology: topology.path.clone(),
             output: "o".into(),
             logs: "l".into(),

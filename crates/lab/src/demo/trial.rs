@@ -118,6 +118,7 @@ pub(super) fn run(
         variant: kind.name().to_owned(),
         directory: options.logs.join(format!("{}-{kind}", topology.name)),
         stateplane: program,
+        keys: options.keys,
     };
     let lab = Lab::up(topology.clone(), &setting)?;
     lab.wait_for_routes(&traffic.chooser)?;

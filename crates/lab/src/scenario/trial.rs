@@ -39,6 +39,7 @@ pub(super) fn run(
         variant: scenario.name.to_owned(),
         directory: options.logs.join(format!("run-{}", scenario.name)),
         stateplane: program,
+        keys: false,
     };
     let mut lab = Lab::up(topology.clone(), &setting)?;
     let command = |words: &[&str]| agent::command(&setting.stateplane, words);

@@ -2,11 +2,11 @@
 
 use core::net::SocketAddrV4;
 
+use stateplane_wire::Error;
 use stateplane_wire::chain::{
     Creation, Decision, ENTRY_HEADER_LENGTH, ENTRY_PREFIX, Entry, HEADER_LENGTH,
 };
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
-use stateplane_wire::{Error, ipv4, udp};
 
 use super::{Replica, echo};
 use crate::config::FirstLease;
@@ -14,9 +14,6 @@ use crate::parking::{Parked, ParkedRequest};
 use crate::record::{GaveUp, Holder, Lease, Owner, Record};
 use crate::serial::newer;
 use crate::shard::NatKey;
-
-/// Most bytes of a UDP datagram's payload.
-const MOST_PAYLOAD: usize = 65_535 - ipv4::HEADER_LENGTH - udp::HEADER_LENGTH;
 
 /// What the head makes of a lease request.
 enum Verdict {
@@ -80,7 +77,7 @@ impl Replica {
         let class = self.classes.get(&packet.key().class());
         let state_length = class.map_or(0, |class| usize::from(class.state_length));
         let around = HEADER_LENGTH + ENTRY_PREFIX + ENTRY_HEADER_LENGTH;
-        if around + bytes.len() + state_length > MOST_PAYLOAD {
+        if around + bytes.len() + state_length > self.config.limits.datagram {
             self.counters.too_long += 1;
             return;
         }

@@ -52,8 +52,7 @@ impl Replica {
         self.predecessor = Receiver::new(window, self.applied);
         self.predecessor.owe_acknowledgement();
         if was_head && !self.is_head() {
-            let limits = &self.config.limits;
-            self.parking = Parking::new(limits.parked_per_flow, limits.parked_bytes);
+            self.parking = Parking::new(&self.config.limits);
         }
         self.feed = None;
         if self.is_tail() {
@@ -74,7 +73,7 @@ impl Replica {
         self.shards = empty_shards(&self.config, self.incarnation);
         self.record_count = 0;
         self.tenants = Tenants::default();
-        self.parking = Parking::new(limits.parked_per_flow, limits.parked_bytes);
+        self.parking = Parking::new(limits);
         self.expiry_due.clear();
         (self.applied, self.base, self.answered) = (0, 0, 0);
         self.log.clear(0);

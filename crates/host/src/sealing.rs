@@ -1,0 +1,14 @@
+//! Message authentication at sockets and ports: the keys of a process, and the frames of
+//! the replication protocol (`docs/message-authentication.md`).
+
+mod datagram;
+mod error;
+mod file;
+mod frame;
+mod guard;
+
+pub use datagram::{Received, open_datagram, send_datagram};
+pub use error::KeysError;
+pub use file::{KeyFile, KeysFile, PeerFile};
+pub use frame::{Arrived, FrameCounters, open_frame, seal_frame};
+pub use guard::Guard;

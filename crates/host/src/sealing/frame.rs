@@ -1,0 +1,146 @@
+//! Sealed messages in Ethernet frames, for a switch's port.
+//!
+//! A frame is of the replication protocol if a switch's program takes it for one: IPv4
+//! without options and fragments, UDP, port 4793 on both sides. All others pass as they
+//! are.
+
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+use stateplane_seal::{ANSWER_LENGTH, Opened, TRAILER_LENGTH};
+use stateplane_wire::{checksum, replication};
+
+use super::Guard;
+
+/// Where things lie in such a frame.
+const TYPE: usize = 12;
+const IP: usize = 14;
+const SOURCE: usize = IP + 12;
+const DESTINATION: usize = IP + 16;
+const UDP: usize = IP + 20;
+const MESSAGE: usize = UDP + 8;
+
+/// Frames with sealed messages by what became of them, beside the seals' own counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FrameCounters {
+    /// Dropped: the lengths in the headers do not fit the frame.
+    pub malformed: u64,
+    /// Dropped on leaving: too long for the length fields.
+    pub too_long: u64,
+}
+
+/// What becomes of a frame that arrived.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// The switch gets the first bytes of the frame, so many.
+    Pass(usize),
+    /// It goes no further.
+    Dropped,
+    /// Neither; this frame is to be sent back.
+    Answered(Vec<u8>),
+}
+
+/// Opens the message in `frame`, in place, if it is one.
+pub fn open_frame(
+    guard: &mut Guard,
+    counters: &mut FrameCounters,
+    now: u64,
+    frame: &mut [u8],
+) -> Arrived {
+    if !is_message(frame) {
+        return Arrived::Pass(frame.len());
+    }
+    let length = usize::from(half(frame, IP + 2));
+    let udp = usize::from(half(frame, UDP + 4));
+    let end = IP + length;
+    if end > frame.len() || length < MESSAGE - IP || udp != length - (UDP - IP) {
+        counters.malformed += 1;
+        return Arrived::Dropped;
+    }
+    let from = address(frame, SOURCE);
+    let answer = match guard.open(now, from, &frame[MESSAGE..end]) {
+        Opened::Message { length, .. } => {
+            set_length(frame, length);
+            return Arrived::Pass(MESSAGE + length);
+        }
+        Opened::Heard { answer } | Opened::Refused { answer, .. } => answer,
+    };
+    answer.map_or(Arrived::Dropped, |answer| {
+        Arrived::Answered(answer_frame(frame, &answer.0))
+    })
+}
+
+/// Seals the message in `frame` if it is one; `false` if it must not leave.
+pub fn seal_frame(guard: &mut Guard, counters: &mut FrameCounters, frame: &mut Vec<u8>) -> bool {
+    if !is_message(frame) {
+        return true;
+    }
+    let length = usize::from(half(frame, IP + 2));
+    let end = IP + length;
+    if end > frame.len() || length < MESSAGE - IP {
+        counters.malformed += 1;
+        return false;
+    }
+    if length + TRAILER_LENGTH > usize::from(u16::MAX) {
+        counters.too_long += 1;
+        return false;
+    }
+    // Padding is no part of the message.
+    frame.truncate(end);
+    let Some(trailer) = guard.seal(address(frame, DESTINATION), &frame[MESSAGE..]) else {
+        return false;
+    };
+    frame.extend_from_slice(&trailer);
+    set_length(frame, end + TRAILER_LENGTH - MESSAGE);
+    true
+}
+
+fn is_message(frame: &[u8]) -> bool {
+    let port = replication::PORT;
+    frame.len() >= MESSAGE
+        && half(frame, TYPE) == 0x0800
+        && frame[IP] == 0x45
+        && half(frame, IP + 6) & 0x3fff == 0
+        && frame[IP + 9] == 17
+        && half(frame, UDP) == port
+        && half(frame, UDP + 2) == port
+}
+
+/// Writes the lengths of a message of `length` bytes into the headers, and the checksums
+/// that follow from them: IPv4's, and none for UDP (RFC 768).
+fn set_length(frame: &mut [u8], length: usize) {
+    put(frame, IP + 2, (MESSAGE - IP + length) as u16);
+    put(frame, IP + 10, 0);
+    let sum = checksum::of(&frame[IP..UDP]);
+    put(frame, IP + 10, sum);
+    put(frame, UDP + 4, (MESSAGE - UDP + length) as u16);
+    put(frame, UDP + 6, 0);
+}
+
+/// `answer` on the way back to whence `question` came.
+fn answer_frame(question: &[u8], answer: &[u8; ANSWER_LENGTH]) -> Vec<u8> {
+    let mut frame = question[..MESSAGE].to_vec();
+    frame[..6].copy_from_slice(&question[6..12]);
+    frame[6..12].copy_from_slice(&question[..6]);
+    frame[IP + 8] = 64;
+    frame[SOURCE..SOURCE + 4].copy_from_slice(&question[DESTINATION..DESTINATION + 4]);
+    frame[DESTINATION..DESTINATION + 4].copy_from_slice(&question[SOURCE..SOURCE + 4]);
+    frame.extend_from_slice(answer);
+    set_length(&mut frame, ANSWER_LENGTH);
+    frame
+}
+
+fn half(frame: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([frame[at], frame[at + 1]])
+}
+
+fn put(frame: &mut [u8], at: usize, value: u16) {
+    frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+fn address(frame: &[u8], at: usize) -> Ipv4Addr {
+    Ipv4Addr::new(frame[at], frame[at + 1], frame[at + 2], frame[at + 3])
+}
+
+#[cfg(test)]
+mod tests;

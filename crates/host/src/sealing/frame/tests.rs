@@ -1,0 +1,166 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use proptest::prelude::*;
+use stateplane_wire::checksum::Sum;
+
+use super::*;
+
+const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+fn guard(id: u32, peer: u32, address: Ipv4Addr) -> Guard {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.toml");
+    let key = format!("00{}", "11".repeat(31));
+    let text = format!(
+        "id = {id}\n[[peer]]\nid = {peer}\naddress = \"{address}\"\nkeys = [{{ id = 1, hex = \"{key}\" }}]"
+    );
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    Guard::read(&path).unwrap()
+}
+
+fn frame(from: Ipv4Addr, to: Ipv4Addr, message: &[u8], padding: usize) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame[0] = 4;
+    frame.extend([8, 0, 0x45, 0, 0, 0, 0, 1, 0x40, 0, 33, 17, 0, 0]);
+    frame.extend(from.octets());
+    frame.extend(to.octets());
+    frame.extend(replication::PORT.to_be_bytes().repeat(2));
+    frame.extend([0; 4]);
+    frame.extend(message);
+    set_length(&mut frame, message.len());
+    frame.extend(vec![0; padding]);
+    frame
+}
+
+fn is_right(frame: &[u8]) -> bool {
+    let length = usize::from(half(frame, IP + 2));
+    Sum::new().over(&frame[IP..UDP]).finish() == 0
+        && IP + length == frame.len()
+        && usize::from(half(frame, UDP + 4)) == length - 20
+}
+
+/// Ends at [`A`] and [`B`] that know each other.
+fn pair() -> (Guard, Guard) {
+    let (mut a, mut b) = (guard(1, 2, B), guard(2, 1, A));
+    let mut counters = FrameCounters::default();
+    let mut question = frame(A, B, &[7; 72], 0);
+    assert!(seal_frame(&mut a, &mut counters, &mut question));
+    let Arrived::Answered(mut answer) = open_frame(&mut b, &mut counters, 0, &mut question) else {
+        panic!("an answer");
+    };
+    assert!(is_right(&answer) && answer.len() <= question.len());
+    assert_eq!(
+        (address(&answer, SOURCE), address(&answer, DESTINATION)),
+        (B, A)
+    );
+    assert_eq!(answer[..6], question[6..12]);
+    let Arrived::Answered(mut back) = open_frame(&mut a, &mut counters, 0, &mut answer) else {
+        panic!("an answer to the answer");
+    };
+    assert_eq!(
+        open_frame(&mut b, &mut counters, 0, &mut back),
+        Arrived::Dropped
+    );
+    assert_eq!(counters, FrameCounters::default());
+    (a, b)
+}
+
+#[test]
+fn a_frame_grows_and_shrinks_by_the_trailer() {
+    let (mut a, mut b) = pair();
+    let mut counters = FrameCounters::default();
+    for (length, padding) in [(72, 0), (10, 20), (1400, 0)] {
+        let before = frame(A, B, &vec![9; length], padding);
+        let mut sealed = before.clone();
+        assert!(seal_frame(&mut a, &mut counters, &mut sealed));
+        assert_eq!(sealed.len(), before.len() - padding + TRAILER_LENGTH);
+        assert!(is_right(&sealed));
+        // The other side's interface may pad, too.
+        sealed.extend([0; 3]);
+        let end = MESSAGE + length;
+        let opened = open_frame(&mut b, &mut counters, 0, &mut sealed);
+        assert_eq!(opened, Arrived::Pass(end));
+        assert_eq!(sealed[..end], before[..end]);
+        assert_eq!(
+            open_frame(&mut b, &mut counters, 0, &mut sealed),
+            Arrived::Dropped
+        );
+    }
+}
+
+#[test]
+fn other_frames_pass_as_they_are() {
+    let (mut a, _) = pair();
+    let mut counters = FrameCounters::default();
+    let message = frame(A, B, &[9; 80], 0);
+    for (at, value) in [
+        (TYPE, 0x86),
+        (IP, 0x46),
+        (IP + 6, 0x20),
+        (IP + 9, 6),
+        (UDP, 0),
+        (UDP + 2, 0),
+    ] {
+        let mut other = message.clone();
+        other[at] = value;
+        let before = other.clone();
+        assert!(seal_frame(&mut a, &mut counters, &mut other));
+        assert_eq!(
+            open_frame(&mut a, &mut counters, 0, &mut other),
+            Arrived::Pass(other.len())
+        );
+        assert_eq!(other, before);
+    }
+}
+
+#[test]
+fn messages_to_nobody_and_wrong_lengths_do_not_leave() {
+    let (mut a, _) = pair();
+    let mut counters = FrameCounters::default();
+    let mut stray = frame(A, A, &[9; 80], 0);
+    assert!(!seal_frame(&mut a, &mut counters, &mut stray));
+    assert_eq!(a.counters().unknown_receiver, 1);
+    let mut cut = frame(A, B, &[9; 80], 0);
+    cut.truncate(100);
+    assert!(!seal_frame(&mut a, &mut counters, &mut cut));
+    let mut long = frame(A, B, &vec![9; 65_500], 0);
+    assert!(!seal_frame(&mut a, &mut counters, &mut long));
+    assert_eq!((counters.malformed, counters.too_long), (1, 1));
+}
+
+proptest! {
+    /// Whatever changes in a message, or in the lengths: it does not come through.
+    #[test]
+    fn changed_frames_are_dropped(
+        at in any::<prop::sample::Index>(),
+        flip in 1u8..,
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let (mut a, mut b) = pair();
+        let mut counters = FrameCounters::default();
+        let mut sealed = frame(A, B, &[9; 100], 0);
+        seal_frame(&mut a, &mut counters, &mut sealed);
+        let mut changed = sealed.clone();
+        changed[MESSAGE + at.index(sealed.len() - MESSAGE)] ^= flip;
+        prop_assert_eq!(open_frame(&mut b, &mut counters, 0, &mut changed), Arrived::Dropped);
+        let mut short = sealed[..MESSAGE + cut.index(sealed.len() - MESSAGE)].to_vec();
+        prop_assert_eq!(open_frame(&mut b, &mut counters, 0, &mut short), Arrived::Dropped);
+        for at in [IP + 2, IP + 3, UDP + 4, UDP + 5] {
+            let mut wrong = sealed.clone();
+            wrong[at] ^= flip;
+            prop_assert_eq!(open_frame(&mut b, &mut counters, 0, &mut wrong), Arrived::Dropped);
+        }
+        prop_assert!(matches!(open_frame(&mut b, &mut counters, 0, &mut sealed), Arrived::Pass(_)));
+    }
+
+    #[test]
+    fn any_bytes_are_taken(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let (mut a, _) = pair();
+        let mut counters = FrameCounters::default();
+        open_frame(&mut a, &mut counters, 0, &mut bytes);
+        seal_frame(&mut a, &mut counters, &mut bytes);
+    }
+}

@@ -1,0 +1,134 @@
+//! An end of message authentication, with the file that its keys come from.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use stateplane_seal::{Counters, Endpoint, Opened, Refusal, TRAILER_LENGTH};
+
+use super::KeysError;
+use super::file::{Keys, Stamp};
+use crate::random::random_bits;
+
+/// µs between looks at the file.
+const LOOK_PERIOD: u64 = 1_000_000;
+
+/// Seals and opens with the keys of a file, and reads it again when it changes.
+#[derive(Debug)]
+pub struct Guard {
+    path: PathBuf,
+    endpoint: Endpoint,
+    by_address: BTreeMap<Ipv4Addr, u32>,
+    stamps: Vec<Stamp>,
+    next_look: u64,
+    wrong_address: u64,
+}
+
+impl Guard {
+    /// Reads the file of keys at `path` and starts a life with them.
+    ///
+    /// # Errors
+    ///
+    /// [`KeysError`].
+    pub fn read(path: &Path) -> Result<Guard, KeysError> {
+        let keys = Keys::read(path)?;
+        let mut secret = [0; 32];
+        for word in secret.chunks_exact_mut(8) {
+            let bits = random_bits().map_err(KeysError::Random)?;
+            word.copy_from_slice(&bits.to_ne_bytes());
+        }
+        let life = random_bits().map_err(KeysError::Random)?;
+        let endpoint =
+            Endpoint::new(&keys.config, life, secret).map_err(|cause| KeysError::Config {
+                path: path.into(),
+                cause,
+            })?;
+        Ok(Guard {
+            path: path.into(),
+            endpoint,
+            by_address: by_address(&keys),
+            stamps: keys.stamps,
+            next_look: 0,
+            wrong_address: 0,
+        })
+    }
+
+    /// Reads the file again if it changed, at most once a second. Until it is right, the
+    /// keys so far are used.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the new file, once for each change.
+    pub fn look(&mut self, now: u64) -> Result<(), KeysError> {
+        if now < self.next_look {
+            return Ok(());
+        }
+        self.next_look = now + LOOK_PERIOD;
+        let stamps: Vec<Stamp> = self.stamps.iter().map(Stamp::now).collect();
+        if stamps == self.stamps {
+            return Ok(());
+        }
+        self.stamps = stamps;
+        let keys = Keys::read(&self.path)?;
+        let replaced = self.endpoint.replace_keys(&keys.config);
+        replaced.map_err(|cause| KeysError::Config {
+            path: self.path.clone(),
+            cause,
+        })?;
+        self.by_address = by_address(&keys);
+        self.stamps = keys.stamps;
+        Ok(())
+    }
+
+    /// What became of messages so far.
+    pub fn counters(&self) -> &Counters {
+        self.endpoint.counters()
+    }
+
+    /// Messages dropped although their seal was right: another address than the
+    /// sender's own.
+    pub fn wrong_address(&self) -> u64 {
+        self.wrong_address
+    }
+
+    /// The peer at `address`.
+    pub fn peer_at(&self, address: Ipv4Addr) -> Option<u32> {
+        self.by_address.get(&address).copied()
+    }
+
+    /// The trailer of `message` to the peer at `to`; `None`, counted, if there is none.
+    pub fn seal(&mut self, to: Ipv4Addr, message: &[u8]) -> Option<[u8; TRAILER_LENGTH]> {
+        // No peer has this process's own number, so it stands for nobody.
+        let peer = self.peer_at(to).unwrap_or(self.endpoint.id());
+        self.endpoint.seal(peer, message)
+    }
+
+    /// Judges bytes that came from `from` at `now`. A message is from the peer that has
+    /// that address. Bytes from nobody's address are refused without looking at them.
+    pub fn open(&mut self, now: u64, from: Ipv4Addr, bytes: &[u8]) -> Opened {
+        let peer = self.peer_at(from);
+        let refused = Opened::Refused {
+            refusal: Refusal::UnknownSender,
+            answer: None,
+        };
+        if peer.is_none() {
+            self.wrong_address += 1;
+            return refused;
+        }
+        match self.endpoint.open(now, bytes) {
+            Opened::Message { from, .. } if Some(from) != peer => {
+                self.wrong_address += 1;
+                refused
+            }
+            opened => opened,
+        }
+    }
+}
+
+fn by_address(keys: &Keys) -> BTreeMap<Ipv4Addr, u32> {
+    let addresses = keys.addresses.iter();
+    addresses.map(|(id, address)| (*address, *id)).collect()
+}
+
+#[cfg(test)]
+mod tests;

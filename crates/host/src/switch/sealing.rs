@@ -1,0 +1,73 @@
+//! The ports of a switch that pass messages of the replication protocol only sealed.
+
+use stateplane_switch::Port;
+
+use super::SealReport;
+use crate::sealing::{Arrived, FrameCounters, Guard, KeysError, open_frame, seal_frame};
+
+/// Which ports pass messages of the replication protocol only sealed, and the keys.
+#[derive(Debug)]
+pub struct Sealing {
+    guard: Guard,
+    ports: Vec<Port>,
+    counters: FrameCounters,
+    /// Frames to send back, as they are.
+    answers: Vec<(Port, Vec<u8>)>,
+}
+
+impl Sealing {
+    /// Seals what leaves by `ports` with the keys of `guard`, and opens what arrives.
+    pub fn new(guard: Guard, ports: Vec<Port>) -> Sealing {
+        Sealing {
+            guard,
+            ports,
+            counters: FrameCounters::default(),
+            answers: Vec::new(),
+        }
+    }
+
+    pub(super) fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    pub(super) fn covers(&self, port: Port) -> bool {
+        self.ports.contains(&port)
+    }
+
+    /// Length of `frame` for the switch, its message opened; `None` if it gets none.
+    pub(super) fn open(&mut self, now: u64, port: Port, frame: &mut [u8]) -> Option<usize> {
+        match open_frame(&mut self.guard, &mut self.counters, now, frame) {
+            Arrived::Pass(length) => return Some(length),
+            Arrived::Answered(answer) => self.answers.push((port, answer)),
+            Arrived::Dropped => {}
+        }
+        None
+    }
+
+    pub(super) fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    /// Makes `frames` what leaves by `port`: messages sealed, those to nobody known
+    /// taken out, answers put behind.
+    pub(super) fn seal(&mut self, port: Port, frames: &mut Vec<Vec<u8>>) {
+        let (guard, counters) = (&mut self.guard, &mut self.counters);
+        frames.retain_mut(|frame| seal_frame(guard, counters, frame));
+        let answers = self.answers.extract_if(.., |(to, _)| *to == port);
+        frames.extend(answers.map(|(_, frame)| frame));
+    }
+
+    /// Reads the file of keys again if it changed; the error with a port to tell it at.
+    pub(super) fn look(&mut self, now: u64) -> Option<(Port, KeysError)> {
+        let error = self.guard.look(now).err()?;
+        Some((*self.ports.first()?, error))
+    }
+
+    pub(super) fn report(&self) -> SealReport {
+        SealReport {
+            messages: *self.guard.counters(),
+            wrong_address: self.guard.wrong_address(),
+            frames: self.counters,
+        }
+    }
+}
