@@ -34,6 +34,10 @@ pub struct StoreArguments {
     /// Serve metrics for Prometheus at this address, path /metrics
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
+    /// Keep the state in this folder, so that the server has it again when it starts anew;
+    /// instead of the file's `data`. Each server has a folder of its own
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
     /// Take and send sealed messages only, with the keys of this file (TOML), which is
     /// read again when it changes; of a chain without a controller. See
     /// docs/message-authentication.md
@@ -46,6 +50,9 @@ pub fn run(arguments: &StoreArguments) -> Result<(), CommandError> {
     let mut file = StoreFile::read(&arguments.config).map_err(|error| failed(&error))?;
     if let Some(address) = arguments.listen {
         file.listen = address;
+    }
+    if let Some(folder) = &arguments.data {
+        file.data = Some(folder.clone());
     }
     match &file.controller {
         Some(controller) => run_managed(arguments, &file, controller),

@@ -59,6 +59,17 @@ pub enum LogError {
     },
 }
 
+impl LogError {
+    /// A short stable code, for messages and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            LogError::System { .. } => "H403",
+            LogError::Damaged { .. } => "H404",
+            LogError::InUse { .. } => "H405",
+        }
+    }
+}
+
 /// A log, open for one process alone.
 ///
 /// A record is certain to be there again once [`RecordLog::sync`] has returned. What was
@@ -70,6 +81,7 @@ pub struct RecordLog {
     file: File,
     seed: u32,
     records: u64,
+    torn: u64,
     /// What was appended and not written yet.
     pending: Vec<u8>,
 }
@@ -99,6 +111,7 @@ impl RecordLog {
             file,
             seed: 0,
             records: 0,
+            torn: 0,
             pending: Vec::new(),
         };
         match log.read(&mut take).map_err(failed)? {
@@ -113,6 +126,11 @@ impl RecordLog {
     /// Records in it.
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Bytes that were torn, and cut off when it was opened.
+    pub fn torn(&self) -> u64 {
+        self.torn
     }
 
     /// Where it is.
@@ -167,6 +185,7 @@ impl RecordLog {
             return Ok(false);
         }
         if !rest.is_empty() {
+            self.torn = rest.len() as u64;
             self.file.set_len(end)?;
             self.file.sync_data()?;
         }
@@ -206,9 +225,9 @@ impl RecordLog {
     /// # Errors
     ///
     /// [`LogError::System`].
-    pub fn replace<'a>(
+    pub fn replace(
         &mut self,
-        records: impl IntoIterator<Item = &'a [u8]>,
+        records: impl IntoIterator<Item = impl AsRef<[u8]>>,
     ) -> Result<(), LogError> {
         let new = self.write_beside(records);
         let (file, seed, count) = new.map_err(|cause| self.failed(cause))?;
@@ -219,9 +238,9 @@ impl RecordLog {
         Ok(())
     }
 
-    fn write_beside<'a>(
+    fn write_beside(
         &self,
-        records: impl IntoIterator<Item = &'a [u8]>,
+        records: impl IntoIterator<Item = impl AsRef<[u8]>>,
     ) -> io::Result<(File, u32, u64)> {
         let mut name = self.path.as_os_str().to_owned();
         name.push(".new");
@@ -236,6 +255,7 @@ impl RecordLog {
         let mut bytes = Vec::new();
         let mut count = 0;
         for record in records {
+            let record = record.as_ref();
             put(
                 seed,
                 &record[..record.len().min(LONGEST_RECORD)],

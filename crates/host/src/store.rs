@@ -1,5 +1,6 @@
 //! The state store as a process: one replica behind two UDP sockets.
 
+mod disk;
 mod error;
 mod fair;
 mod file;
@@ -8,6 +9,7 @@ mod server;
 mod sockets;
 pub mod view;
 
+pub use disk::{Disk, DiskError, DiskReport, SNAPSHOT_AFTER};
 pub use error::StoreError;
 pub use file::{ClassFile, FirstLeaseFile, IdleFile, LimitsFile, NatFile, StoreFile};
 pub use managed::{ManagedReport, ManagedStore};

@@ -1,6 +1,7 @@
 //! The store servers as nodes of the world.
 
 use crate::clock::Clock;
+use crate::disk::Disk;
 use crate::frame::{PUBLIC_ADDRESS, store_address};
 use crate::key::{CLASS_COUNTER, CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, endpoint_in, endpoint_of};
 use crate::options::{Options, ProgramKind};
@@ -9,7 +10,8 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
 use stateplane_hosts::app;
 use stateplane_store::{
-    ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NatPool, Replica, Server,
+    ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NatPool, Recovery, Replica,
+    Server,
 };
 use stateplane_wire::control::Member;
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
@@ -43,6 +45,13 @@ pub(crate) struct StoreNode {
     pub(crate) timer: Option<u64>,
     /// When it died last.
     pub(crate) died_at: Option<u64>,
+    pub(crate) disk: Disk,
+    /// It waits for its disk.
+    pub(crate) syncing: bool,
+    /// How often it died.
+    pub(crate) deaths: u64,
+    /// While it is dead: what its disk would make of it.
+    pub(crate) remains: Option<Server>,
 }
 
 impl StoreNode {
@@ -59,6 +68,10 @@ impl StoreNode {
             busy_until: 0,
             timer: None,
             died_at: None,
+            disk: Disk::default(),
+            syncing: false,
+            deaths: 0,
+            remains: None,
         }
     }
 
@@ -74,17 +87,39 @@ impl StoreNode {
         let identity = self.identity;
         self.server = Some(match options.scenario.cluster {
             None => {
-                let links = (0..REPLICAS).map(link_address).collect();
-                Server::fixed(config, identity.incarnation, links)?
+                let server = Server::fixed(config, identity.incarnation, links())?;
+                let state = server.replica(0).and_then(Replica::saved_state);
+                self.disk.replace(state.into_iter().flatten());
+                server
             }
             Some(_) => Server::managed(config, identity, HEARTBEAT, self.clock.local(now))?,
         });
         Ok(())
     }
 
-    /// Its replica in the chain of `shard`.
+    /// The server that its disk makes at `now` of true time.
+    pub(crate) fn recovered(
+        &self,
+        options: &Options,
+        store: usize,
+        first_sequence: u32,
+        now: u64,
+    ) -> Result<Server, String> {
+        let config = config(options, store, first_sequence);
+        let mut recovery = Recovery::new(config).map_err(|error| error.to_string())?;
+        let local = self.clock.local(now);
+        for record in self.disk.records() {
+            let taken = recovery.take(local, record);
+            taken.map_err(|error| error.to_string())?;
+        }
+        let replica = recovery.finish().map_err(|error| error.to_string())?;
+        Ok(Server::recovered(replica, links()))
+    }
+
+    /// Its replica in the chain of `shard`; of a dead server, what its disk has.
     pub(crate) fn replica(&self, options: &Options, shard: u16) -> Option<&Replica> {
-        self.server.as_ref()?.replica(chain_of(options, shard))
+        let server = self.server.as_ref().or(self.remains.as_ref())?;
+        server.replica(chain_of(options, shard))
     }
 
     /// The sequence number that it holds for `key`.
@@ -104,6 +139,11 @@ impl StoreNode {
         let state = endpoint_in(record.state(), key.0[1]);
         (state == Some(to)).then(|| record.sequence())
     }
+}
+
+/// Chain ports of a fixed chain.
+fn links() -> Vec<SocketAddrV4> {
+    (0..REPLICAS).map(link_address).collect()
 }
 
 /// The chain that keeps `shard`.
@@ -171,6 +211,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     config.recall = scenario.recall;
     config.clock_ppm = scenario.drift_bound;
     config.first_sequence = first_sequence;
+    config.durable = scenario.disks.is_some();
     config.limits = Limits {
         resend_first: 2_000,
         resend_bound: 64_000,
@@ -196,6 +237,11 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
+    /// The replica that it is about died, and may have lost what nobody was told of.
+    pub(crate) fn look_again(&mut self) {
+        self.changes = u64::MAX;
+    }
+
     /// Ports taken and freed since the last call, said of replica `number`. A
     /// replica that follows an older configuration than one before has no say.
     pub(crate) fn events(&mut self, replica: &Replica, number: u8) -> Vec<EventKind> {

@@ -13,6 +13,7 @@
 mod chain;
 mod clock;
 mod device;
+mod disk;
 mod frame;
 mod key;
 mod link;
@@ -35,6 +36,6 @@ pub use options::{Class, EngineKind, Options, ProgramKind, Rule};
 pub use own::Own;
 pub use p4::SetupError;
 pub use report::{Coverage, Report};
-pub use scenario::{Cluster, Scenario};
+pub use scenario::{Cluster, Disks, Scenario};
 pub use simulator::{SimError, Simulator, run};
 pub use world::DETECTION;

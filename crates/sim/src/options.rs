@@ -131,11 +131,13 @@ pub enum Rule {
     /// A lease is taken back only when the store has all that was written under it
     /// (rule 19).
     ReleaseAfterWrites,
+    /// Nothing is sent before what it follows from is on the disk.
+    SaveFirst,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,
@@ -156,6 +158,7 @@ impl Rule {
         Self::WholeJoin,
         Self::RecallStops,
         Self::ReleaseAfterWrites,
+        Self::SaveFirst,
     ];
 
     /// Its name on the command line.
@@ -181,6 +184,7 @@ impl Rule {
             Self::WholeJoin => "whole-join",
             Self::RecallStops => "recall-stops",
             Self::ReleaseAfterWrites => "release-after-writes",
+            Self::SaveFirst => "save-first",
         }
     }
 
@@ -201,7 +205,8 @@ impl Rule {
             | Self::JoinedLeases
             | Self::KeptUpdates
             | Self::WholeJoin
-            | Self::ReleaseAfterWrites => None,
+            | Self::ReleaseAfterWrites
+            | Self::SaveFirst => None,
             Self::LeaseDeadline => Some("REPLICATION_FAULT_LEASE_DEADLINE"),
             Self::InstallOnce => Some("REPLICATION_FAULT_INSTALL_ONCE"),
             Self::ReleaseOnce => Some("REPLICATION_FAULT_RELEASE_ONCE"),
@@ -229,6 +234,7 @@ impl Rule {
             Self::KeptUpdates => faults.forget_entries = true,
             Self::WholeJoin => faults.join_early = true,
             Self::ReleaseAfterWrites => faults.release_early = true,
+            Self::SaveFirst => faults.send_unsaved = true,
             _ => {}
         }
         faults

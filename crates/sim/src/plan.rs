@@ -1,6 +1,6 @@
 //! What goes wrong in one run, and when: drawn before it starts.
 
-use crate::scenario::{Cluster, Scenario};
+use crate::scenario::{Cluster, Disks, Scenario};
 use stateplane_hosts::Random;
 
 /// Switches in the world.
@@ -48,6 +48,10 @@ pub(crate) enum Misfortune {
     },
     StoreReturns {
         store: usize,
+    },
+    /// All store servers lose power at once until then, about.
+    PowerCut {
+        until: u64,
     },
     /// A store server stands still until then.
     StorePauses {
@@ -131,7 +135,33 @@ pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64,
     if let Some(cluster) = &scenario.cluster {
         misfortunes_of_stores(cluster, end, random, &mut plan);
     }
+    if let Some(disks) = &scenario.disks {
+        misfortunes_of_disks(disks, end, random, &mut plan);
+    }
     plan
+}
+
+fn misfortunes_of_disks(
+    disks: &Disks,
+    end: u64,
+    random: &mut Random,
+    plan: &mut Vec<(u64, Misfortune)>,
+) {
+    let (least, most) = disks.outage;
+    for number in 0..disks.power_cuts + disks.deaths {
+        let begin = random.between(0, end);
+        let until = begin + random.between(least, most);
+        plan.push((
+            begin,
+            match number < disks.power_cuts {
+                true => Misfortune::PowerCut { until },
+                false => Misfortune::StoreDies {
+                    store: random.place(REPLICAS),
+                    until,
+                },
+            },
+        ));
+    }
 }
 
 /// Time in which the first chains are made, before anything befalls the servers.

@@ -61,6 +61,23 @@ pub struct Scenario {
     pub before_wrap: u64,
     /// Store servers under a controller; without it, three in one fixed chain.
     pub cluster: Option<Cluster>,
+    /// Disks of the fixed chain, and what befalls them; without, it keeps nothing.
+    pub disks: Option<Disks>,
+}
+
+/// Disks of the servers of a fixed chain. Times are in µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disks {
+    /// Greatest time that it takes to write through to the disk.
+    pub sync: u64,
+    /// Entries on the disk after which a snapshot takes their place.
+    pub snapshot_after: usize,
+    /// How often all servers lose power at once.
+    pub power_cuts: u64,
+    /// How often one server alone dies.
+    pub deaths: u64,
+    /// Least and greatest time for which a server is dead.
+    pub outage: (u64, u64),
 }
 
 /// Store servers under a controller, and what befalls them. Times are in µs.
@@ -182,6 +199,7 @@ impl Scenario {
             buckets: 4,
             before_wrap: 4,
             cluster: None,
+            disks: None,
         }
     }
 
@@ -322,8 +340,24 @@ impl Scenario {
         }
     }
 
+    /// Every misfortune, and a fixed chain with disks that loses its power, whole or one
+    /// server at a time.
+    pub const fn power_cuts() -> Self {
+        Self {
+            name: "power-cuts",
+            disks: Some(Disks {
+                sync: 400,
+                snapshot_after: 100,
+                power_cuts: 4,
+                deaths: 4,
+                outage: (1_000, 100_000),
+            }),
+            ..Self::mixed()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::mixed(),
         Self::calm(),
         Self::echoes(),
@@ -334,6 +368,7 @@ impl Scenario {
         Self::store_failover(),
         Self::handover(),
         Self::port_churn(),
+        Self::power_cuts(),
     ];
 
     /// The scenario of that name.

@@ -2,6 +2,7 @@
 
 mod controller;
 mod outputs;
+mod power;
 mod store;
 mod switches;
 
@@ -75,6 +76,11 @@ enum Happening {
     },
     StoreTimer {
         store: usize,
+    },
+    /// The disk of a store server has what was written, if the server has not died since.
+    Synced {
+        store: usize,
+        deaths: u64,
     },
     ToController {
         from: SocketAddrV4,
@@ -329,6 +335,7 @@ impl<'a> World<'a> {
             Happening::Request { to, from, bytes } => self.request(to, from, bytes),
             Happening::ToStore { store, from, bytes } => self.link_message(store, from, bytes),
             Happening::StoreTimer { store } => self.store_timer(store),
+            Happening::Synced { store, deaths } => self.synced(store, deaths),
             Happening::ToController { from, bytes } => self.controller_message(from, &bytes),
             Happening::ControllerTimer => self.controller_timer(),
             Happening::Ask {
@@ -360,6 +367,7 @@ impl<'a> World<'a> {
                 if self.options.scenario.cluster.is_some() {
                     self.heal_stores();
                 }
+                self.restore_power();
             }
         }
     }
@@ -467,6 +475,7 @@ impl<'a> World<'a> {
                 node.busy_until = node.busy_until.max(until);
             }
             Misfortune::Reroute { chance } => self.traffic.reroute(chance),
+            of_stores if self.options.scenario.disks.is_some() => self.befall_disks(of_stores),
             of_stores => self.befall_stores(of_stores),
         }
     }

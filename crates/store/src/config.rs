@@ -52,6 +52,9 @@ pub struct Config {
     /// Sequence number of a record's first state. 1, unless a test wants to see
     /// the numbers wrap.
     pub first_sequence: u32,
+    /// Whether every entry is to be on the disk before anything that follows from it is
+    /// sent.
+    pub durable: bool,
     /// Bounds of everything that grows.
     pub limits: Limits,
     /// Rules turned off, for tests.
@@ -228,6 +231,8 @@ pub struct Faults {
     /// A lease is taken back although writes made under it are still on their way
     /// (against rule 19).
     pub release_early: bool,
+    /// Messages leave before what they follow from is on the disk.
+    pub send_unsaved: bool,
 }
 
 impl Config {
@@ -247,6 +252,7 @@ impl Config {
             recall: true,
             evict_after: None,
             first_sequence: 1,
+            durable: false,
             limits: Limits::default(),
             faults: Faults::default(),
         }

@@ -14,7 +14,9 @@
 //! A replica keeps its state in memory. One that restarts is empty and is not
 //! taken back into its chain: its neighbours see another incarnation, or numbers
 //! that do not begin at 1, and refuse. A chain of one replica has no such
-//! neighbour, so its state ends with its process.
+//! neighbour, so its state ends with its process. With [`Config::durable`] the host
+//! keeps on a disk what [`Replica::poll_record`] gives, and [`Recovery`] makes the same
+//! replica of it again: to its neighbours it was slow.
 
 mod config;
 mod counters;
@@ -41,7 +43,7 @@ pub use inspect::AuditError;
 pub use pool::{Pools, shard_of_port, shard_ports};
 pub use quota::Quota;
 pub use record::{Holder, Lease, Owner, Record};
-pub use replica::{Destination, Place, Replica, Transmit};
+pub use replica::{Destination, Place, Recovery, RecoveryError, Replica, SavedState, Transmit};
 pub use serial::newer;
 pub use server::{Datagram, Recipient, Server, ServerCounters};
 pub use snapshot::{Life, Merge, Snapshot, merge_snapshots, newest_snapshots};

@@ -128,6 +128,20 @@ impl Receiver {
         }
     }
 
+    /// A link that goes on with the incarnation that it began with, if it did.
+    pub(crate) fn resumed(window: usize, applied: u64, incarnation: Option<u32>) -> Receiver {
+        Receiver {
+            incarnation,
+            acknowledgement_due: true,
+            ..Receiver::new(window, applied)
+        }
+    }
+
+    /// The incarnation that the link began with.
+    pub(crate) fn incarnation(&self) -> Option<u32> {
+        self.incarnation
+    }
+
     /// Judges an update by its incarnation and number; changes nothing but
     /// whether an acknowledgement is due.
     pub(crate) fn judge(&mut self, incarnation: u32, number: u64) -> Arrival {

@@ -67,6 +67,11 @@ impl Log {
         self.entries.len()
     }
 
+    /// Number of the last entry before those kept.
+    pub(crate) fn before(&self) -> u64 {
+        self.before
+    }
+
     fn last(&self) -> u64 {
         self.before + self.entries.len() as u64
     }
@@ -85,6 +90,11 @@ impl Log {
     /// Keeps the entry after the last.
     pub(crate) fn push(&mut self, entry: Arc<[u8]>) {
         self.entries.push_back(entry);
+    }
+
+    /// The first entry kept follows number `before`.
+    pub(crate) fn restore(&mut self, before: u64) {
+        self.before = before;
     }
 
     /// Forgets the entries up to `number`.

@@ -7,6 +7,7 @@ mod decide;
 mod feed;
 mod idle;
 mod install;
+mod persist;
 mod place;
 mod recall;
 
@@ -29,6 +30,8 @@ use crate::shard::{Records, Shard};
 
 use feed::Feed;
 use install::Install;
+use persist::Unsaved;
+pub use persist::{Recovery, RecoveryError, SavedState};
 pub use place::Place;
 
 /// Where a datagram goes.
@@ -52,7 +55,8 @@ pub struct Transmit {
 
 /// One replica of a chain.
 ///
-/// After each `handle_*`, take everything out with [`Replica::poll_transmit`],
+/// After each `handle_*`, take everything out with [`Replica::poll_record`] and
+/// [`Replica::poll_transmit`],
 /// then ask [`Replica::poll_timeout`] when to call [`Replica::handle_timeout`].
 /// Times never decrease from call to call.
 #[derive(Debug, Clone)]
@@ -82,6 +86,7 @@ pub struct Replica {
     /// While it joins: what it has of the snapshot.
     install: Option<Install>,
     outbox: VecDeque<Transmit>,
+    unsaved: Unsaved,
     pub(crate) counters: Counters,
     /// Entry after which the digest is to be noted.
     pub(crate) mark: Option<u64>,
@@ -127,6 +132,7 @@ impl Replica {
             feed: None,
             install: None,
             outbox: VecDeque::new(),
+            unsaved: Unsaved::default(),
             counters: Counters::default(),
             mark: None,
             marked: None,
@@ -142,8 +148,12 @@ impl Replica {
     }
 
     /// The next datagram to send at `now`. Entries that came since the last call
-    /// share datagrams.
+    /// share datagrams. Where the configuration says `durable`, there is none as long as
+    /// something is not on the disk ([`Replica::poll_record`]).
     pub fn poll_transmit(&mut self, now: u64) -> Option<Transmit> {
+        if self.must_save_first() {
+            return None;
+        }
         self.outbox
             .pop_front()
             .or_else(|| self.next_update(now))
@@ -174,6 +184,11 @@ impl Replica {
     /// The configuration that it runs with.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The number that tells this start from others; from a disk it comes back with it.
+    pub fn incarnation(&self) -> u32 {
+        self.incarnation
     }
 
     /// Whether it decides.

@@ -132,6 +132,35 @@ impl Server {
         Ok(server)
     }
 
+    /// Like [`Server::fixed`], with a replica that comes back from a disk.
+    pub fn recovered(replica: Replica, links: Vec<SocketAddrV4>) -> Server {
+        let (config, incarnation) = (replica.config().clone(), replica.incarnation());
+        let mut server = Server::empty(config, incarnation, Management::Fixed);
+        let hosted = Hosted {
+            replica,
+            links,
+            due: None,
+            had_joined: false,
+        };
+        server.chains.insert(0, hosted);
+        server.ready.insert(0);
+        server
+    }
+
+    /// The next record for the disk, of a chain that never changes; see
+    /// [`Replica::poll_record`].
+    pub fn poll_record(&mut self) -> Option<Vec<u8>> {
+        self.chains.get_mut(&0)?.replica.poll_record()
+    }
+
+    /// All records that [`Server::poll_record`] gave are on the disk.
+    pub fn handle_saved(&mut self) {
+        if let Some(hosted) = self.chains.get_mut(&0) {
+            hosted.replica.handle_saved();
+            self.ready.insert(0);
+        }
+    }
+
     /// A server without any place yet, that tells the controller of itself every
     /// `period` µs from `now` on. Of `template`, place and epoch do not matter.
     ///

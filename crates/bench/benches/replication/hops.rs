@@ -49,7 +49,18 @@ pub struct Store {
 impl Store {
     /// Starts a chain of `length`, whose entries share datagrams of up to `batch` bytes.
     pub fn start(length: usize, batch: usize) -> Store {
-        let address = |position: usize| Ipv4Addr::new(127, 93, 0, 11 + position as u8);
+        Store::start_with(length, batch, None)
+    }
+
+    /// Starts a chain whose servers keep their state in folders of `data`, beside one that
+    /// does not.
+    pub fn start_on_disk(length: usize, batch: usize, data: &Path) -> Store {
+        Store::start_with(length, batch, Some(data))
+    }
+
+    fn start_with(length: usize, batch: usize, data: Option<&Path>) -> Store {
+        let first = if data.is_some() { 21 } else { 11 };
+        let address = |position: usize| Ipv4Addr::new(127, 93, 0, first + position as u8);
         let addresses: Vec<Ipv4Addr> = (0..length).map(address).collect();
         let quoted: Vec<String> = addresses.iter().map(|at| format!("\"{at}\"")).collect();
         let mut threads = Threads::new();
@@ -60,7 +71,9 @@ impl Store {
                  [[class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n",
                 quoted.join(", ")
             );
-            let file = StoreFile::parse(Path::new("store.toml"), &text).expect("a store's file");
+            let mut file =
+                StoreFile::parse(Path::new("store.toml"), &text).expect("a store's file");
+            file.data = data.map(|folder| folder.join(listen.to_string()));
             let server = StoreServer::bind(&file).expect("addresses of loopback");
             head.get_or_insert(SocketAddrV4::new(*listen, file.request_port));
             threads.start(move |stop| {

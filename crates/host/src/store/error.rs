@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use stateplane_store::ConfigError;
 
+use super::DiskError;
+
 /// Why a store server does not start, or stops.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -122,6 +124,14 @@ pub enum StoreError {
     /// A server under a controller that is not told its address.
     #[error("no address: name the server's own with --listen")]
     NoAddress,
+    /// A folder for the state, where the chains change.
+    #[error(
+        "`data` is for a chain that never changes: leave it out, or give `chain` rather than [controller]"
+    )]
+    DataUnderController,
+    /// The folder that keeps the state cannot be used.
+    #[error("{0}")]
+    Disk(#[from] DiskError),
     /// The system gives no randomness for the incarnation.
     #[error("cannot draw an incarnation: {0}")]
     Random(io::Error),
@@ -148,6 +158,8 @@ impl StoreError {
             StoreError::Receive(_) => "H112",
             StoreError::Random(_) => "H113",
             StoreError::NoAddress => "H114",
+            StoreError::DataUnderController => "H122",
+            StoreError::Disk(error) => error.code(),
         }
     }
 }

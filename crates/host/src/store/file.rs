@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NatPool, Quota};
@@ -70,6 +70,11 @@ pub struct StoreFile {
     /// TCP port at which each server and controller answers operators over HTTP
     /// (`stateplane ctl store`, metrics, health), on its own address; none unless set.
     pub operator_port: Option<u16>,
+    /// Folder that keeps the state, of this server alone; without it the state is gone
+    /// when the process ends.
+    pub data: Option<PathBuf>,
+    /// MiB written to the folder after which a snapshot takes their place; 256 unless set.
+    pub snapshot_after_mb: Option<u32>,
     /// This server's place in the chain, from 0; found by `listen` unless set.
     pub position: Option<u8>,
     /// Configuration number of the chain; 1 unless set.

@@ -46,10 +46,13 @@ impl ManagedStore {
     /// # Errors
     ///
     /// What [`StoreFile::config`] finds; [`StoreError::NoAddress`] if the server's
-    /// address is not told; whatever keeps the sockets from opening.
+    /// address is not told; [`StoreError::DataUnderController`]; whatever keeps the sockets from opening.
     pub fn bind(file: &StoreFile, controller: &ControllerFile) -> Result<ManagedStore, StoreError> {
         if file.listen == Ipv4Addr::UNSPECIFIED {
             return Err(StoreError::NoAddress);
+        }
+        if file.data.is_some() {
+            return Err(StoreError::DataUnderController);
         }
         let identity = Member {
             server: server_number(file.listen),
@@ -87,6 +90,7 @@ impl ManagedStore {
             host: self.counters,
             replica: self.server.counters(),
             seals: None,
+            disk: None,
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use serde::Serialize;
 use stateplane_store::{Counters, Destination, Replica};
 
+use super::disk::{Disk, DiskReport};
 use super::sockets::{Port, Sockets};
 use super::{HostCounters, SealReport, StoreError, StoreFile};
 use crate::clock::boot_time_us;
@@ -15,6 +16,10 @@ use crate::sealing::{Guard, KeysError};
 
 /// Datagrams of each socket served before what they caused is sent.
 pub(super) const BURST: usize = 64;
+
+/// The same with a disk: what is written through at once may be more, since that takes
+/// about as long for many records as for one.
+const SAVED_BURST: usize = 1024;
 
 /// µs between two reports that other threads may read.
 pub const PUBLISH_EVERY: u64 = 100_000;
@@ -29,6 +34,9 @@ pub struct StoreReport {
     /// Sealed messages, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seals: Option<SealReport>,
+    /// On the disk, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskReport>,
 }
 
 /// One replica with its sockets.
@@ -37,19 +45,21 @@ pub struct StoreServer {
     replica: Replica,
     sockets: Sockets,
     chain: Vec<SocketAddrV4>,
+    disk: Option<Disk>,
     /// Where others read the report, and when it is written next.
     published: Option<(Arc<Mutex<StoreReport>>, u64)>,
 }
 
 impl StoreServer {
-    /// Opens both sockets for an empty replica. Datagrams that arrive from now on
-    /// are taken by [`StoreServer::run`].
+    /// Opens both sockets for a replica, which is empty unless the file names a folder that
+    /// keeps its state. Datagrams that arrive from now on are taken by
+    /// [`StoreServer::run`].
     ///
     /// # Errors
     ///
     /// What [`StoreFile::config`] finds; [`StoreError::AddressInUse`],
     /// [`StoreError::AddressNotAvailable`] or [`StoreError::Bind`];
-    /// [`StoreError::Random`].
+    /// [`StoreError::Random`]; [`StoreError::Disk`].
     pub fn bind(file: &StoreFile) -> Result<StoreServer, StoreError> {
         StoreServer::bind_sealed(file, None)
     }
@@ -64,12 +74,25 @@ impl StoreServer {
         let sockets = Sockets::open(file.listen, file.request_port, file.chain_port, guard)?;
         sockets.make_room(&mut config.limits);
         let chain = file.chain.iter();
+        let incarnation = draw_incarnation()?;
+        let (disk, replica) = match &file.data {
+            None => (None, Replica::new(config, incarnation)?),
+            Some(folder) => {
+                let now = boot_time_us();
+                let (mut disk, replica) = Disk::open(folder, &config, incarnation, now)?;
+                if let Some(megabytes) = file.snapshot_after_mb {
+                    disk.set_snapshot_after(u64::from(megabytes) << 20);
+                }
+                (Some(disk), replica)
+            }
+        };
         Ok(StoreServer {
-            replica: Replica::new(config, draw_incarnation()?)?,
+            replica,
             sockets,
             chain: chain
                 .map(|address| SocketAddrV4::new(*address, file.chain_port))
                 .collect(),
+            disk,
             published: None,
         })
     }
@@ -90,6 +113,7 @@ impl StoreServer {
             host: self.sockets.counters(),
             replica: *self.replica.counters(),
             seals: self.sockets.seals(),
+            disk: self.disk.as_ref().map(Disk::report),
         }
     }
 
@@ -118,27 +142,35 @@ impl StoreServer {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Receive`] if the system refuses to wait or to receive.
+    /// [`StoreError::Receive`] if the system refuses to wait or to receive;
+    /// [`StoreError::Disk`] if what was applied cannot be saved.
     pub fn run(
         mut self,
         stop: &AtomicBool,
         refused: &mut dyn FnMut(&KeysError),
     ) -> Result<StoreReport, StoreError> {
+        let burst = match self.disk {
+            Some(_) => SAVED_BURST,
+            None => BURST,
+        };
         while !stop.load(Ordering::Relaxed) {
             self.sockets.look_at_keys(boot_time_us(), refused);
             self.sockets.wait(self.replica.poll_timeout())?;
             let (replica, chain) = (&mut self.replica, &self.chain);
-            self.sockets.receive_links(BURST, |now, from, bytes| {
+            self.sockets.receive_links(burst, |now, from, bytes| {
                 let position = chain.iter().position(|address| *address == from);
                 if let Some(position) = position {
                     replica.handle_chain(now, position as u8, bytes);
                 }
                 position.is_some()
             })?;
-            self.sockets.receive_requests(BURST, |now, from, bytes| {
+            self.sockets.receive_requests(burst, |now, from, bytes| {
                 replica.handle_request(now, from, bytes);
             })?;
             self.replica.handle_timeout(boot_time_us());
+            if let Some(disk) = &mut self.disk {
+                disk.save(&mut self.replica)?;
+            }
             self.send_all();
             self.publish_at(boot_time_us());
         }

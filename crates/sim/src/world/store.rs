@@ -75,7 +75,9 @@ impl World<'_> {
     /// woken.
     pub(super) fn after_store(&mut self, store: usize) {
         let now = self.now;
-        if self.options.program.maps() {
+        let saved = self.save(store);
+        // What is not saved may be lost, and then it never was.
+        if self.options.program.maps() && saved {
             self.note_mappings(store);
         }
         let node = &mut self.stores[store];
@@ -228,7 +230,7 @@ impl World<'_> {
         }
         let servers = self.stores.iter().filter_map(|node| node.server.as_ref());
         let snapshots = servers.map(|server| server.counters().snapshots_installed);
-        self.recorder.coverage.snapshots = snapshots.sum();
+        self.recorder.coverage.snapshots += snapshots.sum::<u64>();
         self.anomalies.extend(found);
     }
 

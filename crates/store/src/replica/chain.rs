@@ -143,9 +143,10 @@ impl Replica {
         true
     }
 
-    /// Whether others may still need the entries that it applies.
+    /// Whether others may still need the entries that it applies, or the disk does.
     pub(super) fn keeps_entries(&self) -> bool {
-        self.install.is_none() && (!self.is_tail() || self.feed.is_some())
+        let others = self.install.is_none() && (!self.is_tail() || self.feed.is_some());
+        others || self.config.durable
     }
 
     /// Counts an entry that was just applied, and keeps `body`, which says it, for
@@ -160,6 +161,7 @@ impl Replica {
         if self.mark == Some(self.applied) {
             self.note_digest();
         }
+        self.save(body);
         if self.install.is_some() {
             // It joins: the tail waits for its acknowledgement, and may be cut out before
             // it answers.

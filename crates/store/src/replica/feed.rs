@@ -41,9 +41,9 @@ pub(super) struct Feed {
     heard: u64,
 }
 
-/// The part of a snapshot that was not sent.
+/// The part of a snapshot that was not sent, or not written.
 #[derive(Debug, Clone)]
-struct Rest {
+pub(super) struct Rest {
     shards: VecDeque<Part>,
     begun: bool,
     digest: Digest,
@@ -76,17 +76,9 @@ impl Part {
 impl Feed {
     pub(super) fn new(replica: &Replica) -> Feed {
         let limits = &replica.config.limits;
-        let shards = replica.shards.iter();
         Feed {
             upto: replica.applied,
-            rest: Rest {
-                shards: shards
-                    .map(|(number, shard)| Part::of(*number, shard))
-                    .collect(),
-                begun: false,
-                digest: Digest::default(),
-                ended: false,
-            },
+            rest: Rest::new(replica),
             parts: Sender::new(PARTS_WINDOW, limits.resend_first, limits.resend_bound),
             follows: false,
             gate: None,
@@ -120,8 +112,21 @@ impl Feed {
 }
 
 impl Rest {
+    /// A copy of all that `replica` holds.
+    pub(super) fn new(replica: &Replica) -> Rest {
+        let shards = replica.shards.iter();
+        Rest {
+            shards: shards
+                .map(|(number, shard)| Part::of(*number, shard))
+                .collect(),
+            begun: false,
+            digest: Digest::default(),
+            ended: false,
+        }
+    }
+
     /// The items of the next part, about `most` bytes; `None` after the last.
-    fn next_part(&mut self, most: usize) -> Option<Vec<u8>> {
+    pub(super) fn next_part(&mut self, most: usize) -> Option<Vec<u8>> {
         if self.ended {
             return None;
         }

@@ -18,7 +18,7 @@ pub(super) struct Install {
 }
 
 /// An item contradicts those before it.
-struct Inconsistent;
+pub(super) struct Inconsistent;
 
 impl Install {
     pub(super) fn new(window: usize) -> Install {
@@ -134,7 +134,7 @@ impl Replica {
         true
     }
 
-    fn install_item(&mut self, now: u64, item: &Item<'_>) -> Result<(), Inconsistent> {
+    pub(super) fn install_item(&mut self, now: u64, item: &Item<'_>) -> Result<(), Inconsistent> {
         match *item {
             Item::Shard { shard, epoch } => {
                 self.shards.get_mut(&shard).ok_or(Inconsistent)?.epoch = epoch;

@@ -1,0 +1,236 @@
+//! Store servers that keep their state on a disk, killed all at once under load: what they
+//! acknowledged is there when they start again.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use stateplane_host::clock::boot_time_us;
+use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
+
+/// Kills in one run.
+const ROUNDS: u32 = 5;
+
+const FLOWS: u8 = 16;
+
+/// Three servers at `127.0.93.1` onwards.
+struct Chain<'a> {
+    folder: &'a Path,
+    ports: [u16; 2],
+    servers: Vec<Child>,
+}
+
+fn address(host: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 93, host)
+}
+
+impl<'a> Chain<'a> {
+    fn new(folder: &'a Path) -> Chain<'a> {
+        let sockets = [0, 1].map(|_| UdpSocket::bind((address(1), 0)).unwrap());
+        let ports = sockets.map(|socket| socket.local_addr().unwrap().port());
+        let [requests, links] = ports;
+        let text = format!(
+            r#"
+            listen = "127.0.93.1"
+            request_port = {requests}
+            chain_port = {links}
+            chain = ["127.0.93.1", "127.0.93.2", "127.0.93.3"]
+            lease_period_ms = 300
+            snapshot_after_mb = 1
+            [[class]]
+            id = 3
+            state_length = 4
+            first_lease = "zero"
+            "#
+        );
+        fs::write(folder.join("store.toml"), text).unwrap();
+        Chain {
+            folder,
+            ports,
+            servers: Vec::new(),
+        }
+    }
+
+    fn start(&mut self) {
+        let servers = (1..=3).map(|host| {
+            let mut server = Command::new(env!("CARGO_BIN_EXE_stateplane"))
+                .arg("store")
+                .arg("--config")
+                .arg(self.folder.join("store.toml"))
+                .args(["--listen", &address(host).to_string()])
+                .arg("--data")
+                .arg(self.folder.join(host.to_string()))
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut line = String::new();
+            let mut said = BufReader::new(server.stdout.take().unwrap());
+            said.read_line(&mut line).unwrap();
+            assert_eq!(line, "ready\n");
+            server
+        });
+        self.servers = servers.collect();
+    }
+
+    /// All at once, with SIGKILL.
+    fn kill(&mut self) {
+        for server in &mut self.servers {
+            server.kill().unwrap();
+        }
+        for mut server in self.servers.drain(..) {
+            server.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Chain<'_> {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A switch with one lease for each flow.
+struct Switch {
+    socket: UdpSocket,
+    head: SocketAddrV4,
+    epochs: [u32; FLOWS as usize],
+    sent: [u32; FLOWS as usize],
+    acknowledged: [u32; FLOWS as usize],
+}
+
+impl Switch {
+    fn new(head: SocketAddrV4) -> Switch {
+        let socket = UdpSocket::bind((address(101), 0)).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_millis(50)))
+            .unwrap();
+        Switch {
+            socket,
+            head,
+            epochs: [0; FLOWS as usize],
+            sent: [0; FLOWS as usize],
+            acknowledged: [0; FLOWS as usize],
+        }
+    }
+
+    fn request(flow: u8, kind: MessageType) -> Repr<'static> {
+        let mut key = [0; 16];
+        key[..2].copy_from_slice(&[3, flow]);
+        Repr {
+            chain_epoch: 1,
+            switch_id: 1,
+            incarnation: 1,
+            claim: u32::from(flow) + 1,
+            request: 1,
+            send_time: boot_time_us(),
+            ..Repr::new(kind, Key(key))
+        }
+    }
+
+    /// The lease of `flow`, and what the store holds for it; asks until there is one.
+    fn lease(&mut self, flow: u8) {
+        let at = usize::from(flow);
+        let end = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < end {
+            let request = Switch::request(flow, MessageType::LeaseRequest);
+            let _ = self.socket.send_to(&request.to_vec().unwrap(), self.head);
+            let mut buffer = [0; 2048];
+            while let Ok((length, _)) = self.socket.recv_from(&mut buffer) {
+                let reply = Packet::new_checked(&buffer[..length]).unwrap();
+                let kind = reply.message_type();
+                if kind != MessageType::LeaseReply || reply.key().0[1] != flow {
+                    continue;
+                }
+                let (held, state) = (reply.sequence(), reply.state());
+                assert!(
+                    held >= self.acknowledged[at],
+                    "flow {flow}: {held} is there, {} was acknowledged",
+                    self.acknowledged[at]
+                );
+                assert!(held <= self.sent[at].max(1), "flow {flow}: {held}");
+                if held > 1 {
+                    assert_eq!(state, held.to_be_bytes());
+                }
+                self.epochs[at] = reply.lease_epoch();
+                self.sent[at] = held;
+                self.acknowledged[at] = held;
+                return;
+            }
+        }
+        panic!("no lease for flow {flow}");
+    }
+
+    /// Writes to all flows until `until`, and notes what is acknowledged.
+    fn write(&mut self, until: Instant) {
+        let mut buffer = [0; 2048];
+        while Instant::now() < until {
+            for flow in 0..FLOWS {
+                let at = usize::from(flow);
+                self.sent[at] += 1;
+                let state = self.sent[at].to_be_bytes();
+                let write = Repr {
+                    lease_epoch: self.epochs[at],
+                    sequence: self.sent[at],
+                    state: &state,
+                    ..Switch::request(flow, MessageType::WriteRequest)
+                };
+                let _ = self.socket.send_to(&write.to_vec().unwrap(), self.head);
+            }
+            for _ in 0..FLOWS {
+                let Ok((length, _)) = self.socket.recv_from(&mut buffer) else {
+                    break;
+                };
+                self.heard(&buffer[..length]);
+            }
+        }
+    }
+
+    fn heard(&mut self, bytes: &[u8]) {
+        let reply = Packet::new_checked(bytes).unwrap();
+        if reply.message_type() == MessageType::WriteReply {
+            let acknowledged = &mut self.acknowledged[usize::from(reply.key().0[1])];
+            *acknowledged = reply.sequence().max(*acknowledged);
+        }
+    }
+
+    /// What came before the servers died.
+    fn drain(&mut self) {
+        let mut buffer = [0; 2048];
+        while let Ok((length, _)) = self.socket.recv_from(&mut buffer) {
+            self.heard(&buffer[..length]);
+        }
+    }
+}
+
+#[test]
+fn what_was_acknowledged_outlives_all_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut chain = Chain::new(folder.path());
+    chain.start();
+    let mut switch = Switch::new(SocketAddrV4::new(address(1), chain.ports[0]));
+    for round in 0..ROUNDS {
+        for flow in 0..FLOWS {
+            switch.lease(flow);
+        }
+        let before: u32 = switch.acknowledged.iter().sum();
+        let end = Instant::now() + Duration::from_secs(20);
+        let mut written = 0;
+        // A loaded machine may need longer for some writes.
+        while written < 200 && Instant::now() < end {
+            switch.write(Instant::now() + Duration::from_millis(150 + u64::from(round) * 40));
+            written = switch.acknowledged.iter().sum::<u32>() - before;
+        }
+        assert!(written >= 200, "{written} writes acknowledged");
+        chain.kill();
+        switch.drain();
+        chain.start();
+    }
+    for flow in 0..FLOWS {
+        switch.lease(flow);
+    }
+}

@@ -1,0 +1,44 @@
+//! A fixed chain with disks that loses power, whole or one server at a time: nothing that
+//! was acknowledged is lost.
+
+mod common;
+
+use common::{reports, without};
+use stateplane_history::Checker;
+use stateplane_sim::{Options, ProgramKind, Rule, Scenario};
+
+fn run(program: ProgramKind, seeds: u64) {
+    let options = Options::new(program).scenario(Scenario::power_cuts());
+    let (mut deaths, mut snapshots) = (0, 0);
+    for report in reports(options, 0..seeds) {
+        assert!(report.is_good(), "{report}");
+        let coverage = report.coverage;
+        assert!(coverage.outputs * 3 > coverage.inputs, "{report}");
+        deaths += coverage.store_deaths;
+        snapshots += coverage.snapshots;
+    }
+    assert!(deaths > 8 * seeds, "{deaths} deaths of store servers");
+    assert!(snapshots > 3 * seeds, "{snapshots} snapshots");
+}
+
+#[test]
+fn power_cuts_of_the_model() {
+    run(ProgramKind::Model, 150);
+}
+
+#[test]
+fn power_cuts_of_the_counter() {
+    run(ProgramKind::Counter, 30);
+}
+
+#[test]
+fn power_cuts_of_the_nat() {
+    run(ProgramKind::Nat, 30);
+}
+
+#[test]
+fn without_saving_first_the_checker_objects() {
+    let checkers = [Checker::Durable, Checker::Counter];
+    let scenario = Scenario::power_cuts();
+    without(Rule::SaveFirst, ProgramKind::Model, scenario, &checkers, 20);
+}
