@@ -14,6 +14,7 @@ fn config() -> Config {
         first_lease: FirstLease::Zero,
         shared_only: false,
         idle: IdleTimeouts::never(),
+        quota: None,
     })
 }
 

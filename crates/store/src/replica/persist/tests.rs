@@ -15,6 +15,7 @@ fn config(chain_length: u8) -> Config {
         first_lease: FirstLease::Zero,
         shared_only: false,
         idle: IdleTimeouts::never(),
+        quota: None,
     });
     Config {
         durable: true,
