@@ -143,10 +143,15 @@ impl Replica {
         true
     }
 
-    /// Whether others may still need the entries that it applies, or the disk does.
-    pub(super) fn keeps_entries(&self) -> bool {
-        let others = self.install.is_none() && (!self.is_tail() || self.feed.is_some());
-        others || self.config.durable
+    /// Whether others may still need the entries that it applies.
+    fn keeps_entries(&self) -> bool {
+        self.install.is_none() && (!self.is_tail() || self.feed.is_some())
+    }
+
+    /// Whether the entries that it decides are to be spelled out: for others, or for the
+    /// disk.
+    pub(super) fn emits_entries(&self) -> bool {
+        self.keeps_entries() || self.config.durable
     }
 
     /// Counts an entry that was just applied, and keeps `body`, which says it, for

@@ -469,7 +469,7 @@ impl Replica {
         };
         self.apply(now, &entry, packet);
         let mut body = Vec::new();
-        if self.keeps_entries() {
+        if self.emits_entries() {
             body.resize(entry.buffer_len(), 0);
             if entry.emit(&mut body).is_err() {
                 self.counters.chain_inconsistent += 1;

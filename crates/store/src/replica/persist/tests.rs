@@ -84,6 +84,15 @@ fn a_head_comes_back_with_what_its_successor_may_lack() {
 }
 
 #[test]
+fn a_tail_keeps_nothing_for_others() {
+    let (replica, records) = granted(1, 5);
+    assert_eq!(replica.log.len(), 0);
+    let back = recovered(1, &records).unwrap();
+    assert_eq!(back.digest(), replica.digest());
+    assert_eq!((back.applied(), back.log.len()), (5, 0));
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let (_, records) = granted(1, 3);
     let refused = |records: &[Vec<u8>]| recovered(1, records).unwrap_err();
