@@ -198,11 +198,9 @@ impl RecoveryError {
     /// A short stable code, for messages and tests.
     pub fn code(&self) -> &'static str {
         match self {
-            RecoveryError::Malformed | RecoveryError::Inconsistent | RecoveryError::Incomplete => {
-                "S018"
-            }
             RecoveryError::Version { .. } => "S019",
             RecoveryError::OtherConfiguration => "S020",
+            _ => "S018",
         }
     }
 }
