@@ -762,6 +762,7 @@ control ReplicationIngressBefore(
     bit<48> renewed;
     bit<16> outer;
     bool whole = false;
+    bool held = false;
     bool stranger;
 
     action set_identity(bit<32> switch_id, bit<32> address, bit<48> mac) {
@@ -827,7 +828,17 @@ control ReplicationIngressBefore(
             meta.inner_length = meta.inner_length - outer;
             whole = whole && (meta.inner_length == 0 || (hdr.message.flags & FLAG_PACKET) != 0);
         }
-        replication_shards.apply();
+        if (meta.arriving && meta.flow) {
+            find_slot.apply(meta);
+            held = meta.found
+                && meta.slot.status != STATUS_PENDING
+                && (meta.shared || meta.slot.status != STATUS_SHARED)
+                && (meta.now < meta.slot.deadline || !RULE_LEASE_DEADLINE);
+        }
+        // Under a shared lease nothing is sent.
+        if (!held || meta.slot.status != STATUS_SHARED) {
+            replication_shards.apply();
+        }
 
         if (hdr.probe.isValid()) {
             hdr.probe.setInvalid();
@@ -912,11 +923,7 @@ control ReplicationIngressBefore(
                 mark_to_drop(standard_metadata);
             }
         } else if (meta.flow) {
-            find_slot.apply(meta);
-            if (meta.found
-                && meta.slot.status != STATUS_PENDING
-                && (meta.shared || meta.slot.status != STATUS_SHARED)
-                && (meta.now < meta.slot.deadline || !RULE_LEASE_DEADLINE)) {
+            if (held) {
                 meta.process = true;
                 slot_used.write(meta.slot.index, meta.now);
                 slot_period.read(period, meta.slot.index);

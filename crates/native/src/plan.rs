@@ -62,6 +62,9 @@ pub(crate) struct Plan {
     pub(crate) headers: Vec<FrameHeader>,
     /// Numbers of these headers by the word of their validity.
     pub(crate) header_at: FxHashMap<usize, u32>,
+    /// Words of the packet's headers that say whether these are valid, where these words
+    /// live in registers.
+    pub(crate) validities: Vec<usize>,
     pub(crate) calls: Calls,
     /// Where the elements of registers lie.
     pub(crate) registers: Vec<Placement>,
@@ -98,6 +101,7 @@ impl Plan {
             slots: vec![None; storage.words],
             headers: Vec::new(),
             header_at: FxHashMap::default(),
+            validities: Vec::new(),
             calls,
             registers,
             unaligned: false,
@@ -115,6 +119,7 @@ impl Plan {
         for var in 0..plan.program.vars.len() {
             plan.place(plan.program.vars[var].ty, plan.storage.bases[var], false);
         }
+        plan.validities = plan.validities_of(plan.program.pipeline.headers, 0);
         plan.look_at_statements();
         if !plan.unaligned {
             let written = writes::written(&plan);
@@ -200,6 +205,22 @@ impl Plan {
 
     fn set(&mut self, at: usize, width: u32, home: Home) {
         self.slots[at] = Some(Slot { width, home });
+    }
+
+    fn validities_of(&self, ty: Type, at: usize) -> Vec<usize> {
+        match ty {
+            Type::Struct(id) => {
+                let fields = &self.program.structs[id.index()].fields;
+                let fields = fields.iter().enumerate();
+                let words = fields.flat_map(|(number, field)| {
+                    let offset = self.storage.layout.field_offset(ty, number as u32);
+                    self.validities_of(field.ty, at + offset)
+                });
+                words.collect()
+            }
+            Type::Header(_) => vec![at],
+            _ => Vec::new(),
+        }
     }
 
     /// Lets the fields that only `extract` writes stay in the frame, of headers that

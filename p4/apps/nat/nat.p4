@@ -77,6 +77,7 @@ control NatIngress(
     bool hairpin;
     bit<128> mapping;
     bit<16> public_port;
+    bit<16> hashed;
 
     apply {
         classify.apply(
@@ -94,17 +95,16 @@ control NatIngress(
             meta.replication.flow = known;
             meta.replication.key = mapping;
             meta.replication.shared = true;
-            if (mapping[127:120] == CLASS_NAT_INBOUND) {
-                meta.replication.shard = (bit<16>)public_port[15:16 - NAT_SHARD_BITS];
-            } else {
-                hash(
-                    meta.replication.shard,
-                    HashAlgorithm.crc16,
-                    (bit<16>)0,
-                    { mapping },
-                    (bit<16>)(1 << NAT_SHARD_BITS)
-                );
-            }
+            hash(
+                hashed,
+                HashAlgorithm.crc16,
+                (bit<16>)0,
+                { mapping },
+                (bit<16>)(1 << NAT_SHARD_BITS)
+            );
+            meta.replication.shard = mapping[127:120] == CLASS_NAT_INBOUND
+                ? (bit<16>)public_port[15:16 - NAT_SHARD_BITS]
+                : hashed;
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.process) {

@@ -500,20 +500,32 @@ impl Gen<'_, '_> {
             self.fresh = true;
             self.start_packet();
             let ends = self.parse(true, others);
-            room = self.after_each(ends, others, |g| g.parsed(kept));
+            let changed = self.block();
+            room = self.after_each(ends, others, |g| g.parsed(kept, Some(changed)));
+            if self.go_on(changed) {
+                let before = self.room;
+                self.egress(Some(kept));
+                room = room.max(self.room);
+                self.room = before;
+            }
             self.fresh = false;
             self.go_on(known);
         }
         self.start_packet();
         self.parse(false, others);
         self.go_on(others);
-        self.parsed(kept);
+        self.parsed(kept, None);
         self.room = self.room.max(room);
     }
 
-    /// What follows the parser.
-    fn parsed(&mut self, kept: &[bool]) {
+    /// What follows the parser. Packets whose valid headers ingress changes go on in
+    /// `changed`, if there is one.
+    fn parsed(&mut self, kept: &[bool], changed: Option<Block>) {
         self.end_parser();
+        let validities = match changed {
+            Some(_) => self.known_validities(),
+            None => Vec::new(),
+        };
         let pipeline = &self.program().pipeline;
         let (verify, ingress) = (pipeline.verify_checksum, pipeline.ingress);
         let meta = self.plan.storage.meta;
@@ -563,7 +575,48 @@ impl Gen<'_, '_> {
         self.go_on(direct);
         self.b.def_var(self.requests, zero);
         self.set_context_field(offset_of!(Context, egress_port), egress_spec);
+        if let Some(changed) = changed {
+            self.expect_validities(&validities, changed);
+        }
         self.egress(Some(kept));
+    }
+
+    /// The headers that are certainly valid or certainly not: the words of their validity,
+    /// and what these hold.
+    fn known_validities(&mut self) -> Vec<(usize, u64)> {
+        let words = self.plan.validities.clone();
+        let words = words.into_iter().filter_map(|at| {
+            let valid = self.read_register(at, 1);
+            Some((at, self.known(valid)?))
+        });
+        words.collect()
+    }
+
+    /// Goes on where headers of which it is no longer known are valid as they were, and from
+    /// there on known to be; elsewhere in `others`.
+    fn expect_validities(&mut self, validities: &[(usize, u64)], others: Block) {
+        let mut differ = self.number(0);
+        let mut asked = Vec::new();
+        for &(at, before) in validities {
+            let valid = self.read_register(at, 1);
+            if self.known(valid).is_some() {
+                continue;
+            }
+            asked.push((at, before));
+            let differs = match before {
+                0 => valid,
+                _ => self.opposite(valid),
+            };
+            differ = self.either(differ, differs);
+        }
+        let same = self.block();
+        self.branch(differ, others, same);
+        if self.go_on(same) {
+            for (at, before) in asked {
+                let before = self.number(before);
+                self.write_register(at, 1, before);
+            }
+        }
     }
 
     /// Egress and what follows it; `kept` if that is known already.

@@ -128,7 +128,8 @@ impl Gen<'_, '_> {
             HashAlgorithm::Crc32 => (u64::from(hash::crc32(&zeros)), 4),
             _ => (u64::from(hash::crc16(&zeros)), 2),
         };
-        let flags = Self::flags(self.regions.state).with_readonly();
+        // Of tables of constants: a hash costs something only where it is used.
+        let flags = Self::lasting(self.regions.state);
         // Eight bytes at a time, with zeros behind the last.
         let words: Vec<Value> = (0..length as u32)
             .step_by(8)

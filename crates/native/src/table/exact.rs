@@ -119,11 +119,14 @@ impl Exact {
         (self.slots.as_ptr(), self.mask as u64)
     }
 
-    /// Asks for the memory in which a key's record probably is.
+    /// Asks for the memory in which a key's record probably is: a slot may reach into a
+    /// second line, or the search go on to the next slot.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
-        let slot = hash as usize & self.mask;
-        super::memory::prefetch(&self.slots[slot * self.stride()]);
+        let first = (hash as usize & self.mask) * self.stride();
+        let last = (first + 2 * self.stride()).min(self.slots.len()) - 1;
+        super::memory::prefetch(&self.slots[first]);
+        super::memory::prefetch(&self.slots[last]);
     }
 
     fn locate(&self, key: &[u64]) -> Option<usize> {
