@@ -37,7 +37,7 @@ pub struct Figure {
     pub name: String,
     /// Items per second, the median of the rounds; or a time.
     pub value: f64,
-    /// `packets/s`, `requests/s` or `lines/s`; `ns` or `ms` for a time, `bytes` for memory.
+    /// `packets/s`, `requests/s` or `lines/s`; `ns` or `ms` for a time, `bytes` for memory, `Gb/s`.
     pub unit: &'static str,
     /// The limit or peer.
     pub against: String,
@@ -106,7 +106,7 @@ impl Report {
     }
 
     /// Adds a figure of another unit, measured elsewhere: `ns`, `ms` or `bytes`, of which
-    /// less is better.
+    /// less is better, or `Gb/s`.
     pub fn measure(
         &mut self,
         name: &str,

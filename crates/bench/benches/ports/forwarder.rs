@@ -3,6 +3,7 @@
 use super::network::{Network, repository};
 use stateplane_bench::switch::compile;
 use stateplane_host::ports::{Access, PortSpec};
+use stateplane_host::store::{StoreFile, StoreServer};
 use stateplane_host::switch::{RunOptions, SwitchFile, run_switch as run};
 use stateplane_native::{Native, Options};
 use std::io::{BufRead, BufReader, Read};
@@ -19,11 +20,13 @@ pub enum Job {
     Route,
     /// Its source address is translated: `p4/apps/nat/unprotected.p4`, or nftables.
     Nat,
+    /// The same under leases of a store: `p4/apps/nat/nat.p4`.
+    ReplicatedNat,
 }
 
 impl Job {
     /// All of them.
-    pub const ALL: [Job; 3] = [Job::Bridge, Job::Route, Job::Nat];
+    pub const ALL: [Job; 4] = [Job::Bridge, Job::Route, Job::Nat, Job::ReplicatedNat];
 
     /// Its name among arguments.
     pub fn name(self) -> &'static str {
@@ -31,6 +34,7 @@ impl Job {
             Job::Bridge => "bridge",
             Job::Route => "route",
             Job::Nat => "nat",
+            Job::ReplicatedNat => "replicated-nat",
         }
     }
 
@@ -40,6 +44,7 @@ impl Job {
             Job::Bridge => "bridging",
             Job::Route => "routing",
             Job::Nat => "NAT",
+            Job::ReplicatedNat => "NAT with replication",
         }
     }
 
@@ -48,7 +53,7 @@ impl Job {
         match self {
             Job::Bridge => "bridge",
             Job::Route => "ip_forward",
-            Job::Nat => "nftables",
+            Job::Nat | Job::ReplicatedNat => "nftables",
         }
     }
 
@@ -72,7 +77,7 @@ impl Job {
         match self {
             Job::Bridge => bridge.to_owned(),
             Job::Route => route.to_owned(),
-            Job::Nat => format!("{route}; {translate}"),
+            Job::Nat | Job::ReplicatedNat => format!("{route}; {translate}"),
         }
     }
 
@@ -80,7 +85,7 @@ impl Job {
     fn end(self) -> &'static str {
         match self {
             Job::Bridge => "ip link delete br0",
-            Job::Route | Job::Nat => {
+            Job::Route | Job::Nat | Job::ReplicatedNat => {
                 "nft flush ruleset; echo 0 >/proc/sys/net/ipv4/ip_forward; \
                  ip address flush dev r0; ip address flush dev r1; ip neighbour flush all"
             }
@@ -92,6 +97,7 @@ impl Job {
             Job::Bridge => "docs/examples/cable.p4",
             Job::Route => "bench/p4/forward.p4",
             Job::Nat => "p4/apps/nat/unprotected.p4",
+            Job::ReplicatedNat => "p4/apps/nat/nat.p4",
         }
     }
 
@@ -99,7 +105,16 @@ impl Job {
         match self {
             Job::Bridge => String::new(),
             Job::Route => ROUTES.to_owned(),
-            Job::Nat => nat_configuration(),
+            Job::Nat => nat_configuration("switch-unprotected.toml"),
+            Job::ReplicatedNat => nat_configuration("switch.toml"),
+        }
+    }
+
+    /// The interfaces that are its ports.
+    fn interfaces(self) -> &'static [&'static str] {
+        match self {
+            Job::ReplicatedNat => &["r0", "r1", "r2"],
+            Job::Bridge | Job::Route | Job::Nat => &["r0", "r1"],
         }
     }
 }
@@ -129,8 +144,8 @@ params = [1, "02:00:00:00:a1:01", "02:00:00:00:b2:01"]
 "#;
 
 /// The demo's configuration, with client and server as neighbours.
-fn nat_configuration() -> String {
-    let path = repository().join("lab/nat/switch-unprotected.toml");
+fn nat_configuration(file: &str) -> String {
+    let path = repository().join("lab/nat").join(file);
     let mut text = std::fs::read_to_string(path).expect("the NAT's configuration");
     for (name, value) in [
         ("${id}", "1"),
@@ -163,7 +178,7 @@ pub enum Side {
 
 /// A forwarder at work, until it is dropped.
 pub enum Running<'a> {
-    Switch(Child),
+    Switch(Vec<Child>),
     Kernel(&'a Network, Job),
 }
 
@@ -176,32 +191,44 @@ impl Side {
                 Ok(Running::Kernel(network, job))
             }
             Side::Switch(access) => {
-                let mut child = network.role("r", &["switch", job.name(), access]);
-                let mut line = String::new();
-                if let Some(output) = &mut child.stdout {
-                    let _ = BufReader::new(output).read_line(&mut line);
+                let mut children = Vec::new();
+                if job == Job::ReplicatedNat {
+                    children.push(ready(network.role("s", &["store"]))?);
                 }
-                if line.trim() == "ready" {
-                    return Ok(Running::Switch(child));
-                }
-                let mut reason = String::new();
-                if let Some(mut error) = child.stderr.take() {
-                    let _ = error.read_to_string(&mut reason);
-                }
-                let _ = child.wait();
-                Err(reason.trim().to_owned())
+                let switch = network.role("r", &["switch", job.name(), access]);
+                children.push(ready(switch)?);
+                Ok(Running::Switch(children))
             }
         }
     }
 }
 
+/// Waits until a process says that it is ready, or why it is not.
+fn ready(mut child: Child) -> Result<Child, String> {
+    let mut line = String::new();
+    if let Some(output) = &mut child.stdout {
+        let _ = BufReader::new(output).read_line(&mut line);
+    }
+    if line.trim() == "ready" {
+        return Ok(child);
+    }
+    let mut reason = String::new();
+    if let Some(mut error) = child.stderr.take() {
+        let _ = error.read_to_string(&mut reason);
+    }
+    let _ = child.wait();
+    Err(reason.trim().to_owned())
+}
+
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         match self {
-            Running::Switch(child) => {
+            Running::Switch(children) => {
                 // The end of its input tells it to stop.
-                drop(child.stdin.take());
-                let _ = child.wait();
+                for child in children.iter_mut().rev() {
+                    drop(child.stdin.take());
+                    let _ = child.wait();
+                }
             }
             Running::Kernel(network, job) => {
                 network.within(&network.namespace("r"), job.end());
@@ -222,15 +249,12 @@ pub fn run_switch(job: &str, access: &str) {
     let program = compile(job.program());
     let engine = Native::new(program, Options::default()).expect("the program loads");
     let stop = AtomicBool::new(false);
-    let ports = [(0, "r0"), (1, "r1")].map(|(number, name)| {
-        let name = name.to_owned();
+    let ports = job.interfaces().iter().zip(0..).map(|(name, number)| {
+        let name = (*name).to_owned();
         (number, PortSpec::Interface { name, access })
     });
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let _ = std::io::stdin().read_to_end(&mut Vec::new());
-            stop.store(true, Ordering::Relaxed);
-        });
+    let ports: Vec<_> = ports.collect();
+    until_input_ends(&stop, || {
         let options = RunOptions {
             stop: &stop,
             ready: &mut |_| println!("ready"),
@@ -243,5 +267,36 @@ pub fn run_switch(job: &str, access: &str) {
             eprintln!("{error}");
             std::process::exit(1);
         }
+    });
+}
+
+/// The role of the store, a single server: runs until its input ends.
+pub fn run_store() {
+    let path = repository().join("lab/nat/store.toml");
+    let text = std::fs::read_to_string(&path).expect("the store's configuration");
+    let mut file = StoreFile::parse(&path, &text).expect("a configuration");
+    file.chain.truncate(1);
+    let stop = AtomicBool::new(false);
+    until_input_ends(&stop, || {
+        let server = StoreServer::bind(&file).unwrap_or_else(|error| {
+            eprintln!("{error}");
+            std::process::exit(1);
+        });
+        println!("ready");
+        if let Err(error) = server.run(&stop, &mut |_| {}) {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+    });
+}
+
+/// Does `work`, which ends when `stop` is set.
+fn until_input_ends(stop: &AtomicBool, work: impl FnOnce()) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            stop.store(true, Ordering::Relaxed);
+        });
+        work();
     });
 }

@@ -1,10 +1,12 @@
 //! Forwarding between veth pairs: frames per second without loss, and TCP throughput,
 //! through the switch's ports, by AF_XDP and by AF_PACKET, and through Linux doing the same
-//! in the same run: a bridge, IP forwarding, and a NAT by nftables.
+//! in the same run: a bridge, IP forwarding, and a NAT by nftables. A NAT with replication
+//! is measured beside one without.
 //!
 //! One namespace sends, one forwards, one receives; offloads are off everywhere. Needs
-//! root, `ip`, `ethtool`, `nft` and `iperf3`; says so and writes nothing where they are
-//! missing. Takes about five minutes.
+//! root, `ip`, `ethtool`, `nft`, `iperf3`, `taskset` and two cores; says so and writes nothing
+//! where they are missing. Takes about ten minutes; `-- nat`, `bridge` or `route` measures
+//! one job.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -13,23 +15,23 @@ mod forwarder;
 mod network;
 
 use flood::Flood;
-use forwarder::{Job, Side};
+use forwarder::{Job, Running, Side};
 use network::Network;
 use stateplane_bench::Report;
 use std::process::ExitCode;
 
-/// Who does a job, with the name in reports; Linux is measured beside the others.
-const SIDES: [(&str, Side); 3] = [
+/// How the switch's ports are opened, with the name in reports.
+const ACCESSES: [(&str, Side); 2] = [
     ("AF_XDP", Side::Switch("xdp")),
     ("AF_PACKET", Side::Switch("packet")),
-    ("kernel", Side::Kernel),
 ];
 
-/// Searches for a rate without loss, and TCP runs, of each side in turn; medians count.
+/// Searches for a rate without loss, and TCP runs, of each contestant in turn; medians
+/// count.
 fn rounds(job: Job) -> usize {
     match job {
         Job::Nat => 5,
-        Job::Bridge | Job::Route => 3,
+        _ => 3,
     }
 }
 
@@ -43,23 +45,29 @@ fn main() -> ExitCode {
     match arguments[..] {
         ["flood", ..] => flood::run(&arguments[1..]),
         ["switch", job, access] => forwarder::run_switch(job, access),
-        _ => return compare(),
+        ["store"] => forwarder::run_store(),
+        _ => return compare(&arguments),
     }
     ExitCode::SUCCESS
 }
 
-fn compare() -> ExitCode {
+/// Compares the jobs that are named, or all if none is.
+fn compare(arguments: &[&str]) -> ExitCode {
+    let chosen = arguments.iter().filter(|name| !name.starts_with('-'));
+    let chosen: Vec<&str> = chosen.copied().collect();
     if let Some(reason) = network::missing() {
         println!("ports: skipped: {reason}");
         return ExitCode::SUCCESS;
     }
     let network = Network::up();
-    let mut frames = Report::new("ports", "packets/s");
-    let mut streams = Report::new("ports-tcp", "Gb/s");
+    let mut reports = [("ports", "packets/s"), ("ports-tcp", "value")]
+        .map(|(name, unit)| Report::new(name, unit));
     for job in [Job::Nat, Job::Bridge, Job::Route] {
-        measure(&network, job, &mut frames, &mut streams);
+        if chosen.is_empty() || chosen.contains(&job.name()) {
+            measure(&network, job, &mut reports);
+        }
     }
-    for report in [frames, streams] {
+    for report in reports {
         if let Err(error) = report.finish() {
             eprintln!("ports: {error}");
             return ExitCode::FAILURE;
@@ -68,49 +76,111 @@ fn compare() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Measures a job on all sides, a round of each after the other.
-fn measure(network: &Network, job: Job, frames: &mut Report, streams: &mut Report) {
-    let sender = network.sender_limit();
-    let mut rates = [const { Vec::new() }; SIDES.len()];
-    let mut speeds = [const { Vec::new() }; SIDES.len()];
-    let mut refused = [false; SIDES.len()];
-    for _ in 0..rounds(job) {
-        for (at, (name, side)) in SIDES.into_iter().enumerate() {
-            if refused[at] {
-                continue;
-            }
-            let running = match side.start(network, job) {
-                Ok(running) => running,
-                Err(reason) => {
-                    println!("ports: {} through {name} skipped: {reason}", job.title());
-                    refused[at] = true;
-                    continue;
-                }
-            };
-            rates[at].push(Flood::search(network, job, sender));
-            speeds[at].push(network.tcp_gbps(job));
-            drop(running);
+/// A way to do a job, and what it was measured to reach.
+struct Contestant {
+    job: Job,
+    name: &'static str,
+    side: Side,
+    refused: bool,
+    lossless: Vec<f64>,
+    flooded: Vec<f64>,
+    gbps: Vec<f64>,
+}
+
+impl Contestant {
+    fn new(job: Job, name: &'static str, side: Side) -> Contestant {
+        Contestant {
+            job,
+            name,
+            side,
+            refused: false,
+            lossless: Vec::new(),
+            flooded: Vec::new(),
+            gbps: Vec::new(),
         }
     }
-    let rates = rates.map(median);
-    let speeds = speeds.map(median);
-    let (Some(kernel_rate), Some(kernel_speed)) = (rates[2], speeds[2]) else {
-        return;
-    };
-    let title = job.title();
-    for (at, (name, _)) in SIDES[..2].iter().enumerate() {
-        let (Some(rate), Some(speed)) = (rates[at], speeds[at]) else {
-            continue;
-        };
-        let peer = job.peer();
-        let named = format!("{title} through {name}, 60 B, less than 0.1 % lost (kernel: {peer})");
-        frames.add(&named, rate, "kernel", kernel_rate);
-        let named = format!("TCP, {title} through {name} (kernel: {peer})");
-        streams.add(&named, speed, "kernel", kernel_speed);
+
+    /// A round; whatever keeps it from running is told once.
+    fn run(&mut self, network: &Network, sender: f64) {
+        if self.refused {
+            return;
+        }
+        let outcome = self.side.start(network, self.job).and_then(|running| {
+            network.drop_frames(true);
+            let passed = Flood::search(network, self.job, sender);
+            network.drop_frames(false);
+            let passed = passed.ok_or("nothing passes")?;
+            if let Running::Switch(processes) = &running {
+                network.unpin(processes);
+            }
+            let gbps = network.tcp_gbps(self.job);
+            drop(running);
+            Ok((passed, gbps))
+        });
+        match outcome {
+            Ok((passed, gbps)) => {
+                self.lossless.push(passed.lossless);
+                self.flooded.push(passed.flooded);
+                self.gbps.push(gbps);
+            }
+            Err(reason) => {
+                let title = self.job.title();
+                println!("ports: {title} through {} skipped: {reason}", self.name);
+                self.refused = true;
+            }
+        }
     }
-    let fastest = rates.into_iter().flatten().fold(0.0, f64::max);
+
+    /// Adds its figures beside those of another.
+    fn beside(&self, other: &Contestant, against: &str, reports: &mut [Report; 2]) {
+        let title = format!("{} through {}", self.job.title(), self.name);
+        let title = match other.side {
+            Side::Kernel => format!("{title} (kernel: {})", self.job.peer()),
+            Side::Switch(_) => title,
+        };
+        let lossless = format!("{title}, 60 B, less than 0.1 % lost");
+        let flooded = format!("{title}, 60 B, flooded");
+        let stream = format!("TCP, {title}");
+        for (name, own, others) in [
+            (lossless, &self.lossless, &other.lossless),
+            (flooded, &self.flooded, &other.flooded),
+        ] {
+            if let (Some(own), Some(others)) = (median(own), median(others)) {
+                reports[0].add(&name, own, against, others);
+            }
+        }
+        if let (Some(own), Some(others)) = (median(&self.gbps), median(&other.gbps)) {
+            reports[1].measure(&stream, "Gb/s", own, against, others);
+        }
+    }
+}
+
+/// Measures a job on all sides, a round of each after the other; NAT with replication
+/// beside NAT without.
+fn measure(network: &Network, job: Job, reports: &mut [Report; 2]) {
+    let sender = network.sender_limit();
+    let replicated = (job == Job::Nat).then_some(Job::ReplicatedNat);
+    let mut contestants = vec![Contestant::new(job, "kernel", Side::Kernel)];
+    for job in std::iter::once(job).chain(replicated) {
+        contestants.extend(ACCESSES.map(|(name, side)| Contestant::new(job, name, side)));
+    }
+    for _ in 0..rounds(job) {
+        for contestant in &mut contestants {
+            contestant.run(network, sender);
+        }
+    }
+    let (kernel, switches) = (&contestants[0], &contestants[1..]);
+    for (at, switch) in switches.iter().enumerate() {
+        match at.checked_sub(ACCESSES.len()) {
+            None => switch.beside(kernel, "kernel", reports),
+            Some(at) => switch.beside(&switches[at], "unreplicated", reports),
+        }
+    }
+    let fastest = contestants.iter().filter_map(|c| median(&c.lossless));
+    let fastest = fastest.fold(0.0, f64::max);
+    let title = job.title();
     let named = format!("the sender of {title} alone");
-    frames.add(&named, sender, "fastest forwarder", fastest);
+    reports[0].add(&named, sender, "fastest forwarder", fastest);
     if sender < HEADROOM * fastest {
         println!(
             "ports: the sender reaches less than {HEADROOM} times the rate of {title}: it may be what limits it"
@@ -119,7 +189,8 @@ fn measure(network: &Network, job: Job, frames: &mut Report, streams: &mut Repor
 }
 
 /// `None` where nothing was measured.
-fn median(mut values: Vec<f64>) -> Option<f64> {
+fn median(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }

@@ -1,4 +1,5 @@
-//! Three namespaces in a row: `a` sends, `r` translates, `b` receives.
+//! Three namespaces in a row: `a` sends, `r` forwards, `b` receives; beside `r` a fourth,
+//! `s`, where the store is.
 
 use super::forwarder::Job;
 use std::path::Path;
@@ -10,10 +11,25 @@ const A: &str = "02:00:00:00:b1:01";
 pub const R0: &str = "02:00:00:00:a1:00";
 const R1: &str = "02:00:00:00:a1:01";
 pub const B: &str = "02:00:00:00:b2:01";
+const R2: &str = "02:00:00:00:a1:02";
+const S: &str = "02:00:00:00:c0:00";
+/// Of nobody.
+const STRANGER: &str = "02:00:00:00:dd:01";
 
-/// Namespaces `spb<pid>-a`, `-r`, `-b`, removed when dropped.
+/// All nodes.
+const NODES: [&str; 4] = ["a", "r", "b", "s"];
+
+/// Namespaces `spb<pid>-a`, `-r`, `-b`, `-s`, removed when dropped.
 pub struct Network {
     prefix: String,
+}
+
+/// Tells `b` who is beside it.
+fn neighbours_of_b() -> String {
+    format!(
+        "ip neighbour replace 198.51.100.1 lladdr {R1} dev b0; \
+         ip neighbour replace 192.0.2.1 lladdr {A} dev b0"
+    )
 }
 
 /// What keeps the network from being made, if anything does.
@@ -24,10 +40,13 @@ pub fn missing() -> Option<String> {
             .chain(["/usr/sbin".into(), "/sbin".into()])
             .any(|folder| folder.join(tool).is_file())
     };
-    for tool in ["ip", "ethtool", "nft", "iperf3"] {
+    for tool in ["ip", "ethtool", "nft", "iperf3", "taskset"] {
         if !found(tool) {
             return Some(format!("`{tool}` is not installed"));
         }
+    }
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        return Some("it needs two cores".to_owned());
     }
     let root = std::fs::read_to_string("/proc/self/status")
         .is_ok_and(|status| status.contains("\nUid:\t0\t0"));
@@ -44,8 +63,8 @@ impl Network {
         let network = Network {
             prefix: format!("spb{}", std::process::id()),
         };
-        let [a, r, b] = ["a", "r", "b"].map(|node| network.namespace(node));
-        for namespace in [&a, &r, &b] {
+        let [a, r, b, s] = NODES.map(|node| network.namespace(node));
+        for namespace in [&a, &r, &b, &s] {
             must(Command::new("ip").args(["netns", "add", namespace]));
         }
         for (left, near, near_mac, far, far_mac, right) in [
@@ -53,6 +72,7 @@ impl Network {
             (&r, "r1", R1, "b0", B, &b),
             // For the sender alone: nothing behind it.
             (&a, "a1", "02:00:00:00:c1:01", "b1", R0, &b),
+            (&r, "r2", R2, "s0", S, &s),
         ] {
             must(Command::new("ip").args([
                 "link", "add", near, "netns", left, "address", near_mac, "type", "veth", "peer",
@@ -67,7 +87,7 @@ impl Network {
                 );
             }
         }
-        for namespace in [&a, &r, &b] {
+        for namespace in [&a, &r, &b, &s] {
             network.within(
                 namespace,
                 "ip link set lo up; for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$f; done; for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >$f; done",
@@ -79,7 +99,13 @@ impl Network {
         );
         network.within(
             &b,
-            &format!("ip address add 198.51.100.18/24 dev b0; ip neighbour add 198.51.100.1 lladdr {R1} dev b0; ip route add default via 198.51.100.1; ip address add 192.0.2.2/24 dev b0; ip neighbour add 192.0.2.1 lladdr {A} dev b0"),
+            &format!("ip address add 198.51.100.18/24 dev b0; ip route add default via 198.51.100.1; ip address add 192.0.2.2/24 dev b0; {}", neighbours_of_b()),
+        );
+        // Requests carry a packet and its headers.
+        network.within(&r, "ip link set r2 mtu 1700");
+        network.within(
+            &s,
+            &format!("ip link set s0 mtu 1700; ip address add 10.10.0.11/24 dev s0; ip neighbour add 10.10.0.1 lladdr {R2} dev s0"),
         );
         network
     }
@@ -105,11 +131,14 @@ impl Network {
         }
     }
 
-    /// Starts this program in `node`, in another role.
+    /// Starts this program in `node`, in another role: the sender on one core, all others
+    /// beside it, as who forwards for a living would have it.
     pub fn role(&self, node: &str, arguments: &[&str]) -> Child {
         let program = std::env::current_exe().expect("this program has a path");
+        let core = if node == "a" { "0" } else { "1" };
         Command::new("ip")
             .args(["netns", "exec", &self.namespace(node)])
+            .args(["taskset", "--cpu-list", core])
             .arg(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -119,6 +148,14 @@ impl Network {
             .expect("this program starts")
     }
 
+    /// Lets the processes that forward run on both cores.
+    pub fn unpin(&self, processes: &[Child]) {
+        for process in processes {
+            let id = process.id().to_string();
+            must(Command::new("taskset").args(["--all-tasks", "--cpu-list", "--pid", "0,1", &id]));
+        }
+    }
+
     /// Frames that came to `interface` of the receiver.
     pub fn received(&self, interface: &str) -> u64 {
         let path = format!("/sys/class/net/{interface}/statistics/rx_packets");
@@ -126,9 +163,20 @@ impl Network {
         text.trim().parse().expect("a number of packets")
     }
 
+    /// Lets the receiver drop all frames for it where they arrive, so that what is
+    /// measured is not what becomes of them; or lets it take them again.
+    pub fn drop_frames(&self, drop: bool) {
+        let address = if drop { STRANGER } else { B };
+        // Linux forgets the neighbours of an interface whose address changes.
+        self.within(
+            &self.namespace("b"),
+            &format!("ip link set b0 address {address}; {}", neighbours_of_b()),
+        );
+    }
+
     /// Frames per second that the sender reaches when nothing is behind it.
     pub fn sender_limit(&self) -> f64 {
-        let flood = super::Flood::send(self, "a1", R0, 0, 2.0);
+        let flood = super::Flood::send(self, "a1", STRANGER, 0, 2.0);
         let seconds = flood.seconds;
         flood.sent as f64 / seconds
     }
@@ -138,7 +186,7 @@ impl Network {
         // On a bridge both hosts are in one network.
         let server_address = match job {
             Job::Bridge => "192.0.2.2",
-            Job::Route | Job::Nat => "198.51.100.18",
+            Job::Route | Job::Nat | Job::ReplicatedNat => "198.51.100.18",
         };
         let mut server = Command::new("ip")
             .args(["netns", "exec", &self.namespace("b")])
@@ -174,7 +222,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        for node in ["a", "r", "b"] {
+        for node in NODES {
             let _ = Command::new("ip")
                 .args(["netns", "delete", &self.namespace(node)])
                 .status();
