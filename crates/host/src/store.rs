@@ -11,7 +11,10 @@ pub mod view;
 
 pub use disk::{Disk, DiskError, DiskReport, SNAPSHOT_AFTER};
 pub use error::StoreError;
-pub use file::{ClassFile, FirstLeaseFile, IdleFile, LimitsFile, NatFile, StoreFile};
+pub use file::{
+    ClassFile, FirstLeaseFile, IdleFile, IdleInStateFile, LimitsFile, NatFile, ProtocolFile,
+    QuotaFile, ServiceAtFile, ServiceFile, ServiceServerFile, StoreFile,
+};
 pub use managed::{ManagedReport, ManagedStore};
 pub use server::{PUBLISH_EVERY, StoreReport, StoreServer};
 pub(crate) use sockets::receive;

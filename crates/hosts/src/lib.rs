@@ -24,6 +24,7 @@ pub use segment::{Segment, number_in, number_mark};
 use core::net::{Ipv4Addr, SocketAddrV4};
 pub use stateplane_history::Application;
 use stateplane_history::{Direction, Occupant};
+use stateplane_store::Service;
 use stateplane_switch::Generator;
 use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::PROTOCOL_UDP;
@@ -66,6 +67,12 @@ pub trait App: Send {
 
     /// Bytes of state of a flow.
     fn state_length(&self) -> u16;
+
+    /// Services to whose servers the store may give flows with their first lease; the
+    /// program copes with a store that does not.
+    fn services(&self) -> Vec<Service> {
+        Vec::new()
+    }
 
     /// Sets the tables and registers of its own at the switch of that number.
     fn set_up(&self, state: &mut TargetState, switch: u32) -> Result<(), StateError>;

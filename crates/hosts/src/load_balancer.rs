@@ -7,6 +7,7 @@ use crate::segment::{Segment, number_mark};
 use crate::table::{address, insert, number as value};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::Direction::Inbound;
+use stateplane_store::{Service, ServiceId, ServiceServer};
 use stateplane_target::{KeyMatch, StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::tcp::control::{ACK, SYN};
@@ -45,6 +46,23 @@ impl App for LoadBalancer {
 
     fn state_length(&self) -> u16 {
         6
+    }
+
+    fn services(&self) -> Vec<Service> {
+        let servers = (1..=SERVERS).map(|number| ServiceServer {
+            endpoint: server(number),
+            weight: WEIGHT,
+            most: None,
+        });
+        let servers: Vec<_> = servers.collect();
+        let service = |protocol| Service {
+            id: ServiceId {
+                protocol,
+                endpoint: SERVICE,
+            },
+            servers: servers.clone(),
+        };
+        [PROTOCOL_TCP, PROTOCOL_UDP].map(service).into()
     }
 
     fn set_up(&self, state: &mut TargetState, switch: u32) -> Result<(), StateError> {

@@ -11,7 +11,7 @@ use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
 use stateplane_hosts::app;
 use stateplane_store::{
     ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NatPool, Recovery, Replica,
-    Server,
+    Server, ServiceAt,
 };
 use stateplane_wire::control::Member;
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
@@ -184,12 +184,17 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
             class.idle = IdleTimeouts {
                 default: Some(scenario.idle),
                 by_protocol: BTreeMap::new(),
+                in_state: Vec::new(),
             };
         }
     }
+    // In half of the runs the store gives flows to servers, in the others the program.
+    let mut gives = false;
     let class = match options.program {
         ProgramKind::App(application) => {
             let app = app(application);
+            config.services = app.services();
+            gives = !config.services.is_empty() && first_sequence.is_multiple_of(2);
             Some((app.class(), app.state_length()))
         }
         ProgramKind::Own(class) => Some((class.id, class.state_length)),
@@ -198,10 +203,17 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     if let Some((class, state_length)) = class {
         // A class of the same number has no flows here.
         config.classes.retain(|known| known.class != class);
+        let service_at = ServiceAt {
+            address: 6,
+            port: 12,
+        };
         config = config.with_class(ClassConfig {
             class,
             state_length,
-            first_lease: FirstLease::Zero,
+            first_lease: match gives {
+                true => FirstLease::Server { service_at },
+                false => FirstLease::Zero,
+            },
             shared_only: false,
             idle: IdleTimeouts::never(),
             quota: None,

@@ -277,6 +277,18 @@ impl Scenario {
         }
     }
 
+    /// The same with links between replicas that lose a third of what passes.
+    pub const fn lossy_chains() -> Self {
+        Self {
+            name: "lossy-chains",
+            chain_link: LinkQuality {
+                loss: 300,
+                ..Self::mixed().chain_link
+            },
+            ..Self::failing_stores()
+        }
+    }
+
     /// Six store servers that die, come back, and are given up and taken back, so
     /// that shards move.
     pub const fn moving_shards() -> Self {
@@ -357,13 +369,14 @@ impl Scenario {
     }
 
     /// All scenarios that have a name.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::mixed(),
         Self::calm(),
         Self::echoes(),
         Self::tug_of_war(),
         Self::restarts(),
         Self::failing_stores(),
+        Self::lossy_chains(),
         Self::moving_shards(),
         Self::store_failover(),
         Self::handover(),

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_wire::{ipv4, udp};
 
 use crate::pool::shard_ports;
 use crate::quota::Quota;
+use crate::service::{SERVER_STATE_LENGTH, Service, ServiceAt, ServiceId};
 
 /// Greatest bound of clock rates, in parts per million: a tenth.
 pub const MOST_CLOCK_PPM: u32 = 100_000;
@@ -36,6 +37,8 @@ pub struct Config {
     pub classes: Vec<ClassConfig>,
     /// The public ports, for classes whose first lease makes a mapping.
     pub nat: Option<NatPool>,
+    /// Who serves what, for classes whose first lease gives the flow to a server.
+    pub services: Vec<Service>,
     /// µs for which a lease is granted, from 1.
     pub lease_period: u32,
     /// By how much the rate of any clock, a switch's or a server's, may differ from
@@ -88,6 +91,14 @@ pub enum FirstLease {
         /// Class of the inbound record's key.
         inbound_class: u8,
     },
+    /// A record is made whose state begins with the address and port of a server of the
+    /// service that the key names, or of zero state if that service is not configured.
+    /// Without a healthy server that has room, the request is refused with
+    /// POOL_EXHAUSTED.
+    Server {
+        /// Where the key names the service.
+        service_at: ServiceAt,
+    },
     /// The request is refused with NO_RECORD.
     None,
 }
@@ -99,6 +110,22 @@ pub struct IdleTimeouts {
     pub default: Option<u64>,
     /// By IP protocol, byte 1 of a NAT key.
     pub by_protocol: BTreeMap<u8, u64>,
+    /// By what the state says, as far as a connection has come for instance. The first
+    /// that matches counts before all others.
+    pub in_state: Vec<StateTimeout>,
+}
+
+/// How long a record with some states lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateTimeout {
+    /// Only with this IP protocol; `None`: with any.
+    pub protocol: Option<u8>,
+    /// Which byte of the state is looked at, from 0.
+    pub byte: u16,
+    /// The values that it has then.
+    pub values: BTreeSet<u8>,
+    /// µs without a grant, renewal or write.
+    pub timeout: u64,
 }
 
 impl IdleTimeouts {
@@ -107,6 +134,7 @@ impl IdleTimeouts {
         IdleTimeouts {
             default: Some(300_000_000),
             by_protocol: BTreeMap::from([(6, 7_440_000_000)]),
+            in_state: Vec::new(),
         }
     }
 
@@ -115,12 +143,29 @@ impl IdleTimeouts {
         IdleTimeouts {
             default: None,
             by_protocol: BTreeMap::new(),
+            in_state: Vec::new(),
         }
     }
 
-    /// The timeout of `protocol` in µs; `None`: never.
-    pub fn of(&self, protocol: u8) -> Option<u64> {
-        self.by_protocol.get(&protocol).copied().or(self.default)
+    /// The timeout of `protocol` and `state` in µs; `None`: never.
+    pub fn of(&self, protocol: u8, state: &[u8]) -> Option<u64> {
+        let matches = |of: &&StateTimeout| {
+            of.protocol.is_none_or(|only| only == protocol)
+                && state
+                    .get(usize::from(of.byte))
+                    .is_some_and(|value| of.values.contains(value))
+        };
+        let in_state = self.in_state.iter().find(matches).map(|of| of.timeout);
+        let by_protocol = || self.by_protocol.get(&protocol).copied();
+        in_state.or_else(by_protocol).or(self.default)
+    }
+}
+
+impl ClassConfig {
+    /// Whether something depends on what is written: how long the record lives, or which
+    /// server has the flow.
+    pub(crate) fn follows_state(&self) -> bool {
+        !self.idle.in_state.is_empty() || matches!(self.first_lease, FirstLease::Server { .. })
     }
 }
 
@@ -247,6 +292,7 @@ impl Config {
             served: BTreeSet::from([0]),
             classes: Vec::new(),
             nat: None,
+            services: Vec::new(),
             lease_period: 1_000_000,
             clock_ppm: 900,
             recall: true,
@@ -427,6 +473,20 @@ impl Config {
                     quota,
                 });
             }
+            let states = class.idle.in_state.iter();
+            if let Some(beyond) = states
+                .map(|of| of.byte)
+                .find(|byte| *byte >= class.state_length)
+            {
+                return Err(ConfigError::StateByte {
+                    class: class.class,
+                    byte: beyond,
+                    length: class.state_length,
+                });
+            }
+            if let FirstLease::Server { service_at } = class.first_lease {
+                self.check_service_class(class, service_at)?;
+            }
             let FirstLease::NatOutbound { inbound_class } = class.first_lease else {
                 continue;
             };
@@ -442,6 +502,47 @@ impl Config {
             }
             if self.nat.is_none() {
                 return Err(ConfigError::NoPool { class: class.class });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_service_class(
+        &self,
+        class: &ClassConfig,
+        service_at: ServiceAt,
+    ) -> Result<(), ConfigError> {
+        if class.state_length < SERVER_STATE_LENGTH {
+            return Err(ConfigError::ServerStateLength {
+                class: class.class,
+                length: class.state_length,
+            });
+        }
+        if !service_at.is_valid() {
+            return Err(ConfigError::ServiceAt {
+                class: class.class,
+                address: service_at.address,
+                port: service_at.port,
+            });
+        }
+        if self.services.is_empty() {
+            return Err(ConfigError::NoServices { class: class.class });
+        }
+        let mut services = BTreeSet::new();
+        for service in &self.services {
+            if !services.insert(service.id) {
+                return Err(ConfigError::DuplicateService {
+                    service: service.id,
+                });
+            }
+            let mut servers = BTreeSet::new();
+            for server in &service.servers {
+                if !servers.insert(server.endpoint) {
+                    return Err(ConfigError::DuplicateServer {
+                        service: service.id,
+                        server: server.endpoint,
+                    });
+                }
             }
         }
         Ok(())
@@ -518,6 +619,62 @@ pub enum ConfigError {
     DuplicateClass {
         /// The class.
         class: u8,
+    },
+    /// A timeout that looks at a byte which the state does not have.
+    #[error(
+        "class {class} has {length} bytes of state: a timeout cannot look at byte {byte}, they count from 0"
+    )]
+    StateByte {
+        /// The class.
+        class: u8,
+        /// The byte named.
+        byte: u16,
+        /// Bytes of state.
+        length: u16,
+    },
+    /// A class of flows given to servers whose state has no room for the server.
+    #[error(
+        "class {class} has {length} bytes of state: a flow that is given to a server has at least 6, the server's address and port"
+    )]
+    ServerStateLength {
+        /// The class.
+        class: u8,
+        /// The length given.
+        length: u16,
+    },
+    /// A service's endpoint that is not in the key.
+    #[error(
+        "class {class}: address at byte {address} and port at byte {port} of the key: both must lie in bytes 2 to 15, apart from each other"
+    )]
+    ServiceAt {
+        /// The class.
+        class: u8,
+        /// First byte of the address.
+        address: u8,
+        /// First byte of the port.
+        port: u8,
+    },
+    /// A class of flows given to servers, but no services.
+    #[error(
+        "class {class} gives flows to servers, but no service is configured: add one with its servers"
+    )]
+    NoServices {
+        /// The class.
+        class: u8,
+    },
+    /// Two sets of servers for one service.
+    #[error("service {service} is declared twice: name all its servers at once")]
+    DuplicateService {
+        /// The service.
+        service: ServiceId,
+    },
+    /// A server that serves a service twice.
+    #[error("service {service} names the server {server} twice: give it a greater weight")]
+    DuplicateServer {
+        /// The service.
+        service: ServiceId,
+        /// The server.
+        server: SocketAddrV4,
     },
     /// A class of mappings whose state is not an endpoint.
     #[error("class {class} has {length} bytes of state: a NAT class has 6, an address and a port")]
@@ -634,6 +791,12 @@ impl ConfigError {
             ConfigError::Zero { .. } => "S015",
             ConfigError::ClockBound { .. } => "S016",
             ConfigError::Quota { .. } => "S017",
+            ConfigError::StateByte { .. } => "S021",
+            ConfigError::ServerStateLength { .. } => "S022",
+            ConfigError::ServiceAt { .. } => "S023",
+            ConfigError::NoServices { .. } => "S024",
+            ConfigError::DuplicateService { .. } => "S025",
+            ConfigError::DuplicateServer { .. } => "S026",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_wire::replication::Key;
 
@@ -11,6 +11,7 @@ use crate::digest::Digest;
 use crate::pool::Pools;
 use crate::record::Record;
 use crate::replica::Replica;
+use crate::service::{ServerLoads, ServiceId, server_in};
 use crate::shard::{NatKey, Shard};
 
 /// Why a replica's pool is not exact.
@@ -34,6 +35,12 @@ pub enum AuditError {
         address: Ipv4Addr,
         /// The public port.
         port: u16,
+    },
+    /// Flows counted to servers that are not the flows that they have.
+    #[error("shard {shard}: flows counted to servers are not those of its records")]
+    Loads {
+        /// The shard.
+        shard: u16,
     },
     /// Free and taken ports are not all ports.
     #[error(
@@ -142,14 +149,24 @@ impl Replica {
         digest.value()
     }
 
-    /// Checks that every mapping has both its records, and that every port is
-    /// either free or taken by one mapping (rule 22).
+    /// How many flows of `shard` each server has, by service and server.
+    pub fn server_loads(&self, shard: u16) -> impl Iterator<Item = (ServiceId, SocketAddrV4, u32)> {
+        let loads = self.shards.get(&shard).map(|shard| &shard.loads);
+        loads.into_iter().flat_map(ServerLoads::all)
+    }
+
+    /// Checks that every mapping has both its records, that every port is either free or
+    /// taken by one mapping (rule 22), and that flows are counted to the servers that
+    /// have them.
     ///
     /// # Errors
     ///
     /// The first contradiction, by shard and key.
     pub fn audit(&self) -> Result<(), AuditError> {
         for (&number, shard) in &self.shards {
+            if shard.loads != self.loads_of(shard) {
+                return Err(AuditError::Loads { shard: number });
+            }
             let mut taken: BTreeMap<(u8, Ipv4Addr), usize> = BTreeMap::new();
             let freed: BTreeSet<(u8, Ipv4Addr, u16)> = shard
                 .pools
@@ -213,6 +230,23 @@ impl Replica {
             }
         }
         Ok(())
+    }
+}
+
+impl Replica {
+    /// The flows of each server, counted anew.
+    fn loads_of(&self, shard: &Shard) -> ServerLoads {
+        let mut loads = ServerLoads::default();
+        for (key, record) in &shard.records {
+            let class = self.classes.get(&key.class());
+            if let Some(FirstLease::Server { service_at }) = class.map(|class| class.first_lease)
+                && let Some(service) = service_at.service(key)
+                && let Some(server) = server_in(&record.state)
+            {
+                loads.add(service, server);
+            }
+        }
+        loads
     }
 }
 

@@ -31,12 +31,13 @@ mod record;
 mod replica;
 mod serial;
 mod server;
+mod service;
 mod shard;
 mod snapshot;
 
 pub use config::{
     ClassConfig, Config, ConfigError, Faults, FirstLease, IdleTimeouts, Limits, MOST_CLOCK_PPM,
-    NAT_STATE_LENGTH, NatPool,
+    NAT_STATE_LENGTH, NatPool, StateTimeout,
 };
 pub use counters::Counters;
 pub use inspect::AuditError;
@@ -46,4 +47,5 @@ pub use record::{Holder, Lease, Owner, Record};
 pub use replica::{Destination, Place, Recovery, RecoveryError, Replica, SavedState, Transmit};
 pub use serial::newer;
 pub use server::{Datagram, Recipient, Server, ServerCounters};
+pub use service::{SERVER_STATE_LENGTH, Service, ServiceAt, ServiceId, ServiceServer};
 pub use snapshot::{Life, Merge, Snapshot, merge_snapshots, newest_snapshots};

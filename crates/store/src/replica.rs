@@ -26,6 +26,7 @@ use crate::log::Log;
 use crate::parking::{Flow, Parking};
 use crate::pool::Pools;
 use crate::quota::Tenants;
+use crate::service::ServerLoads;
 use crate::shard::{Records, Shard};
 
 use feed::Feed;
@@ -67,6 +68,8 @@ pub struct Replica {
     pub(crate) shards: BTreeMap<u16, Shard>,
     pub(crate) record_count: usize,
     pub(crate) tenants: Tenants,
+    /// Servers of services to which the head gives no flows for the time being.
+    unhealthy: BTreeSet<SocketAddrV4>,
     pub(crate) parking: Parking,
     /// When the head looks whether a record, of a mapping the outbound one, is
     /// idle.
@@ -121,6 +124,7 @@ impl Replica {
             shards: empty_shards(&config, incarnation),
             record_count: 0,
             tenants: Tenants::default(),
+            unhealthy: BTreeSet::new(),
             parking: Parking::new(limits),
             expiry_due: BTreeSet::new(),
             place,
@@ -138,6 +142,15 @@ impl Replica {
             marked: None,
             config,
         })
+    }
+
+    /// Whether `server`, of whatever service, gets flows while this replica is the head.
+    /// All do until they are said to be unhealthy. The flows that it has remain.
+    pub fn set_healthy(&mut self, server: SocketAddrV4, healthy: bool) {
+        match healthy {
+            true => self.unhealthy.remove(&server),
+            false => self.unhealthy.insert(server),
+        };
     }
 
     /// Does what is due at `now`: grants to requests that waited, forgets idle
@@ -229,6 +242,7 @@ fn empty_shards(config: &Config, seed: u32) -> BTreeMap<u16, Shard> {
             epoch: 0,
             records: Records::with_hasher(FixedState::with_seed(seed.into())),
             pools: pool.and_then(|pool| Pools::new(number, config.shards, pool)),
+            loads: ServerLoads::default(),
         };
         (number, shard)
     });

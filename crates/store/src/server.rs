@@ -100,6 +100,8 @@ pub struct Server {
     incarnation: u32,
     management: Management,
     chains: BTreeMap<u16, Hosted>,
+    /// Servers of services that are said to be unhealthy.
+    unhealthy: BTreeSet<SocketAddrV4>,
     /// Chains that may have something to send.
     ready: BTreeSet<u16>,
     due: BTreeSet<(u64, u16)>,
@@ -198,12 +200,30 @@ impl Server {
             incarnation,
             management,
             chains: BTreeMap::new(),
+            unhealthy: BTreeSet::new(),
             ready: BTreeSet::new(),
             due: BTreeSet::new(),
             outbox: VecDeque::new(),
             counters: ServerCounters::default(),
             past: Counters::default(),
         }
+    }
+
+    /// Whether `server`, of whatever service, gets flows from the chains of which this
+    /// server is the head; see [`Replica::set_healthy`].
+    pub fn set_healthy(&mut self, server: SocketAddrV4, healthy: bool) {
+        match healthy {
+            true => self.unhealthy.remove(&server),
+            false => self.unhealthy.insert(server),
+        };
+        for hosted in self.chains.values_mut() {
+            hosted.replica.set_healthy(server, healthy);
+        }
+    }
+
+    /// Servers of services that get no flows.
+    pub fn unhealthy(&self) -> impl Iterator<Item = SocketAddrV4> {
+        self.unhealthy.iter().copied()
     }
 
     /// Takes a datagram that came from `from` to the request port at `now`.
@@ -318,10 +338,13 @@ impl Server {
                 served: BTreeSet::from([number]),
                 ..self.template.clone()
             };
-            let Ok(replica) = Replica::new(own, self.incarnation) else {
+            let Ok(mut replica) = Replica::new(own, self.incarnation) else {
                 self.counters.control_malformed += 1;
                 return;
             };
+            for &server in &self.unhealthy {
+                replica.set_healthy(server, false);
+            }
             let hosted = Hosted {
                 replica,
                 links: Vec::new(),

@@ -8,6 +8,7 @@ use stateplane_wire::replication::{KEY_LENGTH, Key};
 
 use crate::pool::Pools;
 use crate::record::Record;
+use crate::service::ServerLoads;
 
 /// Records by key. The hash is seeded, so that nobody who chooses flows can make their
 /// keys collide.
@@ -19,6 +20,8 @@ pub(crate) struct Shard {
     pub(crate) epoch: u32,
     pub(crate) records: Records,
     pub(crate) pools: Option<Pools>,
+    /// How many of the records each server has.
+    pub(crate) loads: ServerLoads,
 }
 
 impl Shard {
@@ -96,6 +99,7 @@ mod tests {
             epoch: u32::MAX,
             records: Records::default(),
             pools: None,
+            loads: ServerLoads::default(),
         };
         assert_eq!(shard.next_epoch(), 1);
     }

@@ -1,15 +1,22 @@
 //! The configuration file of a store server.
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NatPool, Quota};
-use stateplane_wire::{chain, ipv4, replication};
+use stateplane_store::{Config, Limits, NatPool};
+use stateplane_wire::{chain, replication};
 
 use super::StoreError;
 use crate::controller::ControllerFile;
+
+mod class;
+mod service;
+
+pub use class::{
+    ClassFile, FirstLeaseFile, IdleFile, IdleInStateFile, ProtocolFile, QuotaFile, ServiceAtFile,
+};
+pub use service::{ServiceFile, ServiceServerFile};
 
 /// A store server's configuration, as its TOML file says it.
 ///
@@ -37,6 +44,22 @@ use crate::controller::ControllerFile;
 ///     state_length = 6
 ///     first_lease = "none"
 ///     shared_only = true
+///
+///     [[class]]
+///     id = 5
+///     state_length = 6
+///     first_lease = "server"              # begins with a server's address and port
+///     service_at = { address = 6, port = 12 }   # bytes of the key that name the service
+///     idle_timeout_s = { default = 300, tcp = 7440 }
+///
+///     [[service]]
+///     address = "198.51.100.1"
+///     protocol = "tcp"
+///     port = 80
+///     servers = [
+///         { address = "10.0.2.1", port = 8080, weight = 2 },
+///         { address = "10.0.2.2", port = 8080, most = 10000 },
+///     ]
 ///
 ///     [nat]
 ///     addresses = ["203.0.113.1"]
@@ -100,83 +123,14 @@ pub struct StoreFile {
     /// What the flow classes mean.
     #[serde(default)]
     pub class: Vec<ClassFile>,
+    /// Services and their servers, for classes with `first_lease = "server"`.
+    #[serde(default)]
+    pub service: Vec<ServiceFile>,
     /// Public endpoints for classes with `first_lease = "nat-outbound"`.
     pub nat: Option<NatFile>,
     /// Bounds of everything that grows.
     #[serde(default)]
     pub limits: LimitsFile,
-}
-
-/// One flow class.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClassFile {
-    /// Byte 0 of the class's keys.
-    pub id: u8,
-    /// Bytes of state.
-    pub state_length: u16,
-    /// What happens on a first lease request.
-    pub first_lease: FirstLeaseFile,
-    /// With `nat-outbound`: the class of the inbound keys.
-    pub inbound_class: Option<u8>,
-    /// Whether only shared leases exist; `false` unless set.
-    #[serde(default)]
-    pub shared_only: bool,
-    /// How long an idle record lives. Unless set: for ever with
-    /// `first_lease = "zero"`, otherwise TCP 7440 s and everything else 300 s.
-    pub idle_timeout_s: Option<IdleFile>,
-    /// How many records each tenant may have; any number unless set.
-    pub quota: Option<QuotaFile>,
-}
-
-/// How many records each tenant of a class may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QuotaFile {
-    /// Most records of a tenant.
-    pub records: usize,
-    /// First byte of the key that names a tenant; 1 unless set.
-    #[serde(default = "first_byte")]
-    pub tenant_first: u8,
-    /// How many bytes name it. Unless set, the class is one tenant.
-    #[serde(default)]
-    pub tenant_length: u8,
-}
-
-impl QuotaFile {
-    fn quota(self) -> Quota {
-        Quota {
-            records: self.records,
-            first: self.tenant_first,
-            length: self.tenant_length,
-        }
-    }
-}
-
-/// What happens on a first lease request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FirstLeaseFile {
-    /// A record of zero state is made.
-    Zero,
-    /// A public port is taken, and both records of the mapping are made.
-    NatOutbound,
-    /// The request is refused.
-    None,
-}
-
-/// Idle timeouts in seconds, by IP protocol (byte 1 of the key).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct IdleFile {
-    /// Of protocols not named; for ever unless set.
-    pub default: Option<u64>,
-    /// Of TCP.
-    pub tcp: Option<u64>,
-    /// Of UDP.
-    pub udp: Option<u64>,
-    /// Of ICMP.
-    pub icmp: Option<u64>,
 }
 
 /// Public endpoints.
@@ -238,10 +192,6 @@ fn clock_ppm() -> u32 {
     900
 }
 
-fn first_byte() -> u8 {
-    1
-}
-
 fn yes() -> bool {
     true
 }
@@ -265,9 +215,6 @@ fn first_port() -> u16 {
 fn last_port() -> u16 {
     65_535
 }
-
-/// Seconds that still fit as µs, with room for the time since boot.
-const MOST_SECONDS: u64 = 1 << 40;
 
 impl StoreFile {
     /// Reads the file at `path`.
@@ -331,6 +278,7 @@ impl StoreFile {
         for class in &self.class {
             config.classes.push(class.config()?);
         }
+        config.services = self.service.iter().map(ServiceFile::config).collect();
         config.nat = self.nat.as_ref().map(|nat| NatPool {
             addresses: nat.addresses.clone(),
             first_port: nat.first_port,
@@ -379,63 +327,6 @@ impl StoreFile {
             }
             _ => Ok(position),
         }
-    }
-}
-
-impl ClassFile {
-    fn config(&self) -> Result<ClassConfig, StoreError> {
-        let first_lease = match (self.first_lease, self.inbound_class) {
-            (FirstLeaseFile::Zero, _) => FirstLease::Zero,
-            (FirstLeaseFile::None, _) => FirstLease::None,
-            (FirstLeaseFile::NatOutbound, Some(inbound_class)) => {
-                FirstLease::NatOutbound { inbound_class }
-            }
-            (FirstLeaseFile::NatOutbound, None) => {
-                return Err(StoreError::NoInboundClass { class: self.id });
-            }
-        };
-        let idle = match (&self.idle_timeout_s, first_lease) {
-            (Some(idle), _) => idle.timeouts()?,
-            (None, FirstLease::Zero) => IdleTimeouts::never(),
-            (None, _) => IdleTimeouts::nat(),
-        };
-        Ok(ClassConfig {
-            class: self.id,
-            state_length: self.state_length,
-            first_lease,
-            shared_only: self.shared_only,
-            idle,
-            quota: self.quota.map(QuotaFile::quota),
-        })
-    }
-}
-
-impl IdleFile {
-    fn timeouts(&self) -> Result<IdleTimeouts, StoreError> {
-        let micros = |seconds: u64| {
-            if seconds > MOST_SECONDS {
-                return Err(StoreError::TooLong {
-                    name: "idle_timeout_s",
-                    value: seconds,
-                    most: MOST_SECONDS,
-                });
-            }
-            Ok(seconds * 1_000_000)
-        };
-        let mut by_protocol = BTreeMap::new();
-        for (protocol, seconds) in [
-            (ipv4::PROTOCOL_TCP, self.tcp),
-            (ipv4::PROTOCOL_UDP, self.udp),
-            (ipv4::PROTOCOL_ICMP, self.icmp),
-        ] {
-            if let Some(seconds) = seconds {
-                by_protocol.insert(protocol, micros(seconds)?);
-            }
-        }
-        Ok(IdleTimeouts {
-            default: self.default.map(micros).transpose()?,
-            by_protocol,
-        })
     }
 }
 

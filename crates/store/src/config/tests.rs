@@ -97,7 +97,34 @@ fn a_lease_outlasts_its_holder_within_the_bound_of_clocks() {
 #[test]
 fn timeouts_fall_back_to_the_default() {
     let idle = IdleTimeouts::nat();
-    assert_eq!(idle.of(6), Some(7_440_000_000));
-    assert_eq!(idle.of(17), Some(300_000_000));
-    assert_eq!(IdleTimeouts::never().of(6), None);
+    assert_eq!(idle.of(6, &[]), Some(7_440_000_000));
+    assert_eq!(idle.of(17, &[]), Some(300_000_000));
+    assert_eq!(IdleTimeouts::never().of(6, &[]), None);
+}
+
+#[test]
+fn what_the_state_says_counts_before_the_protocol() {
+    let idle = IdleTimeouts {
+        in_state: vec![
+            StateTimeout {
+                protocol: Some(6),
+                byte: 1,
+                values: BTreeSet::from([3, 4]),
+                timeout: 5,
+            },
+            StateTimeout {
+                protocol: None,
+                byte: 1,
+                values: BTreeSet::from([4]),
+                timeout: 6,
+            },
+        ],
+        ..IdleTimeouts::nat()
+    };
+    assert_eq!(idle.of(6, &[0, 3]), Some(5));
+    assert_eq!(idle.of(6, &[0, 4]), Some(5));
+    assert_eq!(idle.of(17, &[0, 4]), Some(6));
+    assert_eq!(idle.of(17, &[0, 3]), Some(300_000_000));
+    assert_eq!(idle.of(6, &[3, 0]), Some(7_440_000_000));
+    assert_eq!(idle.of(6, &[3]), Some(7_440_000_000));
 }

@@ -10,6 +10,7 @@ use super::{Replica, echo};
 use crate::config::{FirstLease, NAT_STATE_LENGTH};
 use crate::record::{Holder, Lease, Owner, Record, State};
 use crate::serial::newer;
+use crate::service::{server_in, server_state};
 use crate::shard::NatKey;
 
 /// The entry contradicts the state, which means that a replica is faulty.
@@ -63,6 +64,11 @@ impl Replica {
             }
             Some(Creation::Mapping { address, port }) => {
                 self.make_mapping(now, number, key, address, port, lease_epoch)?;
+            }
+            Some(Creation::Server { server }) => {
+                let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
+                let state = server_state(server, class.state_length.into());
+                self.make_record(now, number, key, state, lease_epoch, None)?;
             }
         }
         // A grant whose request had waited for long may last longer than its renewal.
@@ -145,6 +151,7 @@ impl Replica {
         epoch: u32,
         mapped_to: Option<Key>,
     ) -> Result<(), Inconsistent> {
+        self.count_server(number, &key, &state, true);
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = Record {
             state,
@@ -174,6 +181,21 @@ impl Replica {
         }
     }
 
+    /// Counts a record whose state is `state`, and that was made or is gone, to the server
+    /// that has the flow, if it is of a class of such flows.
+    pub(super) fn count_server(&mut self, number: u16, key: &Key, state: &[u8], made: bool) {
+        if let Some(class) = self.classes.get(&key.class())
+            && let FirstLease::Server { service_at } = class.first_lease
+            && let Some(shard) = self.shards.get_mut(&number)
+            && let (Some(service), Some(server)) = (service_at.service(key), server_in(state))
+        {
+            match made {
+                true => shard.loads.add(service, server),
+                false => shard.loads.remove(service, server),
+            }
+        }
+    }
+
     /// Remembers to look whether the record is idle; the outbound one speaks for
     /// both of a mapping.
     pub(super) fn watch_idle(&mut self, now: u64, number: u16, key: Key) {
@@ -194,11 +216,17 @@ impl Replica {
         install: bool,
     ) -> Result<(), Inconsistent> {
         let until = now.saturating_add(self.config.lease_time(period, 0));
-        let shard = self.shards.get_mut(&packet.shard()).ok_or(Inconsistent)?;
-        let record = shard.records.get_mut(&packet.key()).ok_or(Inconsistent)?;
+        let (number, key) = (packet.shard(), packet.key());
+        let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
+        let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
+        let record = shard.records.get_mut(&key).ok_or(Inconsistent)?;
+        let mut before = None;
         if install {
             if record.state.len() != packet.state().len() {
                 return Err(Inconsistent);
+            }
+            if class.follows_state() && *record.state != *packet.state() {
+                before = Some(record.state.clone());
             }
             record.state.copy_from_slice(packet.state());
             record.sequence = packet.sequence();
@@ -209,6 +237,12 @@ impl Replica {
             Some(_) => {}
             None if self.config.faults.ignore_epoch => {}
             None => return Err(Inconsistent),
+        }
+        if let Some(before) = before {
+            self.count_server(number, &key, &before, false);
+            self.count_server(number, &key, packet.state(), true);
+            // It may be idle sooner than it would have been in the state before.
+            self.watch_idle(now, number, key);
         }
         Ok(())
     }
@@ -243,6 +277,7 @@ impl Replica {
             }
         }
         self.count_tenant(key, false);
+        self.count_server(number, key, &record.state, false);
         self.record_count -= gone;
         self.counters.records_expired += gone as u64;
         Ok(())

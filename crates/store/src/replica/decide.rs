@@ -13,7 +13,8 @@ use crate::config::FirstLease;
 use crate::parking::{Parked, ParkedRequest};
 use crate::record::{GaveUp, Holder, Lease, Owner, Record};
 use crate::serial::newer;
-use crate::shard::NatKey;
+use crate::service::Service;
+use crate::shard::{NatKey, Shard};
 
 /// What the head makes of a lease request.
 enum Verdict {
@@ -238,6 +239,17 @@ impl Replica {
             let (records, creation) = match class.first_lease {
                 FirstLease::None => return refuse(RefusalCode::NoRecord),
                 FirstLease::Zero => (1, Creation::Zero),
+                FirstLease::Server { service_at } => {
+                    let named = service_at.service(&asked.key);
+                    let mut services = self.config.services.iter();
+                    match services.find(|service| Some(service.id) == named) {
+                        None => (1, Creation::Zero),
+                        Some(service) => match self.next_server(shard, asked.shard, service) {
+                            Some(server) => (1, Creation::Server { server }),
+                            None => return refuse(RefusalCode::PoolExhausted),
+                        },
+                    }
+                }
                 FirstLease::NatOutbound { .. } => {
                     let inside = NatKey::of(&asked.key);
                     let pools = shard.pools.as_ref();
@@ -299,6 +311,12 @@ impl Replica {
             Some(place) => grant(Some(place), None),
             None => refuse(RefusalCode::StoreFull),
         }
+    }
+
+    /// The server that the next flow of `service` in `shard`, which has `number`, gets.
+    fn next_server(&self, shard: &Shard, number: u16, service: &Service) -> Option<SocketAddrV4> {
+        let place = (number, self.config.shards);
+        shard.loads.choose(service, &self.unhealthy, place)
     }
 
     /// The period that an answer to `holder` carries: 0 if it would extend the

@@ -68,7 +68,11 @@ impl Replica {
     }
 
     fn idle_alone_at(&self, now: u64, shard: u16, key: &Key, record: &Record) -> Option<u64> {
-        let timeout = self.classes.get(&key.class())?.idle.of(key.0[1])?;
+        let timeout = self
+            .classes
+            .get(&key.class())?
+            .idle
+            .of(key.0[1], &record.state)?;
         let mut due = record.last_active.saturating_add(timeout);
         if self.parking.requests(&(shard, *key)).next().is_some() {
             due = due.max(now.saturating_add(self.config.lease_period.into()));
@@ -87,7 +91,7 @@ impl Replica {
         };
         let needed = match class.first_lease {
             FirstLease::None => return,
-            FirstLease::Zero => 1,
+            FirstLease::Zero | FirstLease::Server { .. } => 1,
             FirstLease::NatOutbound { .. } => 2,
         };
         let quota = class.quota.as_ref();

@@ -368,9 +368,10 @@ fn fingerprint(config: &Config) -> u64 {
         bytes.extend([class.class, class.shared_only.into()]);
         bytes.extend(class.state_length.to_be_bytes());
         bytes.extend(match class.first_lease {
-            FirstLease::Zero => [0, 0],
-            FirstLease::NatOutbound { inbound_class } => [1, inbound_class],
-            FirstLease::None => [2, 0],
+            FirstLease::Zero => [0, 0, 0],
+            FirstLease::NatOutbound { inbound_class } => [1, inbound_class, 0],
+            FirstLease::None => [2, 0, 0],
+            FirstLease::Server { service_at } => [3, service_at.address, service_at.port],
         });
     }
     if let Some(pool) = &config.nat {

@@ -27,6 +27,7 @@ fn config(chain_length: u8, position: u8) -> Config {
             idle: IdleTimeouts {
                 default: Some(3_000_000),
                 by_protocol: BTreeMap::new(),
+                in_state: Vec::new(),
             },
             quota: None,
         })

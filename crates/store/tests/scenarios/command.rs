@@ -77,7 +77,7 @@ impl<'a> Command<'a> {
         (self.parse(from), self.parse(to))
     }
 
-    /// A key: `counter/7`, `brief/7`, `other/7`, `nat/tcp/10.0.0.1:1234` or
+    /// A key: `counter/7`, `brief/7`, `staged/7`, `service/7`, `other/7`, `nat/tcp/10.0.0.1:1234` or
     /// `public/tcp/203.0.113.1:1024`.
     pub fn key(&self) -> Key {
         let Some(text) = self.text("key") else {
@@ -90,6 +90,8 @@ impl<'a> Command<'a> {
             "public" => 2,
             "counter" => 3,
             "brief" => 4,
+            "staged" => 5,
+            "service" => 6,
             _ => 99,
         };
         if let Some((protocol, endpoint)) = rest.split_once('/') {
@@ -101,6 +103,11 @@ impl<'a> Command<'a> {
             bytes[2..6].copy_from_slice(&self.parse::<Ipv4Addr>(address).octets());
             bytes[6..8].copy_from_slice(&self.parse::<u16>(port).to_be_bytes());
         } else {
+            if class == "service" {
+                bytes[1] = 6;
+                bytes[6..10].copy_from_slice(&super::world::SERVICE.ip().octets());
+                bytes[12..14].copy_from_slice(&super::world::SERVICE.port().to_be_bytes());
+            }
             bytes[15] = self.parse(rest);
         }
         Key(bytes)

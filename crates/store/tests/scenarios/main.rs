@@ -103,5 +103,6 @@ scenarios! {
     rule_21_chain_epoch
     rule_22_nat_pool
     rule_23_bounds
+    services
     flow_life
 }

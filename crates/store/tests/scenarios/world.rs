@@ -14,7 +14,8 @@
 //! * `members 0 2 [joining=1]`: the chain's next configuration, by replicas, head
 //!   first; those not named hear nothing of it; `to=` names the only ones that do;
 //! * `empty 1`: a replica comes back empty, to join;
-//! * `show counters …`, `show records`, `show replicas`.
+//! * `sick 10.0.0.1`, `well 10.0.0.1`: what the replicas hear of a server of the service;
+//! * `show counters …`, `show records`, `show replicas`, `show loads`.
 //!
 //! Datagrams take no time.
 
@@ -26,7 +27,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_store::{
     ClassConfig, Config, Destination, FirstLease, IdleTimeouts, Lease, NatPool, Place, Quota,
-    Replica,
+    Replica, Service, ServiceAt, ServiceId, ServiceServer, StateTimeout,
 };
 use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr};
 
@@ -111,6 +112,12 @@ impl World {
                 self.replicas[number] = Replica::new(config, self.starts).unwrap();
                 self.places[number] = Vec::new();
             }
+            "sick" | "well" => {
+                let server = SocketAddrV4::new(command.parse(command.words()[1]), 8080);
+                for replica in &mut self.replicas {
+                    replica.set_healthy(server, command.words()[0] == "well");
+                }
+            }
             "members" => self.configure(&command),
             "show" => self.show(&command),
             verb => panic!("{verb} is not a command"),
@@ -127,6 +134,7 @@ impl World {
         let idle = |timeout| IdleTimeouts {
             default: timeout,
             by_protocol: BTreeMap::new(),
+            in_state: Vec::new(),
         };
         let nat_idle = idle(Some(micros("idle").unwrap_or(60_000_000)));
         for position in 0..length {
@@ -158,6 +166,36 @@ impl World {
                     quota: None,
                 });
             }
+            config.classes.push(ClassConfig {
+                class: 5,
+                state_length: 4,
+                first_lease: FirstLease::Zero,
+                shared_only: false,
+                idle: IdleTimeouts {
+                    in_state: vec![StateTimeout {
+                        protocol: None,
+                        byte: 3,
+                        values: BTreeSet::from([1]),
+                        timeout: 10_000_000,
+                    }],
+                    ..idle(Some(2_000_000))
+                },
+                quota: None,
+            });
+            config.classes.push(ClassConfig {
+                class: 6,
+                state_length: 6,
+                first_lease: FirstLease::Server {
+                    service_at: ServiceAt {
+                        address: 6,
+                        port: 12,
+                    },
+                },
+                shared_only: false,
+                idle: idle(Some(2_000_000)),
+                quota: None,
+            });
+            config.services = vec![service()];
             config.recall = command.has("recall");
             config.chain_epoch = command.get("chain_epoch").unwrap_or(1);
             config.first_sequence = command.get("first_sequence").unwrap_or(1);
@@ -365,6 +403,7 @@ impl World {
             "counters" => self.show_counters(&command.words()[2..]),
             "records" => self.show_records(),
             "replicas" => self.show_replicas(),
+            "loads" => self.show_loads(),
             what => panic!("{what} cannot be shown"),
         }
     }
@@ -413,6 +452,16 @@ impl World {
         }
     }
 
+    fn show_loads(&mut self) {
+        for (position, replica) in self.replicas.iter().enumerate() {
+            let mut line = format!("r{position}");
+            for (_, server, flows) in replica.server_loads(0) {
+                write!(line, " {server}={flows}").unwrap();
+            }
+            self.output.push(line);
+        }
+    }
+
     fn show_replicas(&mut self) {
         let digest = self.replicas[0].digest();
         for (position, replica) in self.replicas.iter().enumerate() {
@@ -435,6 +484,29 @@ impl World {
             let line = format!("{line}{joined}");
             self.output.push(line);
         }
+    }
+}
+
+/// The service that keys of the class `service` name.
+pub const SERVICE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 1), 80);
+
+/// A server of weight 2, one of weight 1 that takes two flows, and one of weight 0.
+fn service() -> Service {
+    let server = |number, weight, most| ServiceServer {
+        endpoint: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, number), 8080),
+        weight,
+        most,
+    };
+    Service {
+        id: ServiceId {
+            protocol: 6,
+            endpoint: SERVICE,
+        },
+        servers: vec![
+            server(1, 2, None),
+            server(2, 1, Some(2)),
+            server(3, 0, None),
+        ],
     }
 }
 

@@ -31,9 +31,11 @@ pub mod entry_field {
     pub const SWITCH_ADDRESS: usize = 16;
     /// 2 bytes: UDP port of the switch that the tail answers.
     pub const SWITCH_PORT: usize = 20;
-    /// 2 bytes: grants that make a mapping: the public port.
+    /// 2 bytes: grants that make a mapping: the public port; that give the flow to a
+    /// server: its port.
     pub const PUBLIC_PORT: usize = 22;
-    /// 4 bytes: grants that make a mapping: the public address.
+    /// 4 bytes: grants that make a mapping: the public address; that give the flow to a
+    /// server: its address.
     pub const PUBLIC_ADDRESS: usize = 24;
     /// 2 bytes: shared grants: which place among the record's holders is taken.
     pub const HOLDER: usize = 28;
@@ -53,6 +55,8 @@ pub mod entry_flag {
     pub const MAPPING: u8 = 1 << 2;
     /// Writes: the request's state and sequence replace the record's.
     pub const INSTALL: u8 = 1 << 3;
+    /// Grants that make a record: the flow is given to a server.
+    pub const SERVER: u8 = 1 << 4;
 }
 
 /// What a grant makes before it grants.
@@ -66,6 +70,11 @@ pub enum Creation {
         address: Ipv4Addr,
         /// The public port taken.
         port: u16,
+    },
+    /// A record whose state begins with the server that the flow is given to.
+    Server {
+        /// The server's address and port.
+        server: SocketAddrV4,
     },
 }
 
@@ -117,6 +126,22 @@ pub enum Decision {
     Release,
 }
 
+/// What the grant with `flags` in the entry `bytes` makes.
+fn creation(bytes: &[u8], flags: u8) -> Option<Creation> {
+    let address = Ipv4Addr::from(get_array::<4>(bytes, entry_field::PUBLIC_ADDRESS));
+    let port = get_u16(bytes, entry_field::PUBLIC_PORT);
+    if flags & entry_flag::CREATE == 0 {
+        None
+    } else if flags & entry_flag::MAPPING != 0 {
+        Some(Creation::Mapping { address, port })
+    } else if flags & entry_flag::SERVER != 0 {
+        let server = SocketAddrV4::new(address, port);
+        Some(Creation::Server { server })
+    } else {
+        Some(Creation::Zero)
+    }
+}
+
 impl Decision {
     fn number(&self) -> u8 {
         match self {
@@ -165,17 +190,7 @@ impl<'a> Entry<'a> {
                 period,
                 holder: (flags & entry_flag::SHARED != 0)
                     .then(|| get_u16(bytes, entry_field::HOLDER)),
-                creation: match (
-                    flags & entry_flag::CREATE != 0,
-                    flags & entry_flag::MAPPING != 0,
-                ) {
-                    (false, _) => None,
-                    (true, false) => Some(Creation::Zero),
-                    (true, true) => Some(Creation::Mapping {
-                        address: get_array::<4>(bytes, entry_field::PUBLIC_ADDRESS).into(),
-                        port: get_u16(bytes, entry_field::PUBLIC_PORT),
-                    }),
-                },
+                creation: creation(bytes, flags),
             },
             2 => Decision::Write {
                 install: flags & entry_flag::INSTALL != 0,
@@ -287,8 +302,18 @@ impl<'a> Entry<'a> {
                 if creation.is_some() {
                     flags |= entry_flag::CREATE;
                 }
-                if let Some(Creation::Mapping { address, port }) = creation {
-                    flags |= entry_flag::MAPPING;
+                let endpoint = match creation {
+                    None | Some(Creation::Zero) => None,
+                    Some(Creation::Mapping { address, port }) => {
+                        flags |= entry_flag::MAPPING;
+                        Some((address, port))
+                    }
+                    Some(Creation::Server { server }) => {
+                        flags |= entry_flag::SERVER;
+                        Some((*server.ip(), server.port()))
+                    }
+                };
+                if let Some((address, port)) = endpoint {
                     put(&mut bytes, entry_field::PUBLIC_ADDRESS, &address.octets());
                     put(&mut bytes, entry_field::PUBLIC_PORT, &port.to_be_bytes());
                 }

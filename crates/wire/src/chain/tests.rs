@@ -9,6 +9,9 @@ fn decision() -> impl Strategy<Value = Decision> {
     let creation = prop_oneof![
         Just(None),
         Just(Some(Creation::Zero)),
+        any::<(u32, u16)>().prop_map(|(address, port)| Some(Creation::Server {
+            server: SocketAddrV4::new(address.into(), port),
+        })),
         any::<(u32, u16)>().prop_map(|(address, port)| Some(Creation::Mapping {
             address: Ipv4Addr::from(address),
             port

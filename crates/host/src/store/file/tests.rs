@@ -1,3 +1,5 @@
+use stateplane_store::{FirstLease, IdleTimeouts, Quota, ServiceAt};
+
 use super::*;
 
 const GOOD: &str = r#"
@@ -27,6 +29,21 @@ shared_only = true
 id = 3
 state_length = 4
 first_lease = "zero"
+idle_in_state = [{ protocol = "tcp", byte = 3, values = [1, 3], timeout_s = 9 }]
+
+[[class]]
+id = 4
+state_length = 8
+first_lease = "server"
+service_at = { address = 2, port = 8 }
+
+[[service]]
+address = "198.51.100.1"
+port = 80
+servers = [
+    { address = "10.0.2.1", port = 8080, weight = 2 },
+    { address = "10.0.2.2", most = 7 },
+]
 
 [nat]
 addresses = ["203.0.113.1"]
@@ -68,17 +85,38 @@ fn every_setting_arrives() {
     assert_eq!(config.limits.records, Limits::default().records);
     let nat = config.nat.unwrap();
     assert_eq!((nat.first_port, nat.last_port), (1024, 65_535));
-    let [outbound, inbound, counter] = &config.classes[..] else {
-        panic!("three classes");
+    let [outbound, inbound, counter, served] = &config.classes[..] else {
+        panic!("four classes");
     };
     assert_eq!(
         outbound.first_lease,
         FirstLease::NatOutbound { inbound_class: 2 }
     );
-    assert_eq!(outbound.idle.of(6), Some(120_000_000));
-    assert_eq!(outbound.idle.of(17), Some(60_000_000));
+    assert_eq!(outbound.idle.of(6, &[]), Some(120_000_000));
+    assert_eq!(outbound.idle.of(17, &[]), Some(60_000_000));
     assert_eq!(inbound.idle, IdleTimeouts::nat());
-    assert_eq!(counter.idle, IdleTimeouts::never());
+    assert_eq!(counter.idle.of(6, &[0, 0, 0, 3]), Some(9_000_000));
+    assert_eq!(counter.idle.of(6, &[0, 0, 3, 0]), None);
+    let service_at = ServiceAt {
+        address: 2,
+        port: 8,
+    };
+    assert_eq!(served.first_lease, FirstLease::Server { service_at });
+    let [service] = &config.services[..] else {
+        panic!("one service");
+    };
+    assert_eq!(service.id.to_string(), "198.51.100.1:80 (protocol 6)");
+    let servers = service.servers.iter();
+    let servers: Vec<_> = servers
+        .map(|s| (s.endpoint.to_string(), s.weight, s.most))
+        .collect();
+    assert_eq!(
+        servers,
+        [
+            ("10.0.2.1:8080".to_owned(), 2, None),
+            ("10.0.2.2:80".to_owned(), 1, Some(7))
+        ]
+    );
 }
 
 #[test]
@@ -126,4 +164,24 @@ fn a_missing_file_is_named() {
     let error = StoreFile::read("/nonexistent/store.toml".as_ref()).unwrap_err();
     assert_eq!(error.code(), "H101");
     assert!(error.to_string().contains("/nonexistent/store.toml"));
+}
+
+#[test]
+fn contradictions_of_services_have_their_codes() {
+    let code = |from: &str, to: &str| error(from, to).code();
+    assert_eq!(code("byte = 3", "byte = 4"), "S021");
+    assert_eq!(code("state_length = 8", "state_length = 5"), "S022");
+    assert_eq!(code("port = 8 }", "port = 5 }"), "S023");
+    assert_eq!(code("address = 2, port", "address = 13, port"), "S023");
+    let services = &GOOD[GOOD.find("[[service]]").unwrap()..GOOD.find("[nat]").unwrap()];
+    assert_eq!(code(services, ""), "S024");
+    assert_eq!(code(services, services.repeat(2).as_str()), "S025");
+    assert_eq!(
+        code("\"10.0.2.2\", most", "\"10.0.2.1\", port = 8080, most"),
+        "S026"
+    );
+    assert_eq!(
+        code("timeout_s = 9 }", "timeout_s = 9223372036854775807 }"),
+        "H108"
+    );
 }
