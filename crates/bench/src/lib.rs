@@ -14,6 +14,8 @@ pub mod frame;
 pub mod generate;
 pub mod limit;
 mod measure;
+mod numbers;
 pub mod switch;
 
 pub use measure::{Figure, Report, Sample, copy, resident, timed};
+pub use numbers::Numbers;

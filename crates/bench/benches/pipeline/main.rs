@@ -17,29 +17,13 @@ mod work;
 use num_bigint::BigUint;
 use stateplane_bench::engine::Alone;
 use stateplane_bench::switch::compile;
-use stateplane_bench::{Report, frame};
+use stateplane_bench::{Numbers, Report, frame};
 use stateplane_interp::Interp;
 use stateplane_native::Native;
 use stateplane_target::{Entry, KeyMatch, TargetState};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 const NOW: u64 = 1_000_000;
-/// A sequence of numbers that is the same in each run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-}
-
 /// Machine code and interpreter of a program, in which tables have room for `entries`.
 fn engines(path: &str, entries: u64) -> (Alone<Native>, Alone<Interp>) {
     let mut program = compile(path);

@@ -1,12 +1,11 @@
 //! A switch that has many writes under way, each in a datagram of its own.
 
+use crate::ROUND;
 use stateplane_bench::Sample;
 use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Time of one round.
-const ROUND: Duration = Duration::from_millis(500);
 /// Silence after which what is under way is asked for again.
 const SILENCE: Duration = Duration::from_millis(20);
 /// Bytes of a packet that a write carries.

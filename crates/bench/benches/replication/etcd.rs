@@ -1,19 +1,17 @@
 //! Writes to etcd with three members.
 
+use crate::ROUND;
 use crate::peer::{BEGIN, Peer, folder, free_port, wait};
 use stateplane_bench::Sample;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
-
-/// Time of one round.
-const ROUND: Duration = Duration::from_millis(500);
 
 /// Bytes of a value: those of a flow's write.
 const VALUE: usize = 8 + 64;

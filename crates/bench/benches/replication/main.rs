@@ -32,9 +32,13 @@ use stateplane_bench::{Report, Sample};
 use std::cell::RefCell;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Requests under way at once, of the store's client and of those of its peers.
 const CONCURRENCY: usize = 64;
+
+/// Time of one round, of everybody who is compared.
+const ROUND: Duration = Duration::from_millis(500);
 
 /// Bytes of one datagram's entries between replicas.
 const PACKED: usize = 1400;

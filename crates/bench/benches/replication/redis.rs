@@ -1,5 +1,6 @@
 //! Writes to Redis that wait for both replicas.
 
+use crate::ROUND;
 use crate::peer::{BEGIN, Peer, folder, free_port, wait};
 use stateplane_bench::Sample;
 use std::process::Command;
@@ -8,9 +9,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
-
-/// Time of one round.
-const ROUND: Duration = Duration::from_millis(500);
 
 /// Bytes of key and value, those of a flow's write.
 const KEY: usize = 16;

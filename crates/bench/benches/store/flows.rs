@@ -3,7 +3,7 @@
 
 use crate::{CLASS_COUNTER, COUNTER_STORE, NOW, SWITCH, packet, request};
 use stateplane_bench::chain::Chain;
-use stateplane_bench::{Report, Sample, resident, timed};
+use stateplane_bench::{Numbers, Report, Sample, resident, timed};
 use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 use std::hint::black_box;
 
@@ -26,22 +26,6 @@ const ROUNDS: usize = 9;
 
 /// Exponent of Zipf's law, as YCSB has it.
 const SKEW: f64 = 0.99;
-
-/// A sequence of numbers that is the same in each run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
 
 /// Which flow a packet belongs to.
 enum Choice {

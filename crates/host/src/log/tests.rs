@@ -1,3 +1,7 @@
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
 use super::*;
 
 fn open(path: &Path) -> Result<(RecordLog, Vec<Vec<u8>>), LogError> {
@@ -53,9 +57,8 @@ fn what_replaces_all_is_there_alone_and_grows() {
     assert_eq!(open(&path).unwrap().1, [&b"new"[..], b"newer"]);
 }
 
-#[test]
-fn a_torn_end_is_cut_off() {
-    let folder = tempfile::tempdir().unwrap();
+/// A closed log with three records, and its bytes.
+fn log_of_three(folder: &TempDir) -> (PathBuf, Vec<u8>) {
     let path = folder.path().join("log");
     let (mut log, _) = open(&path).unwrap();
     for record in ["first", "second", "third"] {
@@ -64,6 +67,13 @@ fn a_torn_end_is_cut_off() {
     log.sync().unwrap();
     drop(log);
     let whole = fs::read(&path).unwrap();
+    (path, whole)
+}
+
+#[test]
+fn a_torn_end_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, whole) = log_of_three(&folder);
     let last = PREFIX + "third".len();
     for torn in 1..=last {
         // Cut short, or with a length that the disk has and bytes that it lacks.
@@ -89,14 +99,7 @@ fn a_torn_end_is_cut_off() {
 #[test]
 fn damage_before_the_end_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
-    let (mut log, _) = open(&path).unwrap();
-    for record in ["first", "second", "third"] {
-        log.append(record.as_bytes());
-    }
-    log.sync().unwrap();
-    drop(log);
-    let whole = fs::read(&path).unwrap();
+    let (path, whole) = log_of_three(&folder);
     let second = HEAD + PREFIX + "first".len();
     for at in second..second + PREFIX + "second".len() {
         for bit in 0..8 {
