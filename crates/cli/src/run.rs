@@ -13,7 +13,7 @@ use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec};
 use stateplane_host::switch::{
     Attachment, Beside, ChainsError, Remote, RunOptions, Sealing, Status, SwitchFile, SwitchReport,
-    SwitchServerError, follow_chains, remote, run_controlled, run_workers,
+    SwitchServerError, check_use, follow_chains, remote, run_controlled, run_workers,
 };
 use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
@@ -262,6 +262,8 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let settings = arguments.p4runtime.settings(&arguments.ports)?;
     let served = arguments.p4runtime.is_served();
     let (program, interface) = p4runtime::compile(&arguments.program, served)?;
+    check_use(&program)
+        .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
     let file = match &arguments.config {
         Some(path) => SwitchFile::read(path)
             .map_err(|error| CommandError::coded(Failure::Input, error.code(), error))?,
@@ -329,8 +331,10 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             let engine = compiled
                 .and_then(|compiled| compiled.engine(Default::default()))
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
-            let make: MakeEngine<Native> =
-                |program| Native::new(program, Default::default()).map_err(|it| it.to_string());
+            let make: MakeEngine<Native> = |program| {
+                check_use(&program).map_err(|it| it.to_string())?;
+                Native::new(program, Default::default()).map_err(|it| it.to_string())
+            };
             let loaded = Loaded {
                 engine,
                 program: &program,
@@ -346,8 +350,10 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             };
             let engine = load(program.clone(), Default::default())
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
-            let make: MakeEngine<Interp> =
-                |program| Interp::new(program, Default::default()).map_err(|it| it.to_string());
+            let make: MakeEngine<Interp> = |program| {
+                check_use(&program).map_err(|it| it.to_string())?;
+                Interp::new(program, Default::default()).map_err(|it| it.to_string())
+            };
             let loaded = Loaded {
                 engine,
                 program: &program,

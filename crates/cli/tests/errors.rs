@@ -204,6 +204,59 @@ fn a_mistake_in_a_switchs_configuration_is_told_with_its_line() {
     );
 }
 
+/// The text of a program of `p4/apps`, with `wrong` in place of `right`.
+fn spoiled(app: &str, right: &str, wrong: &str) -> String {
+    let text = fs::read_to_string(repository().join("p4/apps").join(app)).unwrap();
+    assert!(text.contains(right), "{app} has no {right:?}");
+    text.replace(right, wrong)
+}
+
+#[test]
+fn programs_that_can_never_work_are_refused_when_they_are_loaded() {
+    let folder = Folder::new();
+    let app = |name: &str| repository().join("p4/apps").join(name);
+    let counter = "counter/counter.p4";
+    let gateway = "serving-gateway/serving_gateway.p4";
+    let flow = "            meta.replication.flow = true;\n";
+    let key = "meta.replication.key = CLASS_COUNTER ++ hdr.ipv4.protocol";
+    for (name, text, code, parts) in [
+        (
+            "no_flow.p4",
+            spoiled(counter, flow, ""),
+            "H234",
+            ["`flow`", "ReplicationIngressBefore"],
+        ),
+        (
+            "no_key.p4",
+            spoiled(
+                counter,
+                key,
+                "bit<128> unused = CLASS_COUNTER ++ hdr.ipv4.protocol",
+            ),
+            "H234",
+            ["`key`", "ReplicationIngressBefore"],
+        ),
+        (
+            "one_port.p4",
+            spoiled(gateway, "SIGNALLING_PORT = 4802", "SIGNALLING_PORT = 2152"),
+            "H235",
+            ["UDP port 2152", "`signal`"],
+        ),
+        (
+            "librarys_port.p4",
+            spoiled(gateway, "SIGNALLING_PORT = 4802", "SIGNALLING_PORT = 4793"),
+            "H235",
+            ["UDP port 4793", "the replication library"],
+        ),
+    ] {
+        let path = folder.file(name, &text);
+        let include = app("").to_string_lossy().into_owned();
+        let arguments = ["run", &path, "-I", &include, "--port", "0=lo"];
+        let parts = [&[code][..], &parts].concat();
+        refuses(&arguments, PROGRAM, &parts);
+    }
+}
+
 /// A store's file with these parts, on an address of the loopback that no other test
 /// uses.
 fn store_file(listen: &str, chain: &str, rest: &str) -> String {

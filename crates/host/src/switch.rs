@@ -6,6 +6,7 @@ mod control;
 mod error;
 mod file;
 mod forwarding;
+mod misuse;
 mod remote;
 mod report;
 mod sealing;
@@ -21,6 +22,7 @@ pub use file::{
     MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, RegisterFile,
     ReplicaFile, Setting, SwitchFile, SwitchFileCause, SwitchFileError, WatchFile,
 };
+pub use misuse::{Misuse, check_use};
 pub use remote::{Remote, RemoteCalls};
 pub use report::{
     CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SealReport, SwitchReport,
