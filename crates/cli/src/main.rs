@@ -15,6 +15,7 @@ mod lab;
 mod metrics;
 mod operator;
 mod p4runtime;
+mod plan;
 mod program;
 mod protect;
 mod reload;
@@ -57,6 +58,7 @@ enum Command {
     Store(store::StoreArguments),
     Controller(controller::ControllerArguments),
     Sim(sim::SimArguments),
+    Plan(plan::PlanArguments),
     /// Build networks out of namespaces, and run the failover demonstration (as root, or in a user namespace).
     #[command(subcommand)]
     Lab(stateplane_lab::Command),
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
         Command::Store(arguments) => store::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::Lab(command) => return lab::run(&command),
     };
     exit::report(outcome)

@@ -13,6 +13,7 @@ mod spec;
 mod tap;
 mod xdp;
 
+pub use capture::read_capture;
 pub use error::PortError;
 pub use port::{HostPortCounters, Port, PortNotice};
 pub use spec::{Access, PortMode, PortSpec};

@@ -10,6 +10,7 @@
 //! [`Rule`] names the rules of `docs/replication-protocol.md` that can be turned
 //! off, to show that a checker misses them.
 
+pub mod capacity;
 mod chain;
 mod clock;
 mod device;

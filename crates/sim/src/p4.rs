@@ -130,6 +130,12 @@ impl<E: Engine> P4Switch<E> {
         })
     }
 
+    /// The switch, for other worlds.
+    #[cfg(test)]
+    pub(crate) fn into_switch(self) -> Switch<E> {
+        self.switch
+    }
+
     /// Element `index` of a register of at most 128 bits.
     fn register(&self, name: &str, index: u64) -> Option<u128> {
         let register = self.switch.engine().state().register(name).ok()?;

@@ -34,6 +34,9 @@ pub enum SimError {
     /// The program lacks what a switch of the world sets up.
     #[error("SIM004: the switch cannot be set up: {0}")]
     Setup(#[from] SetupError),
+    /// Nothing can be planned from a capture.
+    #[error("SIM007: the capture says nothing of what the program needs: {0}")]
+    Capacity(String),
     /// A packet test cannot be read, or the program refuses what it sets up.
     #[error("SIM006: the packet test cannot be used: {0}")]
     PacketTest(#[from] stateplane_stf::StfError),

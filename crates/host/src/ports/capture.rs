@@ -12,6 +12,35 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
+/// Most bytes of frames that [`read_capture`] takes.
+const MOST_BYTES: usize = 1 << 30;
+
+/// All frames of a capture, each with its time since the first.
+///
+/// # Errors
+///
+/// [`PortError::Capture`] if it cannot be read, is cut short, or has more than 1 GiB of
+/// frames.
+pub fn read_capture(path: &Path) -> Result<Vec<(Duration, Vec<u8>)>, PortError> {
+    let failed = |cause: String| PortError::Capture {
+        path: path.to_owned(),
+        cause,
+    };
+    let mut source = Source::open(path)?;
+    let (mut frames, mut bytes) = (Vec::new(), 0);
+    while let Some(next) = source.next() {
+        let (at, frame) = next.map_err(failed)?;
+        bytes += frame.len();
+        if bytes > MOST_BYTES {
+            return Err(failed(format!(
+                "its frames have more than {MOST_BYTES} bytes"
+            )));
+        }
+        frames.push((at, frame));
+    }
+    Ok(frames)
+}
+
 /// Frames of one capture in, those sent into another.
 pub(crate) struct CapturePort {
     name: String,

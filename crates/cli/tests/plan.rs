@@ -1,0 +1,101 @@
+//! `stateplane plan`.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod support;
+
+use serde_json::Value;
+use stateplane_wire::{ethernet, ipv4, udp};
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::Output;
+use support::{errors, stateplane};
+
+const PACKETS: u32 = 200;
+const FLOWS: u32 = 4;
+
+/// A frame of one of the flows: UDP with 50 bytes.
+fn frame(flow: u32) -> Vec<u8> {
+    let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(198, 51, 100, 1));
+    let datagram = udp::Repr {
+        source_port: 4000 + flow as u16,
+        destination_port: 80,
+        payload: &[0; 50],
+    };
+    let segment = datagram.to_vec(from, to).expect("a datagram");
+    let packet = ipv4::Repr::new(from, to, ipv4::PROTOCOL_UDP, &segment);
+    let mut frame = vec![2; 12];
+    frame.extend(ethernet::TYPE_IPV4.to_be_bytes());
+    frame.extend(packet.to_vec().expect("a packet"));
+    frame
+}
+
+/// A capture (pcap, µs, Ethernet) with a packet each 10 ms.
+fn capture(path: &Path) {
+    let mut bytes = Vec::new();
+    for word in [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, 1u32] {
+        bytes.extend(word.to_be_bytes());
+    }
+    for number in 0..PACKETS {
+        let frame = frame(number % FLOWS);
+        let length = frame.len() as u32;
+        let at = number * 10_000;
+        for word in [at / 1_000_000, at % 1_000_000, length, length] {
+            bytes.extend(word.to_be_bytes());
+        }
+        bytes.extend(frame);
+    }
+    fs::write(path, bytes).expect("a capture is written");
+}
+
+fn run(folder: &Path, program: &str, rest: &[&str]) -> Output {
+    capture(&folder.join("in.pcap"));
+    let chains = (0..4).map(|shard| {
+        format!(
+            "[[entries]]\ntable = \"replication_shards\"\nkeys = [{shard}]\naction = \"chain\"\n\
+             params = {{ address = \"10.255.1.1\", mac = \"02:00:00:00:01:01\", port = 2, \
+             epoch = 1, mtu = 1700 }}\n"
+        )
+    });
+    fs::write(folder.join("s.toml"), chains.collect::<String>()).unwrap();
+    let store = "chain = [\"10.255.1.1\", \"10.255.1.2\", \"10.255.1.3\"]\nshards = 4\n\
+                 [[class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n";
+    fs::write(folder.join("store.toml"), store).unwrap();
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let capture = format!("0={}", path("in.pcap"));
+    let (config, store) = (path("s.toml"), path("store.toml"));
+    let mut arguments = vec!["plan", program, "--config", &config, "--store", &store];
+    arguments.extend(["--capture", &capture]);
+    arguments.extend(rest);
+    stateplane(&arguments).output().expect("the command starts")
+}
+
+#[test]
+fn what_a_capture_needs_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let rest = ["--switches", "2", "--detection-ms", "300", "--json"];
+    let output = run(folder.path(), "p4/apps/counter/counter.p4", &rest);
+    assert!(output.status.success(), "{}", errors(&output));
+    let plan: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    // Each of 100 packets a second writes.
+    assert_eq!(number(&plan["demand"]["flows"]), f64::from(FLOWS));
+    assert_eq!(number(&plan["demand"]["writes"]), 1.0);
+    let writes = number(&plan["of_switch"]["writes_per_s"]);
+    assert!((50.0..51.0).contains(&writes), "{plan:#}");
+    let requests = number(&plan["requests_per_s"]);
+    assert!((100.0..110.0).contains(&requests), "{plan:#}");
+    let stall = number(&plan["stall_dead_ms"]);
+    assert!((1300.0..1301.0).contains(&stall), "{plan:#}");
+    let output = run(folder.path(), "p4/apps/counter/counter.p4", &[]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("100.0 % of packets write"), "{text}");
+}
+
+#[test]
+fn programs_whose_load_is_not_that_of_traffic_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), "p4/apps/heavy-hitter/heavy_hitter.p4", &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
+    assert!(errors(&output).contains("snapshots"), "{}", errors(&output));
+}

@@ -1,0 +1,129 @@
+use super::*;
+use crate::chain::SHARDS;
+use crate::device::Identity;
+use crate::frame::host_frame;
+use crate::options::ProgramKind;
+use crate::p4::P4Switch;
+use crate::program::program;
+use stateplane_history::{Application, Direction};
+use stateplane_hosts::{App, INSIDE_PORT, OUTSIDE_PORT, Random};
+use stateplane_store::{ClassConfig, FirstLease, IdleTimeouts};
+
+/// What the hosts of an application say in 4 s: so many connections, one after the other, a
+/// packet each ms.
+fn capture(app: &mut dyn App, connections: usize) -> Vec<Arrival> {
+    let mut random = Random::new(7);
+    (0..4000)
+        .map(|number| {
+            let asked = app.send(number as usize % connections, number, &mut random);
+            Arrival {
+                at: number * 1000,
+                port: match asked.direction {
+                    Direction::Outbound => INSIDE_PORT,
+                    Direction::Inbound => OUTSIDE_PORT,
+                },
+                frame: host_frame(1, &asked.tag, &asked.datagram),
+            }
+        })
+        .collect()
+}
+
+fn switch_of(kind: ProgramKind, buckets: u32) -> Result<Switch<Interp>, SimError> {
+    let program = program(kind, buckets, None).map_err(SimError::Compile)?;
+    let program = program.unwrap_or_else(|| panic!("{kind} has no program"));
+    let engine = Interp::new(program, stateplane_interp::Options::default())?;
+    let identity = Identity {
+        switch: 1,
+        incarnation: 1,
+    };
+    Ok(P4Switch::new(engine, kind, identity)?.into_switch())
+}
+
+fn store_for(app: &dyn App) -> Config {
+    let mut config = Config::new(1, 0)
+        .with_shards(SHARDS)
+        .with_class(ClassConfig {
+            class: app.class(),
+            state_length: app.state_length(),
+            first_lease: FirstLease::Zero,
+            shared_only: false,
+            idle: IdleTimeouts::never(),
+            quota: None,
+        });
+    config.lease_period = 1_000_000;
+    config
+}
+
+/// Plans for four switches from a capture, and measures them on it.
+fn compare(kind: ProgramKind, mut app: Box<dyn App>, connections: usize) -> (Plan, Measured) {
+    let arrivals = capture(app.as_mut(), connections);
+    let store = store_for(app.as_ref());
+    let make = || switch_of(kind, 256);
+    let small = || switch_of(kind, 1);
+    let demand = demand(&make, &small, &store, &arrivals).expect("a demand");
+    let setting = Setting {
+        switches: 4,
+        round_trip_s: 0.0002,
+        detection_s: 0.3,
+        replicas: 3,
+    };
+    let plan = plan(&demand, &setting);
+    let measured = replay(&make, &store, &arrivals, 4, 200).expect("a run");
+    let close = |a: f64, b: f64| a <= b * 1.2 && b <= a * 1.2;
+    let requests = (plan.requests_per_s, measured.requests_per_s());
+    assert!(
+        close(requests.0, requests.1),
+        "{kind}: {requests:?}, {:?}, {measured:?}",
+        demand.traffic
+    );
+    let bytes = (plan.bytes_per_s, measured.bytes_per_s());
+    assert!(
+        close(bytes.0, bytes.1),
+        "{kind}: {bytes:?}, {:?}, {measured:?}",
+        demand.traffic
+    );
+    assert_eq!(demand.flows, measured.records, "{kind}");
+    (plan, measured)
+}
+
+#[test]
+fn a_program_that_writes_with_each_packet_needs_what_is_planned() {
+    let (plan, measured) = compare(ProgramKind::Counter, stateplane_hosts::counter(), 40);
+    assert!(measured.writes >= 3900, "{measured:?}");
+    assert!(plan.stall_dead_s > 1.3 && plan.stall_alive_s < 0.001);
+}
+
+/// A key's requests come from several hosts, and so by several switches.
+#[test]
+fn leases_that_move_between_switches_are_planned_for() {
+    let kind = ProgramKind::App(Application::KeyValue);
+    let app = stateplane_hosts::app(Application::KeyValue);
+    let (plan, measured) = compare(kind, app, 40);
+    assert!(measured.leases > 500, "{measured:?}");
+    assert!(plan.of_switch.leases_per_s > 30.0, "{plan:?}");
+}
+
+#[test]
+fn programs_that_mostly_read_need_what_is_planned() {
+    for application in [Application::Firewall, Application::LoadBalancer] {
+        let app = stateplane_hosts::app(application);
+        compare(ProgramKind::App(application), app, 40);
+    }
+}
+
+#[test]
+fn captures_of_which_nothing_can_be_said_are_refused() {
+    let kind = ProgramKind::Counter;
+    let app = stateplane_hosts::counter();
+    let make = || switch_of(kind, 1);
+    let store = store_for(app.as_ref());
+    let arp = |at| Arrival {
+        at,
+        port: INSIDE_PORT,
+        frame: [[0xff; 12].as_slice(), &[8, 6], &[0; 46]].concat(),
+    };
+    for arrivals in [vec![], vec![arp(0)], vec![arp(0), arp(1000)]] {
+        let refused = demand(&make, &make, &store, &arrivals);
+        assert!(matches!(refused, Err(SimError::Capacity(_))), "{refused:?}");
+    }
+}
