@@ -5,8 +5,8 @@ use serde::Serialize;
 use stateplane_host::controller::{Backend, ControllerServer};
 use stateplane_host::metrics::{controller_metrics, managed_store_metrics};
 use stateplane_host::remote::Remote;
-use stateplane_host::store::ManagedStore;
-use stateplane_host::store::view::parse_key;
+use stateplane_host::store::view::{MOST_RECORDS, RecordView, parse_key};
+use stateplane_host::store::{ManagedStore, StoreServer};
 use stateplane_rpc::{Answers, MetricsServer, Question, Reply, Scrape};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -58,7 +58,18 @@ pub fn store_scrape(remote: Arc<Remote<ManagedStore>>) -> Scrape {
     })
 }
 
-/// What a store server answers: `/store`, `/flow?key=…`, `/digest?chain=…&at=…`.
+/// What a server of a chain that never changes answers: `/records?class=…`.
+pub fn fixed_store_answers(remote: Arc<Remote<StoreServer>>) -> Answers {
+    Arc::new(move |question| match question.path.as_str() {
+        "/records" => records(question, |class| {
+            remote.call_within(PATIENCE, move |store| store.records(class))
+        }),
+        _ => Reply::Unknown,
+    })
+}
+
+/// What a store server under a controller answers: `/store`, `/flow?key=…`,
+/// `/records?class=…`, `/digest?chain=…&at=…`.
 pub fn store_answers(remote: Arc<Remote<ManagedStore>>) -> Answers {
     Arc::new(move |question| match question.path.as_str() {
         "/store" => json(remote.call_within(PATIENCE, |store| store.view())),
@@ -66,9 +77,25 @@ pub fn store_answers(remote: Arc<Remote<ManagedStore>>) -> Answers {
             Some(key) => json(remote.call_within(PATIENCE, move |store| store.flows(&key))),
             None => Reply::Wrong("key: 32 hexadecimal digits".to_owned()),
         },
+        "/records" => records(question, |class| {
+            remote.call_within(PATIENCE, move |store| store.records(class))
+        }),
         "/digest" => digest(&remote, question),
         _ => Reply::Unknown,
     })
+}
+
+fn records(question: &Question, ask: impl FnOnce(u8) -> Option<Option<Vec<RecordView>>>) -> Reply {
+    let Some(class) = question.value("class").and_then(|class| class.parse().ok()) else {
+        return Reply::Wrong("class: a flow class, 0 to 255".to_owned());
+    };
+    match ask(class) {
+        Some(None) => Reply::Wrong(format!(
+            "class {class} has more than {MOST_RECORDS} flows, which are not shown at once"
+        )),
+        Some(records) => json(records),
+        None => json(None::<()>),
+    }
 }
 
 fn digest(remote: &Remote<ManagedStore>, question: &Question) -> Reply {

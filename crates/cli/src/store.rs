@@ -10,12 +10,12 @@ use stateplane_host::controller::ControllerFile;
 use stateplane_host::metrics::store_metrics;
 use stateplane_host::remote::remote;
 use stateplane_host::sealing::{Guard, KeysError};
-use stateplane_host::store::{ManagedStore, StoreError, StoreFile, StoreReport, StoreServer};
-use stateplane_rpc::MetricsServer;
+use stateplane_host::store::{ManagedStore, StoreError, StoreFile, StoreServer};
+use stateplane_rpc::Scrape;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError};
 
 /// Run one replica of the state store until it is interrupted.
 ///
@@ -65,7 +65,17 @@ fn run_fixed(arguments: &StoreArguments, file: &StoreFile) -> Result<(), Command
     let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
     let server = StoreServer::bind_sealed(file, guard);
     let mut server = server.map_err(|error| failed(&error))?;
-    let _metrics = serve_metrics(arguments, server.publish())?;
+    let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
+    server.set_remote(calls);
+    let published = server.publish();
+    let scrape: Scrape = Arc::new(move || {
+        let report = published.upgrade()?;
+        let report = *report.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(store_metrics(&report))
+    });
+    let answers = operator::fixed_store_answers(Arc::new(remote));
+    let _metrics = metrics::serve(arguments.metrics, scrape.clone())?;
+    let _servers = operator::serve(operator_address(file), &scrape, &answers)?;
     ready();
     let mut refused = |error: &KeysError| {
         eprintln!("error[{}]: {error}; the keys so far stay", error.code());
@@ -91,10 +101,7 @@ fn run_managed(
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
     let remote = Arc::new(remote);
-    let own = file
-        .operator_port
-        .map(|port| SocketAddr::from((file.listen, port)));
-    let addresses = own.into_iter().chain(arguments.metrics);
+    let addresses = operator_address(file).into_iter().chain(arguments.metrics);
     let (scrape, answers) = (
         operator::store_scrape(remote.clone()),
         operator::store_answers(remote),
@@ -106,16 +113,10 @@ fn run_managed(
     Ok(())
 }
 
-fn serve_metrics(
-    arguments: &StoreArguments,
-    report: Weak<Mutex<StoreReport>>,
-) -> Result<Option<MetricsServer>, CommandError> {
-    let scrape = Arc::new(move || {
-        let report = report.upgrade()?;
-        let report = *report.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(store_metrics(&report))
-    });
-    metrics::serve(arguments.metrics, scrape)
+/// Where the server answers operators.
+fn operator_address(file: &StoreFile) -> Option<SocketAddr> {
+    let port = file.operator_port?;
+    Some(SocketAddr::from((file.listen, port)))
 }
 
 /// Says that requests are taken. A supervisor waits for the line; without one there is

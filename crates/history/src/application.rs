@@ -57,7 +57,8 @@ pub enum Application {
     /// the output is 1 for packets of sources with more than four of them, else 0.
     SuperSpreader,
     /// `p4/apps/heavy-hitter`, whose packets neither wait nor read what is replicated:
-    /// requests say nothing, and the output is 1. What is recovered is not judged here.
+    /// the output is 1. A request names the flow, by its tenant in the upper half and the
+    /// CRC-32 of its five-tuple in the lower. What is recovered is not judged here.
     HeavyHitter,
 }
 

@@ -13,15 +13,21 @@ use stateplane_target::{StateError, TargetState, hash};
 use stateplane_wire::replication::Key;
 use std::collections::BTreeMap;
 
-/// `CLASS_HEAVY`, `SNAPSHOT_PORT`, `ETHERTYPE_VLAN` and `ETHERTYPE_GENERATED` of the
+/// `CLASS_HEAVY` of the program.
+pub const CLASS: u8 = 13;
+/// `SNAPSHOT_PORT`, `ETHERTYPE_VLAN` and `ETHERTYPE_GENERATED` of the
 /// program.
-const CLASS: u8 = 13;
 const SNAPSHOT_PORT: u16 = 508;
 const TYPE_VLAN: [u8; 2] = [0x81, 0];
 const TYPE_GENERATED: [u8; 2] = [0x88, 0xb5];
 
-const TENANTS: usize = 2;
+/// How many tenants there are. The hosts of the first are inside, those of the second
+/// outside.
+pub const TENANTS: usize = 2;
+/// Elements of a row in the simulator.
 const SLOTS: usize = 8;
+/// Of so many packets of a connection all but two are of one flow.
+const PACKETS_OF_THREE_FLOWS: usize = 16;
 const FIRST_VLAN: u16 = 100;
 /// µs from one snapshot to the next, between two batches of the walk, and ε.
 const SNAPSHOT_PERIOD: u64 = 20_000;
@@ -34,7 +40,7 @@ const STALE_DROPS: u8 = 1;
 const SLACK: u64 = BOUND / 300;
 
 /// The elements that a packet counts in, one in each row.
-type Elements = [usize; 3];
+pub type Elements = [usize; 3];
 
 /// What one start of one switch counted: when, and where, tenant by tenant.
 type Counted = [Vec<(u64, Elements)>; TENANTS];
@@ -44,8 +50,8 @@ pub(super) struct HeavyHitter {
     lives: BTreeMap<Occupant, Counted>,
 }
 
-/// A packet counts in these elements of its tenant.
-fn elements(datagram: &[u8]) -> Option<Elements> {
+/// The CRC-32 of a datagram's five-tuple, as the program computes it.
+fn flow(datagram: &[u8]) -> Option<u32> {
     let segment = Segment::read_datagram(datagram)?;
     let bytes = [
         &segment.source.ip().octets()[..],
@@ -54,8 +60,20 @@ fn elements(datagram: &[u8]) -> Option<Elements> {
         &segment.source.port().to_be_bytes(),
         &segment.destination.port().to_be_bytes(),
     ];
-    let flow = hash::crc32(&bytes.concat()) as usize;
-    Some([24, 12, 0].map(|shift| flow >> shift & (SLOTS - 1)))
+    Some(hash::crc32(&bytes.concat()))
+}
+
+/// A packet of `flow`, the CRC-32 of its five-tuple, counts in these elements of its
+/// tenant's rows of `slots` elements, a power of two up to 64.
+pub fn elements(flow: u32, slots: usize) -> Elements {
+    [24, 12, 0].map(|shift| flow as usize >> shift & (slots - 1))
+}
+
+/// The tenant and the flow that a request names ([`Application::HeavyHitter`]).
+///
+/// [`Application::HeavyHitter`]: crate::Application::HeavyHitter
+pub fn named(request: u64) -> (usize, u32) {
+    ((request >> 32) as usize, request as u32)
 }
 
 /// The sketch after the first `count` packets, row by row of each element.
@@ -144,20 +162,28 @@ impl App for HeavyHitter {
     }
 
     fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked {
-        let source = host(
-            Direction::Outbound,
-            connection,
-            4000 + random.place(3) as u16,
-        );
-        let destination = host(Direction::Inbound, connection, 80);
-        let vlan = FIRST_VLAN + (connection % TENANTS) as u16;
+        let tenant = connection % TENANTS;
+        let direction = match tenant {
+            0 => Direction::Outbound,
+            _ => Direction::Inbound,
+        };
+        let back = match direction {
+            Direction::Outbound => Direction::Inbound,
+            Direction::Inbound => Direction::Outbound,
+        };
+        let light = random.place(PACKETS_OF_THREE_FLOWS).min(2) as u16;
+        let source = host(direction, connection, 4002 - light);
+        let destination = host(back, connection, 80);
+        let vlan = FIRST_VLAN + tenant as u16;
+        let datagram = udp(source, destination, &[], number).to_datagram();
+        let of = flow(&datagram).unwrap_or_default();
         Asked {
-            direction: Direction::Outbound,
+            direction,
             key: key(CLASS, &(connection as u32 + 1).to_be_bytes()),
-            request: 0,
+            request: (tenant as u64) << 32 | u64::from(of),
             number,
             tag: [TYPE_VLAN, vlan.to_be_bytes()].concat(),
-            datagram: udp(source, destination, &[], number).to_datagram(),
+            datagram,
         }
     }
 
@@ -173,12 +199,9 @@ impl App for HeavyHitter {
     }
 
     fn released(&mut self, at: u64, by: Occupant, asked: &Asked) {
-        if let Some(elements) = elements(&asked.datagram) {
-            let [.., vlan] = asked.tag[..] else { return };
-            let tenant = usize::from(u16::from(vlan) - FIRST_VLAN);
-            let life = self.lives.entry(by).or_default();
-            life[tenant].push((at, elements));
-        }
+        let (tenant, flow) = named(asked.request);
+        let life = self.lives.entry(by).or_default();
+        life[tenant].push((at, elements(flow, SLOTS)));
     }
 
     fn recovered(&self, records: &[(Key, Vec<u8>)]) -> Vec<String> {

@@ -6,7 +6,7 @@
 
 mod counter;
 mod firewall;
-mod heavy_hitter;
+pub mod heavy_hitter;
 mod key_value;
 mod load_balancer;
 mod object_routing;

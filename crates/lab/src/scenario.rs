@@ -10,11 +10,13 @@ mod figures;
 mod list;
 mod report;
 mod sessions;
+mod sketch;
 mod trial;
 
 pub use fault::Fault;
-pub use list::{SCENARIOS, Scenario, Sessions, Side};
+pub use list::{SCENARIOS, Scenario, Sessions, Side, Sketches};
 pub use report::{FaultReport, Move, ScenarioReport, SessionsReport};
+pub use sketch::{HeavyFlow, SketchReport, TenantReport};
 
 use crate::error::LabError;
 use crate::topology::Topology;

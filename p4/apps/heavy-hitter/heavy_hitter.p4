@@ -65,6 +65,7 @@ parser HeavyParser(packet_in packet, inout headers_t hdr) {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_VLAN: vlan;
+            ETHERTYPE_IPV4: ipv4;
             ETHERTYPE_GENERATED: walk;
             default: accept;
         }
@@ -176,6 +177,20 @@ control HeavyIngress(
     bit<32> third;
     bit<16> source_port;
     bit<16> destination_port;
+    bit<12> vlan = 0;
+
+    // A port's own VLAN (IEEE 802.1Q, 6.9): untagged frames that come by it are of this
+    // one, and stay untagged.
+    action untagged_is_of(bit<12> id) {
+        vlan = id;
+    }
+
+    table port_vlan {
+        key = { standard_metadata.ingress_port: exact; }
+        actions = { untagged_is_of; }
+        default_action = untagged_is_of(0);
+        size = 512;
+    }
 
     action count_for(bit<32> number) {
         tenant = number;
@@ -189,7 +204,7 @@ control HeavyIngress(
     // The tenants by VLAN, numbered from 0 to SNAPSHOT_KEYS - 1, the same at all
     // switches.
     table tenants {
-        key = { hdr.vlan.id: exact; }
+        key = { vlan: exact @name("hdr.vlan.id"); }
         actions = { count_for; not_counted; }
         default_action = not_counted();
         size = SNAPSHOT_KEYS;
@@ -211,6 +226,11 @@ control HeavyIngress(
         if (meta.replication.arriving
             && standard_metadata.checksum_error == 0
             && (hdr.tcp.isValid() || hdr.udp.isValid())) {
+            if (hdr.vlan.isValid()) {
+                vlan = hdr.vlan.id;
+            } else {
+                port_vlan.apply();
+            }
             tenants.apply();
             if (counted) {
                 age.apply(standard_metadata, drops);

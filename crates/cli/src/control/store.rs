@@ -2,6 +2,7 @@
 
 mod ask;
 mod digests;
+mod sketch;
 
 use super::{SwitchArguments, columns, wrong};
 use crate::exit::{CommandError, Failure};
@@ -44,6 +45,8 @@ enum StoreCommand {
     },
     /// Show pools of ports: how many are free
     Pools,
+    /// Show what switches counted in bounded-inconsistency mode: their newest snapshots, merged
+    Sketch(sketch::SketchArguments),
     /// Compare the replicas of each chain by their digests; exit code 1 if they differ
     Digests,
     /// Say whether a server can be stopped at this moment; exit code 1 if not
@@ -82,6 +85,7 @@ pub fn run(switch: &SwitchArguments, arguments: &StoreArguments) -> Result<(), C
         StoreCommand::Chains => chains(switch, &deployment),
         StoreCommand::Flow { key } => flow(switch, &deployment, key),
         StoreCommand::Pools => pools(switch, &deployment),
+        StoreCommand::Sketch(arguments) => sketch::show(switch, &deployment, arguments),
         StoreCommand::Digests => digests::compare(switch, &deployment),
         StoreCommand::CanStop { server } => can_stop(switch, &deployment, *server),
         StoreCommand::Drain { server, wait } => {

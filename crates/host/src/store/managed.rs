@@ -11,7 +11,7 @@ use stateplane_wire::replication::Key;
 
 use super::server::{BURST, draw_incarnation};
 use super::sockets::{LONGEST_WAIT, open, receive};
-use super::view::{self, DigestView, FlowView, StoreView, hexadecimal};
+use super::view::{self, DigestView, FlowView, RecordView, StoreView, hexadecimal};
 use super::{HostCounters, StoreError, StoreFile, StoreReport};
 use crate::clock::boot_time_us;
 use crate::controller::{ControllerFile, server_number};
@@ -111,6 +111,12 @@ impl ManagedStore {
     /// What it has of the flow with `key`.
     pub fn flows(&self, key: &Key) -> Vec<FlowView> {
         view::flows(&self.server, key, boot_time_us())
+    }
+
+    /// The records of `class` in the chains whose tail it is; `None` if they are more than
+    /// [`MOST_RECORDS`](view::MOST_RECORDS).
+    pub fn records(&self, class: u8) -> Option<Vec<RecordView>> {
+        view::records(self.server.replicas().map(|(_, replica)| replica), class)
     }
 
     /// Lets the replica of `chain` note its digest when entry `at` is the last one that

@@ -10,8 +10,10 @@ use stateplane_store::{Counters, Destination, Replica};
 
 use super::disk::{Disk, DiskReport};
 use super::sockets::{Port, Sockets};
+use super::view::{self, RecordView};
 use super::{HostCounters, SealReport, StoreError, StoreFile};
 use crate::clock::boot_time_us;
+use crate::remote::RemoteCalls;
 use crate::sealing::{Guard, KeysError};
 
 /// Datagrams of each socket served before what they caused is sent.
@@ -40,7 +42,6 @@ pub struct StoreReport {
 }
 
 /// One replica with its sockets.
-#[derive(Debug)]
 pub struct StoreServer {
     replica: Replica,
     sockets: Sockets,
@@ -48,6 +49,7 @@ pub struct StoreServer {
     disk: Option<Disk>,
     /// Where others read the report, and when it is written next.
     published: Option<(Arc<Mutex<StoreReport>>, u64)>,
+    remote: Option<RemoteCalls<StoreServer>>,
 }
 
 impl StoreServer {
@@ -94,6 +96,7 @@ impl StoreServer {
                 .collect(),
             disk,
             published: None,
+            remote: None,
         })
     }
 
@@ -115,6 +118,17 @@ impl StoreServer {
             seals: self.sockets.seals(),
             disk: self.disk.as_ref().map(Disk::report),
         }
+    }
+
+    /// Serves the calls of a [`Remote`](crate::remote::Remote), within 100 ms.
+    pub fn set_remote(&mut self, remote: RemoteCalls<StoreServer>) {
+        self.remote = Some(remote);
+    }
+
+    /// The records of `class`, if it is the tail of the chain and they are not more than
+    /// [`MOST_RECORDS`](view::MOST_RECORDS).
+    pub fn records(&self, class: u8) -> Option<Vec<RecordView>> {
+        view::records(std::iter::once(&self.replica), class)
     }
 
     /// The report for other threads to read, at most [`PUBLISH_EVERY`] µs old while the
@@ -156,6 +170,9 @@ impl StoreServer {
         while !stop.load(Ordering::Relaxed) {
             self.sockets.look_at_keys(boot_time_us(), refused);
             self.sockets.wait(self.replica.poll_timeout())?;
+            while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
+                call(&mut self);
+            }
             let (replica, chain) = (&mut self.replica, &self.chain);
             self.sockets.receive_links(burst, |now, from, bytes| {
                 let position = chain.iter().position(|address| *address == from);
@@ -218,14 +235,18 @@ mod tests {
     fn an_address_in_use_is_named() {
         let taken = UdpSocket::bind("127.0.0.31:0").unwrap();
         let port = taken.local_addr().unwrap().port();
-        let error = StoreServer::bind(&file(Ipv4Addr::new(127, 0, 0, 31), port)).unwrap_err();
+        let error = StoreServer::bind(&file(Ipv4Addr::new(127, 0, 0, 31), port))
+            .err()
+            .unwrap();
         assert_eq!(error.code(), "H109");
         assert!(error.to_string().contains("127.0.0.31"), "{error}");
     }
 
     #[test]
     fn an_address_of_another_machine_is_named() {
-        let error = StoreServer::bind(&file(Ipv4Addr::new(192, 0, 2, 1), 0)).unwrap_err();
+        let error = StoreServer::bind(&file(Ipv4Addr::new(192, 0, 2, 1), 0))
+            .err()
+            .unwrap();
         assert_eq!(error.code(), "H110");
     }
 

@@ -96,22 +96,36 @@ pub struct DigestView {
     pub digest: String,
 }
 
+/// Most records that are shown at once.
+pub const MOST_RECORDS: usize = 1 << 16;
+
+/// The state of a flow, as the tail of its chain has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordView {
+    /// The flow's key, hexadecimal.
+    pub key: String,
+    /// Its state, hexadecimal.
+    pub state: String,
+}
+
 /// `bytes` as hexadecimal digits.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The bytes that `digits`, an even number of hexadecimal ones, say.
+pub fn parse_bytes(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        let digits = pair.len() == 2 && pair.bytes().all(|digit| digit.is_ascii_hexdigit());
+        digits.then(|| u8::from_str_radix(pair, 16).ok())?
+    });
+    pairs.collect()
+}
+
 /// The key that `digits`, 32 hexadecimal ones, say.
 pub fn parse_key(digits: &str) -> Option<Key> {
-    let mut key = Key::default();
-    if digits.len() != 2 * key.0.len() {
-        return None;
-    }
-    for (byte, pair) in key.0.iter_mut().zip(digits.as_bytes().chunks(2)) {
-        let pair = std::str::from_utf8(pair).ok()?;
-        *byte = u8::from_str_radix(pair, 16).ok()?;
-    }
-    Some(key)
+    Some(Key(parse_bytes(digits)?.try_into().ok()?))
 }
 
 impl ReplicaView {
@@ -145,6 +159,28 @@ pub(crate) fn replicas(server: &Server) -> Vec<ReplicaView> {
     replicas
         .map(|(chain, replica)| ReplicaView::of(chain, replica))
         .collect()
+}
+
+/// The records of `class` in those of `replicas` that are tails of their chains; `None` if
+/// there are more than [`MOST_RECORDS`].
+pub(crate) fn records<'a>(
+    replicas: impl Iterator<Item = &'a Replica>,
+    class: u8,
+) -> Option<Vec<RecordView>> {
+    let tails = replicas.filter(|replica| {
+        let place = replica.place();
+        place.position + 1 == place.length
+    });
+    let found: Vec<RecordView> = tails
+        .flat_map(Replica::records)
+        .filter(|(_, key, _)| key.class() == class)
+        .take(MOST_RECORDS + 1)
+        .map(|(_, key, record)| RecordView {
+            key: hexadecimal(&key.0),
+            state: hexadecimal(record.state()),
+        })
+        .collect();
+    (found.len() <= MOST_RECORDS).then_some(found)
 }
 
 /// What `server` has of the flow with `key`, in all its shards.
@@ -185,6 +221,9 @@ mod tests {
         let key = parse_key("01060a000001004f0000000000000000").unwrap();
         assert_eq!(key.0[..8], [1, 6, 10, 0, 0, 1, 0, 0x4f]);
         assert_eq!(hexadecimal(&key.0), "01060a000001004f0000000000000000");
+        assert_eq!(parse_bytes("00ff"), Some(vec![0, 255]));
+        assert_eq!(parse_bytes("+1"), None);
+        assert_eq!(parse_bytes("001"), None);
         for wrong in ["", "01", &"g".repeat(32), &"0".repeat(33), &"é".repeat(16)] {
             assert_eq!(parse_key(wrong), None, "{wrong}");
         }

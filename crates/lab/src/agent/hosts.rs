@@ -23,6 +23,8 @@ const PROTOCOL_ICMP: u8 = 1;
 const WITH_HEADER: i32 = 255;
 const ALL_FRAMES: u16 = 0x0003;
 const LONGEST_FRAME: usize = 65_536;
+/// Bytes of an Ethernet header in front of its type.
+const ADDRESSES: usize = 12;
 /// For how long what was sent last may still arrive.
 const LATE: Duration = Duration::from_millis(500);
 /// The application without a machine: its checker needs none.
@@ -114,7 +116,7 @@ impl Notes {
         let Some(asked) = asked else {
             return self.strange("nobody sent it".to_owned(), frame);
         };
-        match self.app.observe(asked, port, frame) {
+        match self.app.observe(asked, port, &tagged(frame, &asked.tag)) {
             Ok(value) => {
                 let output = EventKind::Output {
                     switch: 0,
@@ -139,6 +141,13 @@ impl Notes {
 
 fn name(asked: &Asked) -> Flow {
     Flow::new(&asked.key.to_string())
+}
+
+/// The frame with the tag that the application was to see: routers know no VLANs, and
+/// switches have the tag from the port.
+fn tagged(frame: &[u8], tag: &[u8]) -> Vec<u8> {
+    let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES));
+    [addresses, tag, rest].concat()
 }
 
 /// The IPv4 datagram in a frame, without padding behind it.

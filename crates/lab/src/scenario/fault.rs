@@ -123,6 +123,7 @@ impl Fault {
             Self::Restart => {
                 if lab.process(SWITCH).is_some() {
                     lab.fail(SWITCH)?;
+                    moved("killed", false);
                     pause(ABSENCE)?;
                 }
                 lab.recover(SWITCH)?;

@@ -41,6 +41,17 @@ pub struct Sessions {
     pub ports: &'static [u16],
 }
 
+/// Sketches that switches keep in bounded-inconsistency mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Sketches {
+    /// Elements of a row.
+    pub slots: usize,
+    /// Value of the variant that says how many packets are heavy.
+    pub limit: &'static str,
+    /// Value of the variant that says what ε is, in µs.
+    pub bound: &'static str,
+}
+
 /// An application under traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Scenario {
@@ -52,6 +63,8 @@ pub struct Scenario {
     pub hosts: bool,
     /// TCP connections, where the application lets them through.
     pub sessions: Option<Sessions>,
+    /// What is read of the store in the end.
+    pub sketches: Option<Sketches>,
 }
 
 const TO_OUT1: Sessions = Sessions {
@@ -67,18 +80,32 @@ pub const SCENARIOS: &[Scenario] = &[
         about: "packets that carry their number away, and TCP whose every segment writes",
         hosts: true,
         sessions: Some(TO_OUT1),
+        sketches: None,
     },
     Scenario {
         name: "firewall",
         about: "connections from inside with strays from outside, and TCP",
         hosts: true,
         sessions: Some(TO_OUT1),
+        sketches: None,
+    },
+    Scenario {
+        name: "heavy-hitter",
+        about: "flows of two tenants, of which some are heavy, counted in sketches",
+        hosts: true,
+        sessions: None,
+        sketches: Some(Sketches {
+            slots: 64,
+            limit: "limit",
+            bound: "bound_us",
+        }),
     },
     Scenario {
         name: "key-value",
         about: "reads, updates and deletions from both sides",
         hosts: true,
         sessions: None,
+        sketches: None,
     },
     Scenario {
         name: "load-balancer",
@@ -89,42 +116,49 @@ pub const SCENARIOS: &[Scenario] = &[
             to: ([192, 0, 2, 4], 7000),
             ports: &[7001, 7002, 7003, 7004],
         }),
+        sketches: None,
     },
     Scenario {
         name: "nat",
         about: "TCP from inside behind one public address",
         hosts: false,
         sessions: Some(TO_OUT1),
+        sketches: None,
     },
     Scenario {
         name: "object-routing",
         about: "reads and writes of objects, and what servers say they hold",
         hosts: true,
         sessions: None,
+        sketches: None,
     },
     Scenario {
         name: "sequencer",
         about: "packets to groups, from several senders each",
         hosts: true,
         sessions: None,
+        sketches: None,
     },
     Scenario {
         name: "serving-gateway",
         about: "sessions signalled, moved and deleted under GTP-U in both directions",
         hosts: true,
         sessions: None,
+        sketches: None,
     },
     Scenario {
         name: "super-spreader",
         about: "sources with few and with many destinations",
         hosts: true,
         sessions: None,
+        sketches: None,
     },
     Scenario {
         name: "syn-defence",
         about: "SYNs, cookies shown and data, from sources known and unknown",
         hosts: true,
         sessions: None,
+        sketches: None,
     },
 ];
 

@@ -1,6 +1,7 @@
 //! What a scenario found.
 
 use super::fault::Fault;
+use super::sketch::SketchReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -69,16 +70,20 @@ pub struct ScenarioReport {
     pub wrong: Vec<String>,
     /// TCP connections, where the scenario has them.
     pub sessions: Option<SessionsReport>,
+    /// What the store has of sketches, where the application keeps such.
+    pub sketch: Option<SketchReport>,
     /// How flows came over each move.
     pub moves: Vec<FaultReport>,
 }
 
 impl ScenarioReport {
-    /// Whether no answer was wrong, no connection broke and no flow fell silent.
+    /// Whether no answer was wrong, no connection broke and no flow fell silent; and the
+    /// sketches, where there are such, have heavy flows of each tenant.
     pub fn met(&self) -> bool {
         let sessions = self.sessions.as_ref();
         self.wrong.is_empty()
             && sessions.is_none_or(|s| s.broken == 0 && s.wrong_bytes == 0 && s.exchanges > 0)
+            && self.sketch.as_ref().is_none_or(SketchReport::bites)
             && self.moves.iter().all(|moved| moved.silent == 0)
             && (self.received > 0 || self.sent == 0)
     }
@@ -129,6 +134,9 @@ impl fmt::Display for ScenarioReport {
             }
             writeln!(f)?;
         }
+        if let Some(sketch) = &self.sketch {
+            write!(f, "{sketch}")?;
+        }
         let reasons = self.sessions.iter().flat_map(|s| &s.reasons);
         for (reason, count) in reasons {
             writeln!(f, "      {count} connections: {reason}")?;
@@ -155,6 +163,7 @@ mod tests {
                 exchanges: 100,
                 ..SessionsReport::default()
             }),
+            sketch: None,
             moves: vec![FaultReport {
                 fault: Fault::Reroute,
                 moved: Move {
@@ -175,7 +184,8 @@ mod tests {
     #[test]
     fn each_fault_is_found() {
         assert!(good().met(), "{}", good());
-        let spoils: [fn(&mut ScenarioReport); 6] = [
+        let spoils: [fn(&mut ScenarioReport); 7] = [
+            |r| r.sketch = Some(SketchReport::default()),
             |r| r.wrong.push("flow a: no order".to_owned()),
             |r| r.received = 0,
             |r| r.moves[0].silent = 1,

@@ -125,6 +125,14 @@ pub(super) fn last_line<L: serde::de::DeserializeOwned, R>(
         .ok_or_else(|| no_report(process, Path::new(process.log())))
 }
 
+/// What all that a process wrote says.
+pub(super) fn whole_output<L: serde::de::DeserializeOwned>(
+    process: &Process,
+) -> Result<L, LabError> {
+    let output = std::fs::read_to_string(process.output()).unwrap_or_default();
+    serde_json::from_str(&output).map_err(|_| no_report(process, Path::new(process.log())))
+}
+
 fn no_report(process: &Process, log: &Path) -> LabError {
     LabError::Agent {
         name: process.name().to_owned(),

@@ -1,9 +1,10 @@
 //! One run of a scenario.
 
 use super::figures::Lives;
-use super::list::Scenario;
+use super::list::{Scenario, Sketches};
 use super::report::{FaultReport, Move, ScenarioReport};
 use super::sessions::{self, Talk};
+use super::sketch::{self, Death, Merged};
 use super::{Fault, Options};
 use crate::agent::hosts::HostsReport;
 use crate::agent::{client::ClientReport, now_us};
@@ -13,12 +14,17 @@ use crate::running::{Lab, Setting};
 use crate::topology::Topology;
 use crate::{agent, interrupt};
 use stateplane_history::{Document, EventKind, History, judge};
+use stateplane_hosts::heavy_hitter::{CLASS, TENANTS};
 use std::time::{Duration, Instant};
 
 /// Until all speak and all flows have their leases.
 const SETTLING: Duration = Duration::from_millis(2500);
 const ENDING: Duration = Duration::from_secs(5);
 const HOSTS: &str = "hosts";
+/// The last server of the chain.
+const TAIL: &str = "st2";
+/// Until switches have had the time to keep what they counted last.
+const LAST_SNAPSHOTS: Duration = Duration::from_millis(1500);
 
 /// About how long the hosts speak, in milliseconds.
 pub(super) fn longest_ms(options: &Options) -> u64 {
@@ -64,10 +70,16 @@ pub(super) fn run(
     let mut wait = |lab: &mut Lab, time: Duration| watch(lab, hosts.as_mut(), time);
     wait(&mut lab, SETTLING)?;
     let phase = Duration::from_millis(options.phase_ms);
-    let mut moves = Vec::new();
+    let (mut moves, mut deaths) = (Vec::new(), Vec::new());
     for &fault in &options.faults {
         eprintln!("{}: {fault}", scenario.name);
+        let from_us = now_us();
         let happened = fault.happen(&mut lab, &mut wait, phase)?;
+        let died = happened.iter().filter(|moved| !moved.owner_alive);
+        deaths.extend(died.map(|moved| Death {
+            from_us,
+            to_us: moved.at_us,
+        }));
         moves.extend(happened.into_iter().map(|moved| (fault, moved)));
     }
     let ended_us = now_us();
@@ -76,10 +88,24 @@ pub(super) fn run(
         None => (History::default(), Vec::new()),
     };
     let (sessions, client) = talk.map(Talk::end).transpose()?.unzip();
+    let merged = match &scenario.sketches {
+        Some(sketches) => Some(read_sketches(&mut lab, &setting, sketches)?),
+        None => None,
+    };
     lab.check_processes()?;
     let directory = lab.directory().to_path_buf();
     lab.down()?;
     wrong.extend(judge(&history).iter().map(ToString::to_string));
+    let mut sketch = None;
+    if let (Some(sketches), Some(merged)) = (&scenario.sketches, merged) {
+        let numbers = (
+            value(topology, scenario, sketches.limit)? as u32,
+            value(topology, scenario, sketches.bound)?,
+        );
+        let (report, objections) = sketch::judge(&history, sketches, &merged, &deaths, numbers);
+        wrong.extend(objections);
+        sketch = Some(report);
+    }
     let received = |kind: &EventKind| matches!(kind, EventKind::Output { .. });
     let received = history.events.iter().filter(|e| received(&e.kind)).count();
     let report = ScenarioReport {
@@ -88,12 +114,55 @@ pub(super) fn run(
         received: received as u64,
         wrong,
         sessions,
+        sketch,
         moves: judge_moves(&Lives::of(&history), client.as_ref(), moves, ended_us),
     };
     write(&directory, "history.txt", &text(history))?;
     let json = serde_json::to_string_pretty(&report).unwrap_or_default();
     write(&directory, "result.json", &json)?;
     Ok(report)
+}
+
+/// A number among the values of the scenario's variant.
+fn value(topology: &Topology, scenario: &Scenario, name: &str) -> Result<u64, LabError> {
+    let values = topology.variants.get(scenario.name);
+    let value = values.and_then(|values| values.get(name));
+    value.and_then(|value| value.parse().ok()).ok_or_else(|| {
+        LabError::Options(format!(
+            "the variant {} in {} needs a number `{name}`",
+            scenario.name,
+            topology.path.display()
+        ))
+    })
+}
+
+/// What the store has of the sketches, once all switches have had the time for another
+/// snapshot.
+fn read_sketches(
+    lab: &mut Lab,
+    setting: &Setting,
+    sketches: &Sketches,
+) -> Result<Vec<Merged>, LabError> {
+    watch(lab, None, LAST_SNAPSHOTS)?;
+    let config = lab.directory().join(format!("{TAIL}.toml"));
+    let words = [
+        &setting.stateplane.display().to_string(),
+        "ctl",
+        "--json",
+        "store",
+        "--config",
+        &config.display().to_string(),
+        "sketch",
+        "--class",
+        &CLASS.to_string(),
+        "--keys",
+        &TENANTS.to_string(),
+        "--slots",
+        &sketches.slots.to_string(),
+    ];
+    let mut reader = lab.spawn(TAIL, "sketch", &words.map(str::to_owned))?;
+    reader.wait_until(Instant::now() + ENDING)?;
+    sessions::whole_output(&reader)
 }
 
 fn text(history: History) -> String {

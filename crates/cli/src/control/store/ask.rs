@@ -4,7 +4,7 @@ use crate::exit::{CommandError, Failure};
 use serde::de::DeserializeOwned;
 use stateplane_host::controller::{ControllerFile, ControllerView};
 use stateplane_host::store::StoreFile;
-use stateplane_host::store::view::{DigestView, FlowView, StoreView};
+use stateplane_host::store::view::{DigestView, FlowView, RecordView, StoreView};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
@@ -21,7 +21,9 @@ const LONGEST: u64 = 1 << 28;
 
 /// The servers of a deployment, as its file names them.
 pub struct Deployment {
-    controller: ControllerFile,
+    controller: Option<ControllerFile>,
+    /// The servers, where no controller chooses them.
+    chain: Vec<Ipv4Addr>,
     port: u16,
 }
 
@@ -34,17 +36,18 @@ impl Deployment {
     pub fn read(path: &Path) -> Result<Deployment, CommandError> {
         let file = StoreFile::read(path)
             .map_err(|error| CommandError::coded(Failure::Input, error.code(), &error))?;
-        let wrong = |what| {
-            let message = format!("{}: {what}", path.display());
-            CommandError::new(Failure::Input, message)
-        };
-        let controller = file.controller.ok_or_else(|| {
-            wrong("there is no [controller] section: only chains under a controller are shown")
-        })?;
         let port = file.operator_port.ok_or_else(|| {
-            wrong("set `operator_port`, and start servers and controllers anew with it")
+            let name = path.display();
+            let message = format!(
+                "{name}: set `operator_port`, and start servers and controllers anew with it"
+            );
+            CommandError::new(Failure::Input, message)
         })?;
-        Ok(Deployment { controller, port })
+        Ok(Deployment {
+            controller: file.controller,
+            chain: file.chain,
+            port,
+        })
     }
 
     fn ask(&self, address: Ipv4Addr, method: &str, path: &str) -> Result<String, String> {
@@ -69,8 +72,13 @@ impl Deployment {
     ///
     /// If none does.
     pub fn leader(&self) -> Result<(Ipv4Addr, ControllerView), CommandError> {
+        let controller = self.controller.as_ref().ok_or_else(|| {
+            let message = "the deployment has no [controller] section: of a chain that never \
+                           changes, only `sketch` is shown";
+            CommandError::new(Failure::Input, message)
+        })?;
         let mut reasons = Vec::new();
-        for address in &self.controller.addresses {
+        for address in &controller.addresses {
             match self.show::<ControllerView>(*address, "/controller") {
                 Ok(view) if view.leads => return Ok((*address, view)),
                 Ok(_) => reasons.push(format!("{address} does not lead")),
@@ -106,6 +114,31 @@ impl Deployment {
     /// What the server at `address` has of a flow.
     pub fn flows(&self, address: Ipv4Addr, key: &str) -> Result<Vec<FlowView>, String> {
         self.show(address, &format!("/flow?key={key}"))
+    }
+
+    /// The records of a class, as the tails of all chains have them.
+    ///
+    /// # Errors
+    ///
+    /// If a server that may be a tail does not answer, or has too many.
+    pub fn records(&self, class: u8) -> Result<Vec<RecordView>, CommandError> {
+        let servers: Vec<Ipv4Addr> = match &self.controller {
+            None => self.chain.clone(),
+            Some(_) => {
+                let (_, view) = self.leader()?;
+                let alive = view.servers.iter().filter(|server| server.alive);
+                alive.map(|server| server.address).collect()
+            }
+        };
+        let mut records = Vec::new();
+        for server in servers {
+            let path = format!("/records?class={class}");
+            let found = self.show::<Vec<RecordView>>(server, &path);
+            records.extend(found.map_err(|error| {
+                CommandError::new(Failure::System, format!("{server}: {error}"))
+            })?);
+        }
+        Ok(records)
     }
 
     /// The digest of the replica of `chain` at `address`, at entry `at` if it gets there
