@@ -16,6 +16,11 @@ const S: &str = "02:00:00:00:c0:00";
 /// Of nobody.
 const STRANGER: &str = "02:00:00:00:dd:01";
 
+/// The sender's core, and that of whatever forwards and receives: left to Linux, the places
+/// of three processes on two cores decide how fast they are.
+const SENDER: &str = "0";
+const OTHERS: &str = "1";
+
 /// All nodes.
 const NODES: [&str; 4] = ["a", "r", "b", "s"];
 
@@ -131,11 +136,10 @@ impl Network {
         }
     }
 
-    /// Starts this program in `node`, in another role: the sender on one core, all others
-    /// beside it, as who forwards for a living would have it.
+    /// Starts this program in `node`, in another role.
     pub fn role(&self, node: &str, arguments: &[&str]) -> Child {
         let program = std::env::current_exe().expect("this program has a path");
-        let core = if node == "a" { "0" } else { "1" };
+        let core = if node == "a" { SENDER } else { OTHERS };
         Command::new("ip")
             .args(["netns", "exec", &self.namespace(node)])
             .args(["taskset", "--cpu-list", core])
@@ -146,14 +150,6 @@ impl Network {
             .stderr(Stdio::piped())
             .spawn()
             .expect("this program starts")
-    }
-
-    /// Lets the processes that forward run on both cores.
-    pub fn unpin(&self, processes: &[Child]) {
-        for process in processes {
-            let id = process.id().to_string();
-            must(Command::new("taskset").args(["--all-tasks", "--cpu-list", "--pid", "0,1", &id]));
-        }
     }
 
     /// Frames that came to `interface` of the receiver.
@@ -190,6 +186,7 @@ impl Network {
         };
         let mut server = Command::new("ip")
             .args(["netns", "exec", &self.namespace("b")])
+            .args(["taskset", "--cpu-list", OTHERS])
             .args(["iperf3", "--server", "--one-off"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -198,6 +195,7 @@ impl Network {
         std::thread::sleep(Duration::from_millis(300));
         let output = Command::new("ip")
             .args(["netns", "exec", &self.namespace("a")])
+            .args(["taskset", "--cpu-list", SENDER])
             .args([
                 "iperf3",
                 "--client",
