@@ -145,7 +145,7 @@ impl XdpSockets {
 fn open_queues(index: u32, count: u32) -> Result<(Vec<Queue>, bool), XdpRefusal> {
     let open = |zero_copy| {
         (0..count)
-            .map(|queue| Queue::open(index, queue, zero_copy))
+            .map(|queue| Queue::open(index, queue, count, zero_copy))
             .collect::<Result<Vec<Queue>, XdpRefusal>>()
     };
     match open(true) {

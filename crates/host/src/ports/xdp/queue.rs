@@ -10,15 +10,15 @@ use xdp::socket::{XdpSocket, XdpSocketBuilder};
 use xdp::umem::{FrameSize, UmemCfgBuilder};
 use xdp::{Packet, RingConfigBuilder, Umem, WakableRings};
 
-/// Frames that wait to be taken, at most: 16 ms at 500,000 frames in a second, in which the
-/// system may run something else.
+/// Frames that wait to be taken, at most, at all queues of a port: 16 ms at 500,000 frames
+/// in a second, in which the system may run something else.
 const RECEIVING: u32 = 8192;
+
+/// The same of each queue, at least.
+const RECEIVING_EACH: u32 = 2048;
 
 /// Frames that wait to be sent, at most.
 const SENDING: u32 = 2048;
-
-/// Of the shared memory.
-const FRAMES: u32 = RECEIVING + SENDING;
 
 pub(super) struct Queue {
     // Rings and packets point into the memory, so it goes last.
@@ -35,7 +35,15 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn open(index: u32, queue: u32, zero_copy: bool) -> Result<Queue, XdpRefusal> {
+    /// Opens `queue`, one of so many `queues` of interface `index`.
+    pub(super) fn open(
+        index: u32,
+        queue: u32,
+        queues: u32,
+        zero_copy: bool,
+    ) -> Result<Queue, XdpRefusal> {
+        // Each frame takes a page, and rings are powers of two long.
+        let receiving = (RECEIVING / queues.next_power_of_two()).max(RECEIVING_EACH);
         let other =
             |error: String| XdpRefusal::system("opening an AF_XDP socket")(io::Error::other(error));
         let socket_error = |error: xdp::socket::SocketError| {
@@ -50,15 +58,15 @@ impl Queue {
         };
         let memory = UmemCfgBuilder {
             frame_size: FrameSize::FourK,
-            frame_count: FRAMES,
+            frame_count: receiving + SENDING,
             ..UmemCfgBuilder::default()
         };
         let memory = memory.build().map_err(|error| other(error.to_string()))?;
         let mut umem = Umem::map(memory).map_err(XdpRefusal::system("mapping memory"))?;
         let rings = RingConfigBuilder {
-            rx_count: RECEIVING,
+            rx_count: receiving,
             tx_count: SENDING,
-            fill_count: RECEIVING,
+            fill_count: receiving,
             completion_count: SENDING,
         };
         let rings = rings.build().map_err(|error| other(error.to_string()))?;
@@ -71,7 +79,7 @@ impl Queue {
         } else {
             flags.force_copy();
         }
-        fill(&mut rings, &mut umem, RECEIVING as usize);
+        fill(&mut rings, &mut umem, receiving as usize);
         let socket = builder
             .bind(NicIndex::new(index), queue, flags)
             .map_err(socket_error)?;
