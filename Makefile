@@ -14,7 +14,7 @@ TOOLS = ip:iproute2 ethtool:ethtool iperf3:iperf3
 
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
-.PHONY: help demo test soak fuzz bench build setup rust tools peers lint clean
+.PHONY: help demo test soak fuzz bench eval build setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
@@ -22,6 +22,7 @@ help:
 	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make fuzz'
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make bench   committed benchmarks, results in target/bench'
+	@echo 'make eval    the experiments of the RedPlane paper, tables and plots in target/eval (about an hour)'
 	@echo 'make build   the release binary, $(STATEPLANE)'
 	@echo 'make setup   install what the demo and the tests need (Debian packages)'
 
@@ -77,6 +78,11 @@ fuzz: rust
 bench: TOOLS += nft:nftables
 bench: rust tools
 	$(CARGO) bench --package stateplane-bench --quiet
+
+# Linux's NAT with its connections in sync is measured beside ours.
+eval: TOOLS += nft:nftables conntrack:conntrack conntrackd:conntrackd keepalived:keepalived
+eval: build tools
+	$(SUDO) $(STATEPLANE) eval redplane
 
 build: rust
 	$(CARGO) build --release --package stateplane-cli

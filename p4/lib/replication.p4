@@ -25,6 +25,10 @@
 #ifndef STATEPLANE_REPLICATION_P4
 #define STATEPLANE_REPLICATION_P4
 
+#ifdef REPLICATION_OFF
+#include "unreplicated.p4"
+#else
+
 #include "headers.p4"
 #include "replication_message.p4"
 #include "replication_rules.p4"
@@ -1089,5 +1093,7 @@ control ReplicationEgress(
         }
     }
 }
+
+#endif
 
 #endif

@@ -18,7 +18,8 @@ pub fn run(command: &Command) -> ExitCode {
     }
 }
 
-fn exit_code(error: &LabError) -> u8 {
+/// What a script is told of a failure.
+pub fn exit_code(error: &LabError) -> u8 {
     match error {
         LabError::Interrupted => INTERRUPTED,
         LabError::File { .. }

@@ -7,6 +7,7 @@ mod command_socket;
 mod compile;
 mod control;
 mod controller;
+mod eval;
 mod exit;
 mod explain;
 mod fmt;
@@ -62,6 +63,9 @@ enum Command {
     /// Build networks out of namespaces, and run the failover demonstration (as root, or in a user namespace).
     #[command(subcommand)]
     Lab(stateplane_lab::Command),
+    /// Run the experiments of the paper that replication comes from, and write tables and plots.
+    #[command(subcommand)]
+    Eval(stateplane_eval::Command),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Lab(command) => return lab::run(&command),
+        Command::Eval(command) => return eval::run(&command),
     };
     exit::report(outcome)
 }

@@ -145,7 +145,9 @@ fn add_packets(load: &mut Load, traffic: &Traffic, protection: &Protection, stat
     let near = of_flow * protection.round_trip_s.max(0.0) * (1.0 - share);
     load.buffered_per_s = (load.writes_per_s * near).min(packets - load.writes_per_s);
     if !lapses {
-        load.renewals_per_s = flows * renewals(of_flow, share, protection.lease_s);
+        // A flow ends on its way to its next renewal, on average half way.
+        let of_all = flows * renewals(of_flow, share, protection.lease_s);
+        load.renewals_per_s = (of_all - load.leases_per_s / 2.0).max(0.0);
     }
     load.add(load.leases_per_s, HEADERS + frame, HEADERS + state + frame);
     let written = load.writes_per_s + load.buffered_per_s;

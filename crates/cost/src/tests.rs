@@ -59,6 +59,17 @@ fn a_new_flow_carries_its_packet_to_the_store() {
 }
 
 #[test]
+fn flows_that_end_renew_less() {
+    let mut short = traffic();
+    // Each flow lives for a second, and comes to one renewal or two.
+    short.new_flows_per_s = 100.0;
+    close(load(&short, &protection()).renewals_per_s, 150.0);
+    // A quarter of a second is too short for any.
+    short.new_flows_per_s = 400.0;
+    close(load(&short, &protection()).renewals_per_s, 0.0);
+}
+
+#[test]
 fn rare_packets_ask_for_a_lease_each() {
     let mut rare = traffic();
     rare.packets_per_s = 50.0;

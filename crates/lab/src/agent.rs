@@ -10,6 +10,7 @@
 pub mod client;
 mod conversation;
 pub mod hosts;
+pub mod raw;
 pub mod server;
 pub mod tap;
 #[cfg(test)]
@@ -71,7 +72,10 @@ pub(crate) fn command(program: &Path, words: &[&str]) -> Vec<String> {
 }
 
 /// A flag that rises when standard input ends, at which a parent's death arrives too.
-fn stop_at_end_of_input() -> io::Result<Arc<AtomicBool>> {
+///
+/// # Errors
+/// If no thread can be made.
+pub fn stop_at_end_of_input() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&stop);
     std::thread::Builder::new().spawn(move || {

@@ -28,8 +28,11 @@ pub(crate) fn check() -> Result<(), LabError> {
     Ok(())
 }
 
-/// Waits until `until`, or fails with `LAB130` as soon as the user asks to stop.
-pub(crate) fn wait_until(until: Instant) -> Result<(), LabError> {
+/// Waits until `until`.
+///
+/// # Errors
+/// `LAB130` as soon as the user asks to stop.
+pub fn wait_until(until: Instant) -> Result<(), LabError> {
     loop {
         check()?;
         let left = until.saturating_duration_since(Instant::now());

@@ -87,7 +87,10 @@ impl Process {
     }
 
     /// Waits for a line on its standard output.
-    pub(crate) fn wait_for_line(&mut self, line: &str, limit: Duration) -> Result<(), LabError> {
+    ///
+    /// # Errors
+    /// `LAB008` if it ends or `limit` passes before, `LAB130` when interrupted.
+    pub fn wait_for_line(&mut self, line: &str, limit: Duration) -> Result<(), LabError> {
         let deadline = Instant::now() + limit;
         loop {
             interrupt::check()?;
@@ -113,7 +116,7 @@ impl Process {
     }
 
     /// An error about this process, with the end of its log.
-    pub(crate) fn failure(&self, what: String) -> LabError {
+    pub fn failure(&self, what: String) -> LabError {
         LabError::Process {
             name: self.name.clone(),
             what,
@@ -123,12 +126,15 @@ impl Process {
     }
 
     /// Closes its standard input, which asks agents to come to an end.
-    pub(crate) fn close_input(&mut self) {
+    pub fn close_input(&mut self) {
         self.stdin = None;
     }
 
     /// Waits for its end; `None` if it has not come by `deadline`.
-    pub(crate) fn wait_until(&mut self, deadline: Instant) -> Result<Option<ExitStatus>, LabError> {
+    ///
+    /// # Errors
+    /// `LAB130` when interrupted.
+    pub fn wait_until(&mut self, deadline: Instant) -> Result<Option<ExitStatus>, LabError> {
         loop {
             if let Some(status) = self.ended() {
                 return Ok(Some(status));

@@ -25,7 +25,7 @@ const PREPARE: &str = "mount -t tmpfs tmpfs /run && mkdir /run/netns && exec \"$
 ///
 /// # Errors
 /// `LAB001` if the user is not root and may not make a user namespace.
-pub(crate) fn become_root() -> Result<(), LabError> {
+pub fn become_root() -> Result<(), LabError> {
     let Err(refusal) = tool::require_root() else {
         return Ok(());
     };

@@ -29,6 +29,19 @@ pub struct Setting {
     pub keys: bool,
 }
 
+/// What went by an interface; frames count without their check sequence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceTraffic {
+    /// Bytes that came.
+    pub received_bytes: u64,
+    /// Frames that came.
+    pub received_frames: u64,
+    /// Bytes that left.
+    pub sent_bytes: u64,
+    /// Frames that left.
+    pub sent_frames: u64,
+}
+
 /// A topology that is up: namespaces, links and processes. Dropping it takes
 /// everything down.
 #[derive(Debug)]
@@ -174,12 +187,11 @@ impl Lab {
     }
 
     /// Starts a command in a node's namespace, beside the topology's processes.
-    pub(crate) fn spawn(
-        &self,
-        node: &str,
-        name: &str,
-        command: &[String],
-    ) -> Result<Process, LabError> {
+    ///
+    /// # Errors
+    /// `LAB003` if its logs cannot be written, `LAB006` if it cannot be started, `LAB009`
+    /// for an unknown node.
+    pub fn spawn(&self, node: &str, name: &str, command: &[String]) -> Result<Process, LabError> {
         self.node(node)?;
         Process::start(&self.run.namespace(node), name, command, &self.directory)
     }
@@ -371,6 +383,27 @@ impl Lab {
             }
         }
         Ok(ways)
+    }
+
+    /// Bytes and frames that an interface received and sent since it was made.
+    ///
+    /// # Errors
+    /// `LAB006` if the interface does not exist, `LAB009` for an unknown node.
+    pub fn traffic_at(&self, node: &str, interface: &str) -> Result<InterfaceTraffic, LabError> {
+        self.node(node)?;
+        let namespace = self.run.namespace(node);
+        let words = [
+            "ip", "-n", &namespace, "-json", "-s", "link", "show", interface,
+        ];
+        let printed = tool::run(&words, "")?;
+        let value: serde_json::Value = serde_json::from_str(&printed).unwrap_or_default();
+        let count = |way: &str, what: &str| value[0]["stats64"][way][what].as_u64().unwrap_or(0);
+        Ok(InterfaceTraffic {
+            received_bytes: count("rx", "bytes"),
+            received_frames: count("rx", "packets"),
+            sent_bytes: count("tx", "bytes"),
+            sent_frames: count("tx", "packets"),
+        })
     }
 
     /// Waits until every next hop of a router's multipath routes works.

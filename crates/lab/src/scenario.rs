@@ -101,13 +101,21 @@ impl Options {
 /// `LAB009` for an unknown scenario, `LAB013` for contradictory options, and everything
 /// that [`Lab::up`](crate::Lab::up) refuses. Nothing is left behind.
 pub fn run(options: &Options) -> Result<Vec<ScenarioReport>, LabError> {
+    run_in(&Topology::load(&options.topology)?, options)
+}
+
+/// Runs the scenarios in a network that was read already, whatever the options' topology is.
+/// It has the nodes of `lab/apps.toml` that the scenarios' traffic names, and the switch `s1`.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_in(topology: &Topology, options: &Options) -> Result<Vec<ScenarioReport>, LabError> {
     interrupt::install();
     let scenarios = options.check()?;
     tool::require_root()?;
     tool::require(&tool::BUILDING)?;
-    let topology = Topology::load(&options.topology)?;
     scenarios
         .iter()
-        .map(|scenario| trial::run(&topology, options, scenario))
+        .map(|scenario| trial::run(topology, options, scenario))
         .collect()
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-/// Replaces every `${name}`. Refuses a name without a value, and a `${` without `}`,
-/// with a text that says so.
-pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+/// Replaces every `${name}` by its value.
+///
+/// # Errors
+/// A name without a value, and a `${` without `}`, with a text that says so.
+pub fn fill(text: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {

@@ -17,8 +17,11 @@ pub(crate) const BUILDING: [(&str, &str); 3] = [
 /// What the demonstration needs besides.
 pub(crate) const MEASURING: [(&str, &str); 1] = [("iperf3", "iperf3")];
 
-/// Refuses if a program is not on the PATH.
-pub(crate) fn require(tools: &[(&'static str, &'static str)]) -> Result<(), LabError> {
+/// Refuses if a program, given with its Debian package, is not on the PATH.
+///
+/// # Errors
+/// `LAB002`.
+pub fn require(tools: &[(&'static str, &'static str)]) -> Result<(), LabError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     for &(tool, package) in tools {
         let found = std::env::split_paths(&path).any(|directory| directory.join(tool).is_file());
@@ -30,7 +33,10 @@ pub(crate) fn require(tools: &[(&'static str, &'static str)]) -> Result<(), LabE
 }
 
 /// Refuses unless the effective user is root.
-pub(crate) fn require_root() -> Result<(), LabError> {
+///
+/// # Errors
+/// `LAB001`.
+pub fn require_root() -> Result<(), LabError> {
     let own = Path::new("/proc/self");
     let uid = own
         .metadata()

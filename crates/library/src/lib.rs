@@ -26,6 +26,7 @@ const FILES: &[(&str, &str)] = files![
     "lib/router.p4",
     "lib/snapshot.p4",
     "lib/transport.p4",
+    "lib/unreplicated.p4",
     "apps/counter/counter.p4",
     "apps/firewall/firewall.p4",
     "apps/heavy-hitter/heavy_hitter.p4",

@@ -220,6 +220,11 @@ impl Native {
         &self.shared.plan.program
     }
 
+    /// Bytes of machine code that the program became.
+    pub fn code_bytes(&self) -> usize {
+        self.shared.code.bytes
+    }
+
     /// Bytes of memory that the lookups of a table take, beside what the control plane
     /// keeps; `None` if there is no such table.
     pub fn lookup_bytes(&self, table: &str) -> Option<usize> {

@@ -4,24 +4,19 @@
 //! The process stands in a node with a link to the routers on each side. It speaks for
 //! every address behind them by raw sockets, and reads every frame that reaches it.
 
-use super::{now_us, stop_at_end_of_input};
+use super::{now_us, raw, stop_at_end_of_input};
 use crate::error::LabError;
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stateplane_history::{Direction, Document, Event, EventKind, Flow, History};
 use stateplane_hosts::{App, Application, Asked, INSIDE_PORT, OUTSIDE_PORT, Random, number_in};
 use stateplane_wire::{ethernet, ipv4};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const PROTOCOL_ICMP: u8 = 1;
-/// A datagram with a header of its own, which the kernel sends as it is.
-const WITH_HEADER: i32 = 255;
-const ALL_FRAMES: u16 = 0x0003;
 const LONGEST_FRAME: usize = 65_536;
 /// Bytes of an Ethernet header in front of its type.
 const ADDRESSES: usize = 12;
@@ -160,25 +155,13 @@ fn lock(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
     notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn mac_of(interface: &str) -> io::Result<[u8; 6]> {
-    let text = std::fs::read_to_string(format!("/sys/class/net/{interface}/address"))?;
-    let mac: crate::Mac = text.trim().parse().map_err(io::Error::other)?;
-    Ok(mac.0)
-}
-
-fn raw_socket(interface: &str) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(WITH_HEADER)))?;
-    socket.bind_device(Some(interface.as_bytes()))?;
-    Ok(socket)
-}
-
 fn send_all(
     arguments: &HostsArguments,
     notes: &Mutex<Notes>,
     stopped: impl Fn() -> bool,
 ) -> io::Result<()> {
-    let inside = raw_socket(&arguments.inside)?;
-    let outside = raw_socket(&arguments.outside)?;
+    let inside = raw::sender(&arguments.inside)?;
+    let outside = raw::sender(&arguments.outside)?;
     let gap = Duration::from_millis(arguments.interval_ms) / arguments.flows as u32;
     let mut next = Instant::now();
     for number in 0usize.. {
@@ -192,20 +175,10 @@ fn send_all(
             Direction::Outbound => &inside,
             Direction::Inbound => &outside,
         };
-        let to = ipv4::Packet::new_checked(&datagram[..]).map(|datagram| datagram.destination());
-        let to = SocketAddr::V4(SocketAddrV4::new(to.map_err(io::Error::other)?, 0));
-        match socket.send_to(&datagram, &SockAddr::from(to)) {
-            Ok(_) => {}
-            // A full queue loses packets as a link does.
-            Err(error) if error.raw_os_error() == Some(ENOBUFS) => {}
-            Err(error) => return Err(error),
-        }
+        raw::send(socket, &datagram)?;
     }
     Ok(())
 }
-
-/// Linux's number for a full queue.
-const ENOBUFS: i32 = 105;
 
 fn receive_all(
     arguments: &HostsArguments,
@@ -213,13 +186,10 @@ fn receive_all(
     stopped: impl Fn() -> bool,
 ) -> io::Result<()> {
     let sides = [
-        (mac_of(&arguments.inside)?, INSIDE_PORT),
-        (mac_of(&arguments.outside)?, OUTSIDE_PORT),
+        (raw::mac_of(&arguments.inside)?, INSIDE_PORT),
+        (raw::mac_of(&arguments.outside)?, OUTSIDE_PORT),
     ];
-    let protocol = Protocol::from(i32::from(ALL_FRAMES.to_be()));
-    let mut socket = Socket::new(Domain::PACKET, Type::RAW, Some(protocol))?;
-    socket.set_recv_buffer_size(4 << 20)?;
-    socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    let mut socket = raw::receiver()?;
     let mut buffer = vec![0; LONGEST_FRAME];
     while !stopped() {
         let length = match socket.read(&mut buffer) {

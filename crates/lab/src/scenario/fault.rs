@@ -8,6 +8,7 @@ use crate::agent::now_us;
 use crate::error::LabError;
 use crate::interrupt;
 use crate::running::Lab;
+use crate::topology::{End, Topology};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -15,9 +16,10 @@ use std::time::{Duration, Instant};
 
 /// The switch that fails.
 const SWITCH: &str = "s1";
-/// The routers on both sides, whose interfaces towards a switch bear its name.
-const INSIDE_ROUTER: &str = "r_in";
-const ROUTERS: [&str; 2] = [INSIDE_ROUTER, "r_out"];
+/// Its interface to the inside.
+const INSIDE: &str = "eth0";
+/// The routers on both sides.
+const ROUTERS: [&str; 2] = ["r_in", "r_out"];
 /// Until routing has told the router of the other side of a lost link.
 const CONVERGENCE: Duration = Duration::from_millis(50);
 /// For how long a killed switch is away before it comes back.
@@ -76,6 +78,7 @@ impl Fault {
                 owner_alive,
             });
         };
+        let (node, interface) = far_end(lab.topology())?;
         match self {
             Self::Reroute => {
                 for router in ROUTERS {
@@ -90,14 +93,14 @@ impl Fault {
                 wait(lab, phase)?;
             }
             Self::LinkDown => {
-                lab.lower(INSIDE_ROUTER, SWITCH)?;
+                lab.lower(&node, &interface)?;
                 pause(CONVERGENCE)?;
                 for router in &ROUTERS[1..] {
                     lab.steer(router)?;
                 }
                 moved("link down", true);
                 wait(lab, phase)?;
-                lab.raise(INSIDE_ROUTER, &[SWITCH.to_owned()])?;
+                lab.raise(&node, std::slice::from_ref(&interface))?;
                 for router in &ROUTERS[1..] {
                     lab.release(router)?;
                 }
@@ -107,9 +110,9 @@ impl Fault {
             Self::LinkFlap => {
                 moved("link flaps", true);
                 for _ in 0..FLAPS {
-                    lab.lower(INSIDE_ROUTER, SWITCH)?;
+                    lab.lower(&node, &interface)?;
                     pause(FLAP)?;
-                    lab.raise(INSIDE_ROUTER, &[SWITCH.to_owned()])?;
+                    lab.raise(&node, std::slice::from_ref(&interface))?;
                     pause(FLAP)?;
                 }
                 moved("link up for good", true);
@@ -133,6 +136,24 @@ impl Fault {
         }
         Ok(moves)
     }
+}
+
+/// Node and interface at the far end of the switch's link to the inside: a router's, or that
+/// of a bridge before it.
+fn far_end(topology: &Topology) -> Result<(String, String), LabError> {
+    let at_switch = |end: &End| end.node == SWITCH && end.interface == INSIDE;
+    let link = topology
+        .links
+        .iter()
+        .find(|link| link.ends.iter().any(at_switch));
+    let far = link.and_then(|link| link.ends.iter().find(|end| !at_switch(end)));
+    let far = far.ok_or_else(|| LabError::Topology {
+        path: topology.path.clone(),
+        place: format!("node {SWITCH}"),
+        problem: format!("no link has its interface {INSIDE}, which faults take down"),
+        help: "name its interface to the inside so".to_owned(),
+    })?;
+    Ok((far.node.clone(), far.interface.clone()))
 }
 
 fn pause(time: Duration) -> Result<(), LabError> {

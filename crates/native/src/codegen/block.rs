@@ -34,6 +34,8 @@ pub(crate) struct Code {
     pub(crate) sites: Vec<Site>,
     /// Bytes that the deparser writes at most without asking for room.
     pub(crate) room: usize,
+    /// Bytes of machine code.
+    pub(crate) bytes: usize,
 }
 
 impl std::fmt::Debug for Code {
@@ -108,6 +110,7 @@ pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
         sites: Vec::new(),
         kept: vec![false; plan.storage.packet.end],
         room: 0,
+        bytes: 0,
     };
     for list in &plan.storage.field_lists {
         for leaf in &list.leaves {
@@ -129,7 +132,7 @@ pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
     } else {
         None
     };
-    let (sites, room) = (maker.sites, maker.room);
+    let (sites, room, bytes) = (maker.sites, maker.room, maker.bytes);
     module
         .finalize_definitions()
         .map_err(|error| error.to_string())?;
@@ -149,6 +152,7 @@ pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
         module: Some(module),
         sites,
         room,
+        bytes,
     })
 }
 
@@ -206,6 +210,7 @@ struct Maker<'a> {
     /// Words of the packet that ingress keeps for egress and later packets.
     kept: Vec<bool>,
     room: usize,
+    bytes: usize,
 }
 
 impl Maker<'_> {
@@ -270,6 +275,8 @@ impl Maker<'_> {
         self.module
             .define_function(id, &mut context)
             .map_err(|error| format!("{error:?}"))?;
+        let compiled = context.compiled_code();
+        self.bytes += compiled.map_or(0, |code| code.code_buffer().len());
         self.module.clear_context(&mut context);
         Ok(id)
     }

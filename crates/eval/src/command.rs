@@ -1,0 +1,127 @@
+//! `stateplane eval …`.
+
+use crate::error::EvalError;
+use crate::experiments::{self, Experiment, Place, Plan};
+use crate::figure::Figure;
+use crate::probe::{self, ProbeArguments};
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use stateplane_lab::{LabError, become_root, interrupt};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What can be evaluated.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Run the RedPlane paper's experiments, and write a table and a plot of each.
+    Redplane(Options),
+    /// The measuring host; started by experiments in its node.
+    #[command(hide = true)]
+    Probe(ProbeArguments),
+}
+
+/// How experiments are run.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Figures, such as fig8 or table2; all without.
+    #[arg(value_enum)]
+    pub figures: Vec<Experiment>,
+    /// How often each trial is made, one system after the other in each turn.
+    #[arg(long, default_value_t = 5)]
+    pub runs: usize,
+    /// One short run, to see that everything works; its figures mean little.
+    #[arg(long)]
+    pub quick: bool,
+    /// Folder for tables and plots, one within it for each figure.
+    #[arg(long, default_value = "target/eval")]
+    pub output: PathBuf,
+    /// The lab's folder, with eval.toml.
+    #[arg(long, default_value = "lab")]
+    pub lab: PathBuf,
+    /// Folder for the logs of every process.
+    #[arg(long, default_value = "target/lab")]
+    pub logs: PathBuf,
+    /// Print the figures as one JSON array.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Command {
+    /// Does it. The exit code is 1 where a claim did not hold.
+    ///
+    /// # Errors
+    /// What the lab and the experiments refuse; `LAB130` after ^C.
+    pub fn run(&self) -> Result<ExitCode, EvalError> {
+        match self {
+            Self::Probe(arguments) => probe::run(arguments).map(|()| ExitCode::SUCCESS),
+            Self::Redplane(options) => {
+                let figures = options.run()?;
+                if options.json {
+                    println!(
+                        "{}",
+                        serde_json::to_string_pretty(&figures).unwrap_or_default()
+                    );
+                }
+                let met = figures.iter().all(Figure::met);
+                Ok(ExitCode::from(u8::from(!met)))
+            }
+        }
+    }
+}
+
+impl Options {
+    /// Makes the experiments one after the other; each is written as soon as it is done.
+    fn run(&self) -> Result<Vec<Figure>, EvalError> {
+        if !(1..=1000).contains(&self.runs) {
+            return Err(EvalError::Options("--runs must be 1 to 1000".to_owned()));
+        }
+        let chosen = match self.figures.is_empty() {
+            true => Experiment::ALL.to_vec(),
+            false => self.figures.clone(),
+        };
+        if chosen.iter().any(|experiment| experiment.needs_lab()) {
+            become_root()?;
+        }
+        interrupt::install();
+        let stateplane =
+            std::env::current_exe().map_err(|reason| EvalError::file("/proc/self/exe", reason))?;
+        // Processes look for these from folders of their own.
+        let absolute = |path: PathBuf| {
+            std::path::absolute(&path).map_err(|reason| EvalError::file(path, reason))
+        };
+        let place = Place {
+            lab: absolute(self.lab.clone())?,
+            logs: absolute(self.logs.join("eval"))?,
+            stateplane,
+        };
+        let plan = Plan {
+            runs: if self.quick { 1 } else { self.runs },
+            quick: self.quick,
+        };
+        let bar = ProgressBar::new(0);
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed} {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let mut figures = Vec::new();
+        for experiment in chosen {
+            if interrupt::requested() {
+                return Err(LabError::Interrupted.into());
+            }
+            bar.reset();
+            bar.set_length(0);
+            bar.set_message(experiment.id().to_owned());
+            let figure = experiments::run(experiment, &place, plan, &bar)?;
+            figure.write(&self.output)?;
+            bar.suspend(|| {
+                if !self.json {
+                    println!("{figure}");
+                }
+            });
+            figures.push(figure);
+        }
+        bar.finish_and_clear();
+        if !self.json {
+            println!("tables and plots are in {}", self.output.display());
+        }
+        Ok(figures)
+    }
+}

@@ -1,0 +1,66 @@
+//! What can go wrong in an experiment.
+
+use stateplane_lab::LabError;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// A failure of an experiment. Its text says what happened, where, and how to mend it.
+#[derive(Debug, Error)]
+pub enum EvalError {
+    /// The lab refused.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// An option is out of range or contradicts another.
+    #[error("{0}")]
+    Options(String),
+    /// A file could not be read or written.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// A program, or the configuration of a switch or a store, was refused.
+    #[error("{what}: {reason}")]
+    Refused {
+        /// Which.
+        what: String,
+        /// Why, as its reader says.
+        reason: String,
+    },
+    /// A plot could not be drawn.
+    #[error("the plot could not be drawn: {0}")]
+    Plot(String),
+    /// An experiment ran, and has nothing to show.
+    #[error("{what} measured nothing: {reason}; logs are in {}", logs.display())]
+    Nothing {
+        /// The experiment or trial.
+        what: String,
+        /// What is missing.
+        reason: String,
+        /// Where its processes wrote.
+        logs: PathBuf,
+    },
+}
+
+impl EvalError {
+    /// Stable code: `EV` and three digits, or the lab's own.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Lab(error) => error.code(),
+            Self::Options(_) => "EV001",
+            Self::File { .. } => "EV002",
+            Self::Refused { .. } => "EV003",
+            Self::Plot(_) => "EV004",
+            Self::Nothing { .. } => "EV005",
+        }
+    }
+
+    pub(crate) fn file(path: impl Into<PathBuf>, reason: std::io::Error) -> Self {
+        Self::File {
+            path: path.into(),
+            reason,
+        }
+    }
+}

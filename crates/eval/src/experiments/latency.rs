@@ -1,0 +1,329 @@
+//! Round trips: Fig. 8 (a NAT by several systems) and Fig. 9 (each application, with and
+//! without replication).
+
+use super::{Place, Plan, lab_differs, once, paced};
+use crate::error::EvalError;
+use crate::figure::Figure;
+use crate::network::{Setup, Store, System};
+use crate::plot::{self, Axes, Series};
+use crate::probe::traffic::Application;
+use crate::statistics::{distribution, quantile, relative_difference};
+use crate::table::{Cell, Table};
+use indicatif::ProgressBar;
+use stateplane_lab::require;
+
+/// The bound on the difference of medians of applications that mostly read.
+const BOUND: f64 = 0.03;
+const SEED: u64 = 1;
+/// Points of a curve.
+const POINTS: usize = 400;
+
+/// A row of systems, each measured in each turn.
+struct Measured {
+    name: &'static str,
+    setup: Setup,
+    /// Times in µs, a list for each turn.
+    first: Vec<Vec<f64>>,
+    later: Vec<Vec<f64>>,
+    sent: u64,
+    received: u64,
+}
+
+impl Measured {
+    fn new(name: &'static str, setup: Setup) -> Self {
+        Self {
+            name,
+            setup,
+            first: Vec::new(),
+            later: Vec::new(),
+            sent: 0,
+            received: 0,
+        }
+    }
+
+    fn all(&self) -> Vec<f64> {
+        self.turns().concat()
+    }
+
+    /// All times of each turn.
+    fn turns(&self) -> Vec<Vec<f64>> {
+        let turns = self.first.iter().zip(&self.later);
+        turns
+            .map(|(first, later)| [&first[..], later].concat())
+            .collect()
+    }
+
+    fn turn(
+        &mut self,
+        place: &Place,
+        plan: Plan,
+        figure: &str,
+        bar: &ProgressBar,
+    ) -> Result<(), EvalError> {
+        bar.set_message(format!("{figure}: {}", self.name));
+        let arguments = paced(self.setup.application, plan);
+        let name: String = self
+            .name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect();
+        let name = format!("{figure}-{}", name.to_lowercase());
+        let outcome = once(place, &self.setup, &arguments, &name)?;
+        self.sent += outcome.probe.sent;
+        self.received += outcome.probe.received;
+        self.first.push(outcome.probe.first_us);
+        self.later.push(outcome.probe.later_us);
+        bar.inc(1);
+        Ok(())
+    }
+}
+
+const COLUMNS: [&str; 9] = [
+    "system",
+    "packets",
+    "lost",
+    "median (µs)",
+    "90 % (µs)",
+    "99 % (µs)",
+    "99.9 % (µs)",
+    "first of a flow, median (µs)",
+    "later packets, median (µs)",
+];
+
+fn row(measured: &Measured) -> Vec<Cell> {
+    let all = measured.all();
+    let mut row = vec![
+        measured.name.into(),
+        measured.sent.into(),
+        (measured.sent - measured.received).into(),
+    ];
+    row.extend([0.5, 0.9, 0.99, 0.999].map(|share| quantile(&all, share).into()));
+    row.push(quantile(&measured.first.concat(), 0.5).into());
+    row.push(quantile(&measured.later.concat(), 0.5).into());
+    row
+}
+
+/// Fig. 8.
+pub(super) fn of_nat(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure, EvalError> {
+    let mut figure = Figure::new(
+        "fig8",
+        "Round trips through a NAT",
+        "median and 90 % are 7 and 8 µs with RedPlane and without; 99 % are 110 µs for \
+         the switch alone, 142 µs for RedPlane and 185 µs with an external controller; NATs on \
+         servers have 7 to 14 times the median",
+    );
+    lab_differs(&mut figure);
+    figure.differs(
+        "here the switch is a server too, so Linux's own NAT is no detour: it stands where the \
+         switch stands",
+    );
+    figure.differs(
+        "the switch without replication makes mappings in its data plane, not by a control plane",
+    );
+    figure.differs(
+        "conntrackd tells the other server after the packet has left, so its NAT is as fast as \
+         Linux's alone, and may lose what it has just translated",
+    );
+    figure
+        .missing
+        .push("FTMB-NAT, whose code is not to be had".to_owned());
+    figure
+        .missing
+        .push("the switch with an external controller".to_owned());
+    let bare = Setup::bare(Application::Nat);
+    let linux = |system| Setup { system, ..bare };
+    let mut systems = vec![
+        Measured::new("switch alone", bare),
+        Measured::new("switch, replicated", Setup::protected(Application::Nat)),
+    ];
+    for (name, system, tools) in [
+        (
+            "Linux NAT",
+            System::Linux,
+            &[("nft", "nftables"), ("conntrack", "conntrack")][..],
+        ),
+        (
+            "Linux NAT, conntrackd",
+            System::LinuxSynced,
+            &[
+                ("nft", "nftables"),
+                ("conntrack", "conntrack"),
+                ("conntrackd", "conntrackd"),
+            ],
+        ),
+    ] {
+        match require(tools) {
+            Ok(()) => systems.push(Measured::new(name, linux(system))),
+            Err(error) => figure.missing.push(format!("{name}: {error}")),
+        }
+    }
+    bar.set_length((plan.runs * systems.len()) as u64);
+    for _ in 0..plan.runs {
+        for system in &mut systems {
+            system.turn(place, plan, "fig8", bar)?;
+        }
+    }
+    let mut table = Table::new("round-trips", &COLUMNS);
+    let mut curves = Table::new("distribution", &["system", "µs", "share of packets"]);
+    let mut series = Vec::new();
+    for system in &systems {
+        table.row(row(system));
+        let points = distribution(&system.all(), POINTS);
+        for &(us, share) in &points {
+            curves.row(vec![system.name.into(), us.into(), share.into()]);
+        }
+        series.push(Series {
+            name: system.name.to_owned(),
+            points,
+        });
+    }
+    let axes = Axes {
+        x: "round trip (µs)",
+        y: "share of packets",
+        logarithmic: true,
+    };
+    let drawn = plot::curves(axes, &series)?;
+    figure.plots.push(("round-trips".to_owned(), drawn));
+    claim(&mut figure, "nat", &systems[0], &systems[1], plan);
+    figure.tables = vec![table, curves];
+    Ok(figure)
+}
+
+/// What is claimed of an application that mostly reads.
+fn claim(figure: &mut Figure, name: &str, bare: &Measured, kept: &Measured, plan: Plan) {
+    let Some(interval) = relative_difference(&bare.turns(), &kept.turns(), SEED) else {
+        return;
+    };
+    let said = format!(
+        "{name}: replication changes the median by {:+.1} %, 95 % interval {:+.1} to {:+.1} % \
+         over {} runs (claimed: within ±3 %)",
+        interval.value * 100.0,
+        interval.low * 100.0,
+        interval.high * 100.0,
+        plan.runs,
+    );
+    if plan.quick {
+        figure
+            .missing
+            .push(format!("{said}: too few packets to tell"));
+    } else {
+        figure.claim(interval.within(BOUND), said);
+    }
+}
+
+/// An application in Fig. 9, and whether it mostly reads.
+const APPLICATIONS: [(Application, bool, [&str; 3]); 6] = [
+    (
+        Application::Nat,
+        true,
+        ["nat alone", "nat, one store", "nat, chain of 3"],
+    ),
+    (
+        Application::Firewall,
+        true,
+        [
+            "firewall alone",
+            "firewall, one store",
+            "firewall, chain of 3",
+        ],
+    ),
+    (
+        Application::LoadBalancer,
+        true,
+        [
+            "load balancer alone",
+            "load balancer, one store",
+            "load balancer, chain of 3",
+        ],
+    ),
+    (
+        Application::ServingGateway,
+        false,
+        [
+            "serving gateway alone",
+            "serving gateway, one store",
+            "serving gateway, chain of 3",
+        ],
+    ),
+    (
+        Application::HeavyHitter,
+        true,
+        [
+            "heavy hitters alone",
+            "heavy hitters, one store",
+            "heavy hitters, chain of 3",
+        ],
+    ),
+    (
+        Application::Counter,
+        false,
+        ["counter alone", "counter, one store", "counter, chain of 3"],
+    ),
+];
+
+/// Fig. 9.
+pub(super) fn of_applications(
+    place: &Place,
+    plan: Plan,
+    bar: &ProgressBar,
+) -> Result<Figure, EvalError> {
+    let mut figure = Figure::new(
+        "fig9",
+        "Round trips by application, with and without replication",
+        "8 µs in the median with and without RedPlane for NAT, firewall, load balancer, \
+         EPC-SGW and heavy hitters; the synchronous counter waits 20 µs more for each packet, 12 \
+         of them for the chain",
+    );
+    lab_differs(&mut figure);
+    figure.differs(
+        "the firewall's and the load balancer's flows are UDP, whose first packet writes as a \
+         SYN does; a serving gateway's session has one signalling packet and 17 of data in turn, \
+         as in the paper",
+    );
+    figure.differs("snapshots of heavy hitters each 25 ms, not each 1 ms");
+    let mut all: Vec<(bool, [Measured; 3])> = APPLICATIONS
+        .iter()
+        .map(|(application, reads, names)| {
+            let kept = Setup::protected(*application);
+            let one = Setup {
+                system: System::Protected(Store::Chain(1)),
+                ..kept
+            };
+            let setups = [Setup::bare(*application), one, kept];
+            let mut named = names.iter().zip(setups);
+            let mut next = || named.next().map(|(name, setup)| Measured::new(name, setup));
+            (*reads, next(), next(), next())
+        })
+        .filter_map(|(reads, a, b, c)| Some((reads, [a?, b?, c?])))
+        .collect();
+    bar.set_length((plan.runs * all.len() * 3) as u64);
+    for _ in 0..plan.runs {
+        for (_, systems) in &mut all {
+            for system in systems {
+                system.turn(place, plan, "fig9", bar)?;
+            }
+        }
+    }
+    let mut table = Table::new("round-trips", &COLUMNS);
+    let mut series = ["alone", "one store", "chain of 3"].map(|name| Series {
+        name: name.to_owned(),
+        points: Vec::new(),
+    });
+    let mut groups = Vec::new();
+    for (reads, systems) in &all {
+        let name = systems[0].setup.application.name();
+        groups.push(name.to_owned());
+        for (series, system) in series.iter_mut().zip(systems) {
+            let median = quantile(&system.all(), 0.5).unwrap_or(f64::NAN);
+            series.points.push((0.0, median));
+            table.row(row(system));
+        }
+        if *reads {
+            claim(&mut figure, name, &systems[0], &systems[2], plan);
+        }
+    }
+    figure.tables.push(table);
+    let drawn = plot::bars("median round trip (µs)", &groups, &series)?;
+    figure.plots.push(("medians".to_owned(), drawn));
+    Ok(figure)
+}

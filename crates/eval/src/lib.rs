@@ -1,0 +1,25 @@
+//! The evaluation of the RedPlane paper (SIGCOMM 2021, §7) with this project's switches and
+//! stores: `stateplane eval redplane`, one experiment a figure.
+//!
+//! Experiments about time and failures run in the lab's network namespaces, with real
+//! processes; those about bytes, buffers and code run in memory, in virtual time. Each writes
+//! a table as text, CSV and JSON, and a plot, and says in what it differs from the paper's.
+//! `docs/evaluation.md` sets paper and measurement side by side.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod command;
+mod error;
+mod experiments;
+mod figure;
+mod machine;
+mod memory;
+mod network;
+mod plot;
+mod probe;
+pub mod statistics;
+mod table;
+mod trial;
+
+pub use command::Command;
+pub use error::EvalError;
+pub use figure::Figure;

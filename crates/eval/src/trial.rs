@@ -1,0 +1,184 @@
+//! One trial: a network is built, a probe sends through it, and everything is taken down.
+
+use crate::error::EvalError;
+use crate::network::{Setup, VARIANT};
+use crate::probe::{ProbeArguments, ProbeReport};
+use clap::ValueEnum;
+use stateplane_lab::{InterfaceTraffic, Lab, Setting, interrupt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Before anything is measured: a protected switch has heard of its store, and leases of the
+/// warm-up were granted.
+const SETTLING: Duration = Duration::from_millis(300);
+/// Longest time over that of sending for a probe to come to its end.
+const ENDING: Duration = Duration::from_secs(30);
+
+/// Where trials find their files and leave their logs.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The folder of `eval.toml`.
+    pub lab: PathBuf,
+    /// For logs, a folder for each trial.
+    pub logs: PathBuf,
+    /// The program that is the switch, the store and the probe.
+    pub stateplane: PathBuf,
+}
+
+/// What a trial found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What the probe saw.
+    pub probe: ProbeReport,
+    /// What went by the switch's link to its store meanwhile: received is what the switch
+    /// sent.
+    pub fabric: InterfaceTraffic,
+    /// What went by the host's interfaces, inside and outside.
+    pub host: [InterfaceTraffic; 2],
+    /// For how long these were counted, in seconds.
+    pub counted_s: f64,
+}
+
+impl Outcome {
+    /// Bytes of replication per second, both ways.
+    pub fn replication_bytes_per_s(&self) -> f64 {
+        (self.fabric.received_bytes + self.fabric.sent_bytes) as f64 / self.counted_s
+    }
+
+    /// Bytes per second that the switch received from hosts and sent to them.
+    pub fn own_bytes_per_s(&self) -> f64 {
+        let of = |at: &InterfaceTraffic| at.received_bytes + at.sent_bytes;
+        self.host.iter().map(of).sum::<u64>() as f64 / self.counted_s
+    }
+
+    /// Frames per second that came through to the hosts while the probe sent.
+    pub fn delivered_per_s(&self) -> f64 {
+        let frames: u64 = self.host.iter().map(|at| at.received_frames).sum();
+        frames as f64 / self.probe.seconds.max(0.001)
+    }
+}
+
+/// A network that is up, and may be measured more than once.
+pub struct Trial {
+    lab: Lab,
+    stateplane: PathBuf,
+    name: String,
+    probes: u32,
+}
+
+impl Trial {
+    /// Builds it. `name` is that of its folder of logs.
+    ///
+    /// # Errors
+    /// What the lab refuses.
+    pub fn begin(place: &Place, setup: &Setup, name: &str) -> Result<Self, EvalError> {
+        let directory = place.logs.join(name);
+        let topology = setup.topology(&place.lab, &directory)?;
+        let setting = Setting {
+            variant: VARIANT.to_owned(),
+            directory,
+            stateplane: place.stateplane.clone(),
+            keys: false,
+        };
+        let lab = Lab::up(topology, &setting)?;
+        interrupt::wait_until(Instant::now() + SETTLING)?;
+        Ok(Self {
+            lab,
+            stateplane: place.stateplane.clone(),
+            name: name.to_owned(),
+            probes: 0,
+        })
+    }
+
+    /// Sends what `arguments` say through it.
+    ///
+    /// # Errors
+    /// `LAB008` if the probe or what it goes through ends by itself, `EV005` if nothing comes
+    /// through.
+    pub fn probe(&mut self, arguments: &ProbeArguments) -> Result<Outcome, EvalError> {
+        self.probes += 1;
+        let name = format!("probe{}", self.probes);
+        let command = command(&self.stateplane, arguments);
+        let before = self.counters()?;
+        let begun = Instant::now();
+        let mut process = self.lab.spawn("hosts", &name, &command)?;
+        let longest = match arguments.rate {
+            0 => 0,
+            rate => arguments.frames / rate,
+        };
+        let deadline = begun + Duration::from_secs(longest) + ENDING;
+        let Some(status) = process.wait_until(deadline)? else {
+            let what = format!("did not end within {} s", longest + ENDING.as_secs());
+            return Err(process.failure(what).into());
+        };
+        let counted_s = begun.elapsed().as_secs_f64();
+        let after = self.counters()?;
+        self.lab.check_processes()?;
+        let said = std::fs::read_to_string(process.output()).unwrap_or_default();
+        let report = said.lines().next_back();
+        let report = report.and_then(|line| serde_json::from_str(line).ok());
+        let Some(probe): Option<ProbeReport> = report else {
+            return Err(process.failure(format!("left no report ({status})")).into());
+        };
+        let [fabric, inside, outside] = std::array::from_fn(|at| since(before[at], after[at]));
+        let outcome = Outcome {
+            probe,
+            fabric,
+            host: [inside, outside],
+            counted_s: counted_s.max(0.001),
+        };
+        let came = outcome.host.iter().any(|at| at.received_frames > 0);
+        if !came || (arguments.rate > 0 && outcome.probe.received == 0) {
+            return Err(EvalError::Nothing {
+                what: self.name.clone(),
+                reason: "no packet came through".to_owned(),
+                logs: self.lab.directory().to_path_buf(),
+            });
+        }
+        Ok(outcome)
+    }
+
+    /// Takes it down.
+    ///
+    /// # Errors
+    /// `LAB006` if something cannot be removed.
+    pub fn end(self) -> Result<(), EvalError> {
+        Ok(self.lab.down()?)
+    }
+
+    fn counters(&self) -> Result<[InterfaceTraffic; 3], EvalError> {
+        Ok([
+            self.lab.traffic_at("fabric", "s1")?,
+            self.lab.traffic_at("hosts", "inside")?,
+            self.lab.traffic_at("hosts", "outside")?,
+        ])
+    }
+}
+
+fn since(before: InterfaceTraffic, after: InterfaceTraffic) -> InterfaceTraffic {
+    InterfaceTraffic {
+        received_bytes: after.received_bytes - before.received_bytes,
+        received_frames: after.received_frames - before.received_frames,
+        sent_bytes: after.sent_bytes - before.sent_bytes,
+        sent_frames: after.sent_frames - before.sent_frames,
+    }
+}
+
+fn command(stateplane: &Path, arguments: &ProbeArguments) -> Vec<String> {
+    let application = arguments.application.to_possible_value();
+    let application = application.map_or_else(String::new, |value| value.get_name().to_owned());
+    let mut words = vec![stateplane.display().to_string()];
+    words.extend(["eval", "probe"].map(str::to_owned));
+    words.push(application);
+    for (name, value) in [
+        ("--frames", arguments.frames),
+        ("--rate", arguments.rate),
+        ("--window", arguments.window),
+        ("--flow-packets", arguments.flow_packets),
+        ("--padding", arguments.padding as u64),
+        ("--updates", arguments.updates.into()),
+    ] {
+        words.extend([name.to_owned(), value.to_string()]);
+    }
+    words
+}
