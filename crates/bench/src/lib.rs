@@ -13,6 +13,7 @@ pub mod engine;
 pub mod frame;
 pub mod generate;
 pub mod limit;
+pub mod loopback;
 mod measure;
 mod numbers;
 pub mod switch;

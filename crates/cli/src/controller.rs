@@ -3,7 +3,7 @@
 use crate::exit::{CommandError, Failure};
 use crate::operator::{self, Candidate};
 use crate::signal::stop_flag;
-use crate::store::{ready, show};
+use crate::store::{read_keys, ready, refused_keys, show};
 use clap::Args;
 use stateplane_etcd::{EtcdBackend, EtcdError};
 use stateplane_host::controller::{
@@ -31,6 +31,10 @@ pub struct ControllerArguments {
     /// Serve metrics for Prometheus at this address too, paths /metrics and /healthz
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
+    /// Take and send sealed messages only, with the keys of this file (TOML), which is
+    /// read again when it changes; see docs/message-authentication.md
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -88,7 +92,8 @@ fn serve<B: Backend + Send + 'static>(
     backend: B,
 ) -> Result<(), CommandError> {
     let stop = stop_flag()?;
-    let server = ControllerServer::bind(controller, address, file.shards, backend);
+    let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
+    let server = ControllerServer::bind(controller, address, file.shards, backend, guard);
     let mut server = server.map_err(|error| failed(&error))?;
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
@@ -102,7 +107,9 @@ fn serve<B: Backend + Send + 'static>(
     let addresses = own.into_iter().chain(arguments.metrics);
     let _servers = operator::serve(addresses, &candidate.scrape(), &candidate.answers())?;
     ready();
-    let report = server.run(&stop).map_err(|error| failed(&error))?;
+    let report = server
+        .run(&stop, &mut refused_keys)
+        .map_err(|error| failed(&error))?;
     show(&report);
     Ok(())
 }

@@ -3,10 +3,10 @@
 use crate::exit::{CommandError, Failure};
 use serde::Serialize;
 use stateplane_host::controller::{Backend, ControllerServer};
-use stateplane_host::metrics::{controller_metrics, managed_store_metrics};
+use stateplane_host::metrics::{controller_metrics, store_metrics};
 use stateplane_host::remote::Remote;
-use stateplane_host::store::view::{MOST_RECORDS, RecordView, parse_key};
-use stateplane_host::store::{ManagedStore, StoreServer};
+use stateplane_host::store::StoreServer;
+use stateplane_host::store::view::{MOST_RECORDS, parse_key};
 use stateplane_rpc::{Answers, MetricsServer, Question, Reply, Scrape};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -50,46 +50,34 @@ fn json(value: Option<impl Serialize>) -> Reply {
 }
 
 /// The metrics of a store server.
-pub fn store_scrape(remote: Arc<Remote<ManagedStore>>) -> Scrape {
+pub fn store_scrape(remote: Arc<Remote<StoreServer>>) -> Scrape {
     Arc::new(move || {
         let asked = remote.call_within(PATIENCE, |store| (store.report(), store.view()));
         let (report, view) = asked?;
-        Some(managed_store_metrics(&report, &view))
+        Some(store_metrics(&report, &view))
     })
 }
 
-/// What a server of a chain that never changes answers: `/records?class=…`.
-pub fn fixed_store_answers(remote: Arc<Remote<StoreServer>>) -> Answers {
-    Arc::new(move |question| match question.path.as_str() {
-        "/records" => records(question, |class| {
-            remote.call_within(PATIENCE, move |store| store.records(class))
-        }),
-        _ => Reply::Unknown,
-    })
-}
-
-/// What a store server under a controller answers: `/store`, `/flow?key=…`,
-/// `/records?class=…`, `/digest?chain=…&at=…`.
-pub fn store_answers(remote: Arc<Remote<ManagedStore>>) -> Answers {
+/// What a store server answers: `/store`, `/flow?key=…`, `/records?class=…`,
+/// `/digest?chain=…&at=…`.
+pub fn store_answers(remote: Arc<Remote<StoreServer>>) -> Answers {
     Arc::new(move |question| match question.path.as_str() {
         "/store" => json(remote.call_within(PATIENCE, |store| store.view())),
         "/flow" => match question.value("key").and_then(parse_key) {
             Some(key) => json(remote.call_within(PATIENCE, move |store| store.flows(&key))),
             None => Reply::Wrong("key: 32 hexadecimal digits".to_owned()),
         },
-        "/records" => records(question, |class| {
-            remote.call_within(PATIENCE, move |store| store.records(class))
-        }),
+        "/records" => records(&remote, question),
         "/digest" => digest(&remote, question),
         _ => Reply::Unknown,
     })
 }
 
-fn records(question: &Question, ask: impl FnOnce(u8) -> Option<Option<Vec<RecordView>>>) -> Reply {
+fn records(remote: &Remote<StoreServer>, question: &Question) -> Reply {
     let Some(class) = question.value("class").and_then(|class| class.parse().ok()) else {
         return Reply::Wrong("class: a flow class, 0 to 255".to_owned());
     };
-    match ask(class) {
+    match remote.call_within(PATIENCE, move |store| store.records(class)) {
         Some(None) => Reply::Wrong(format!(
             "class {class} has more than {MOST_RECORDS} flows, which are not shown at once"
         )),
@@ -98,7 +86,7 @@ fn records(question: &Question, ask: impl FnOnce(u8) -> Option<Option<Vec<Record
     }
 }
 
-fn digest(remote: &Remote<ManagedStore>, question: &Question) -> Reply {
+fn digest(remote: &Remote<StoreServer>, question: &Question) -> Reply {
     let chain = question.value("chain").and_then(|chain| chain.parse().ok());
     let at = question.value("at").and_then(|at| at.parse().ok());
     let (Some(chain), Some(at)): (Option<u16>, Option<u64>) = (chain, at) else {

@@ -191,9 +191,11 @@ where
             return Err(CommandError::coded(Failure::Input, error.code(), error));
         }
         let (chains, followed) = (chains.get_ref().clone(), followed);
+        // An end of its own: it talks to controllers, the ports to stores.
+        let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
         std::thread::spawn(move || {
             let told = |error: &ChainsError| eprintln!("error[{}]: {error}", error.code());
-            if let Err(error) = follow_chains(&chains, &followed, &mut { told }) {
+            if let Err(error) = follow_chains(&chains, guard, &followed, &mut { told }) {
                 told(&error);
             }
         });

@@ -1,4 +1,4 @@
-//! `stateplane store`: one replica of the state store.
+//! `stateplane store`: one server of the state store.
 
 use crate::exit::{CommandError, Failure};
 use crate::metrics;
@@ -6,18 +6,15 @@ use crate::operator;
 use crate::signal::stop_flag;
 use clap::Args;
 use serde::Serialize;
-use stateplane_host::controller::ControllerFile;
-use stateplane_host::metrics::store_metrics;
 use stateplane_host::remote::remote;
 use stateplane_host::sealing::{Guard, KeysError};
-use stateplane_host::store::{ManagedStore, StoreError, StoreFile, StoreServer};
-use stateplane_rpc::Scrape;
+use stateplane_host::store::{StoreError, StoreFile, StoreServer};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-/// Run one replica of the state store until it is interrupted.
+/// Run one server of the state store until it is interrupted.
 ///
 /// The configuration names the chain, head first, or the controller that makes the
 /// chains, and what the flow classes mean; `lab/nat/store.toml` and `lab/deployment.toml`
@@ -39,8 +36,7 @@ pub struct StoreArguments {
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
     /// Take and send sealed messages only, with the keys of this file (TOML), which is
-    /// read again when it changes; of a chain without a controller. See
-    /// docs/message-authentication.md
+    /// read again when it changes; see docs/message-authentication.md
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
 }
@@ -54,69 +50,21 @@ pub fn run(arguments: &StoreArguments) -> Result<(), CommandError> {
     if let Some(folder) = &arguments.data {
         file.data = Some(folder.clone());
     }
-    match &file.controller {
-        Some(controller) => run_managed(arguments, &file, controller),
-        None => run_fixed(arguments, &file),
-    }
-}
-
-fn run_fixed(arguments: &StoreArguments, file: &StoreFile) -> Result<(), CommandError> {
     let stop = stop_flag()?;
     let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
-    let server = StoreServer::bind_sealed(file, guard);
+    let server = StoreServer::bind(&file, guard);
     let mut server = server.map_err(|error| failed(&error))?;
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
-    let published = server.publish();
-    let scrape: Scrape = Arc::new(move || {
-        let report = published.upgrade()?;
-        let report = *report.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(store_metrics(&report))
-    });
-    let answers = operator::fixed_store_answers(Arc::new(remote));
-    let _metrics = metrics::serve(arguments.metrics, scrape.clone())?;
-    let _servers = operator::serve(operator_address(file), &scrape, &answers)?;
-    ready();
-    let mut refused = |error: &KeysError| {
-        eprintln!("error[{}]: {error}; the keys so far stay", error.code());
-    };
-    let report = server.run(&stop, &mut refused);
-    let report = report.map_err(|error| failed(&error))?;
-    show(&report);
-    Ok(())
-}
-
-fn run_managed(
-    arguments: &StoreArguments,
-    file: &StoreFile,
-    controller: &ControllerFile,
-) -> Result<(), CommandError> {
-    let stop = stop_flag()?;
-    if arguments.keys.is_some() {
-        let message = "--keys is for a chain without a controller, whose messages are not sealed: \
-                       leave it out, or name a `chain` rather than [controller]";
-        return Err(CommandError::new(Failure::Input, message));
-    }
-    let mut server = ManagedStore::bind(file, controller).map_err(|error| failed(&error))?;
-    let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
-    server.set_remote(calls);
     let remote = Arc::new(remote);
-    let addresses = operator_address(file).into_iter().chain(arguments.metrics);
-    let (scrape, answers) = (
-        operator::store_scrape(remote.clone()),
-        operator::store_answers(remote),
-    );
-    let _servers = operator::serve(addresses, &scrape, &answers)?;
+    let scrape = operator::store_scrape(remote.clone());
+    let _metrics = metrics::serve(arguments.metrics, scrape.clone())?;
+    let own = (file.operator_port).map(|port| SocketAddr::from((file.listen, port)));
+    let _answers = operator::serve(own, &scrape, &operator::store_answers(remote))?;
     ready();
-    let report = server.run(&stop).map_err(|error| failed(&error))?;
-    show(&report);
+    let report = server.run(&stop, &mut refused_keys);
+    show(&report.map_err(|error| failed(&error))?);
     Ok(())
-}
-
-/// Where the server answers operators.
-fn operator_address(file: &StoreFile) -> Option<SocketAddr> {
-    let port = file.operator_port?;
-    Some(SocketAddr::from((file.listen, port)))
 }
 
 /// Says that requests are taken. A supervisor waits for the line; without one there is
@@ -131,6 +79,11 @@ pub fn show(report: &impl Serialize) {
     if let Ok(text) = serde_json::to_string(report) {
         eprintln!("{text}");
     }
+}
+
+/// Says why a changed file of keys is not taken.
+pub fn refused_keys(error: &KeysError) {
+    eprintln!("error[{}]: {error}; the keys so far stay", error.code());
 }
 
 /// The keys of the file at `path`.

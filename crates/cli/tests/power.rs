@@ -3,6 +3,9 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod support;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -12,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use stateplane_host::clock::boot_time_us;
 use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
+use support::cluster::{Cluster, SERVERS, With};
 
 /// Kills in one run.
 const ROUNDS: u32 = 5;
@@ -233,4 +237,38 @@ fn what_was_acknowledged_outlives_all_servers() {
     for flow in 0..FLOWS {
         switch.lease(flow);
     }
+}
+
+#[test]
+fn what_a_cluster_acknowledged_outlives_all_of_it() {
+    let with = With {
+        keys: true,
+        disks: true,
+    };
+    let mut cluster = Cluster::start_with(86, 1, "", with);
+    for round in 0..3 {
+        cluster.settle();
+        cluster.client.run(Duration::from_millis(300));
+        let controller = 100;
+        for host in SERVERS {
+            cluster.signal(host, "KILL");
+        }
+        if round > 0 {
+            cluster.controllers.clear();
+        }
+        cluster.stores.clear();
+        cluster.client.run(Duration::from_millis(50));
+        let killed = Instant::now();
+        // In another order each time.
+        for at in 0..SERVERS.len() {
+            cluster.start_store(SERVERS[(at + round) % SERVERS.len()]);
+        }
+        if round > 0 {
+            cluster.start_controller(controller);
+        }
+        let took = cluster.client.resume(killed, &BTreeMap::new());
+        println!("all servers killed: writes resumed after {took:?}");
+        cluster.client.ask_anew();
+    }
+    cluster.verify();
 }

@@ -4,6 +4,7 @@
 
 pub mod clock;
 pub mod controller;
+mod datagram;
 pub mod log;
 pub mod metrics;
 mod poll;

@@ -5,7 +5,7 @@ mod store;
 mod switch;
 
 pub use controller::controller_metrics;
-pub use store::{managed_store_metrics, store_metrics};
+pub use store::store_metrics;
 pub use switch::{SwitchInfo, switch_metrics};
 
 use prometheus_client::collector::Collector;

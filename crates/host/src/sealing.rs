@@ -7,7 +7,7 @@ mod file;
 mod frame;
 mod guard;
 
-pub use datagram::{Received, open_datagram, send_datagram};
+pub use datagram::{Received, SealReport, open_datagram, send_datagram};
 pub use error::KeysError;
 pub use file::{KeyFile, KeysFile, PeerFile};
 pub use frame::{Arrived, FrameCounters, open_frame, seal_frame};

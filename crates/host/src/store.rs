@@ -1,10 +1,9 @@
-//! The state store as a process: one replica behind two UDP sockets.
+//! The state store as a process: a server behind two UDP sockets.
 
 mod disk;
 mod error;
 mod fair;
 mod file;
-mod managed;
 mod server;
 mod sockets;
 pub mod view;
@@ -15,7 +14,5 @@ pub use file::{
     ClassFile, FirstLeaseFile, IdleFile, IdleInStateFile, LimitsFile, NatFile, ProtocolFile,
     QuotaFile, ServiceAtFile, ServiceFile, ServiceServerFile, StoreFile,
 };
-pub use managed::{ManagedReport, ManagedStore};
-pub use server::{PUBLISH_EVERY, StoreReport, StoreServer};
-pub(crate) use sockets::receive;
-pub use sockets::{HostCounters, SealReport};
+pub use server::{StoreReport, StoreServer};
+pub use sockets::HostCounters;

@@ -55,7 +55,7 @@ impl Chain {
                 "#
             );
             let file = StoreFile::parse("test.toml".as_ref(), &text).unwrap();
-            let server = StoreServer::bind(&file).unwrap();
+            let server = StoreServer::bind(&file, None).unwrap();
             let stop = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&stop);
             Some((

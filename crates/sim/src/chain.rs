@@ -10,8 +10,8 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
 use stateplane_hosts::app;
 use stateplane_store::{
-    ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NatPool, Recovery, Replica,
-    Server, ServiceAt,
+    ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NatPool, Recovery,
+    RecoveryError, Replica, Server, ServiceAt, Setup,
 };
 use stateplane_wire::control::Member;
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
@@ -83,18 +83,30 @@ impl StoreNode {
         first_sequence: u32,
         now: u64,
     ) -> Result<(), ConfigError> {
-        let config = config(options, store, first_sequence);
-        let identity = self.identity;
-        self.server = Some(match options.scenario.cluster {
-            None => {
-                let server = Server::fixed(config, identity.incarnation, links())?;
-                let state = server.replica(0).and_then(Replica::saved_state);
-                self.disk.replace(state.into_iter().flatten());
-                server
-            }
-            Some(_) => Server::managed(config, identity, HEARTBEAT, self.clock.local(now))?,
-        });
+        let setup = self.setup(options, store, first_sequence);
+        let server = setup.server(self.clock.local(now))?;
+        if options.scenario.disks.is_some() {
+            self.disk
+                .replace(server.saved_state().into_iter().flatten());
+        }
+        self.server = Some(server);
         Ok(())
+    }
+
+    fn setup(&self, options: &Options, store: usize, first_sequence: u32) -> Setup {
+        let config = config(options, store, first_sequence);
+        match options.scenario.cluster {
+            None => Setup::Fixed {
+                config,
+                incarnation: self.identity.incarnation,
+                links: (0..REPLICAS).map(link_address).collect(),
+            },
+            Some(_) => Setup::Managed {
+                template: config,
+                identity: self.identity,
+                period: HEARTBEAT,
+            },
+        }
     }
 
     /// The server that its disk makes at `now` of true time.
@@ -104,16 +116,13 @@ impl StoreNode {
         store: usize,
         first_sequence: u32,
         now: u64,
-    ) -> Result<Server, String> {
-        let config = config(options, store, first_sequence);
-        let mut recovery = Recovery::new(config).map_err(|error| error.to_string())?;
+    ) -> Result<Server, RecoveryError> {
+        let mut recovery = Recovery::new(self.setup(options, store, first_sequence));
         let local = self.clock.local(now);
         for record in self.disk.records() {
-            let taken = recovery.take(local, record);
-            taken.map_err(|error| error.to_string())?;
+            recovery.take(local, record)?;
         }
-        let replica = recovery.finish().map_err(|error| error.to_string())?;
-        Ok(Server::recovered(replica, links()))
+        recovery.finish()
     }
 
     /// Its replica in the chain of `shard`; of a dead server, what its disk has.
@@ -139,11 +148,6 @@ impl StoreNode {
         let state = endpoint_in(record.state(), key.0[1]);
         (state == Some(to)).then(|| record.sequence())
     }
-}
-
-/// Chain ports of a fixed chain.
-fn links() -> Vec<SocketAddrV4> {
-    (0..REPLICAS).map(link_address).collect()
 }
 
 /// The chain that keeps `shard`.

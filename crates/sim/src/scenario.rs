@@ -61,11 +61,11 @@ pub struct Scenario {
     pub before_wrap: u64,
     /// Store servers under a controller; without it, three in one fixed chain.
     pub cluster: Option<Cluster>,
-    /// Disks of the fixed chain, and what befalls them; without, it keeps nothing.
+    /// Disks of the servers, and what befalls them; without, they keep nothing.
     pub disks: Option<Disks>,
 }
 
-/// Disks of the servers of a fixed chain. Times are in µs.
+/// Disks of the servers. Times are in µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disks {
     /// Greatest time that it takes to write through to the disk.
@@ -368,8 +368,25 @@ impl Scenario {
         }
     }
 
+    /// Four store servers under a controller, with disks, that lose their power, whole or
+    /// one at a time, while chains change.
+    pub const fn cluster_power_cuts() -> Self {
+        Self {
+            name: "cluster-power-cuts",
+            cluster: Some(Cluster {
+                stores: 4,
+                deaths: 0,
+                pauses: 2,
+                cuts: 2,
+                ..Cluster::failing()
+            }),
+            settle: 2_000_000,
+            ..Self::power_cuts()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::mixed(),
         Self::calm(),
         Self::echoes(),
@@ -382,6 +399,7 @@ impl Scenario {
         Self::handover(),
         Self::port_churn(),
         Self::power_cuts(),
+        Self::cluster_power_cuts(),
     ];
 
     /// The scenario of that name.

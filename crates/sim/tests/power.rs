@@ -1,5 +1,5 @@
-//! A fixed chain with disks that loses power, whole or one server at a time: nothing that
-//! was acknowledged is lost.
+//! Servers with disks that lose power, all or one at a time, in a fixed chain and under a
+//! controller: nothing that was acknowledged is lost.
 
 mod common;
 
@@ -7,8 +7,8 @@ use common::{reports, without};
 use stateplane_history::Checker;
 use stateplane_sim::{Options, ProgramKind, Rule, Scenario};
 
-fn run(program: ProgramKind, seeds: u64) {
-    let options = Options::new(program).scenario(Scenario::power_cuts());
+fn run(program: ProgramKind, scenario: Scenario, seeds: u64) {
+    let options = Options::new(program).scenario(scenario);
     let (mut deaths, mut snapshots) = (0, 0);
     for report in reports(options, 0..seeds) {
         assert!(report.is_good(), "{report}");
@@ -23,22 +23,33 @@ fn run(program: ProgramKind, seeds: u64) {
 
 #[test]
 fn power_cuts_of_the_model() {
-    run(ProgramKind::Model, 150);
+    run(ProgramKind::Model, Scenario::power_cuts(), 150);
+}
+
+#[test]
+fn power_cuts_of_the_model_under_a_controller() {
+    run(ProgramKind::Model, Scenario::cluster_power_cuts(), 150);
+}
+
+#[test]
+fn power_cuts_of_the_nat_under_a_controller() {
+    run(ProgramKind::Nat, Scenario::cluster_power_cuts(), 30);
 }
 
 #[test]
 fn power_cuts_of_the_counter() {
-    run(ProgramKind::Counter, 30);
+    run(ProgramKind::Counter, Scenario::power_cuts(), 30);
 }
 
 #[test]
 fn power_cuts_of_the_nat() {
-    run(ProgramKind::Nat, 30);
+    run(ProgramKind::Nat, Scenario::power_cuts(), 30);
 }
 
 #[test]
 fn without_saving_first_the_checker_objects() {
     let checkers = [Checker::Durable, Checker::Counter];
-    let scenario = Scenario::power_cuts();
-    without(Rule::SaveFirst, ProgramKind::Model, scenario, &checkers, 20);
+    for scenario in [Scenario::power_cuts(), Scenario::cluster_power_cuts()] {
+        without(Rule::SaveFirst, ProgramKind::Model, scenario, &checkers, 20);
+    }
 }

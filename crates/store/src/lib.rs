@@ -15,8 +15,8 @@
 //! taken back into its chain: its neighbours see another incarnation, or numbers
 //! that do not begin at 1, and refuse. A chain of one replica has no such
 //! neighbour, so its state ends with its process. With [`Config::durable`] the host
-//! keeps on a disk what [`Replica::poll_record`] gives, and [`Recovery`] makes the same
-//! replica of it again: to its neighbours it was slow.
+//! keeps on a disk what [`Server::poll_record`] gives, and [`Recovery`] makes the same
+//! server of it again: to its neighbours it was slow.
 
 mod config;
 mod counters;
@@ -29,6 +29,7 @@ mod pool;
 mod quota;
 mod record;
 mod replica;
+mod saved;
 mod serial;
 mod server;
 mod service;
@@ -44,8 +45,9 @@ pub use inspect::AuditError;
 pub use pool::{Pools, shard_of_port, shard_ports};
 pub use quota::Quota;
 pub use record::{Holder, Lease, Owner, Record};
-pub use replica::{Destination, Place, Recovery, RecoveryError, Replica, SavedState, Transmit};
+pub use replica::{Destination, Place, Replica, Transmit};
+pub use saved::RecoveryError;
 pub use serial::newer;
-pub use server::{Datagram, Recipient, Server, ServerCounters};
+pub use server::{Datagram, Recipient, Recovery, SavedState, Server, ServerCounters, Setup};
 pub use service::{SERVER_STATE_LENGTH, Service, ServiceAt, ServiceId, ServiceServer};
 pub use snapshot::{Life, Merge, Snapshot, merge_snapshots, newest_snapshots};

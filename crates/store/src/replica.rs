@@ -29,10 +29,10 @@ use crate::quota::Tenants;
 use crate::service::ServerLoads;
 use crate::shard::{Records, Shard};
 
+pub(crate) use ahead::fetch;
 use feed::Feed;
 use install::Install;
-use persist::Unsaved;
-pub use persist::{Recovery, RecoveryError, SavedState};
+pub(crate) use persist::{Restoring, SavedReplica};
 pub use place::Place;
 
 /// Where a datagram goes.
@@ -56,8 +56,7 @@ pub struct Transmit {
 
 /// One replica of a chain.
 ///
-/// After each `handle_*`, take everything out with [`Replica::poll_record`] and
-/// [`Replica::poll_transmit`],
+/// After each `handle_*`, take everything out with [`Replica::poll_transmit`],
 /// then ask [`Replica::poll_timeout`] when to call [`Replica::handle_timeout`].
 /// Times never decrease from call to call.
 #[derive(Debug, Clone)]
@@ -89,7 +88,8 @@ pub struct Replica {
     /// While it joins: what it has of the snapshot.
     install: Option<Install>,
     outbox: VecDeque<Transmit>,
-    unsaved: Unsaved,
+    /// Records for the disk.
+    unsaved: VecDeque<Vec<u8>>,
     pub(crate) counters: Counters,
     /// Entry after which the digest is to be noted.
     pub(crate) mark: Option<u64>,
@@ -136,7 +136,7 @@ impl Replica {
             feed: None,
             install: None,
             outbox: VecDeque::new(),
-            unsaved: Unsaved::default(),
+            unsaved: VecDeque::new(),
             counters: Counters::default(),
             mark: None,
             marked: None,
@@ -161,12 +161,8 @@ impl Replica {
     }
 
     /// The next datagram to send at `now`. Entries that came since the last call
-    /// share datagrams. Where the configuration says `durable`, there is none as long as
-    /// something is not on the disk ([`Replica::poll_record`]).
+    /// share datagrams.
     pub fn poll_transmit(&mut self, now: u64) -> Option<Transmit> {
-        if self.must_save_first() {
-            return None;
-        }
         self.outbox
             .pop_front()
             .or_else(|| self.next_update(now))
@@ -197,11 +193,6 @@ impl Replica {
     /// The configuration that it runs with.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    /// The number that tells this start from others; from a disk it comes back with it.
-    pub fn incarnation(&self) -> u32 {
-        self.incarnation
     }
 
     /// Whether it decides.

@@ -5,11 +5,16 @@
 //! shard's, and the controller says who is where. Without one, a single chain keeps
 //! all shards and never changes.
 
+mod persist;
+
+pub use persist::{Recovery, SavedState, Setup};
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use core::net::SocketAddrV4;
 
+use persist::Unsaved;
 use serde::Serialize;
 use stateplane_wire::chain;
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message};
@@ -17,7 +22,7 @@ use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr};
 
 use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
-use crate::replica::{Destination, Place, Replica, echo};
+use crate::replica::{Destination, Place, Replica, echo, fetch};
 
 /// Where a datagram of a server goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,6 +68,8 @@ struct Hosted {
     replica: Replica,
     /// Chain ports by position; the last may be that of a replica that joins.
     links: Vec<SocketAddrV4>,
+    /// The configuration that gave the place; none if the chain never changes.
+    config: Option<ChainConfig>,
     due: Option<u64>,
     had_joined: bool,
 }
@@ -91,7 +98,8 @@ struct Reporting {
 
 /// One store server.
 ///
-/// After each `handle_*`, take everything out with [`Server::poll_transmit`], then
+/// After each `handle_*`, take everything out with [`Server::poll_record`], if it keeps a
+/// disk, and [`Server::poll_transmit`], then
 /// ask [`Server::poll_timeout`] when to call [`Server::handle_timeout`]. Times are
 /// µs and never decrease from call to call.
 #[derive(Debug, Clone)]
@@ -109,6 +117,9 @@ pub struct Server {
     counters: ServerCounters,
     /// Counts of replicas that are gone.
     past: Counters,
+    unsaved: Unsaved,
+    /// How often it came back from its disk.
+    starts: u32,
 }
 
 impl Server {
@@ -126,41 +137,13 @@ impl Server {
         let hosted = Hosted {
             replica: Replica::new(config.clone(), incarnation)?,
             links,
+            config: None,
             due: None,
             had_joined: false,
         };
         let mut server = Server::empty(config, incarnation, Management::Fixed);
         server.chains.insert(0, hosted);
         Ok(server)
-    }
-
-    /// Like [`Server::fixed`], with a replica that comes back from a disk.
-    pub fn recovered(replica: Replica, links: Vec<SocketAddrV4>) -> Server {
-        let (config, incarnation) = (replica.config().clone(), replica.incarnation());
-        let mut server = Server::empty(config, incarnation, Management::Fixed);
-        let hosted = Hosted {
-            replica,
-            links,
-            due: None,
-            had_joined: false,
-        };
-        server.chains.insert(0, hosted);
-        server.ready.insert(0);
-        server
-    }
-
-    /// The next record for the disk, of a chain that never changes; see
-    /// [`Replica::poll_record`].
-    pub fn poll_record(&mut self) -> Option<Vec<u8>> {
-        self.chains.get_mut(&0)?.replica.poll_record()
-    }
-
-    /// All records that [`Server::poll_record`] gave are on the disk.
-    pub fn handle_saved(&mut self) {
-        if let Some(hosted) = self.chains.get_mut(&0) {
-            hosted.replica.handle_saved();
-            self.ready.insert(0);
-        }
     }
 
     /// A server without any place yet, that tells the controller of itself every
@@ -206,6 +189,8 @@ impl Server {
             outbox: VecDeque::new(),
             counters: ServerCounters::default(),
             past: Counters::default(),
+            unsaved: Unsaved::default(),
+            starts: 0,
         }
     }
 
@@ -228,17 +213,31 @@ impl Server {
 
     /// Takes a datagram that came from `from` to the request port at `now`.
     pub fn handle_request(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
-        let chain = match &self.management {
-            Management::Fixed => 0,
-            // The shard of anything that is not a message is of no interest.
-            Management::Controller(_) => Packet::new_checked(bytes).map_or(0, |p| p.shard()),
-        };
+        // The chain of anything that is not a message is of no interest.
+        let chain = Packet::new_checked(bytes).map_or(0, |packet| self.chain_of(&packet));
         match self.chains.get_mut(&chain) {
             Some(hosted) => {
                 hosted.replica.handle_request(now, from, bytes);
                 self.touched(chain);
             }
             None => self.refuse(from, bytes),
+        }
+    }
+
+    /// [`Replica::look_ahead`] for requests to any of its replicas.
+    pub fn look_ahead<'a>(&self, requests: impl Iterator<Item = &'a [u8]>) {
+        fetch(requests.map(|request| {
+            let packet = Packet::new_checked(request).ok()?;
+            let hosted = self.chains.get(&self.chain_of(&packet))?;
+            hosted.replica.sought(&packet)
+        }));
+    }
+
+    /// The chain that keeps what `request` is about.
+    fn chain_of(&self, request: &Packet<'_>) -> u16 {
+        match &self.management {
+            Management::Fixed => 0,
+            Management::Controller(_) => request.shard(),
         }
     }
 
@@ -287,20 +286,23 @@ impl Server {
     /// Takes a datagram that came from the controller to the chain port at `now`.
     pub fn handle_control(&mut self, now: u64, bytes: &[u8]) {
         match Message::parse(bytes) {
-            Ok(Message::Configure { config, .. }) => self.configure(now, &config),
+            Ok(Message::Configure { config, .. }) => {
+                self.configure(now, &config);
+            }
             _ => self.counters.control_malformed += 1,
         }
     }
 
-    fn configure(&mut self, now: u64, config: &ChainConfig) {
+    /// Takes a configuration; `false` if it is not newer than the one known, or none.
+    fn configure(&mut self, now: u64, config: &ChainConfig) -> bool {
         let number = config.chain;
         let Management::Controller(reporting) = &mut self.management else {
             self.counters.control_malformed += 1;
-            return;
+            return false;
         };
         if number >= self.template.shards || config.epoch == 0 {
             self.counters.control_malformed += 1;
-            return;
+            return false;
         }
         reporting.urgent.insert(number);
         reporting.next = now;
@@ -308,9 +310,10 @@ impl Server {
         let known = known.or(reporting.left.get(&number).copied());
         if known.is_some_and(|known| config.epoch <= known) {
             self.counters.configuration_old += 1;
-            return;
+            return false;
         }
         let own = reporting.identity;
+        self.save_configuration(config);
         let is_own = |m: &Member| m.server == own.server && m.incarnation == own.incarnation;
         let all: Vec<&Member> = config.members.iter().chain(&config.joining).collect();
         let position = all.iter().position(|member| is_own(member));
@@ -318,9 +321,11 @@ impl Server {
             position.and_then(|at| u8::try_from(at).ok()),
             u8::try_from(config.members.len()),
         ) else {
-            reporting.left.insert(number, config.epoch);
+            if let Management::Controller(reporting) = &mut self.management {
+                reporting.left.insert(number, config.epoch);
+            }
             self.leave(number);
-            return;
+            return true;
         };
         let place = Place {
             epoch: config.epoch,
@@ -340,7 +345,7 @@ impl Server {
             };
             let Ok(mut replica) = Replica::new(own, self.incarnation) else {
                 self.counters.control_malformed += 1;
-                return;
+                return false;
             };
             for &server in &self.unhealthy {
                 replica.set_healthy(server, false);
@@ -348,6 +353,7 @@ impl Server {
             let hosted = Hosted {
                 replica,
                 links: Vec::new(),
+                config: None,
                 due: None,
                 had_joined: false,
             };
@@ -355,9 +361,11 @@ impl Server {
         }
         if let Some(hosted) = self.chains.get_mut(&number) {
             hosted.links = links;
+            hosted.config = Some(config.clone());
             hosted.replica.reconfigure(now, place);
             self.touched(number);
         }
+        true
     }
 
     /// Forgets a chain in which it has no place any more.
@@ -384,6 +392,7 @@ impl Server {
                 // Rescheduled when it has nothing more to send.
                 self.ready.insert(number);
             }
+            self.collect_unsaved(number);
         }
         self.report(now);
     }
@@ -451,6 +460,7 @@ impl Server {
     /// Notes that a replica was given something to do.
     fn touched(&mut self, number: u16) {
         self.ready.insert(number);
+        self.collect_unsaved(number);
         if let Some(hosted) = self.chains.get_mut(&number) {
             let joined = hosted.replica.has_joined();
             if joined != core::mem::replace(&mut hosted.had_joined, joined)
@@ -463,8 +473,12 @@ impl Server {
         }
     }
 
-    /// The next datagram to send at `now`.
+    /// The next datagram to send at `now`. Where the configuration says `durable`, there is
+    /// none as long as something is not on the disk ([`Server::poll_record`]).
     pub fn poll_transmit(&mut self, now: u64) -> Option<Datagram> {
+        if self.must_save_first() {
+            return None;
+        }
         if let Some(datagram) = self.outbox.pop_front() {
             return Some(datagram);
         }
@@ -511,6 +525,11 @@ impl Server {
                 Some(due.map_or(reporting.next, |due| due.min(reporting.next)))
             }
         }
+    }
+
+    /// The number that tells this start from others; from a disk it comes back with it.
+    pub fn incarnation(&self) -> u32 {
+        self.incarnation
     }
 
     /// The replica in chain `number`; without a controller, the only chain is 0.

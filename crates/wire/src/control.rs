@@ -117,6 +117,10 @@ pub enum Message {
     },
 }
 
+/// Behind a subscription: what authenticates it answers only messages that are no shorter
+/// than the answer, of 24 bytes (`docs/message-authentication.md`).
+const PADDING: [u8; 3] = [0; 3];
+
 struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -301,11 +305,18 @@ impl Message {
                 controller: reader.u32()?,
                 config: reader.config()?,
             },
-            3 => Message::Subscribe {
-                switch: reader.u32()?,
-                controller: reader.u32()?,
-                version: reader.u64()?,
-            },
+            3 => {
+                let subscribe = Message::Subscribe {
+                    switch: reader.u32()?,
+                    controller: reader.u32()?,
+                    version: reader.u64()?,
+                };
+                let padding = reader.take::<{ PADDING.len() }>()?;
+                if let Some(found) = padding.into_iter().find(|byte| *byte != 0) {
+                    return Err(unknown("padding", found));
+                }
+                subscribe
+            }
             4 => {
                 let (controller, after, version) = (reader.u32()?, reader.u64()?, reader.u64()?);
                 let count = reader.u8()?;
@@ -360,6 +371,7 @@ impl Message {
                 bytes.extend_from_slice(&switch.to_be_bytes());
                 bytes.extend_from_slice(&controller.to_be_bytes());
                 bytes.extend_from_slice(&version.to_be_bytes());
+                bytes.extend_from_slice(&PADDING);
             }
             Message::Rows {
                 controller,

@@ -278,7 +278,7 @@ pub fn run_store() {
     file.chain.truncate(1);
     let stop = AtomicBool::new(false);
     until_input_ends(&stop, || {
-        let server = StoreServer::bind(&file).unwrap_or_else(|error| {
+        let server = StoreServer::bind(&file, None).unwrap_or_else(|error| {
             eprintln!("{error}");
             std::process::exit(1);
         });

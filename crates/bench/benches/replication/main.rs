@@ -11,34 +11,22 @@
 //! Redis is `redis-server` (Debian's package of that name); etcd 3.5 or newer is `etcd`, or
 //! is built once with Go from its module `go.etcd.io/etcd/server/v3`. Where one of them
 //! cannot be had, its rows are missing, and a message says so.
-//!
-//! With a disk (`data`) the store answers what all three replicas have written through:
-//! beside the same chain in memory, and beside a loop that appends as many records as there
-//! are requests under way and writes them through, `append-fsync`. All lie in one folder of
-//! `target`.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod appends;
-mod client;
 mod etcd;
 mod hops;
 mod peer;
 mod redis;
 
-use client::Client;
-use hops::{Echo, Store};
+use hops::Echo;
+use stateplane_bench::loopback::{Client, ROUND, Store};
 use stateplane_bench::{Report, Sample};
 use std::cell::RefCell;
-use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Requests under way at once, of the store's client and of those of its peers.
 const CONCURRENCY: usize = 64;
-
-/// Time of one round, of everybody who is compared.
-const ROUND: Duration = Duration::from_millis(500);
 
 /// Bytes of one datagram's entries between replicas.
 const PACKED: usize = 1400;
@@ -72,7 +60,6 @@ fn main() -> ExitCode {
             Err(reason) => println!("replication: without {name}: {reason}"),
         }
     }
-    on_disk(&mut report, &store);
     match report.finish() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -80,34 +67,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Measures a chain of three with disks beside `memory`, one without, and beside the disk.
-fn on_disk(report: &mut Report, memory: &Store) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench/disk");
-    let _ = std::fs::remove_dir_all(&folder);
-    if let Err(error) = std::fs::create_dir_all(&folder) {
-        println!("replication: without a disk: {}: {error}", folder.display());
-        return;
-    }
-    let name = "write, chain of 3, on disk";
-    let store = Store::start_on_disk(3, PACKED, &folder);
-    let mut ours = Client::of_store(store.head(), CONCURRENCY);
-    let mut theirs = Client::of_store(memory.head(), CONCURRENCY);
-    report.compare(name, || ours.round(), "in-memory", || theirs.round());
-    for (percentile, share) in [("p50", 0.5), ("p99", 0.99)] {
-        let (value, against) = (ours.latency(share), theirs.latency(share));
-        let name = format!("{name}, {percentile}");
-        report.measure(&name, "µs", value, "in-memory", against);
-    }
-    match appends::Appends::new(&folder.join("appends"), CONCURRENCY as u64) {
-        Ok(mut appends) => {
-            report.compare(name, || ours.round(), "append-fsync", || appends.round());
-        }
-        Err(error) => println!("replication: without a disk: {error}"),
-    }
-    drop(store);
-    let _ = std::fs::remove_dir_all(&folder);
 }
 
 /// Measures a chain and an echo of as many hops in turn.

@@ -3,12 +3,16 @@
 
 use super::{Running, errors, stateplane};
 use stateplane_controller::Rows;
+use stateplane_host::clock::boot_time_us;
+use stateplane_host::sealing::{Guard, open_datagram, send_datagram};
 use stateplane_wire::control::Row;
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
-use std::path::PathBuf;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -21,6 +25,9 @@ pub const SERVERS: [u8; 3] = [1, 2, 3];
 
 /// Last number of the first controller's address.
 const CONTROLLER: u8 = 100;
+
+/// Last number of the address of the switch.
+const SWITCH: u8 = 200;
 
 /// Silence after which a server is taken for dead.
 pub const DETECTION: Duration = Duration::from_millis(300);
@@ -62,6 +69,7 @@ pub struct Flow {
 /// A switch that counts one flow in each shard, as fast as it is answered.
 pub struct Client {
     socket: UdpSocket,
+    guard: Option<Guard>,
     controllers: Vec<SocketAddrV4>,
     rows: Rows,
     heads: BTreeMap<u16, Row>,
@@ -71,12 +79,13 @@ pub struct Client {
 }
 
 impl Client {
-    fn new(address: Ipv4Addr, controllers: Vec<SocketAddrV4>) -> Client {
+    fn new(address: Ipv4Addr, controllers: Vec<SocketAddrV4>, guard: Option<Guard>) -> Client {
         let socket = UdpSocket::bind((address, 0)).unwrap();
         let wait = Duration::from_millis(2);
         socket.set_read_timeout(Some(wait)).unwrap();
         Client {
             socket,
+            guard,
             controllers,
             rows: Rows::new(1),
             heads: BTreeMap::new(),
@@ -97,7 +106,7 @@ impl Client {
         let question = self.rows.ask();
         for controller in &self.controllers {
             // One that is dead takes nothing.
-            let _ = self.socket.send_to(&question, controller);
+            let _ = send_datagram(self.guard.as_mut(), &self.socket, *controller, &question);
         }
     }
 
@@ -129,17 +138,21 @@ impl Client {
                 ..Repr::new(message_type, Client::key(*shard))
             };
             let bytes = request.to_vec().unwrap();
-            let _ = self.socket.send_to(&bytes, row.head);
+            let _ = send_datagram(self.guard.as_mut(), &self.socket, row.head, &bytes);
         }
     }
 
     fn receive(&mut self) {
         let mut buffer = [0; 2048];
-        let Ok((length, from)) = self.socket.recv_from(&mut buffer) else {
+        let Ok((length, SocketAddr::V4(from))) = self.socket.recv_from(&mut buffer) else {
             return;
         };
-        let bytes = &buffer[..length];
-        if self.controllers.iter().any(|it| from == (*it).into()) {
+        let (now, bytes) = (boot_time_us(), &buffer[..length]);
+        let opened = open_datagram(self.guard.as_mut(), now, &self.socket, from, bytes);
+        let Some(bytes) = opened.map(|received| received.message) else {
+            return;
+        };
+        if self.controllers.contains(&from) {
             let news = self.rows.handle_message(bytes);
             let any = !news.is_empty();
             for row in news {
@@ -214,7 +227,7 @@ impl Client {
 
     /// Runs until every flow was answered after `since`, and its chain changed if `before`
     /// has it, and gives how long that took.
-    fn resume(&mut self, since: Instant, before: &BTreeMap<u16, Row>) -> Duration {
+    pub fn resume(&mut self, since: Instant, before: &BTreeMap<u16, Row>) -> Duration {
         let resumed = |client: &Client| {
             client.flows.iter().all(|(shard, flow)| {
                 let head = client.heads.get(shard);
@@ -231,9 +244,45 @@ impl Client {
     }
 }
 
+/// What a deployment has beside servers and controllers.
+#[derive(Clone, Copy, Default)]
+pub struct With {
+    /// Its messages are sealed.
+    pub keys: bool,
+    /// Servers keep their state on a disk.
+    pub disks: bool,
+}
+
+/// Writes a file of keys for every process of a network, the switch of the tests included.
+fn write_keys(folder: &Path, network: u8, controllers: &[u8]) {
+    // The switch is known by its number, 1; the others by any.
+    let stores = SERVERS.iter().map(|host| (10 + host, *host));
+    let ends: Vec<(u8, u8)> = stores
+        .chain(controllers.iter().map(|host| (*host, *host)))
+        .chain([(1, SWITCH)])
+        .collect();
+    for (id, host) in &ends {
+        let mut text = format!("id = {id}\n");
+        for (peer, other) in ends.iter().filter(|(peer, _)| peer != id) {
+            let key = format!("{:02x}{:02x}", id.min(peer), id.max(peer)).repeat(16);
+            text += &format!(
+                "[[peer]]\nid = {peer}\naddress = \"127.0.{network}.{other}\"\nkeys = [{{ id = 1, hex = \"{key}\" }}]\n"
+            );
+        }
+        let path = keys_of(folder, *host);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    }
+}
+
+fn keys_of(folder: &Path, host: u8) -> PathBuf {
+    folder.join(format!("{host}.keys.toml"))
+}
+
 /// A deployment that runs.
 pub struct Cluster {
     network: u8,
+    with: With,
     folder: TempDir,
     path: PathBuf,
     /// Controllers by the last number of their address.
@@ -248,6 +297,11 @@ impl Cluster {
     /// Starts `controllers` controllers and three servers at addresses 127.0.`network`.*,
     /// and loads them. `more` is added to the section of the controller.
     pub fn start(network: u8, controllers: u8, more: &str) -> Cluster {
+        Cluster::start_with(network, controllers, more, With::default())
+    }
+
+    /// As [`Cluster::start`], with keys or disks.
+    pub fn start_with(network: u8, controllers: u8, more: &str, with: With) -> Cluster {
         let address = |host: u8| Ipv4Addr::new(127, 0, network, host);
         let udp = || {
             let socket = UdpSocket::bind((address(1), 0)).unwrap();
@@ -287,13 +341,18 @@ impl Cluster {
         let sockets = numbers
             .iter()
             .map(|it| SocketAddrV4::new(address(*it), port));
+        let guard = with.keys.then(|| {
+            write_keys(folder.path(), network, &numbers);
+            Guard::read(&keys_of(folder.path(), SWITCH)).unwrap()
+        });
         let mut cluster = Cluster {
             network,
+            with,
             folder,
             path,
             controllers: BTreeMap::new(),
             stores: BTreeMap::new(),
-            client: Client::new(address(200), sockets.collect()),
+            client: Client::new(address(SWITCH), sockets.collect(), guard),
         };
         for number in numbers {
             cluster.start_controller(number);
@@ -319,16 +378,28 @@ impl Cluster {
     pub fn start_controller(&mut self, number: u8) {
         let own = self.address(number).to_string();
         let path = self.path.display().to_string();
-        let running = start(&["controller", "--config", &path, "--listen", &own]);
-        self.controllers.insert(number, running);
+        let keys = keys_of(self.folder(), number).display().to_string();
+        let mut arguments = vec!["controller", "--config", &path, "--listen", &own];
+        if self.with.keys {
+            arguments.extend(["--keys", &keys]);
+        }
+        self.controllers.insert(number, start(&arguments));
     }
 
     /// Starts the server at the address that ends with `host`.
     pub fn start_store(&mut self, host: u8) {
         let own = self.address(host).to_string();
         let path = self.path.display().to_string();
-        let running = start(&["store", "--config", &path, "--listen", &own]);
-        self.stores.insert(host, running);
+        let keys = keys_of(self.folder(), host).display().to_string();
+        let data = self.folder().join(host.to_string()).display().to_string();
+        let mut arguments = vec!["store", "--config", &path, "--listen", &own];
+        if self.with.keys {
+            arguments.extend(["--keys", &keys]);
+        }
+        if self.with.disks {
+            arguments.extend(["--data", &data]);
+        }
+        self.stores.insert(host, start(&arguments));
     }
 
     /// Sends a signal to a server.

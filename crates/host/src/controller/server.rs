@@ -7,16 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use stateplane_controller::{Controller, ControllerCounters, Settings};
+use stateplane_wire::control::Message;
 
 use super::{
     Backend, ControllerError, ControllerFile, ControllerView, Kept, MOST_RECORDS, Record, Stored,
     server_number,
 };
 use crate::clock::boot_time_us;
+use crate::datagram::receive;
 use crate::poll::Readable;
 use crate::random::random_bits;
 use crate::remote::RemoteCalls;
-use crate::store::{StoreError, receive};
+use crate::sealing::{Guard, KeysError, SealReport, open_datagram, send_datagram};
 
 /// Datagrams taken before what they caused is sent.
 const BURST: usize = 64;
@@ -33,6 +35,9 @@ pub struct ControllerReport {
     pub send_failed: u64,
     /// How often it began to lead.
     pub led: u64,
+    /// Sealed messages, if any are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seals: Option<SealReport>,
 }
 
 /// A controller with its socket and what keeps its decisions.
@@ -40,6 +45,8 @@ pub struct ControllerServer<B: Backend> {
     settings: Settings,
     backend: B,
     socket: UdpSocket,
+    guard: Option<Guard>,
+    impersonated: u64,
     /// While it leads.
     controller: Option<Controller>,
     leads: Arc<AtomicBool>,
@@ -48,7 +55,8 @@ pub struct ControllerServer<B: Backend> {
 }
 
 impl<B: Backend> ControllerServer<B> {
-    /// Opens the socket at `address` of a controller of `shards` shards.
+    /// Opens the socket at `address` of a controller of `shards` shards. With a guard only
+    /// sealed messages are taken and sent.
     ///
     /// # Errors
     ///
@@ -58,6 +66,7 @@ impl<B: Backend> ControllerServer<B> {
         address: SocketAddrV4,
         shards: u16,
         backend: B,
+        guard: Option<Guard>,
     ) -> Result<ControllerServer<B>, ControllerError> {
         let settings = file.settings(shards)?;
         let bind = || -> std::io::Result<UdpSocket> {
@@ -70,6 +79,8 @@ impl<B: Backend> ControllerServer<B> {
             settings,
             backend,
             socket,
+            guard,
+            impersonated: 0,
             controller: None,
             leads: Arc::default(),
             remote: None,
@@ -98,6 +109,7 @@ impl<B: Backend> ControllerServer<B> {
         let counters = self.controller.as_ref().map(Controller::counters);
         ControllerReport {
             controller: counters.copied().unwrap_or_default(),
+            seals: (self.guard.as_ref()).map(|guard| SealReport::of(guard, self.impersonated)),
             ..self.report
         }
     }
@@ -123,21 +135,29 @@ impl<B: Backend> ControllerServer<B> {
     }
 
     /// Waits until it leads, and serves as long as it does, again and again until `stop`
-    /// is set, which is seen within 50 ms.
+    /// is set, which is seen within 50 ms. `refused` is told why a changed file of keys is
+    /// not taken; the keys so far stay.
     ///
     /// # Errors
     ///
     /// [`ControllerError::Receive`]; what [`Backend::lead`] and [`Backend::store`] say,
     /// since what is not kept must not take effect.
-    pub fn run(mut self, stop: &AtomicBool) -> Result<ControllerReport, ControllerError> {
+    pub fn run(
+        mut self,
+        stop: &AtomicBool,
+        refused: &mut dyn FnMut(&KeysError),
+    ) -> Result<ControllerReport, ControllerError> {
         let mut buffer = vec![0; 65_536];
         while let Some(kept) = self.backend.lead(stop)? {
             self.report.led += 1;
             // What came before is old: who sent it sends again.
-            while self.receive(&mut buffer)?.is_some() {}
+            while receive(&self.socket, &mut buffer)
+                .map_err(ControllerError::Receive)?
+                .is_some()
+            {}
             self.begin(kept)?;
             self.leads.store(true, Ordering::Relaxed);
-            let outcome = self.serve(stop, &mut buffer);
+            let outcome = self.serve(stop, refused, &mut buffer);
             self.leads.store(false, Ordering::Relaxed);
             outcome?;
             if stop.load(Ordering::Relaxed) {
@@ -148,13 +168,22 @@ impl<B: Backend> ControllerServer<B> {
     }
 
     /// Serves until it leads no more, or `stop` is set.
-    fn serve(&mut self, stop: &AtomicBool, buffer: &mut [u8]) -> Result<(), ControllerError> {
+    fn serve(
+        &mut self,
+        stop: &AtomicBool,
+        refused: &mut dyn FnMut(&KeysError),
+        buffer: &mut [u8],
+    ) -> Result<(), ControllerError> {
         let socket = self.socket.as_raw_fd();
         let calls = self.remote.as_ref().map(RemoteCalls::descriptor);
         let mut readable = Readable::new([socket].into_iter().chain(calls));
         while !stop.load(Ordering::Relaxed) && self.backend.leads() {
             while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
                 call(self);
+            }
+            let looked = self.guard.as_mut().map(|guard| guard.look(boot_time_us()));
+            if let Some(Err(error)) = looked {
+                refused(&error);
             }
             if self.act()? == Stored::LeadAnew {
                 break;
@@ -165,14 +194,7 @@ impl<B: Backend> ControllerServer<B> {
             let due = controller.poll_timeout();
             let wait = due.saturating_sub(boot_time_us()).min(LONGEST_WAIT);
             readable.wait(wait).map_err(ControllerError::Receive)?;
-            for _ in 0..BURST {
-                let Some((length, from)) = self.receive(buffer)? else {
-                    break;
-                };
-                if let Some(controller) = &mut self.controller {
-                    controller.handle_message(boot_time_us(), from, &buffer[..length]);
-                }
-            }
+            self.receive(buffer)?;
             if let Some(controller) = &mut self.controller {
                 controller.handle_timeout(boot_time_us());
                 if controller.is_behind() && self.backend.is_shared() {
@@ -196,11 +218,27 @@ impl<B: Backend> ControllerServer<B> {
         Ok(())
     }
 
-    fn receive(&self, buffer: &mut [u8]) -> Result<Option<(usize, SocketAddrV4)>, ControllerError> {
-        receive(&self.socket, buffer).map_err(|error| match error {
-            StoreError::Receive(cause) => ControllerError::Receive(cause),
-            other => ControllerError::Receive(std::io::Error::other(other)),
-        })
+    /// Takes what came, at most [`BURST`] datagrams.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<(), ControllerError> {
+        for _ in 0..BURST {
+            let received = receive(&self.socket, buffer).map_err(ControllerError::Receive)?;
+            let Some((length, from)) = received else {
+                break;
+            };
+            let (now, bytes) = (boot_time_us(), &buffer[..length]);
+            let guard = self.guard.as_mut();
+            let Some(received) = open_datagram(guard, now, &self.socket, from, bytes) else {
+                continue;
+            };
+            if let Some(peer) = received.peer
+                && !is_own(peer, from, received.message)
+            {
+                self.impersonated += 1;
+            } else if let Some(controller) = &mut self.controller {
+                controller.handle_message(now, from, received.message);
+            }
+        }
+        Ok(())
     }
 
     /// Keeps what was decided, then sends. A datagram that the system does not take is
@@ -225,10 +263,25 @@ impl<B: Backend> ControllerServer<B> {
             }
         }
         while let Some(transmit) = controller.poll_transmit() {
-            if self.socket.send_to(&transmit.bytes, transmit.to).is_err() {
+            let guard = self.guard.as_mut();
+            if send_datagram(guard, &self.socket, transmit.to, &transmit.bytes).is_err() {
                 self.report.send_failed += 1;
             }
         }
         Ok(Stored::Kept)
+    }
+}
+
+/// Whether `message`, which the peer of number `peer` at `from` sealed, speaks for that
+/// peer: a server is known by its address, a switch by its number.
+fn is_own(peer: u32, from: SocketAddrV4, message: &[u8]) -> bool {
+    match Message::parse(message) {
+        Ok(Message::Heartbeat(heartbeat)) => {
+            let member = heartbeat.from;
+            member.server == server_number(*from.ip()) && member.links == from
+        }
+        Ok(Message::Subscribe { switch, .. }) => switch == peer,
+        // The controller counts what is not for it.
+        _ => true,
     }
 }

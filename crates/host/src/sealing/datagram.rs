@@ -3,10 +3,33 @@
 use std::io::{self, IoSlice};
 use std::net::{SocketAddrV4, UdpSocket};
 
+use serde::Serialize;
 use socket2::SockRef;
-use stateplane_seal::Opened;
+use stateplane_seal::{Counters, Opened};
 
 use super::Guard;
+
+/// Counts of sealed messages in datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct SealReport {
+    /// By what became of them.
+    #[serde(flatten)]
+    pub messages: Counters,
+    /// Dropped: from an address that is not its sender's.
+    pub wrong_address: u64,
+    /// Dropped: they name another sender than the one that sealed them.
+    pub impersonated: u64,
+}
+
+impl SealReport {
+    pub(crate) fn of(guard: &Guard, impersonated: u64) -> SealReport {
+        SealReport {
+            messages: *guard.counters(),
+            wrong_address: guard.wrong_address(),
+            impersonated,
+        }
+    }
+}
 
 /// A message that came.
 #[derive(Debug, Clone, Copy)]

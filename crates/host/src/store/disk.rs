@@ -1,4 +1,4 @@
-//! The folder that keeps the state of a replica: a snapshot, and what was applied since.
+//! The folder that keeps the state of a server: a snapshot, and what was applied since.
 //!
 //! `snapshot-N` holds a whole state; `log-N` what was applied after it, until `log-M`
 //! began with the next snapshot, M = N + 1. A snapshot is written beside the packets, and
@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use stateplane_store::{Config, ConfigError, Recovery, RecoveryError, Replica, SavedState};
+use stateplane_store::{ConfigError, Recovery, RecoveryError, SavedState, Server, Setup};
 
 use crate::log::{LONGEST_RECORD, LogError, RecordLog};
 
@@ -93,7 +93,7 @@ pub struct DiskReport {
     pub snapshots: u64,
 }
 
-/// The folder of one replica, open for this process alone.
+/// The folder of one server, open for this process alone.
 #[derive(Debug)]
 pub struct Disk {
     folder: PathBuf,
@@ -113,22 +113,13 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Opens `folder`, or makes it, and gives the replica that it keeps at `now`; an empty
-    /// one, of `incarnation`, if it keeps none.
+    /// Opens `folder`, or makes it, and gives the server that it keeps at `now`; the empty
+    /// one of `setup`, whose configuration says `durable`, if it keeps none.
     ///
     /// # Errors
     ///
     /// [`DiskError`].
-    pub fn open(
-        folder: &Path,
-        config: &Config,
-        incarnation: u32,
-        now: u64,
-    ) -> Result<(Disk, Replica), DiskError> {
-        let config = Config {
-            durable: true,
-            ..config.clone()
-        };
+    pub fn open(folder: &Path, setup: &Setup, now: u64) -> Result<(Disk, Server), DiskError> {
         let failed = |cause| DiskError::Folder {
             path: folder.into(),
             cause,
@@ -148,7 +139,7 @@ impl Disk {
         let mut whole = None;
         while let Some(number) = snapshots.pop() {
             let path = folder.join(format!("snapshot-{number}"));
-            let mut recovery = Recovery::new(config.clone())?;
+            let mut recovery = Recovery::new(setup.clone());
             read(&path, &mut recovery, now)?;
             if !recovery.is_empty() {
                 whole = Some((number, recovery));
@@ -160,10 +151,9 @@ impl Disk {
         let (first, mut recovery) = match whole {
             Some(found) => found,
             None if logs.is_empty() => {
-                let replica = Replica::new(config.clone(), incarnation)?;
-                let state = replica.saved_state().into_iter().flatten();
-                write(&folder.join("snapshot-0"), state)?;
-                let mut recovery = Recovery::new(config)?;
+                let state = setup.server(now)?.saved_state();
+                write(&folder.join("snapshot-0"), state.into_iter().flatten())?;
+                let mut recovery = Recovery::new(setup.clone());
                 read(&folder.join("snapshot-0"), &mut recovery, now)?;
                 (0, recovery)
             }
@@ -187,7 +177,7 @@ impl Disk {
         log.sync()?;
         report.recovered_entries = recovery.entries();
         let path = folder.join(format!("snapshot-{first}"));
-        let replica = recovery.finish().map_err(|cause| DiskError::State {
+        let server = recovery.finish().map_err(|cause| DiskError::State {
             path: path.clone(),
             cause,
         })?;
@@ -203,7 +193,7 @@ impl Disk {
             report,
         };
         disk.remove_before(first);
-        Ok((disk, replica))
+        Ok((disk, server))
     }
 
     /// Lets a snapshot take the place of logs of so many bytes, rather than of
@@ -217,13 +207,13 @@ impl Disk {
         self.report
     }
 
-    /// Writes what `replica` has to save through to the disk. Then it may send.
+    /// Writes what `server` has to save through to the disk. Then it may send.
     ///
     /// # Errors
     ///
     /// [`DiskError`]. Nothing is certain then, and nothing may be sent any more.
-    pub fn save(&mut self, replica: &mut Replica) -> Result<(), DiskError> {
-        while let Some(record) = replica.poll_record() {
+    pub fn save(&mut self, server: &mut Server) -> Result<(), DiskError> {
+        while let Some(record) = server.poll_record() {
             self.report.records += 1;
             put(&record, &mut self.group);
             if self.group.len() >= GROUP {
@@ -233,8 +223,8 @@ impl Disk {
         if !self.group.is_empty() {
             self.sync()?;
         }
-        replica.handle_saved();
-        self.look_after_snapshots(replica)
+        server.handle_saved();
+        self.look_after_snapshots(server)
     }
 
     /// One record of the log for each write: what the system wrote of it in another order
@@ -247,14 +237,14 @@ impl Disk {
         Ok(self.log.sync()?)
     }
 
-    fn look_after_snapshots(&mut self, replica: &Replica) -> Result<(), DiskError> {
+    fn look_after_snapshots(&mut self, server: &Server) -> Result<(), DiskError> {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.finish_snapshot()?;
         }
         let due = self.since >= self.snapshot_after.max(self.snapshot);
         if self.writing.is_none()
             && due
-            && let Some(state) = replica.saved_state()
+            && let Some(state) = server.saved_state()
         {
             self.begin_snapshot(state)?;
         }

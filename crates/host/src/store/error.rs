@@ -124,11 +124,6 @@ pub enum StoreError {
     /// A server under a controller that is not told its address.
     #[error("no address: name the server's own with --listen")]
     NoAddress,
-    /// A folder for the state, where the chains change.
-    #[error(
-        "`data` is for a chain that never changes: leave it out, or give `chain` rather than [controller]"
-    )]
-    DataUnderController,
     /// The folder that keeps the state cannot be used.
     #[error("{0}")]
     Disk(#[from] DiskError),
@@ -158,7 +153,6 @@ impl StoreError {
             StoreError::Receive(_) => "H112",
             StoreError::Random(_) => "H113",
             StoreError::NoAddress => "H114",
-            StoreError::DataUnderController => "H122",
             StoreError::Disk(error) => error.code(),
         }
     }

@@ -302,6 +302,16 @@ impl StoreFile {
         Ok(config)
     }
 
+    /// The server's own address: where it listens, or that of its place in the chain;
+    /// unspecified if neither says one.
+    pub(super) fn own_address(&self) -> Ipv4Addr {
+        let place = self.position.and_then(|at| self.chain.get(usize::from(at)));
+        match (self.listen.is_unspecified(), place) {
+            (true, Some(address)) => *address,
+            _ => self.listen,
+        }
+    }
+
     fn place(&self) -> Result<u8, StoreError> {
         for (at, &address) in self.chain.iter().enumerate() {
             if self.chain[..at].contains(&address) {

@@ -1,38 +1,42 @@
-//! The loop that drives a replica of a chain that never changes.
+//! The loop that drives a store server, whose chains a controller makes, or whose only
+//! chain never changes.
 
-use std::io;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::Serialize;
-use stateplane_store::{Counters, Destination, Replica};
+use stateplane_store::{Counters, Recipient, Server, ServerCounters, Setup};
+use stateplane_wire::control::Member;
+use stateplane_wire::replication::Key;
 
 use super::disk::{Disk, DiskReport};
 use super::sockets::{Port, Sockets};
-use super::view::{self, RecordView};
-use super::{HostCounters, SealReport, StoreError, StoreFile};
+use super::view::{self, DigestView, FlowView, RecordView, StoreView, hexadecimal};
+use super::{HostCounters, StoreError, StoreFile};
 use crate::clock::boot_time_us;
+use crate::controller::server_number;
+use crate::datagram::BURST;
+use crate::poll::Readable;
+use crate::random::random_bits;
 use crate::remote::RemoteCalls;
-use crate::sealing::{Guard, KeysError};
+use crate::sealing::{Guard, KeysError, SealReport};
 
-/// Datagrams of each socket served before what they caused is sent.
-pub(super) const BURST: usize = 64;
+/// Datagrams of each socket served before what they caused is written through to a disk:
+/// that takes about as long for many records as for one.
+const SAVED_BURST: usize = 16 * BURST;
 
-/// The same with a disk: what is written through at once may be more, since that takes
-/// about as long for many records as for one.
-const SAVED_BURST: usize = 1024;
-
-/// µs between two reports that other threads may read.
-pub const PUBLISH_EVERY: u64 = 100_000;
+/// Longest wait in µs, so that a request to stop is seen.
+const LONGEST_WAIT: u64 = 100_000;
 
 /// All counts of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct StoreReport {
     /// At the sockets.
     pub host: HostCounters,
-    /// In the replica.
+    /// In all its replicas together.
     pub replica: Counters,
+    /// Beside the chains.
+    pub server: ServerCounters,
     /// Sealed messages, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seals: Option<SealReport>,
@@ -41,61 +45,74 @@ pub struct StoreReport {
     pub disk: Option<DiskReport>,
 }
 
-/// One replica with its sockets.
+/// One store server with its sockets.
 pub struct StoreServer {
-    replica: Replica,
+    server: Server,
     sockets: Sockets,
-    chain: Vec<SocketAddrV4>,
+    /// None if its chain never changes.
+    controllers: Vec<SocketAddrV4>,
     disk: Option<Disk>,
-    /// Where others read the report, and when it is written next.
-    published: Option<(Arc<Mutex<StoreReport>>, u64)>,
+    address: Ipv4Addr,
     remote: Option<RemoteCalls<StoreServer>>,
 }
 
 impl StoreServer {
-    /// Opens both sockets for a replica, which is empty unless the file names a folder that
-    /// keeps its state. Datagrams that arrive from now on are taken by
+    /// Opens both sockets of the server that `file` tells of, with its own address in
+    /// `listen`. It is empty, unless the file names a folder that keeps its state; with a
+    /// section `[controller]` it has no place in any chain yet. With a guard only sealed
+    /// messages are taken and sent. Datagrams that arrive from then on are taken by
     /// [`StoreServer::run`].
     ///
     /// # Errors
     ///
-    /// What [`StoreFile::config`] finds; [`StoreError::AddressInUse`],
-    /// [`StoreError::AddressNotAvailable`] or [`StoreError::Bind`];
-    /// [`StoreError::Random`]; [`StoreError::Disk`].
-    pub fn bind(file: &StoreFile) -> Result<StoreServer, StoreError> {
-        StoreServer::bind_sealed(file, None)
-    }
-
-    /// Like [`bind`](Self::bind); with a guard only sealed messages are taken and sent.
-    ///
-    /// # Errors
-    ///
-    /// As [`bind`](Self::bind).
-    pub fn bind_sealed(file: &StoreFile, guard: Option<Guard>) -> Result<StoreServer, StoreError> {
+    /// What [`StoreFile::config`] finds; [`StoreError::NoAddress`] if a server under a
+    /// controller is not told its own; [`StoreError::AddressInUse`], [`StoreError::AddressNotAvailable`] or
+    /// [`StoreError::Bind`]; [`StoreError::Random`]; [`StoreError::Disk`].
+    pub fn bind(file: &StoreFile, guard: Option<Guard>) -> Result<StoreServer, StoreError> {
         let mut config = file.config()?;
+        let address = file.own_address();
+        if file.controller.is_some() && address == Ipv4Addr::UNSPECIFIED {
+            return Err(StoreError::NoAddress);
+        }
         let sockets = Sockets::open(file.listen, file.request_port, file.chain_port, guard)?;
         sockets.make_room(&mut config.limits);
-        let chain = file.chain.iter();
+        config.durable = file.data.is_some();
         let incarnation = draw_incarnation()?;
-        let (disk, replica) = match &file.data {
-            None => (None, Replica::new(config, incarnation)?),
+        let links = |address: &Ipv4Addr| SocketAddrV4::new(*address, file.chain_port);
+        let setup = match &file.controller {
+            Some(controller) => Setup::Managed {
+                template: config,
+                identity: Member {
+                    server: server_number(address),
+                    incarnation,
+                    requests: SocketAddrV4::new(address, file.request_port),
+                    links: links(&address),
+                },
+                period: controller.heartbeat(),
+            },
+            None => Setup::Fixed {
+                config,
+                incarnation,
+                links: file.chain.iter().map(links).collect(),
+            },
+        };
+        let (disk, server) = match &file.data {
+            None => (None, setup.server(boot_time_us())?),
             Some(folder) => {
-                let now = boot_time_us();
-                let (mut disk, replica) = Disk::open(folder, &config, incarnation, now)?;
+                let (mut disk, server) = Disk::open(folder, &setup, boot_time_us())?;
                 if let Some(megabytes) = file.snapshot_after_mb {
                     disk.set_snapshot_after(u64::from(megabytes) << 20);
                 }
-                (Some(disk), replica)
+                (Some(disk), server)
             }
         };
+        let controllers = file.controller.iter();
         Ok(StoreServer {
-            replica,
+            server,
             sockets,
-            chain: chain
-                .map(|address| SocketAddrV4::new(*address, file.chain_port))
-                .collect(),
+            controllers: controllers.flat_map(|it| it.sockets()).collect(),
             disk,
-            published: None,
+            address,
             remote: None,
         })
     }
@@ -105,50 +122,65 @@ impl StoreServer {
         self.sockets.request_address()
     }
 
-    /// The replica, to look at.
-    pub fn replica(&self) -> &Replica {
-        &self.replica
+    /// The server, to look at.
+    pub fn server(&self) -> &Server {
+        &self.server
     }
 
     /// What happened so far.
     pub fn report(&self) -> StoreReport {
         StoreReport {
             host: self.sockets.counters(),
-            replica: *self.replica.counters(),
+            replica: self.server.counters(),
+            server: *self.server.server_counters(),
             seals: self.sockets.seals(),
             disk: self.disk.as_ref().map(Disk::report),
         }
     }
 
-    /// Serves the calls of a [`Remote`](crate::remote::Remote), within 100 ms.
+    /// Serves the calls of a [`Remote`](crate::remote::Remote).
     pub fn set_remote(&mut self, remote: RemoteCalls<StoreServer>) {
         self.remote = Some(remote);
     }
 
-    /// The records of `class`, if it is the tail of the chain and they are not more than
+    /// Its replicas.
+    pub fn view(&self) -> StoreView {
+        StoreView {
+            address: self.address,
+            incarnation: self.server.incarnation(),
+            replicas: view::replicas(&self.server),
+        }
+    }
+
+    /// What it has of the flow with `key`.
+    pub fn flows(&self, key: &Key) -> Vec<FlowView> {
+        view::flows(&self.server, key, boot_time_us())
+    }
+
+    /// The records of `class` in the chains whose tail it is; `None` if they are more than
     /// [`MOST_RECORDS`](view::MOST_RECORDS).
     pub fn records(&self, class: u8) -> Option<Vec<RecordView>> {
-        view::records(std::iter::once(&self.replica), class)
+        view::records(self.server.replicas().map(|(_, replica)| replica), class)
     }
 
-    /// The report for other threads to read, at most [`PUBLISH_EVERY`] µs old while the
-    /// server runs; nobody else holds it any more once the server has ended.
-    pub fn publish(&mut self) -> Weak<Mutex<StoreReport>> {
-        let report = Arc::new(Mutex::new(self.report()));
-        let shared = Arc::downgrade(&report);
-        self.published = Some((report, 0));
-        shared
+    /// Lets the replica of `chain` note its digest when entry `at` is the last one that
+    /// it has; `false` if there is none.
+    pub fn mark(&mut self, chain: u16, at: u64) -> bool {
+        self.server.mark(chain, at)
     }
 
-    fn publish_at(&mut self, now: u64) {
-        if self.published.as_ref().is_none_or(|(_, due)| now < *due) {
-            return;
-        }
-        let report = self.report();
-        if let Some((shared, due)) = &mut self.published {
-            *shared.lock().unwrap_or_else(PoisonError::into_inner) = report;
-            *due = now + PUBLISH_EVERY;
-        }
+    /// The digest that the replica of `chain` noted, or with `present` that of now.
+    pub fn digest(&self, chain: u16, present: bool) -> Option<DigestView> {
+        let replica = self.server.replica(chain)?;
+        let noted = match present {
+            true => Some((replica.applied(), replica.digest())),
+            false => replica.marked(),
+        };
+        let (applied, digest) = noted?;
+        Some(DigestView {
+            applied,
+            digest: hexadecimal(&digest.to_be_bytes()),
+        })
     }
 
     /// Serves until `stop` is set, which is seen within 100 ms. `refused` is told why a
@@ -163,61 +195,90 @@ impl StoreServer {
         stop: &AtomicBool,
         refused: &mut dyn FnMut(&KeysError),
     ) -> Result<StoreReport, StoreError> {
-        let burst = match self.disk {
+        let most = match self.disk {
             Some(_) => SAVED_BURST,
             None => BURST,
         };
+        let calls = self.remote.as_ref().map(RemoteCalls::descriptor);
+        let sockets = self.sockets.descriptors();
+        let mut readable = Readable::new(sockets.into_iter().chain(calls));
+        let [links, requests, calls] = [0, 1, 2];
         while !stop.load(Ordering::Relaxed) {
             self.sockets.look_at_keys(boot_time_us(), refused);
-            self.sockets.wait(self.replica.poll_timeout())?;
-            while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
-                call(&mut self);
-            }
-            let (replica, chain) = (&mut self.replica, &self.chain);
-            self.sockets.receive_links(burst, |now, from, bytes| {
-                let position = chain.iter().position(|address| *address == from);
-                if let Some(position) = position {
-                    replica.handle_chain(now, position as u8, bytes);
+            readable.wait(self.wait()).map_err(StoreError::Receive)?;
+            if self.remote.is_some() && readable.is_ready(calls) {
+                while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
+                    call(&mut self);
                 }
-                position.is_some()
-            })?;
-            self.sockets.receive_requests(burst, |now, from, bytes| {
-                replica.handle_request(now, from, bytes);
-            })?;
-            self.replica.handle_timeout(boot_time_us());
+            }
+            if readable.is_ready(links) {
+                self.receive_links(most)?;
+            }
+            if readable.is_ready(requests) {
+                self.sockets.receive_requests(most)?;
+            }
+            self.serve_requests(most);
+            self.server.handle_timeout(boot_time_us());
             if let Some(disk) = &mut self.disk {
-                disk.save(&mut self.replica)?;
+                disk.save(&mut self.server)?;
             }
             self.send_all();
-            self.publish_at(boot_time_us());
         }
         Ok(self.report())
     }
 
-    fn send_all(&mut self) {
-        while let Some(transmit) = self.replica.poll_transmit(boot_time_us()) {
-            let (port, address) = match transmit.to {
-                Destination::Switch(address) => (Port::Requests, address),
-                Destination::Replica(position) => match self.chain.get(usize::from(position)) {
-                    Some(address) => (Port::Links, *address),
-                    None => continue,
-                },
-            };
-            self.sockets.send(port, address, &transmit.bytes);
+    /// How long nothing is to be done unless something comes, in µs.
+    fn wait(&self) -> u64 {
+        if self.sockets.has_waiting() {
+            return 0;
         }
+        let due = self.server.poll_timeout();
+        due.map_or(LONGEST_WAIT, |due| {
+            due.saturating_sub(boot_time_us()).min(LONGEST_WAIT)
+        })
+    }
+
+    fn receive_links(&mut self, most: usize) -> Result<(), StoreError> {
+        let (server, controllers) = (&mut self.server, &self.controllers);
+        self.sockets
+            .receive_links(most, |now, from, bytes| match controllers.contains(&from) {
+                true => server.handle_control(now, bytes),
+                false => server.handle_link(now, from, bytes),
+            })
+    }
+
+    fn serve_requests(&mut self, most: usize) {
+        let server = &mut self.server;
+        self.sockets.serve_requests(most, |requests| {
+            server.look_ahead(requests.iter().map(|(_, bytes)| bytes.as_slice()));
+            for (from, bytes) in requests {
+                server.handle_request(boot_time_us(), *from, bytes);
+            }
+        });
+    }
+
+    fn send_all(&mut self) {
+        while let Some(datagram) = self.server.poll_transmit(boot_time_us()) {
+            let bytes = datagram.bytes;
+            match datagram.to {
+                Recipient::Switch(address) => self.sockets.send(Port::Requests, address, bytes),
+                Recipient::Neighbour(address) => self.sockets.send(Port::Links, address, bytes),
+                // Whichever of them leads listens.
+                Recipient::Controller => {
+                    for address in &self.controllers {
+                        self.sockets.send(Port::Links, *address, bytes.clone());
+                    }
+                }
+            }
+        }
+        self.sockets.flush();
     }
 }
 
 /// A number that this machine's earlier starts most likely did not have.
-#[allow(unsafe_code)]
-pub(super) fn draw_incarnation() -> Result<u32, StoreError> {
-    let mut bytes = [0u8; 4];
-    // SAFETY: `bytes` is as long as stated. Up to 256 bytes come whole.
-    let outcome = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if outcome < 0 {
-        return Err(StoreError::Random(io::Error::last_os_error()));
-    }
-    Ok(u32::from_ne_bytes(bytes).max(1))
+fn draw_incarnation() -> Result<u32, StoreError> {
+    let bits = random_bits().map_err(StoreError::Random)?;
+    Ok((bits as u32).max(1))
 }
 
 #[cfg(test)]
@@ -235,7 +296,7 @@ mod tests {
     fn an_address_in_use_is_named() {
         let taken = UdpSocket::bind("127.0.0.31:0").unwrap();
         let port = taken.local_addr().unwrap().port();
-        let error = StoreServer::bind(&file(Ipv4Addr::new(127, 0, 0, 31), port))
+        let error = StoreServer::bind(&file(Ipv4Addr::new(127, 0, 0, 31), port), None)
             .err()
             .unwrap();
         assert_eq!(error.code(), "H109");
@@ -244,7 +305,7 @@ mod tests {
 
     #[test]
     fn an_address_of_another_machine_is_named() {
-        let error = StoreServer::bind(&file(Ipv4Addr::new(192, 0, 2, 1), 0))
+        let error = StoreServer::bind(&file(Ipv4Addr::new(192, 0, 2, 1), 0), None)
             .err()
             .unwrap();
         assert_eq!(error.code(), "H110");
@@ -254,7 +315,7 @@ mod tests {
     fn it_stops_when_asked() {
         let mut file = file(Ipv4Addr::new(127, 0, 0, 32), 0);
         file.chain_port = 0;
-        let server = StoreServer::bind(&file).unwrap();
+        let server = StoreServer::bind(&file, None).unwrap();
         let report = server.run(&AtomicBool::new(true), &mut |_| {}).unwrap();
         assert_eq!(report, StoreReport::default());
     }

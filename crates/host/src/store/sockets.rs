@@ -1,56 +1,37 @@
-//! The two sockets of a store server: what comes is taken fairly, and opened if messages
-//! are sealed; what leaves is sealed.
+//! The two sockets of a store server: what comes is taken in bursts and fairly, and opened
+//! if messages are sealed; what leaves is sealed.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
 
 use serde::Serialize;
-use socket2::{Domain, Protocol, Socket, Type};
 use stateplane_seal::TRAILER_LENGTH;
 use stateplane_store::Limits;
 use stateplane_wire::replication::field::SWITCH_ID;
 
 use super::StoreError;
-use super::fair::FairQueue;
+use super::fair::{Datagram, FairQueue};
 use crate::clock::boot_time_us;
-use crate::sealing::{Guard, KeysError, open_datagram, send_datagram};
+use crate::datagram::{self, BURST, Burst, Outgoing};
+use crate::sealing::{Guard, KeysError, SealReport, open_datagram};
 
-/// Requests taken from the system before some of them are served, so many times as are
-/// served: it is here, where senders are told apart, that the excess is to be dropped.
+/// Bursts of requests taken from the system before some of them are served, so many times
+/// as are served: it is here, where senders are told apart, that the excess is to be
+/// dropped.
 const TAKEN: usize = 4;
 
 /// Bytes of requests that wait for their turn.
 const QUEUED_BYTES: usize = 4 << 20;
 
-/// Bytes of kernel buffer asked for in each direction; a burst of a whole link
-/// window must fit.
-const SOCKET_BUFFER: usize = 8 << 20;
-
-/// Longest wait in µs, so that a request to stop is seen.
-pub(super) const LONGEST_WAIT: u64 = 100_000;
-
 /// What happened at the sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct HostCounters {
-    /// Chain datagrams from an address that is not in the chain.
-    pub unknown_neighbour: u64,
     /// Datagrams that the system did not take.
     pub send_failed: u64,
     /// Requests dropped: their sender had its share of what waits.
     pub over_share: u64,
-}
-
-/// Counts of sealed messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct SealReport {
-    /// By what became of them.
-    #[serde(flatten)]
-    pub messages: stateplane_seal::Counters,
-    /// Dropped: from an address that is not its sender's.
-    pub wrong_address: u64,
-    /// Requests dropped: they name another switch than the one that sealed them.
-    pub wrong_switch: u64,
 }
 
 /// Which of the two sockets.
@@ -67,10 +48,14 @@ pub(super) enum Port {
 pub(super) struct Sockets {
     requests: UdpSocket,
     links: UdpSocket,
-    buffer: Vec<u8>,
+    burst: Burst,
     waiting: FairQueue,
+    /// Requests that are served together.
+    turn: Vec<Datagram>,
+    replies: Outgoing,
+    updates: Outgoing,
     guard: Option<Guard>,
-    wrong_switch: u64,
+    impersonated: u64,
     counters: HostCounters,
 }
 
@@ -85,10 +70,13 @@ impl Sockets {
         Ok(Sockets {
             requests: open(SocketAddrV4::new(listen, request_port))?,
             links: open(SocketAddrV4::new(listen, chain_port))?,
-            buffer: vec![0; 65_536],
+            burst: Burst::new(),
             waiting: FairQueue::new(QUEUED_BYTES),
+            turn: Vec::with_capacity(BURST),
+            replies: Outgoing::default(),
+            updates: Outgoing::default(),
             guard,
-            wrong_switch: 0,
+            impersonated: 0,
             counters: HostCounters::default(),
         })
     }
@@ -105,6 +93,16 @@ impl Sockets {
         self.requests.local_addr().ok()
     }
 
+    /// That of the links, and that of requests.
+    pub(super) fn descriptors(&self) -> [RawFd; 2] {
+        [self.links.as_raw_fd(), self.requests.as_raw_fd()]
+    }
+
+    /// Whether requests wait for their turn.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     pub(super) fn counters(&self) -> HostCounters {
         self.counters
     }
@@ -112,11 +110,7 @@ impl Sockets {
     /// What became of sealed messages, if any are.
     pub(super) fn seals(&self) -> Option<SealReport> {
         let guard = self.guard.as_ref()?;
-        Some(SealReport {
-            messages: *guard.counters(),
-            wrong_address: guard.wrong_address(),
-            wrong_switch: self.wrong_switch,
-        })
+        Some(SealReport::of(guard, self.impersonated))
     }
 
     /// Reads the file of keys again if it changed; `refused` is told why it is not taken.
@@ -126,179 +120,120 @@ impl Sockets {
         }
     }
 
-    /// Waits until something came, or `due`, at most 100 ms.
-    pub(super) fn wait(&self, due: Option<u64>) -> Result<(), StoreError> {
-        let wait = match (self.waiting.is_empty(), due) {
-            (false, _) => 0,
-            (true, None) => LONGEST_WAIT,
-            (true, Some(due)) => due.saturating_sub(boot_time_us()).min(LONGEST_WAIT),
-        };
-        let sockets = [self.links.as_raw_fd(), self.requests.as_raw_fd()];
-        wait_readable(sockets, wait).map_err(StoreError::Receive)
-    }
-
-    /// Gives what came to the chain port to `take`, with the time and where it came from;
-    /// `take` says whether a neighbour is there. At most `most` datagrams.
+    /// Gives what came to the chain port to `take`, with the time and where it came from:
+    /// at most `most` datagrams, a multiple of [`BURST`].
     pub(super) fn receive_links(
-        &mut self,
-        most: usize,
-        mut take: impl FnMut(u64, SocketAddrV4, &[u8]) -> bool,
-    ) -> Result<(), StoreError> {
-        for _ in 0..most {
-            let Some((length, from)) = receive(&self.links, &mut self.buffer)? else {
-                break;
-            };
-            let (now, bytes) = (boot_time_us(), &self.buffer[..length]);
-            let guard = self.guard.as_mut();
-            if let Some(received) = open_datagram(guard, now, &self.links, from, bytes)
-                && !take(now, from, received.message)
-            {
-                self.counters.unknown_neighbour += 1;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes requests from the system, and gives `most` of them to `take`, with the time
-    /// and where they came from: one of each sender in turn.
-    pub(super) fn receive_requests(
         &mut self,
         most: usize,
         mut take: impl FnMut(u64, SocketAddrV4, &[u8]),
     ) -> Result<(), StoreError> {
-        for _ in 0..TAKEN * most {
-            let Some((length, from)) = receive(&self.requests, &mut self.buffer)? else {
-                break;
-            };
-            if !self.waiting.push(from, &self.buffer[..length]) {
-                self.counters.over_share += 1;
-            }
-        }
-        for _ in 0..most {
-            let Some((from, bytes)) = self.waiting.pop() else {
-                break;
-            };
-            let now = boot_time_us();
-            let guard = self.guard.as_mut();
-            if let Some(received) = open_datagram(guard, now, &self.requests, from, &bytes) {
-                let named = received.message.get(SWITCH_ID..SWITCH_ID + 4);
-                let is_wrong = |peer: u32| named.is_some_and(|named| *named != peer.to_be_bytes());
-                if received.peer.is_some_and(is_wrong) {
-                    self.wrong_switch += 1;
-                } else {
+        for _ in 0..most / BURST {
+            self.burst.take(&self.links).map_err(StoreError::Receive)?;
+            for (from, bytes) in self.burst.iter() {
+                let (now, guard) = (boot_time_us(), self.guard.as_mut());
+                if let Some(received) = open_datagram(guard, now, &self.links, from, bytes) {
                     take(now, from, received.message);
                 }
             }
-            self.waiting.recycle(bytes);
+            if self.burst.len() < BURST {
+                break;
+            }
         }
         Ok(())
     }
 
-    /// Sends `message` from one of the sockets. A datagram that the system does not take is
-    /// lost as on a wire: links resend, and switches ask again.
-    pub(super) fn send(&mut self, port: Port, to: SocketAddrV4, message: &[u8]) {
-        let socket = match port {
-            Port::Requests => &self.requests,
-            Port::Links => &self.links,
+    /// Takes requests from the system that are to be served in their turn.
+    pub(super) fn receive_requests(&mut self, most: usize) -> Result<(), StoreError> {
+        for _ in 0..TAKEN * most / BURST {
+            self.burst
+                .take(&self.requests)
+                .map_err(StoreError::Receive)?;
+            for (from, bytes) in self.burst.iter() {
+                if !self.waiting.push(from, bytes) {
+                    self.counters.over_share += 1;
+                }
+            }
+            if self.burst.len() < BURST {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives `most` of the requests that wait to `serve`, some at a time, with where they
+    /// came from: one of each sender in turn.
+    pub(super) fn serve_requests(&mut self, most: usize, mut serve: impl FnMut(&[Datagram])) {
+        for _ in 0..most / BURST {
+            let now = boot_time_us();
+            for _ in 0..BURST {
+                let Some((from, bytes)) = self.waiting.pop() else {
+                    break;
+                };
+                self.open_request(now, from, bytes);
+            }
+            if self.turn.is_empty() {
+                break;
+            }
+            serve(&self.turn);
+            for (_, bytes) in self.turn.drain(..) {
+                self.waiting.recycle(bytes);
+            }
+        }
+    }
+
+    /// Adds a request to those that are served together, if it is one of its sender.
+    fn open_request(&mut self, now: u64, from: SocketAddrV4, mut bytes: Vec<u8>) {
+        let guard = self.guard.as_mut();
+        let opened = open_datagram(guard, now, &self.requests, from, &bytes);
+        let opened = opened.map(|received| (received.peer, received.message.len()));
+        let Some((peer, length)) = opened else {
+            self.waiting.recycle(bytes);
+            return;
         };
-        if send_datagram(self.guard.as_mut(), socket, to, message).is_err() {
-            self.counters.send_failed += 1;
+        bytes.truncate(length);
+        let named = bytes.get(SWITCH_ID..SWITCH_ID + 4);
+        let is_wrong = |peer: u32| named.is_some_and(|named| *named != peer.to_be_bytes());
+        if peer.is_some_and(is_wrong) {
+            self.impersonated += 1;
+            self.waiting.recycle(bytes);
+        } else {
+            self.turn.push((from, bytes));
         }
     }
-}
 
-/// The next datagram, if one is there. Errors that an earlier datagram caused
-/// (an unreachable neighbour) are passed over.
-pub(crate) fn receive(
-    socket: &UdpSocket,
-    buffer: &mut [u8],
-) -> Result<Option<(usize, SocketAddrV4)>, StoreError> {
-    loop {
-        match socket.recv_from(buffer) {
-            Ok((length, SocketAddr::V4(from))) => return Ok(Some((length, from))),
-            Ok((_, SocketAddr::V6(_))) => {}
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock => return Ok(None),
-                io::ErrorKind::Interrupted
-                | io::ErrorKind::ConnectionRefused
-                | io::ErrorKind::HostUnreachable
-                | io::ErrorKind::NetworkUnreachable => {}
-                _ => return Err(StoreError::Receive(error)),
+    /// Lets `message` leave by one of the sockets, at the latest with the next
+    /// [`flush`](Self::flush). A datagram that the system does not take is lost as on a
+    /// wire: links resend, and switches ask again. So is one to nobody known, if messages
+    /// are sealed, and the guard counts it.
+    pub(super) fn send(&mut self, port: Port, to: SocketAddrV4, message: Arc<Vec<u8>>) {
+        let trailer = match &mut self.guard {
+            None => None,
+            Some(guard) => match guard.seal(*to.ip(), &message) {
+                None => return,
+                sealed => sealed,
             },
+        };
+        let (socket, outgoing) = match port {
+            Port::Requests => (&self.requests, &mut self.replies),
+            Port::Links => (&self.links, &mut self.updates),
+        };
+        outgoing.push(to, message, trailer);
+        if outgoing.is_full() {
+            self.counters.send_failed += outgoing.send(socket);
         }
+    }
+
+    /// Lets all that is to leave do so.
+    pub(super) fn flush(&mut self) {
+        self.counters.send_failed += self.updates.send(&self.links);
+        self.counters.send_failed += self.replies.send(&self.requests);
     }
 }
 
-pub(super) fn open(address: SocketAddrV4) -> Result<UdpSocket, StoreError> {
-    let open = || {
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-        socket.set_nonblocking(true)?;
-        enlarge_buffers(&socket);
-        socket.bind(&SocketAddr::V4(address).into())?;
-        Ok(socket.into())
-    };
-    open().map_err(|cause: io::Error| match cause.kind() {
+fn open(address: SocketAddrV4) -> Result<UdpSocket, StoreError> {
+    datagram::open(address).map_err(|cause| match cause.kind() {
         io::ErrorKind::AddrInUse => StoreError::AddressInUse { address },
         io::ErrorKind::AddrNotAvailable => StoreError::AddressNotAvailable { address },
         _ => StoreError::Bind { address, cause },
     })
-}
-
-/// Asks for large buffers: beyond the system's limit if the process may, else up
-/// to it. Less is not an error, since links resend.
-#[allow(unsafe_code)]
-fn enlarge_buffers(socket: &Socket) {
-    let size = SOCKET_BUFFER as libc::c_int;
-    for (force, plain) in [
-        (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
-        (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
-    ] {
-        for option in [force, plain] {
-            // SAFETY: the descriptor is open, and `size` is an int as these
-            // options expect.
-            let outcome = unsafe {
-                libc::setsockopt(
-                    socket.as_raw_fd(),
-                    libc::SOL_SOCKET,
-                    option,
-                    (&raw const size).cast(),
-                    size_of::<libc::c_int>() as libc::socklen_t,
-                )
-            };
-            if outcome == 0 {
-                break;
-            }
-        }
-    }
-}
-
-/// Waits until a socket can be read, at most `wait` µs.
-#[allow(unsafe_code)]
-fn wait_readable(sockets: [RawFd; 2], wait: u64) -> io::Result<()> {
-    let mut polled = sockets.map(|fd| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    });
-    let timeout = libc::timespec {
-        tv_sec: (wait / 1_000_000) as libc::time_t,
-        tv_nsec: (wait % 1_000_000 * 1_000) as libc::c_long,
-    };
-    // SAFETY: `polled` and `timeout` live through the call, the count is that of
-    // `polled`, and a null signal mask leaves the mask as it is.
-    let outcome = unsafe {
-        libc::ppoll(
-            polled.as_mut_ptr(),
-            polled.len() as libc::nfds_t,
-            &raw const timeout,
-            std::ptr::null(),
-        )
-    };
-    if outcome < 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-    Ok(())
 }

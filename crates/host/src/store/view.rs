@@ -17,10 +17,10 @@ pub struct StoreView {
     pub replicas: Vec<ReplicaView>,
 }
 
-/// A replica of one shard.
+/// A place in one chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplicaView {
-    /// The chain, which has the shard's number.
+    /// The chain, which has the number of its shard; 0 of a chain that never changes.
     pub chain: u16,
     /// The configuration that it follows.
     pub epoch: u32,
@@ -131,7 +131,9 @@ pub fn parse_key(digits: &str) -> Option<Key> {
 impl ReplicaView {
     fn of(chain: u16, replica: &Replica) -> ReplicaView {
         let place = replica.place();
-        let pools = replica.pools(chain).into_iter().flat_map(|pools| {
+        let shards = replica.config().served.iter();
+        let pools = shards.filter_map(|shard| replica.pools(*shard));
+        let pools = pools.flat_map(|pools| {
             pools.used().map(|(protocol, address)| PoolView {
                 address,
                 protocol,
@@ -153,7 +155,7 @@ impl ReplicaView {
     }
 }
 
-/// All replicas of `server`, whose chains each keep the shard of their number.
+/// All replicas of `server`.
 pub(crate) fn replicas(server: &Server) -> Vec<ReplicaView> {
     let replicas = server.replicas();
     replicas
@@ -185,7 +187,11 @@ pub(crate) fn records<'a>(
 
 /// What `server` has of the flow with `key`, in all its shards.
 pub(crate) fn flows(server: &Server, key: &Key, now: u64) -> Vec<FlowView> {
-    let found = server.replicas().filter_map(|(shard, replica)| {
+    let kept = server.replicas().flat_map(|(_, replica)| {
+        let shards = replica.config().served.iter();
+        shards.map(move |shard| (*shard, replica))
+    });
+    let found = kept.filter_map(|(shard, replica)| {
         let record = replica.record(shard, key)?;
         let lease = match record.lease() {
             Lease::None => "none",

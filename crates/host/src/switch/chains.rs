@@ -3,13 +3,14 @@
 use super::file::{Arguments, ChainsFile, EntryFile, Setting};
 use super::{Remote, SwitchFileCause};
 use crate::clock::boot_time_us;
+use crate::datagram::receive;
 use crate::poll::Readable;
-use crate::store::receive;
+use crate::sealing::{Guard, KeysError, open_datagram, send_datagram};
 use stateplane_controller::Rows;
 use stateplane_target::Engine;
 use stateplane_wire::control::Row;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -32,6 +33,9 @@ pub enum ChainsError {
     /// The program does not take an entry.
     #[error("chains: {0}")]
     Entry(#[from] SwitchFileCause),
+    /// The file of keys changed, and is not taken; the keys so far stay.
+    #[error("chains: {0}; the keys so far stay")]
+    Keys(#[from] KeysError),
     /// Workers run the program, each with its own copy of the table.
     #[error("chains: a switch with several workers does not follow a controller: use --workers 1")]
     Workers,
@@ -45,19 +49,22 @@ impl ChainsError {
             ChainsError::Socket(_) => "H231",
             ChainsError::UnknownServer { .. } => "H232",
             ChainsError::Entry(cause) => cause.code(),
+            ChainsError::Keys(cause) => cause.code(),
             ChainsError::Workers => "H233",
         }
     }
 }
 
 /// Follows the controllers of `file` for the switch behind `remote`, until that has
-/// stopped. `told` hears what is wrong; the rows that are right take effect all the same.
+/// stopped. With a guard only sealed messages are taken and sent. `told` hears what is
+/// wrong; the rows that are right take effect all the same.
 ///
 /// # Errors
 ///
 /// [`ChainsError::Socket`].
 pub fn follow_chains<E: Engine + 'static>(
     file: &ChainsFile,
+    mut guard: Option<Guard>,
     remote: &Arc<Remote<E>>,
     told: &mut dyn FnMut(&ChainsError),
 ) -> Result<(), ChainsError> {
@@ -77,9 +84,12 @@ pub fn follow_chains<E: Engine + 'static>(
         if now >= next {
             next = now + Rows::PERIOD;
             let question = rows.ask();
+            if let Some(Err(error)) = guard.as_mut().map(|guard| guard.look(now)) {
+                told(&ChainsError::Keys(error));
+            }
             for controller in &file.controllers {
                 // One that is gone takes nothing: it is asked again.
-                let _ = socket.send_to(&question, SocketAddr::V4(*controller));
+                let _ = send_datagram(guard.as_mut(), &socket, *controller, &question);
             }
             // Asked for nothing, it says whether it still runs.
             if remote.call(|_| ()).is_none() {
@@ -88,15 +98,17 @@ pub fn follow_chains<E: Engine + 'static>(
         }
         let wait = next.saturating_sub(boot_time_us());
         readable.wait(wait).map_err(ChainsError::Socket)?;
-        let received = receive(&socket, &mut buffer);
-        let received = received.map_err(|error| ChainsError::Socket(io::Error::other(error)))?;
-        let Some((length, from)) = received else {
+        let received = receive(&socket, &mut buffer).map_err(ChainsError::Socket)?;
+        let Some((length, from)) = received.filter(|(_, from)| file.controllers.contains(from))
+        else {
             continue;
         };
-        if !file.controllers.contains(&from) {
+        let bytes = &buffer[..length];
+        let opened = open_datagram(guard.as_mut(), boot_time_us(), &socket, from, bytes);
+        let Some(received) = opened else {
             continue;
-        }
-        let news = rows.handle_message(&buffer[..length]);
+        };
+        let news = rows.handle_message(received.message);
         if !news.is_empty() {
             // What else changed is asked for at once.
             next = 0;

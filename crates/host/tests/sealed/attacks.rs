@@ -3,11 +3,15 @@
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
 use stateplane_seal::ANSWER_LENGTH;
+use stateplane_wire::replication::MessageType;
 
 use crate::network::{Network, Switch};
 
 /// Attacks, unless the environment variable `STATEPLANE_ATTACKS` asks for more.
 const ATTACKS: u64 = 20_000;
+
+/// Writes of the switch that the attacks are made of.
+const WRITES: u32 = 64;
 
 /// Attacks between two questions of the switch that lives at the same address: its reply
 /// tells that all before it were looked at.
@@ -73,7 +77,13 @@ fn attacks_change_nothing_and_gain_nothing() {
     let mut network = Network::start(87);
     let mut switch = Switch::new(&network, 1);
     switch.lease(1);
-    assert_eq!(switch.write(1, 2), 2);
+    let mut recorded: Vec<Vec<u8>> = Vec::new();
+    for sequence in 2..WRITES + 2 {
+        assert_eq!(switch.write(1, sequence), sequence);
+        recorded.push(switch.sent.clone());
+    }
+    let before = network.digests();
+    assert!(before.iter().all(|digest| *digest == before[0]));
     // From the switch's address, from another one's, from nobody's and from a store's; to
     // the head's request port and to every chain port.
     let attackers = [101, 102, 150, 2].map(|host| network.socket(host));
@@ -85,17 +95,10 @@ fn attacks_change_nothing_and_gain_nothing() {
         SocketAddrV4::new(Ipv4Addr::new(127, 0, network.net, host), network.chain_port)
     });
     let mut numbers = Numbers(1);
-    let mut recorded: Vec<Vec<u8>> = Vec::new();
-    let mut sequence = 2;
     let (mut answers, mut short_answers) = (0, 0);
     for number in 0..count {
         if number % ROUND == 0 {
-            sequence += 1;
-            assert_eq!(switch.write(1, sequence), sequence);
-            recorded.push(switch.sent.clone());
-            if recorded.len() > 64 {
-                recorded.swap_remove(numbers.below(64));
-            }
+            switch.ask(&switch.message(MessageType::ProbeRequest, 1, 0));
             for socket in &attackers {
                 drain(socket, &mut answers);
             }
@@ -113,7 +116,8 @@ fn attacks_change_nothing_and_gain_nothing() {
         };
         let _ = socket.send_to(&made, target);
     }
-    assert_eq!(switch.write(1, sequence), sequence);
+    switch.ask(&switch.message(MessageType::ProbeRequest, 1, 0));
+    assert_eq!(network.digests(), before);
     assert_eq!(short_answers, 0, "short questions get none");
     let reports = network.stop();
     let seals = reports[0].seals.unwrap();
@@ -122,7 +126,7 @@ fn attacks_change_nothing_and_gain_nothing() {
     let taken = reports[0].replica.requests;
     assert!(taken < sent && taken + 3 >= sent, "{taken} of {sent}");
     assert_eq!(reports[0].replica.granted, 1);
-    assert_eq!(reports[0].replica.written, u64::from(sequence) - 1);
+    assert_eq!(reports[0].replica.written, u64::from(WRITES));
     for report in &reports {
         let replica = report.replica;
         assert_eq!(replica.malformed + replica.chain_malformed, 0);

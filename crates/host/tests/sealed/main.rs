@@ -50,7 +50,7 @@ fn a_switch_speaks_for_itself_alone() {
     switch.send(&foreign);
     assert_eq!(switch.write(1, 2), 2);
     let reports = network.stop();
-    assert_eq!(reports[0].seals.unwrap().wrong_switch, 1);
+    assert_eq!(reports[0].seals.unwrap().impersonated, 1);
     assert_eq!(reports[0].replica.written, 1);
 }
 

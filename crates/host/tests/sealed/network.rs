@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use stateplane_host::clock::boot_time_us;
+use stateplane_host::remote::{Remote, remote};
 use stateplane_host::sealing::Guard;
 use stateplane_host::store::{StoreError, StoreFile, StoreReport, StoreServer};
 use stateplane_seal::Opened;
@@ -75,6 +76,7 @@ pub struct Network {
     pub chain_port: u16,
     stop: Arc<AtomicBool>,
     servers: Vec<Running>,
+    remotes: Vec<Remote<StoreServer>>,
 }
 
 impl Network {
@@ -88,6 +90,7 @@ impl Network {
         let port = |socket: UdpSocket| socket.local_addr().unwrap().port();
         let (request_port, chain_port) = (port(one), port(two));
         let stop = Arc::new(AtomicBool::new(false));
+        let mut remotes = Vec::new();
         let servers = (1..=3).map(|host| {
             let text = format!(
                 r#"
@@ -103,18 +106,31 @@ impl Network {
             );
             let file = StoreFile::parse("test.toml".as_ref(), &text).unwrap();
             let guard = Guard::read(&path(folder.path(), 10 + host)).unwrap();
-            let server = StoreServer::bind_sealed(&file, Some(guard)).unwrap();
+            let mut server = StoreServer::bind(&file, Some(guard)).unwrap();
+            let (remote, calls) = remote().unwrap();
+            server.set_remote(calls);
+            remotes.push(remote);
             let seen = Arc::clone(&stop);
             std::thread::spawn(move || server.run(&seen, &mut |error| panic!("{error}")))
         });
         Network {
             servers: servers.collect(),
+            remotes,
             folder,
             net,
             request_port,
             chain_port,
             stop,
         }
+    }
+
+    /// What distinguishes the state of each server from others.
+    pub fn digests(&self) -> Vec<String> {
+        let digest = |remote: &Remote<StoreServer>| {
+            let asked = remote.call(|server| server.digest(0, true));
+            asked.flatten().expect("a replica").digest
+        };
+        self.remotes.iter().map(digest).collect()
     }
 
     pub fn request_address(&self) -> SocketAddr {

@@ -247,6 +247,9 @@ impl World<'_> {
                 );
             }
             Misfortune::StoreReturns { store } => {
+                if self.options.scenario.disks.is_some() {
+                    self.store_returns(store);
+                }
                 if self.stores[store].server.is_some() {
                     return;
                 }

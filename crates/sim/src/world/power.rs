@@ -1,9 +1,8 @@
-//! Disks of the store servers of a fixed chain, and power cuts.
+//! Disks of the store servers, and power cuts.
 
 use super::{Happening, World};
 use crate::clock::Clock;
-use crate::plan::{Misfortune, REPLICAS};
-use stateplane_store::Replica;
+use crate::plan::Misfortune;
 
 impl World<'_> {
     /// Writes what a server has to save, for which it stands still; `true` if all is
@@ -52,7 +51,7 @@ impl World<'_> {
         server.handle_saved();
         let disks = self.options.scenario.disks;
         if disks.is_some_and(|disks| node.disk.saved() >= disks.snapshot_after)
-            && let Some(state) = server.replica(0).and_then(Replica::saved_state)
+            && let Some(state) = server.saved_state()
         {
             node.disk.replace(state);
             self.recorder.coverage.snapshots += 1;
@@ -63,13 +62,16 @@ impl World<'_> {
     pub(super) fn befall_disks(&mut self, misfortune: Misfortune) {
         match misfortune {
             Misfortune::PowerCut { until } => {
-                for store in 0..REPLICAS {
+                for store in 0..self.stores.len() {
                     let late = self.random.between(0, 20_000);
                     self.store_dies(store, until + late);
                 }
             }
             Misfortune::StoreDies { store, until } => self.store_dies(store, until),
             Misfortune::StoreReturns { store } => self.store_returns(store),
+            of_cluster if self.options.scenario.cluster.is_some() => {
+                self.befall_stores(of_cluster);
+            }
             _ => {}
         }
     }
@@ -93,7 +95,7 @@ impl World<'_> {
         self.schedule.add(until, Happening::Misfortune(returns));
     }
 
-    fn store_returns(&mut self, store: usize) {
+    pub(super) fn store_returns(&mut self, store: usize) {
         let now = self.now;
         if self.stores[store].server.is_some() {
             return;
@@ -109,8 +111,12 @@ impl World<'_> {
             }
             Err(error) => self.anomaly(format!("the disk of server {store}: {error}")),
         }
-        let mappings = self.mappings.entry((store as u8, 0)).or_default();
-        mappings.look_again();
+        let cluster = self.options.scenario.cluster.is_some();
+        for ((number, _), mappings) in &mut self.mappings {
+            if cluster || usize::from(*number) == store {
+                mappings.look_again();
+            }
+        }
         self.after_store(store);
     }
 

@@ -168,8 +168,8 @@ impl World<'_> {
         }
     }
 
-    /// The servers that keep `shard` in the newest configuration of its chain and
-    /// are alive, head first.
+    /// The servers that keep `shard` in the newest configuration of its chain, and are
+    /// alive or have it on their disk, head first.
     pub(super) fn keepers(&self, shard: u16) -> Vec<usize> {
         if self.options.scenario.cluster.is_none() {
             return (0..self.stores.len()).collect();
@@ -180,7 +180,7 @@ impl World<'_> {
         let place = |member: &stateplane_wire::control::Member| {
             let mut stores = self.stores.iter();
             stores.position(|node| {
-                node.server.is_some()
+                (node.server.is_some() || node.remains.is_some())
                     && (node.identity.server, node.identity.incarnation)
                         == (member.server, member.incarnation)
             })

@@ -9,37 +9,44 @@ use stateplane_wire::replication::Packet;
 use super::Replica;
 use crate::shard::Records;
 
-/// Requests that are looked at together.
+/// Requests that are looked at together; those behind them are not.
 const TOGETHER: usize = 64;
+
+/// Where a record is looked for, and the hash of its key.
+pub(crate) type Sought<'a> = (&'a Records, u64);
 
 impl Replica {
     /// Reads the records of requests that are to be handled next. A record that is not in
     /// the processor's caches takes several fetches from memory, each of which needs the one
     /// before; here those of many requests wait at the same time. It changes nothing else.
     pub fn look_ahead<'a>(&self, requests: impl Iterator<Item = &'a [u8]>) {
-        let mut sought: [Option<(&Records, u64)>; TOGETHER] = [None; TOGETHER];
-        let mut count = 0;
-        for (request, sought) in requests.zip(&mut sought) {
-            if let Ok(packet) = Packet::new_checked(request)
-                && let Some(shard) = self.shards.get(&packet.shard())
-            {
-                let hash = shard.records.hasher().hash_one(packet.key());
-                *sought = Some((&shard.records, hash));
-            }
-            count += 1;
-        }
-        // The first place with this hash is nearly always the key's own.
-        let places = sought.map(|sought| {
-            let (records, hash) = sought?;
-            let place = records.raw_entry_v1().index_from_hash(hash, |_| true)?;
-            Some((records, place))
-        });
-        for (records, place) in places[..count].iter().flatten() {
-            if let Some((key, record)) = records.get_index(*place) {
-                // They lie in more than one line of the cache.
-                black_box(key.class());
-                black_box(record.last_active);
-            }
+        fetch(requests.map(|request| self.sought(&Packet::new_checked(request).ok()?)));
+    }
+
+    /// Where the record of a request is looked for.
+    pub(crate) fn sought(&self, request: &Packet<'_>) -> Option<Sought<'_>> {
+        let records = &self.shards.get(&request.shard())?.records;
+        Some((records, records.hasher().hash_one(request.key())))
+    }
+}
+
+/// Reads the records that are there.
+pub(crate) fn fetch<'a>(requests: impl Iterator<Item = Option<Sought<'a>>>) {
+    let mut sought = [None; TOGETHER];
+    for (request, sought) in requests.zip(&mut sought) {
+        *sought = request;
+    }
+    // The first place with this hash is nearly always the key's own.
+    let places = sought.map(|sought| {
+        let (records, hash) = sought?;
+        let place = records.raw_entry_v1().index_from_hash(hash, |_| true)?;
+        Some((records, place))
+    });
+    for (records, place) in places.into_iter().flatten() {
+        if let Some((key, record)) = records.get_index(place) {
+            // They lie in more than one line of the cache.
+            black_box(key.class());
+            black_box(record.last_active);
         }
     }
 }

@@ -144,7 +144,7 @@ impl Replica {
     }
 
     /// Whether others may still need the entries that it applies.
-    fn keeps_entries(&self) -> bool {
+    pub(super) fn keeps_entries(&self) -> bool {
         self.install.is_none() && (!self.is_tail() || self.feed.is_some())
     }
 
@@ -166,7 +166,7 @@ impl Replica {
         if self.mark == Some(self.applied) {
             self.note_digest();
         }
-        self.save(body);
+        self.save_entry(body);
         if self.install.is_some() {
             // It joins: the tail waits for its acknowledgement, and may be cut out before
             // it answers.

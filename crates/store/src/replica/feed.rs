@@ -39,6 +39,9 @@ pub(super) struct Feed {
     /// Answers wait for the other beyond this entry.
     gate: Option<u64>,
     heard: u64,
+    /// The tail came back from its disk, and does not know what the other has: it cannot
+    /// join any more, and is to be let go.
+    lost: bool,
 }
 
 /// The part of a snapshot that was not sent, or not written.
@@ -47,6 +50,8 @@ pub(super) struct Rest {
     shards: VecDeque<Part>,
     begun: bool,
     digest: Digest,
+    /// The last item says that there are no more.
+    ends: bool,
     ended: bool,
 }
 
@@ -83,6 +88,28 @@ impl Feed {
             follows: false,
             gate: None,
             heard: 0,
+            lost: false,
+        }
+    }
+
+    /// As that of a tail that came back: what the other lacks is kept, and nothing more is
+    /// answered, until the controller has decided whether it joined.
+    pub(super) fn resumed(replica: &Replica) -> Feed {
+        let limits = &replica.config.limits;
+        Feed {
+            upto: replica.applied,
+            rest: Rest {
+                shards: VecDeque::new(),
+                begun: false,
+                digest: Digest::default(),
+                ends: false,
+                ended: true,
+            },
+            parts: Sender::new(PARTS_WINDOW, limits.resend_first, limits.resend_bound),
+            follows: true,
+            gate: Some(replica.applied),
+            heard: 0,
+            lost: true,
         }
     }
 
@@ -96,7 +123,7 @@ impl Feed {
     }
 
     pub(super) fn joined(&self, acknowledged: u64) -> bool {
-        self.gate.is_some_and(|gate| acknowledged >= gate)
+        !self.lost && self.gate.is_some_and(|gate| acknowledged >= gate)
     }
 
     pub(super) fn next_due(&self) -> Option<u64> {
@@ -107,7 +134,8 @@ impl Feed {
     }
 
     pub(super) fn is_silent(&self, now: u64, time: u64) -> bool {
-        self.parts.unacknowledged() > 0 && now.saturating_sub(self.heard) >= time
+        let waits = self.parts.unacknowledged() > 0;
+        self.lost || waits && now.saturating_sub(self.heard) >= time
     }
 }
 
@@ -121,7 +149,16 @@ impl Rest {
                 .collect(),
             begun: false,
             digest: Digest::default(),
+            ends: true,
             ended: false,
+        }
+    }
+
+    /// A copy of what a replica has of a state that it is being given.
+    pub(super) fn of_part(replica: &Replica) -> Rest {
+        Rest {
+            ends: false,
+            ..Rest::new(replica)
         }
     }
 
@@ -143,8 +180,10 @@ impl Rest {
     /// Appends the next item; `false` if it was the last.
     fn append(&mut self, bytes: &mut Vec<u8>) -> bool {
         let Some(shard) = self.shards.front_mut() else {
-            let digest = self.digest.value();
-            let _ = Item::End { digest }.emit(bytes);
+            if self.ends {
+                let digest = self.digest.value();
+                let _ = Item::End { digest }.emit(bytes);
+            }
             return false;
         };
         let number = shard.number;

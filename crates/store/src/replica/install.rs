@@ -29,6 +29,11 @@ impl Install {
         }
     }
 
+    /// Number of the last entry in the state, if one was begun.
+    pub(super) fn upto(&self) -> Option<u64> {
+        self.upto
+    }
+
     /// Whether the whole state is there and its digest is right.
     pub(super) fn is_done(&self) -> bool {
         self.done
@@ -46,9 +51,8 @@ impl Replica {
         let newer = install.upto.is_none_or(|present| present < upto);
         if newer && packet.number() == 1 {
             self.begin_install();
-            if let Some(install) = &mut self.install {
-                install.upto = Some(upto);
-            }
+            self.install_begins(upto);
+            self.save_begin(upto);
         }
         let Some(install) = &mut self.install else {
             return;
@@ -122,16 +126,33 @@ impl Replica {
         };
         install.parts.has_applied(incarnation);
         install.parts.owe_acknowledgement();
-        if ended && !install.done {
-            install.done = true;
-            let upto = install.upto.unwrap_or_default();
-            (self.applied, self.base, self.answered) = (upto, upto, upto);
-            self.log.clear(upto);
-            self.predecessor = Receiver::new(self.config.limits.link_window, upto);
+        let is_last = ended && !install.done;
+        self.save_items(body);
+        if is_last {
+            self.install_ends();
             self.predecessor.owe_acknowledgement();
             self.counters.snapshots_installed += 1;
         }
         true
+    }
+
+    /// The state that follows has the entries up to number `upto` in it.
+    pub(super) fn install_begins(&mut self, upto: u64) {
+        if let Some(install) = &mut self.install {
+            install.upto = Some(upto);
+        }
+    }
+
+    /// The whole state is there.
+    pub(super) fn install_ends(&mut self) {
+        let Some(install) = &mut self.install else {
+            return;
+        };
+        install.done = true;
+        let upto = install.upto.unwrap_or_default();
+        (self.applied, self.base, self.answered) = (upto, upto, upto);
+        self.log.clear(upto);
+        self.predecessor = Receiver::new(self.config.limits.link_window, upto);
     }
 
     pub(super) fn install_item(&mut self, now: u64, item: &Item<'_>) -> Result<(), Inconsistent> {

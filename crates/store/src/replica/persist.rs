@@ -1,10 +1,7 @@
-//! What a replica keeps on a disk, and how it comes back from there.
+//! What a replica saves on a disk, and how it comes back from there.
 //!
-//! A disk has a snapshot, and the entries applied since. Both are records: strings of
-//! bytes that the host keeps whole and in order, and of which it may lose the last ones
-//! that it was not told to have saved. A replica that comes back goes on under its former
-//! incarnation: whatever it sent before followed from what was saved, so to its neighbours
-//! it was slow, and nothing more. All integers are big-endian.
+//! A replica that comes back goes on under its former incarnation: whatever it sent before
+//! followed from what was saved, so to its neighbours it was slow, and nothing more.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,324 +10,204 @@ use stateplane_wire::chain::{Decision, Entry, Item};
 use stateplane_wire::replication::Packet;
 
 use super::Replica;
-use super::feed::Rest;
-use crate::config::{Config, ConfigError, FirstLease};
+use super::feed::{Feed, Rest};
 use crate::link::Receiver;
-
-/// Version of the records.
-const VERSION: u8 = 1;
-
-/// First byte of each record.
-mod kind {
-    /// An entry that was applied, behind the incarnation of the predecessor that sent it
-    /// (4 bytes, 0 at the head).
-    pub const ENTRY: u8 = 1;
-    /// The first record: see [`super::Begin`].
-    pub const BEGIN: u8 = 2;
-    /// Items of a snapshot.
-    pub const ITEMS: u8 = 3;
-    /// An entry of before the snapshot that replicas behind this one may lack.
-    pub const KEPT: u8 = 4;
-}
+use crate::saved::{RecoveryError, kind, number, record};
 
 /// Bytes of items in one record, about.
 const PART: usize = 1 << 16;
 
-/// The first record.
-struct Begin {
-    incarnation: u32,
-    /// 0 if nothing came from a predecessor yet.
-    predecessor: u32,
-    /// Number of the last entry in the snapshot.
-    applied: u64,
-    /// Of the configuration.
-    fingerprint: u64,
-}
-
-impl Begin {
-    const LENGTH: usize = 2 + 4 + 4 + 8 + 8;
-
-    fn to_vec(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Begin::LENGTH);
-        bytes.extend([kind::BEGIN, VERSION]);
-        bytes.extend(self.incarnation.to_be_bytes());
-        bytes.extend(self.predecessor.to_be_bytes());
-        bytes.extend(self.applied.to_be_bytes());
-        bytes.extend(self.fingerprint.to_be_bytes());
-        bytes
-    }
-
-    fn parse(bytes: &[u8]) -> Result<Begin, RecoveryError> {
-        let version = bytes.get(1).copied().ok_or(RecoveryError::Malformed)?;
-        if version != VERSION {
-            return Err(RecoveryError::Version { version });
-        }
-        if bytes.len() != Begin::LENGTH {
-            return Err(RecoveryError::Malformed);
-        }
-        let number = |at: usize, length: usize| {
-            let bytes = bytes[at..at + length].iter();
-            bytes.fold(0u64, |number, byte| number << 8 | u64::from(*byte))
-        };
-        Ok(Begin {
-            incarnation: number(2, 4) as u32,
-            predecessor: number(6, 4) as u32,
-            applied: number(10, 8),
-            fingerprint: number(18, 8),
-        })
-    }
-}
-
-/// Records that are not on the disk yet.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Unsaved {
-    records: VecDeque<Vec<u8>>,
-    /// The host has taken records and not said yet that they are on the disk.
-    taken: bool,
-}
-
-/// A whole state as records, made one by one. It is a copy, so the replica may go on.
+/// A replica's whole state as records, made one by one. It is a copy, so the replica may
+/// go on.
 #[derive(Debug)]
-pub struct SavedState {
+pub(crate) struct SavedReplica {
+    chain: u16,
     begin: Option<Vec<u8>>,
     rest: Rest,
     kept: VecDeque<Arc<[u8]>>,
 }
 
-impl Iterator for SavedState {
+impl Iterator for SavedReplica {
     type Item = Vec<u8>;
 
     fn next(&mut self) -> Option<Vec<u8>> {
         if let Some(begin) = self.begin.take() {
             return Some(begin);
         }
-        let (kind, body) = match self.rest.next_part(PART) {
-            Some(items) => (kind::ITEMS, items),
-            None => (kind::KEPT, self.kept.pop_front()?.to_vec()),
-        };
-        let mut record = Vec::with_capacity(1 + body.len());
-        record.push(kind);
-        record.extend(body);
-        Some(record)
+        match self.rest.next_part(PART) {
+            Some(items) => Some(record(kind::ITEMS, self.chain, &[&items])),
+            None => Some(record(kind::KEPT, self.chain, &[&self.kept.pop_front()?])),
+        }
     }
 }
 
 impl Replica {
-    /// The next record to append to those on the disk. None if the configuration does not
-    /// say `durable`.
-    pub fn poll_record(&mut self) -> Option<Vec<u8>> {
-        let record = self.unsaved.records.pop_front()?;
-        self.unsaved.taken = true;
-        Some(record)
-    }
-
-    /// All records that [`Replica::poll_record`] gave are on the disk.
-    pub fn handle_saved(&mut self) {
-        self.unsaved.taken = false;
-    }
-
-    /// The records that stand for everything up to here. They take the place of all that
-    /// came before, and come before those of [`Replica::poll_record`] from here on. `None`
-    /// as long as some of these wait.
-    pub fn saved_state(&self) -> Option<SavedState> {
-        if !self.unsaved.records.is_empty() {
-            return None;
-        }
-        let begin = Begin {
-            incarnation: self.incarnation,
-            predecessor: self.predecessor.incarnation().unwrap_or(0),
-            applied: self.applied,
-            fingerprint: fingerprint(&self.config),
-        };
-        let kept = self.log.range(self.log.before() + 1, self.applied);
-        Some(SavedState {
-            begin: Some(begin.to_vec()),
-            rest: Rest::new(self),
-            kept: kept.cloned().collect(),
-        })
-    }
-
-    pub(super) fn must_save_first(&self) -> bool {
-        let unsaved = &self.unsaved;
-        (unsaved.taken || !unsaved.records.is_empty()) && !self.config.faults.send_unsaved
+    /// Takes out the records for the disk.
+    pub(crate) fn take_unsaved(&mut self) -> impl Iterator<Item = Vec<u8>> {
+        self.unsaved.drain(..)
     }
 
     /// Lets an entry that was just applied be saved.
-    pub(super) fn save(&mut self, body: &[u8]) {
-        if !self.config.durable {
-            return;
-        }
-        let predecessor = self.predecessor.incarnation().unwrap_or(0);
-        let mut record = Vec::with_capacity(5 + body.len());
-        record.push(kind::ENTRY);
-        record.extend(predecessor.to_be_bytes());
-        record.extend(body);
-        self.unsaved.records.push_back(record);
-    }
-}
-
-/// Why records make no replica.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RecoveryError {
-    /// A record is none, or not at its place.
-    #[error("a record is malformed, or not at its place")]
-    Malformed,
-    /// Written by another version.
-    #[error("the records are of version {version}, this program reads version {VERSION}")]
-    Version {
-        /// The version found.
-        version: u8,
-    },
-    /// The configuration differs in what the state depends on.
-    #[error(
-        "the state was kept under another configuration: chain, shards, classes and pool must stay"
-    )]
-    OtherConfiguration,
-    /// A record contradicts those before it.
-    #[error("a record contradicts those before it")]
-    Inconsistent,
-    /// The snapshot has no end.
-    #[error("the snapshot is not whole")]
-    Incomplete,
-}
-
-impl RecoveryError {
-    /// A short stable code, for messages and tests.
-    pub fn code(&self) -> &'static str {
-        match self {
-            RecoveryError::Version { .. } => "S019",
-            RecoveryError::OtherConfiguration => "S020",
-            _ => "S018",
+    pub(super) fn save_entry(&mut self, body: &[u8]) {
+        if self.config.durable {
+            let predecessor = self.predecessor.incarnation().unwrap_or(0).to_be_bytes();
+            let entry = record(kind::ENTRY, self.config.chain, &[&predecessor, body]);
+            self.unsaved.push_back(entry);
         }
     }
-}
 
-/// A replica that comes back: takes the records of the disk, in order.
-#[derive(Debug)]
-pub struct Recovery {
-    config: Config,
-    replica: Option<Replica>,
-    predecessor: u32,
-    whole: bool,
-    entries: u64,
-}
-
-impl Recovery {
-    /// One that has no record yet.
-    ///
-    /// # Errors
-    ///
-    /// What [`Config::check`] finds.
-    pub fn new(config: Config) -> Result<Recovery, ConfigError> {
-        config.check()?;
-        Ok(Recovery {
-            config,
-            replica: None,
-            predecessor: 0,
-            whole: false,
-            entries: 0,
-        })
+    /// Lets it be saved that a state begins, with entries up to number `upto` in it.
+    pub(super) fn save_begin(&mut self, upto: u64) {
+        if self.config.durable {
+            let begin = self.begin_of_state(upto);
+            self.unsaved.push_back(begin);
+        }
     }
 
-    /// Takes the next record at `now`. Leases last a whole period from then (rule 20): when
-    /// they began is not known.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it; then there is no replica.
-    pub fn take(&mut self, now: u64, record: &[u8]) -> Result<(), RecoveryError> {
-        let (kind, body) = record.split_first().ok_or(RecoveryError::Malformed)?;
-        let Some(replica) = &mut self.replica else {
-            if *kind != kind::BEGIN {
-                return Err(RecoveryError::Malformed);
-            }
-            return self.begin(&Begin::parse(record)?);
+    /// Lets items of the state be saved.
+    pub(super) fn save_items(&mut self, items: &[u8]) {
+        if self.config.durable {
+            let items = record(kind::ITEMS, self.config.chain, &[items]);
+            self.unsaved.push_back(items);
+        }
+    }
+
+    fn begin_of_state(&self, upto: u64) -> Vec<u8> {
+        let predecessor = self.predecessor.incarnation().unwrap_or(0).to_be_bytes();
+        let parts: [&[u8]; 2] = [&predecessor, &upto.to_be_bytes()];
+        record(kind::STATE, self.config.chain, &parts)
+    }
+
+    /// The records that stand for everything up to here; none if a state was not even
+    /// begun.
+    pub(crate) fn saved_state(&self) -> Option<SavedReplica> {
+        let (upto, whole) = match &self.install {
+            Some(install) => (install.upto()?, install.is_done()),
+            None => (self.applied, true),
         };
-        match *kind {
-            kind::ITEMS if !self.whole => {
-                for item in Item::all(body) {
-                    let item = item.map_err(|_| RecoveryError::Malformed)?;
-                    let installed = replica.install_item(now, &item);
-                    installed.map_err(|_| RecoveryError::Inconsistent)?;
-                    self.whole |= matches!(item, Item::End { .. });
-                }
-                Ok(())
-            }
-            kind::KEPT if self.whole && self.entries == 0 => {
-                replica.log.push(body.into());
-                Ok(())
-            }
-            kind::ENTRY if self.whole && body.len() > 4 => {
-                let (predecessor, body) = body.split_at(4);
-                self.predecessor = predecessor
-                    .iter()
-                    .fold(0, |number, byte| number << 8 | u32::from(*byte));
-                if self.entries == 0 {
-                    replica.kept_all()?;
-                }
-                self.entries += 1;
-                replica.replay(now, body)
-            }
-            _ => Err(RecoveryError::Malformed),
-        }
-    }
-
-    fn begin(&mut self, begin: &Begin) -> Result<(), RecoveryError> {
-        if begin.fingerprint != fingerprint(&self.config) {
-            return Err(RecoveryError::OtherConfiguration);
-        }
-        let replica = Replica::new(self.config.clone(), begin.incarnation);
-        let mut replica = replica.map_err(|_| RecoveryError::OtherConfiguration)?;
-        replica.applied = begin.applied;
-        self.predecessor = begin.predecessor;
-        self.replica = Some(replica);
-        Ok(())
-    }
-
-    /// Entries that came behind the snapshot.
-    pub fn entries(&self) -> u64 {
-        self.entries
-    }
-
-    /// Whether no record came.
-    pub fn is_empty(&self) -> bool {
-        self.replica.is_none()
-    }
-
-    /// The replica as it was when the last record was written. All of them are taken to be
-    /// on the disk.
-    ///
-    /// # Errors
-    ///
-    /// [`RecoveryError::Incomplete`].
-    pub fn finish(self) -> Result<Replica, RecoveryError> {
-        let replica = self.replica.filter(|_| self.whole);
-        let mut replica = replica.ok_or(RecoveryError::Incomplete)?;
-        if self.entries == 0 {
-            replica.kept_all()?;
-        }
-        let applied = replica.applied;
-        if replica.is_tail() {
-            replica.log.clear(applied);
-        }
-        replica.answered = applied;
-        replica.base = replica.log.before();
-        replica.log.begin_link();
-        let window = replica.config.limits.link_window;
-        let predecessor = (self.predecessor != 0).then_some(self.predecessor);
-        replica.predecessor = Receiver::resumed(window, applied, predecessor);
-        Ok(replica)
+        let (upto, rest) = match whole {
+            true => (self.applied, Rest::new(self)),
+            false => (upto, Rest::of_part(self)),
+        };
+        let kept = self.log.range(self.log.before() + 1, self.applied);
+        Some(SavedReplica {
+            chain: self.config.chain,
+            begin: Some(self.begin_of_state(upto)),
+            rest,
+            kept: kept.cloned().collect(),
+        })
     }
 }
 
 /// Entries that are kept for the successor even if the window was made smaller meanwhile.
-const LONGEST_WINDOW: u64 = 1 << 16;
+const LONGEST_WINDOW: usize = 1 << 16;
 
+/// How far a replica that comes back is.
+#[derive(Debug, Default)]
+pub(crate) struct Restoring {
+    /// A state was begun.
+    begun: bool,
+    /// It has an end.
+    whole: bool,
+    /// What is in the log follows what came before.
+    settled: bool,
+    predecessor: u32,
+}
+
+impl Restoring {
+    /// One that needs no state: that of a chain that just begins is empty.
+    pub(crate) fn empty() -> Restoring {
+        Restoring {
+            begun: true,
+            whole: true,
+            settled: true,
+            predecessor: 0,
+        }
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+}
+
+/// A replica that comes back from records.
 impl Replica {
-    /// All entries of before the snapshot are there: the last one is the last in it.
-    fn kept_all(&mut self) -> Result<(), RecoveryError> {
-        let before = self.applied.checked_sub(self.log.len() as u64);
-        self.log.restore(before.ok_or(RecoveryError::Malformed)?);
+    /// Takes the next record, of `kind`, at `now`; `true` if it was an entry.
+    pub(crate) fn restore(
+        &mut self,
+        restoring: &mut Restoring,
+        now: u64,
+        kind: u8,
+        body: &[u8],
+    ) -> Result<bool, RecoveryError> {
+        match kind {
+            kind::STATE => {
+                let (predecessor, rest) = number::<4>(body)?;
+                let (upto, rest) = number::<8>(rest)?;
+                if !rest.is_empty() {
+                    return Err(RecoveryError::Malformed);
+                }
+                self.begin_install();
+                self.install_begins(upto);
+                *restoring = Restoring {
+                    begun: true,
+                    whole: false,
+                    settled: false,
+                    predecessor: predecessor as u32,
+                };
+            }
+            kind::ITEMS if restoring.begun && !restoring.whole => {
+                for item in Item::all(body) {
+                    let item = item.map_err(|_| RecoveryError::Malformed)?;
+                    if let Item::End { digest } = item {
+                        if digest != self.digest() {
+                            return Err(RecoveryError::Inconsistent);
+                        }
+                        self.install_ends();
+                        self.restore_role();
+                        restoring.whole = true;
+                    } else {
+                        let installed = self.install_item(now, &item);
+                        installed.map_err(|_| RecoveryError::Inconsistent)?;
+                    }
+                }
+            }
+            kind::KEPT if restoring.whole && !restoring.settled => self.log.push(body.into()),
+            kind::ENTRY if restoring.whole => {
+                let (predecessor, body) = number::<4>(body)?;
+                restoring.predecessor = predecessor as u32;
+                self.settle(restoring)?;
+                self.replay(now, body)?;
+                return Ok(true);
+            }
+            _ => return Err(RecoveryError::Malformed),
+        }
+        Ok(false)
+    }
+
+    /// With its state it is what its place says.
+    fn restore_role(&mut self) {
+        if self.place.position < self.place.length {
+            self.install = None;
+        }
+        self.feed = (self.place.feeds && self.is_tail()).then(|| Feed::resumed(self));
+    }
+
+    /// All entries of before the state are there: the last one is the last in it.
+    fn settle(&mut self, restoring: &mut Restoring) -> Result<(), RecoveryError> {
+        if restoring.whole && !restoring.settled {
+            let before = self.applied.checked_sub(self.log.len() as u64);
+            self.log.restore(before.ok_or(RecoveryError::Malformed)?);
+            restoring.settled = true;
+        }
+        Ok(())
+    }
+
+    /// It takes another place next.
+    pub(crate) fn restore_place(&mut self, restoring: &mut Restoring) -> Result<(), RecoveryError> {
+        self.settle(restoring)?;
+        // The link to whoever comes before it in that place has not begun.
+        restoring.predecessor = 0;
         Ok(())
     }
 
@@ -347,42 +224,32 @@ impl Replica {
             return Err(RecoveryError::Inconsistent);
         }
         self.applied += 1;
+        if !self.keeps_entries() && self.install.is_none() {
+            self.log.clear(self.applied);
+            return Ok(());
+        }
         self.log.push(body.into());
-        // The head is never farther ahead of the tail.
-        let window = (self.config.limits.link_window as u64).max(LONGEST_WINDOW);
-        self.log.trim(self.applied.saturating_sub(window));
+        // Nobody who is not fed anew is farther behind.
+        let limits = &self.config.limits;
+        let most = (limits.link_window.max(limits.join_backlog)).max(LONGEST_WINDOW) as u64;
+        self.log.trim(self.applied.saturating_sub(most));
+        Ok(())
+    }
+
+    /// Goes on, with all that the records said.
+    pub(crate) fn resume(&mut self, mut restoring: Restoring) -> Result<(), RecoveryError> {
+        self.settle(&mut restoring)?;
+        self.outbox.clear();
+        self.base = self.log.before();
+        if self.is_tail() {
+            self.base = self.applied;
+        }
+        self.restore_role();
+        self.answered = self.base;
+        self.log.begin_link();
+        let predecessor = (restoring.predecessor != 0).then_some(restoring.predecessor);
+        let window = self.config.limits.link_window;
+        self.predecessor = Receiver::resumed(window, self.applied, predecessor);
         Ok(())
     }
 }
-
-/// A number of what the state on a disk depends on, the same for the same configuration
-/// on every machine (FNV-1a).
-fn fingerprint(config: &Config) -> u64 {
-    let mut bytes = vec![config.chain_length, config.position];
-    bytes.extend(config.chain.to_be_bytes());
-    bytes.extend(config.shards.to_be_bytes());
-    bytes.extend((config.served.len() as u16).to_be_bytes());
-    bytes.extend(config.served.iter().flat_map(|shard| shard.to_be_bytes()));
-    bytes.push(config.classes.len() as u8);
-    for class in &config.classes {
-        bytes.extend([class.class, class.shared_only.into()]);
-        bytes.extend(class.state_length.to_be_bytes());
-        bytes.extend(match class.first_lease {
-            FirstLease::Zero => [0, 0, 0],
-            FirstLease::NatOutbound { inbound_class } => [1, inbound_class, 0],
-            FirstLease::None => [2, 0, 0],
-            FirstLease::Server { service_at } => [3, service_at.address, service_at.port],
-        });
-    }
-    if let Some(pool) = &config.nat {
-        bytes.extend(pool.addresses.iter().flat_map(|address| address.octets()));
-        bytes.extend(pool.first_port.to_be_bytes());
-        bytes.extend(pool.last_port.to_be_bytes());
-    }
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-#[cfg(test)]
-mod tests;

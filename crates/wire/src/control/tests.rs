@@ -127,3 +127,16 @@ fn the_longest_messages_fit_an_ethernet_frame() {
     };
     assert!(rows.to_vec().len() < 1400);
 }
+
+#[test]
+fn a_subscription_is_as_long_as_an_answer_to_it() {
+    let subscribe = Message::Subscribe {
+        switch: 1,
+        controller: 2,
+        version: 3,
+    };
+    let mut bytes = subscribe.to_vec();
+    assert_eq!(bytes.len(), 24);
+    bytes[23] = 1;
+    assert!(Message::parse(&bytes).is_err());
+}

@@ -1,6 +1,6 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use stateplane_store::{ClassConfig, Destination, FirstLease, IdleTimeouts};
+use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Recipient, Replica};
 use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 
 use super::*;
@@ -8,14 +8,26 @@ use super::*;
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4793);
 
 fn config() -> Config {
-    Config::new(1, 0).with_class(ClassConfig {
+    let config = Config::new(1, 0).with_class(ClassConfig {
         class: 3,
         state_length: 4,
         first_lease: FirstLease::Zero,
         shared_only: false,
         idle: IdleTimeouts::never(),
         quota: None,
-    })
+    });
+    Config {
+        durable: true,
+        ..config
+    }
+}
+
+fn setup(config: Config, incarnation: u32) -> Setup {
+    Setup::Fixed {
+        config,
+        incarnation,
+        links: Vec::new(),
+    }
 }
 
 fn key(flow: u8) -> Key {
@@ -24,18 +36,22 @@ fn key(flow: u8) -> Key {
     Key(key)
 }
 
-fn open(folder: &Path) -> Result<(Disk, Replica), DiskError> {
-    Disk::open(folder, &config(), 7, 1_000)
+fn open(folder: &Path) -> Result<(Disk, Server), DiskError> {
+    Disk::open(folder, &setup(config(), 7), 1_000)
+}
+
+fn replica(server: &Server) -> &Replica {
+    server.replica(0).unwrap()
 }
 
 /// Serves one request; gives epoch and sequence of the reply, if there is one.
-fn ask(disk: &mut Disk, replica: &mut Replica, request: &Repr<'_>) -> Option<(u32, u32)> {
-    replica.handle_request(2_000, SWITCH, &request.to_vec().unwrap());
-    let unsaved = replica.poll_transmit(2_000);
+fn ask(disk: &mut Disk, server: &mut Server, request: &Repr<'_>) -> Option<(u32, u32)> {
+    server.handle_request(2_000, SWITCH, &request.to_vec().unwrap());
+    let unsaved = server.poll_transmit(2_000);
     assert_eq!(unsaved, None, "nothing leaves before it is saved");
-    disk.save(replica).unwrap();
-    let transmit = replica.poll_transmit(2_000)?;
-    assert_eq!(transmit.to, Destination::Switch(SWITCH));
+    disk.save(server).unwrap();
+    let transmit = server.poll_transmit(2_000)?;
+    assert_eq!(transmit.to, Recipient::Switch(SWITCH));
     let reply = Packet::new_checked(&transmit.bytes).unwrap();
     Some((reply.lease_epoch(), reply.sequence()))
 }
@@ -52,9 +68,9 @@ fn request(kind: MessageType, flow: u8) -> Repr<'static> {
 }
 
 /// Leases `flow` and writes `writes` times.
-fn write(disk: &mut Disk, replica: &mut Replica, flow: u8, writes: u32) {
+fn write(disk: &mut Disk, server: &mut Server, flow: u8, writes: u32) {
     let lease = request(MessageType::LeaseRequest, flow);
-    let (epoch, first) = ask(disk, replica, &lease).unwrap();
+    let (epoch, first) = ask(disk, server, &lease).unwrap();
     for sequence in first + 1..=first + writes {
         let state = sequence.to_be_bytes();
         let write = Repr {
@@ -63,13 +79,13 @@ fn write(disk: &mut Disk, replica: &mut Replica, flow: u8, writes: u32) {
             state: &state,
             ..request(MessageType::WriteRequest, flow)
         };
-        let reply = ask(disk, replica, &write);
+        let reply = ask(disk, server, &write);
         assert_eq!(reply, Some((epoch, sequence)));
     }
 }
 
-fn held(replica: &Replica, flow: u8) -> Option<u32> {
-    let record = replica.record(0, &key(flow))?;
+fn held(server: &Server, flow: u8) -> Option<u32> {
+    let record = replica(server).record(0, &key(flow))?;
     assert_eq!(record.state(), record.sequence().to_be_bytes());
     Some(record.sequence())
 }
@@ -78,17 +94,18 @@ fn held(replica: &Replica, flow: u8) -> Option<u32> {
 fn what_was_answered_is_there_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("made");
-    let (mut disk, mut replica) = open(&path).unwrap();
-    write(&mut disk, &mut replica, 1, 9);
-    write(&mut disk, &mut replica, 2, 3);
+    let (mut disk, mut server) = open(&path).unwrap();
+    write(&mut disk, &mut server, 1, 9);
+    write(&mut disk, &mut server, 2, 3);
     assert!(open(&path).is_err_and(|error| error.code() == "H405"));
-    let (digest, applied) = (replica.digest(), replica.applied());
+    let (digest, applied) = (replica(&server).digest(), replica(&server).applied());
     drop(disk);
     // It comes back under its former incarnation, whatever was drawn for it.
-    let (disk, replica) = Disk::open(&path, &config(), 99, 5_000).unwrap();
-    assert_eq!((held(&replica, 1), held(&replica, 2)), (Some(10), Some(4)));
-    assert_eq!((replica.digest(), replica.applied()), (digest, applied));
-    assert_eq!(replica.incarnation(), 7);
+    let (disk, server) = Disk::open(&path, &setup(config(), 99), 5_000).unwrap();
+    assert_eq!((held(&server, 1), held(&server, 2)), (Some(10), Some(4)));
+    let back = replica(&server);
+    assert_eq!((back.digest(), back.applied()), (digest, applied));
+    assert_eq!(server.incarnation(), 7);
     assert_eq!(disk.report().recovered_entries, applied);
     assert_eq!(disk.report().torn_bytes, 0);
 }
@@ -96,33 +113,30 @@ fn what_was_answered_is_there_again() {
 #[test]
 fn a_torn_end_is_cut_off_and_told() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut disk, mut replica) = open(folder.path()).unwrap();
-    write(&mut disk, &mut replica, 1, 5);
+    let (mut disk, mut server) = open(folder.path()).unwrap();
+    write(&mut disk, &mut server, 1, 5);
     drop(disk);
     let log = folder.path().join("log-0");
     let whole = fs::read(&log).unwrap();
     for cut in 1..200 {
         fs::write(&log, &whole[..whole.len() - cut]).unwrap();
-        let (mut disk, mut replica) = open(folder.path()).unwrap();
-        let found = held(&replica, 1).unwrap();
+        let (mut disk, mut server) = open(folder.path()).unwrap();
+        let found = held(&server, 1).unwrap();
         assert!((3..6).contains(&found), "{cut} bytes cut, {found}");
         let torn = disk.report().torn_bytes;
         assert!(torn < 200 && (torn > 0 || cut > 80), "{cut}: {torn}");
-        write(&mut disk, &mut replica, 2, 1);
+        write(&mut disk, &mut server, 2, 1);
         drop(disk);
-        let (_, replica) = open(folder.path()).unwrap();
-        assert_eq!(
-            (held(&replica, 1), held(&replica, 2)),
-            (Some(found), Some(2))
-        );
+        let (_, server) = open(folder.path()).unwrap();
+        assert_eq!((held(&server, 1), held(&server, 2)), (Some(found), Some(2)));
     }
 }
 
 #[test]
 fn damage_and_foreign_states_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut disk, mut replica) = open(folder.path()).unwrap();
-    write(&mut disk, &mut replica, 1, 5);
+    let (mut disk, mut server) = open(folder.path()).unwrap();
+    write(&mut disk, &mut server, 1, 5);
     drop(disk);
     let code = || open(folder.path()).unwrap_err().code();
     let log = folder.path().join("log-0");
@@ -136,7 +150,7 @@ fn damage_and_foreign_states_are_refused() {
         shards: 2,
         ..config()
     };
-    let refused = Disk::open(folder.path(), &other, 7, 0).unwrap_err();
+    let refused = Disk::open(folder.path(), &setup(other, 7), 0).unwrap_err();
     assert_eq!(refused.code(), "S020");
     fs::remove_file(folder.path().join("snapshot-0")).unwrap();
     assert_eq!(code(), "H121");
@@ -148,10 +162,10 @@ fn damage_and_foreign_states_are_refused() {
 #[test]
 fn snapshots_take_the_place_of_logs() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut disk, mut replica) = open(folder.path()).unwrap();
+    let (mut disk, mut server) = open(folder.path()).unwrap();
     disk.set_snapshot_after(2_000);
     for flow in 0..100 {
-        write(&mut disk, &mut replica, flow, 3);
+        write(&mut disk, &mut server, flow, 3);
     }
     drop(disk);
     let mut names: Vec<_> = fs::read_dir(folder.path())
@@ -161,8 +175,8 @@ fn snapshots_take_the_place_of_logs() {
     names.sort();
     assert!(names.len() <= 3, "{names:?}");
     assert!(!names.contains(&"snapshot-0".to_owned()), "{names:?}");
-    let (disk, replica) = open(folder.path()).unwrap();
-    assert!((0..100).all(|flow| held(&replica, flow) == Some(4)));
+    let (disk, server) = open(folder.path()).unwrap();
+    assert!((0..100).all(|flow| held(&server, flow) == Some(4)));
     assert!(disk.report().recovered_entries < 400);
 }
 
@@ -170,17 +184,17 @@ fn snapshots_take_the_place_of_logs() {
 #[test]
 fn an_unfinished_snapshot_is_passed_over() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut disk, mut replica) = open(folder.path()).unwrap();
-    write(&mut disk, &mut replica, 1, 5);
+    let (mut disk, mut server) = open(folder.path()).unwrap();
+    write(&mut disk, &mut server, 1, 5);
     drop(disk);
     drop(RecordLog::open(&folder.path().join("snapshot-1"), |_| true).unwrap());
-    let (mut disk, mut replica) = open(folder.path()).unwrap();
-    assert_eq!(held(&replica, 1), Some(6));
+    let (mut disk, mut server) = open(folder.path()).unwrap();
+    assert_eq!(held(&server, 1), Some(6));
     // The next log was begun, its snapshot not.
     disk.log = RecordLog::open(&disk.path("log", 1), |_| false).unwrap();
     disk.number = 1;
-    write(&mut disk, &mut replica, 2, 2);
+    write(&mut disk, &mut server, 2, 2);
     drop(disk);
-    let (_, replica) = open(folder.path()).unwrap();
-    assert_eq!((held(&replica, 1), held(&replica, 2)), (Some(6), Some(3)));
+    let (_, server) = open(folder.path()).unwrap();
+    assert_eq!((held(&server, 1), held(&server, 2)), (Some(6), Some(3)));
 }

@@ -1,7 +1,7 @@
 //! A switch that has many writes under way, each in a datagram of its own.
 
-use crate::ROUND;
-use stateplane_bench::Sample;
+use super::ROUND;
+use crate::Sample;
 use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};

@@ -1,0 +1,369 @@
+//! What a server keeps on a disk, and how it comes back from there.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use core::net::SocketAddrV4;
+
+use stateplane_wire::control::{ChainConfig, Member, Message};
+
+use super::{Management, Server};
+use crate::config::{Config, ConfigError, FirstLease};
+use crate::replica::{Restoring, SavedReplica};
+use crate::saved::{Begin, RecoveryError, kind, number, record, split};
+
+/// Records that are not on the disk yet.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unsaved {
+    records: VecDeque<Vec<u8>>,
+    /// The host has taken records and not said yet that they are on the disk.
+    taken: bool,
+}
+
+/// A whole server as records, made one by one. It is a copy, so the server may go on.
+#[derive(Debug)]
+pub struct SavedState {
+    records: VecDeque<Vec<u8>>,
+    chains: VecDeque<(Option<Vec<u8>>, Option<SavedReplica>)>,
+}
+
+impl Iterator for SavedState {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if let Some(record) = self.records.pop_front() {
+            return Some(record);
+        }
+        while let Some((configuration, replica)) = self.chains.front_mut() {
+            if let Some(record) = configuration.take() {
+                return Some(record);
+            }
+            if let Some(record) = replica.as_mut().and_then(Iterator::next) {
+                return Some(record);
+            }
+            self.chains.pop_front();
+        }
+        None
+    }
+}
+
+/// The record of a configuration.
+fn configuration(config: &ChainConfig) -> Vec<u8> {
+    let message = Message::Configure {
+        controller: 0,
+        config: config.clone(),
+    };
+    record(kind::CONFIGURATION, config.chain, &[&message.to_vec()])
+}
+
+impl Server {
+    /// The next record to append to those on the disk. None if the configuration does not
+    /// say `durable`.
+    pub fn poll_record(&mut self) -> Option<Vec<u8>> {
+        let record = self.unsaved.records.pop_front()?;
+        self.unsaved.taken = true;
+        Some(record)
+    }
+
+    /// All records that [`Server::poll_record`] gave are on the disk.
+    pub fn handle_saved(&mut self) {
+        self.unsaved.taken = false;
+    }
+
+    /// The records that stand for everything up to here. They take the place of all that
+    /// came before, and come before those of [`Server::poll_record`] from here on. `None`
+    /// as long as some of these wait.
+    pub fn saved_state(&self) -> Option<SavedState> {
+        if !self.unsaved.records.is_empty() {
+            return None;
+        }
+        let begin = Begin {
+            incarnation: self.incarnation,
+            starts: self.starts,
+            fingerprint: self.fingerprint(),
+        };
+        let mut records = VecDeque::from([begin.record()]);
+        if let Management::Controller(reporting) = &self.management {
+            let left = reporting.left.iter();
+            records.extend(
+                left.map(|(chain, epoch)| record(kind::LEFT, *chain, &[&epoch.to_be_bytes()])),
+            );
+        }
+        let chains = self.chains.values().map(|hosted| {
+            let config = hosted.config.as_ref().map(configuration);
+            (config, hosted.replica.saved_state())
+        });
+        Some(SavedState {
+            records,
+            chains: chains.collect(),
+        })
+    }
+
+    pub(super) fn must_save_first(&self) -> bool {
+        let unsaved = &self.unsaved;
+        let faults = &self.template.faults;
+        (unsaved.taken || !unsaved.records.is_empty()) && !faults.send_unsaved
+    }
+
+    /// Lets what a replica has to save be saved, behind all that happened before.
+    pub(super) fn collect_unsaved(&mut self, chain: u16) {
+        if self.template.durable
+            && let Some(hosted) = self.chains.get_mut(&chain)
+        {
+            self.unsaved.records.extend(hosted.replica.take_unsaved());
+        }
+    }
+
+    /// Lets a configuration be saved that takes effect next.
+    pub(super) fn save_configuration(&mut self, config: &ChainConfig) {
+        if self.template.durable {
+            self.collect_unsaved(config.chain);
+            self.unsaved.records.push_back(configuration(config));
+        }
+    }
+
+    /// A number of what the state on a disk depends on, the same for the same
+    /// configuration on every machine (FNV-1a).
+    fn fingerprint(&self) -> u64 {
+        let config = &self.template;
+        let mut bytes = vec![config.chain_length, config.position];
+        if let Management::Controller(reporting) = &self.management {
+            bytes.extend(reporting.identity.server.to_be_bytes());
+        }
+        bytes.extend(config.chain.to_be_bytes());
+        bytes.extend(config.shards.to_be_bytes());
+        bytes.extend((config.served.len() as u16).to_be_bytes());
+        bytes.extend(config.served.iter().flat_map(|shard| shard.to_be_bytes()));
+        bytes.push(config.classes.len() as u8);
+        for class in &config.classes {
+            bytes.extend([class.class, class.shared_only.into()]);
+            bytes.extend(class.state_length.to_be_bytes());
+            bytes.extend(match class.first_lease {
+                FirstLease::Zero => [0, 0, 0],
+                FirstLease::NatOutbound { inbound_class } => [1, inbound_class, 0],
+                FirstLease::None => [2, 0, 0],
+                FirstLease::Server { service_at } => [3, service_at.address, service_at.port],
+            });
+        }
+        if let Some(pool) = &config.nat {
+            bytes.extend(pool.addresses.iter().flat_map(|address| address.octets()));
+            bytes.extend(pool.first_port.to_be_bytes());
+            bytes.extend(pool.last_port.to_be_bytes());
+        }
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+}
+
+/// How a server starts: what [`Server::fixed`] or [`Server::managed`] is made of.
+#[derive(Debug, Clone)]
+pub enum Setup {
+    /// A server of a chain that never changes.
+    Fixed {
+        /// Its configuration.
+        config: Config,
+        /// The number of this start.
+        incarnation: u32,
+        /// Chain ports of all servers, head first.
+        links: Vec<SocketAddrV4>,
+    },
+    /// A server under a controller.
+    Managed {
+        /// What all its replicas have in common.
+        template: Config,
+        /// Who it is.
+        identity: Member,
+        /// µs between its heartbeats.
+        period: u64,
+    },
+}
+
+impl Setup {
+    /// An empty server that starts at `now`.
+    ///
+    /// # Errors
+    ///
+    /// What [`Config::check`] finds.
+    pub fn server(&self, now: u64) -> Result<Server, ConfigError> {
+        match self.clone() {
+            Setup::Fixed {
+                config,
+                incarnation,
+                links,
+            } => Server::fixed(config, incarnation, links),
+            Setup::Managed {
+                template,
+                identity,
+                period,
+            } => Server::managed(template, identity, period, now),
+        }
+    }
+
+    /// The same, under another incarnation.
+    fn with_incarnation(&self, number: u32) -> Setup {
+        let mut setup = self.clone();
+        match &mut setup {
+            Setup::Fixed { incarnation, .. } => *incarnation = number,
+            Setup::Managed { identity, .. } => identity.incarnation = number,
+        }
+        setup
+    }
+}
+
+/// A server that comes back: takes the records of the disk, in order.
+#[derive(Debug)]
+pub struct Recovery {
+    setup: Setup,
+    server: Option<Server>,
+    chains: BTreeMap<u16, Restoring>,
+    entries: u64,
+}
+
+impl Recovery {
+    /// One that has no record yet.
+    pub fn new(setup: Setup) -> Recovery {
+        Recovery {
+            setup,
+            server: None,
+            chains: BTreeMap::new(),
+            entries: 0,
+        }
+    }
+
+    /// Takes the next record at `now`. Leases last a whole period from then (rule 20): when
+    /// they began is not known.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it; then there is no server.
+    pub fn take(&mut self, now: u64, record: &[u8]) -> Result<(), RecoveryError> {
+        let (kind, chain, body) = split(record)?;
+        let Some(server) = &mut self.server else {
+            return match kind {
+                kind::BEGIN => self.begin(now, Begin::parse(body)?),
+                _ => Err(RecoveryError::Malformed),
+            };
+        };
+        match kind {
+            kind::BEGIN => Err(RecoveryError::Malformed),
+            kind::START => {
+                server.starts = server.starts.saturating_add(1);
+                Ok(())
+            }
+            kind::LEFT => {
+                let Management::Controller(reporting) = &mut server.management else {
+                    return Err(RecoveryError::Malformed);
+                };
+                let (epoch, _) = number::<4>(body)?;
+                reporting.left.insert(chain, epoch as u32);
+                Ok(())
+            }
+            kind::CONFIGURATION => self.configure(now, chain, body),
+            _ => {
+                let hosted = server.chains.get_mut(&chain);
+                let restored = hosted.zip(self.chains.get_mut(&chain));
+                let (hosted, restoring) = restored.ok_or(RecoveryError::Malformed)?;
+                let is_entry = hosted.replica.restore(restoring, now, kind, body)?;
+                self.entries += u64::from(is_entry);
+                Ok(())
+            }
+        }
+    }
+
+    fn begin(&mut self, now: u64, begin: Begin) -> Result<(), RecoveryError> {
+        let setup = self.setup.with_incarnation(begin.incarnation);
+        let server = setup.server(now);
+        let mut server = server.map_err(|_| RecoveryError::OtherConfiguration)?;
+        if begin.fingerprint != server.fingerprint() {
+            return Err(RecoveryError::OtherConfiguration);
+        }
+        server.starts = begin.starts;
+        let chains = server.chains.keys();
+        self.chains = chains.map(|chain| (*chain, Restoring::default())).collect();
+        self.server = Some(server);
+        Ok(())
+    }
+
+    fn configure(&mut self, now: u64, chain: u16, body: &[u8]) -> Result<(), RecoveryError> {
+        let server = self.server.as_mut().ok_or(RecoveryError::Malformed)?;
+        let Ok(Message::Configure { config, .. }) = Message::parse(body) else {
+            return Err(RecoveryError::Malformed);
+        };
+        if config.chain != chain {
+            return Err(RecoveryError::Malformed);
+        }
+        let known = server.chains.get_mut(&chain);
+        let had_place = known.is_some();
+        if let Some((hosted, restoring)) = known.zip(self.chains.get_mut(&chain)) {
+            hosted.replica.restore_place(restoring)?;
+        }
+        if !server.configure(now, &config) {
+            return Err(RecoveryError::Inconsistent);
+        }
+        let Some(hosted) = server.chains.get(&chain) else {
+            self.chains.remove(&chain);
+            return Ok(());
+        };
+        let joins = hosted.replica.place().position >= hosted.replica.place().length;
+        if joins {
+            // It forgot what it had.
+            self.chains.insert(chain, Restoring::default());
+        } else if !had_place {
+            self.chains.insert(chain, Restoring::empty());
+        }
+        Ok(())
+    }
+
+    /// Entries that came behind the snapshot.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Whether no record came.
+    pub fn is_empty(&self) -> bool {
+        self.server.is_none()
+    }
+
+    /// The server as it was when the last record was written. All of them are taken to be
+    /// on the disk. A replica that was still being given its state is none: the server has
+    /// left that chain.
+    ///
+    /// # Errors
+    ///
+    /// [`RecoveryError::Incomplete`] if there is no server, or its only chain has no state;
+    /// [`RecoveryError::Malformed`].
+    pub fn finish(self) -> Result<Server, RecoveryError> {
+        let mut server = self.server.ok_or(RecoveryError::Incomplete)?;
+        for (number, restoring) in self.chains {
+            let Some(hosted) = server.chains.get_mut(&number) else {
+                continue;
+            };
+            if restoring.is_whole() {
+                hosted.replica.resume(restoring)?;
+                server.ready.insert(number);
+                continue;
+            }
+            let epoch = hosted.replica.place().epoch;
+            let Management::Controller(reporting) = &mut server.management else {
+                return Err(RecoveryError::Incomplete);
+            };
+            reporting.left.insert(number, epoch);
+            server.leave(number);
+        }
+        server.outbox.clear();
+        server.unsaved = Unsaved::default();
+        server.starts = server.starts.saturating_add(1);
+        if let Management::Controller(reporting) = &mut server.management {
+            // The controller takes no heartbeat whose number is not greater.
+            reporting.number = u64::from(server.starts) << 32;
+        }
+        if server.template.durable {
+            let start = record(kind::START, 0, &[]);
+            server.unsaved.records.push_back(start);
+        }
+        Ok(server)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,376 @@
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use proptest::prelude::*;
+use stateplane_wire::control::Heartbeat;
+use stateplane_wire::replication::{Key, MessageType, Repr};
+
+use super::*;
+use crate::config::{ClassConfig, IdleTimeouts};
+use crate::replica::Replica;
+use crate::server::Recipient;
+
+const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4793);
+
+fn config(chain_length: u8) -> Config {
+    let config = Config::new(chain_length, 0).with_class(ClassConfig {
+        class: 1,
+        state_length: 4,
+        first_lease: FirstLease::Zero,
+        shared_only: false,
+        idle: IdleTimeouts::never(),
+        quota: None,
+    });
+    Config {
+        durable: true,
+        ..config
+    }
+}
+
+fn fixed(chain_length: u8) -> Setup {
+    let links = 0..chain_length;
+    Setup::Fixed {
+        config: config(chain_length),
+        incarnation: 7,
+        links: links.map(|at| member(at.into(), 1).links).collect(),
+    }
+}
+
+fn member(server: u32, incarnation: u32) -> Member {
+    let address = Ipv4Addr::new(10, 0, 1, server as u8);
+    Member {
+        server,
+        incarnation,
+        requests: SocketAddrV4::new(address, 4793),
+        links: SocketAddrV4::new(address, 4794),
+    }
+}
+
+fn managed() -> Setup {
+    Setup::Managed {
+        template: config(1).with_shards(2),
+        identity: member(1, 7),
+        period: 1_000,
+    }
+}
+
+fn replica(server: &Server) -> &Replica {
+    server.replica(0).unwrap()
+}
+
+/// Asks for a lease in the only chain of `server`.
+fn ask(server: &mut Server, flow: u8, epoch: u32) {
+    let mut key = [0; 16];
+    key[..2].copy_from_slice(&[1, flow]);
+    let (shard, _) = server.replicas().next().unwrap();
+    let request = Repr {
+        shard,
+        chain_epoch: epoch,
+        switch_id: 1,
+        incarnation: 1,
+        claim: flow.into(),
+        request: 1,
+        ..Repr::new(MessageType::LeaseRequest, Key(key))
+    };
+    server.handle_request(1, SWITCH, &request.to_vec().unwrap());
+}
+
+fn configure(server: &mut Server, config: &ChainConfig) {
+    let message = Message::Configure {
+        controller: 1,
+        config: config.clone(),
+    };
+    server.handle_control(1, &message.to_vec());
+}
+
+/// Lets everything be saved behind `records`.
+fn save(server: &mut Server, records: &mut Vec<Vec<u8>>) {
+    records.extend(std::iter::from_fn(|| server.poll_record()));
+    server.handle_saved();
+}
+
+fn sent(server: &mut Server, now: u64) -> Vec<(Recipient, Vec<u8>)> {
+    server.handle_timeout(now);
+    let sent = std::iter::from_fn(|| server.poll_transmit(now));
+    sent.map(|datagram| (datagram.to, datagram.bytes.to_vec()))
+        .collect()
+}
+
+/// The heartbeats among what `server` sends.
+fn heartbeats(server: &mut Server, now: u64) -> Vec<Heartbeat> {
+    let sent = sent(server, now).into_iter();
+    sent.filter_map(|(_, bytes)| match Message::parse(&bytes) {
+        Ok(Message::Heartbeat(heartbeat)) => Some(heartbeat),
+        _ => None,
+    })
+    .collect()
+}
+
+/// A server that granted `flows` leases, and its records.
+fn granted(chain_length: u8, flows: u8) -> (Server, Vec<Vec<u8>>) {
+    let mut server = fixed(chain_length).server(1).unwrap();
+    let mut records: Vec<_> = server.saved_state().unwrap().collect();
+    for flow in 0..flows {
+        ask(&mut server, flow, 1);
+        save(&mut server, &mut records);
+    }
+    (server, records)
+}
+
+fn recovered(setup: Setup, records: &[Vec<u8>]) -> Result<Server, RecoveryError> {
+    let mut recovery = Recovery::new(setup);
+    for record in records {
+        recovery.take(9, record)?;
+    }
+    let mut server = recovery.finish()?;
+    save(&mut server, &mut Vec::new());
+    Ok(server)
+}
+
+#[test]
+fn nothing_is_sent_before_it_is_saved() {
+    let mut server = fixed(1).server(1).unwrap();
+    ask(&mut server, 1, 1);
+    assert_eq!(server.poll_transmit(1), None);
+    assert!(server.saved_state().is_none(), "a record waits");
+    assert!(server.poll_record().is_some());
+    assert_eq!(server.poll_transmit(1), None);
+    server.handle_saved();
+    assert!(server.poll_transmit(1).is_some());
+}
+
+#[test]
+fn a_head_comes_back_with_what_its_successor_may_lack() {
+    let (server, records) = granted(3, 5);
+    let mut back = recovered(fixed(3), &records).unwrap();
+    assert_eq!(replica(&back).digest(), replica(&server).digest());
+    assert_eq!((replica(&back).applied(), replica(&back).base()), (5, 0));
+    assert!(back.poll_transmit(9).is_some(), "it sends them again");
+    // And again from a snapshot, which keeps them.
+    let snapshot: Vec<_> = server.saved_state().unwrap().collect();
+    let back = recovered(fixed(3), &snapshot).unwrap();
+    assert_eq!(replica(&back).digest(), replica(&server).digest());
+    assert_eq!((replica(&back).applied(), replica(&back).base()), (5, 0));
+}
+
+#[test]
+fn a_tail_keeps_nothing_for_others() {
+    let (server, records) = granted(1, 5);
+    let kept = |server: &Server| {
+        let saved = server.saved_state().unwrap();
+        saved.filter(|record| record[0] == kind::KEPT).count()
+    };
+    assert_eq!(kept(&server), 0);
+    let back = recovered(fixed(1), &records).unwrap();
+    assert_eq!(replica(&back).digest(), replica(&server).digest());
+    assert_eq!((replica(&back).applied(), kept(&back)), (5, 0));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let (_, records) = granted(1, 3);
+    let refused = |records: &[Vec<u8>]| recovered(fixed(1), records).unwrap_err();
+    assert_eq!(refused(&[]), RecoveryError::Incomplete);
+    assert_eq!(refused(&records[..1]), RecoveryError::Incomplete);
+    assert_eq!(refused(&records[1..]), RecoveryError::Malformed);
+    let mut twice = records.clone();
+    twice.insert(1, records[0].clone());
+    assert_eq!(refused(&twice), RecoveryError::Malformed);
+    let mut newer = records.clone();
+    newer[0][3] = 9;
+    assert_eq!(refused(&newer), RecoveryError::Version { version: 9 });
+    for other in [fixed(2), managed()] {
+        let other = recovered(other, &records).unwrap_err();
+        assert_eq!(other, RecoveryError::OtherConfiguration);
+        assert_eq!(other.code(), "S020");
+    }
+    let mut cut = records.clone();
+    cut.remove(2);
+    assert_eq!(refused(&cut), RecoveryError::Malformed);
+}
+
+fn alone(epoch: u32) -> ChainConfig {
+    ChainConfig {
+        chain: 1,
+        epoch,
+        members: vec![member(1, 7)],
+        joining: None,
+    }
+}
+
+#[test]
+fn a_place_in_a_chain_outlives_the_power() {
+    let mut server = managed().server(1).unwrap();
+    let mut records: Vec<_> = server.saved_state().unwrap().collect();
+    configure(&mut server, &alone(3));
+    assert_eq!(heartbeats(&mut server, 1), [], "it is not saved");
+    save(&mut server, &mut records);
+    let before = heartbeats(&mut server, 2_000);
+    // Whatever its number, heartbeats of the next start come behind those of this one.
+    for setup in [managed(), managed()] {
+        let mut back = recovered(setup, &records).unwrap();
+        let place = back.replica(1).unwrap().place();
+        assert_eq!((place.epoch, place.position, place.length), (3, 0, 1));
+        let after = heartbeats(&mut back, 10);
+        assert_eq!(after[0].from, member(1, 7));
+        assert!(after[0].number > before[before.len() - 1].number + 1000);
+        assert_eq!(after[0].statuses[0].epoch, 3);
+        configure(&mut back, &alone(2));
+        assert_eq!(back.server_counters().configuration_old, 1);
+        records = back.saved_state().unwrap().collect();
+    }
+    // So does it that the place was lost.
+    let gone = ChainConfig {
+        members: vec![member(2, 1)],
+        ..alone(4)
+    };
+    configure(&mut server, &gone);
+    save(&mut server, &mut records);
+    for _ in 0..2 {
+        let mut back = recovered(managed(), &records).unwrap();
+        configure(&mut back, &alone(3));
+        assert!(back.replica(1).is_none());
+        records = back.saved_state().unwrap().collect();
+    }
+}
+
+/// A tail with a replica that joins, and the joining one; `granted` flows, then parts of
+/// the snapshot pass from one to the other, `parts` datagrams each way.
+fn joining(flows: u8, parts: usize) -> ([Server; 2], [Vec<Vec<u8>>; 2]) {
+    let setups = [1, 2].map(|number| Setup::Managed {
+        template: config(1).with_shards(2),
+        identity: member(number, 7),
+        period: 1_000_000,
+    });
+    let mut servers = setups.map(|setup| setup.server(1).unwrap());
+    let mut records = [0, 1].map(|at| servers[at].saved_state().unwrap().collect::<Vec<_>>());
+    configure(&mut servers[0], &alone(1));
+    for flow in 0..flows {
+        ask(&mut servers[0], flow, 1);
+    }
+    save(&mut servers[0], &mut records[0]);
+    sent(&mut servers[0], 1);
+    let config = ChainConfig {
+        joining: Some(member(2, 7)),
+        ..alone(2)
+    };
+    for (server, records) in servers.iter_mut().zip(&mut records) {
+        configure(server, &config);
+        save(server, records);
+    }
+    for turn in 0..2 * parts {
+        let (from, to) = (turn % 2, 1 - turn % 2);
+        let datagrams = sent(&mut servers[from], 2);
+        for (recipient, bytes) in datagrams {
+            if matches!(recipient, Recipient::Neighbour(_)) {
+                let from = member(from as u32 + 1, 7).links;
+                servers[to].handle_link(2, from, &bytes);
+            }
+        }
+        save(&mut servers[to], &mut records[to]);
+    }
+    (servers, records)
+}
+
+fn setup_of(server: u32) -> Setup {
+    Setup::Managed {
+        template: config(1).with_shards(2),
+        identity: member(server, 99),
+        period: 1_000_000,
+    }
+}
+
+#[test]
+fn a_replica_that_had_joined_comes_back_with_its_state() {
+    let (servers, [_, mut records]) = joining(20, 8);
+    let digest = servers[0].replica(1).unwrap().digest();
+    assert_eq!(servers[1].replica(1).unwrap().digest(), digest);
+    let snapshot: Vec<_> = servers[1].saved_state().unwrap().collect();
+    for records in [&mut records, &mut snapshot.clone()] {
+        let back = recovered(setup_of(2), records).unwrap();
+        let joined = back.replica(1).unwrap();
+        assert_eq!((joined.digest(), joined.applied()), (digest, 20));
+        assert_eq!((joined.place().position, joined.place().length), (1, 1));
+    }
+}
+
+#[test]
+fn a_replica_that_was_given_only_a_part_has_left() {
+    let (mut servers, [_, mut records]) = joining(20, 0);
+    let back = recovered(setup_of(2), &records).unwrap();
+    assert!(back.replica(1).is_none());
+    // A snapshot between two parts has the first, the records behind it the others.
+    let state = record(kind::STATE, 1, &[&[0; 4], &20u64.to_be_bytes()]);
+    let mut donor = Vec::new();
+    donor.extend(
+        servers[0]
+            .replica(1)
+            .unwrap()
+            .saved_state()
+            .unwrap()
+            .skip(1),
+    );
+    records.push(state);
+    assert!(
+        recovered(setup_of(2), &records)
+            .unwrap()
+            .replica(1)
+            .is_none()
+    );
+    records.extend(donor);
+    let back = recovered(setup_of(2), &records).unwrap();
+    let digest = servers[0].replica(1).unwrap().digest();
+    assert_eq!(back.replica(1).unwrap().digest(), digest);
+    // It knows of no older configuration any more either.
+    let mut left = recovered(setup_of(2), &records[..2]).unwrap();
+    configure(&mut left, &alone(2));
+    assert!(left.replica(1).is_none());
+    save(&mut servers[1], &mut Vec::new());
+}
+
+#[test]
+fn a_tail_that_comes_back_answers_nothing_that_who_joins_may_lack() {
+    let (servers, [records, _]) = joining(5, 8);
+    assert!(servers[0].replica(1).unwrap().has_joined());
+    let mut back = recovered(setup_of(1), &records).unwrap();
+    let tail = back.replica(1).unwrap();
+    assert!(!tail.has_joined(), "it knows nothing of the other");
+    assert!(tail.suspects_successor(10), "the controller is to decide");
+    ask(&mut back, 77, 2);
+    save(&mut back, &mut Vec::new());
+    let answers = |server: &mut Server| {
+        let sent = sent(server, 10).into_iter();
+        let replies = sent.filter(|(to, _)| matches!(to, Recipient::Switch(_)));
+        replies.count()
+    };
+    assert_eq!(answers(&mut back), 0);
+    // The controller lets the other go.
+    configure(&mut back, &alone(3));
+    save(&mut back, &mut Vec::new());
+    assert_eq!(answers(&mut back), 1);
+}
+
+proptest! {
+    /// Whatever a disk says.
+    #[test]
+    fn no_record_makes_it_panic(
+        is_managed in any::<bool>(),
+        at in any::<prop::sample::Index>(),
+        place in any::<prop::sample::Index>(),
+        value in any::<u8>(),
+        noise in proptest::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let (setup, mut records) = match is_managed {
+            true => (setup_of(2), joining(4, 3).1[1].clone()),
+            false => (fixed(2), granted(2, 4).1),
+        };
+        let record = at.index(records.len());
+        let place = place.index(records[record].len());
+        records[record][place] = value;
+        records.insert(at.index(records.len()), noise);
+        if let Ok(mut server) = recovered(setup.clone(), &records) {
+            sent(&mut server, 10);
+        }
+        records.remove(at.index(records.len() - 1));
+        let _ = recovered(setup, &records);
+    }
+}
