@@ -118,7 +118,7 @@ fn applications_survive_their_switch() {
     let Some(_alone) = alone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut run = Running::start(
-        stateplane(&["lab", "run", "firewall", "key-value", "--json"])
+        stateplane(&["lab", "run", "firewall", "key-value", "heavy-hitter", "--json"])
             .args(["--faults", "reroute,kill", "--phase-ms", "1500"])
             .arg("--logs")
             .arg(folder.path()),
@@ -129,7 +129,7 @@ fn applications_survive_their_switch() {
     let all = said.clone() + &errors(&ended);
     assert!(ended.status.success(), "{all}");
     let reports: serde_json::Value = serde_json::from_str(&said).expect(&all);
-    assert_eq!(reports.as_array().map(Vec::len), Some(2), "{all}");
+    assert_eq!(reports.as_array().map(Vec::len), Some(3), "{all}");
     for report in reports.as_array().into_iter().flatten() {
         assert_eq!(report["wrong"].as_array().map(Vec::len), Some(0), "{all}");
         assert!(report["received"].as_u64() > Some(100), "{all}");
@@ -146,6 +146,11 @@ fn applications_survive_their_switch() {
     assert_eq!(sessions["broken"], 0, "{all}");
     assert_eq!(sessions["wrong_bytes"], 0, "{all}");
     assert!(sessions["exchanges"].as_u64() > Some(100), "{all}");
+    let tenants = reports[2]["sketch"]["tenants"].as_array();
+    for tenant in tenants.into_iter().flatten() {
+        assert_eq!(tenant["heavy"].as_array().map(Vec::len), Some(6), "{all}");
+    }
+    assert_eq!(tenants.map(Vec::len), Some(2), "{all}");
     let history = folder.path().join("run-firewall/history.txt");
     assert!(history.exists(), "{all}");
     nothing_left(owner, &[]);

@@ -24,7 +24,7 @@ const HOSTS: &str = "hosts";
 /// The last server of the chain.
 const TAIL: &str = "st2";
 /// Until switches have had the time to keep what they counted last.
-const LAST_SNAPSHOTS: Duration = Duration::from_millis(1500);
+const LAST_SNAPSHOTS: Duration = Duration::from_secs(3);
 
 /// About how long the hosts speak, in milliseconds.
 pub(super) fn longest_ms(options: &Options) -> u64 {
