@@ -118,10 +118,17 @@ fn applications_survive_their_switch() {
     let Some(_alone) = alone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut run = Running::start(
-        stateplane(&["lab", "run", "firewall", "key-value", "heavy-hitter", "--json"])
-            .args(["--faults", "reroute,kill", "--phase-ms", "1500"])
-            .arg("--logs")
-            .arg(folder.path()),
+        stateplane(&[
+            "lab",
+            "run",
+            "firewall",
+            "key-value",
+            "heavy-hitter",
+            "--json",
+        ])
+        .args(["--faults", "reroute,kill", "--phase-ms", "1500"])
+        .arg("--logs")
+        .arg(folder.path()),
     );
     let owner = run.child().id();
     let ended = run.finish(Duration::from_secs(120));

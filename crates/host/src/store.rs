@@ -4,6 +4,7 @@ mod disk;
 mod error;
 mod fair;
 mod file;
+mod health;
 mod server;
 mod sockets;
 pub mod view;
@@ -11,8 +12,8 @@ pub mod view;
 pub use disk::{Disk, DiskError, DiskReport, SNAPSHOT_AFTER};
 pub use error::StoreError;
 pub use file::{
-    ClassFile, FirstLeaseFile, IdleFile, IdleInStateFile, LimitsFile, NatFile, ProtocolFile,
-    QuotaFile, ServiceAtFile, ServiceFile, ServiceServerFile, StoreFile,
+    ClassFile, FirstLeaseFile, HealthFile, IdleFile, IdleInStateFile, LimitsFile, NatFile,
+    ProtocolFile, QuotaFile, ServiceAtFile, ServiceFile, ServiceServerFile, StoreFile,
 };
 pub use server::{StoreReport, StoreServer};
 pub use sockets::HostCounters;

@@ -2,11 +2,11 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::store::{StoreError, StoreFile, StoreReport, StoreServer};
@@ -23,6 +23,11 @@ struct Chain {
 
 impl Chain {
     fn start(net: u8) -> Chain {
+        Chain::start_with(net, "")
+    }
+
+    /// With `more` at the end of the configuration.
+    fn start_with(net: u8, more: &str) -> Chain {
         let free = || UdpSocket::bind((Ipv4Addr::new(127, 0, net, 1), 0)).unwrap();
         let (one, two) = (free(), free());
         let port = |socket: UdpSocket| socket.local_addr().unwrap().port();
@@ -52,6 +57,7 @@ impl Chain {
                 first_lease = "zero"
                 [nat]
                 addresses = ["203.0.113.1"]
+                {more}
                 "#
             );
             let file = StoreFile::parse("test.toml".as_ref(), &text).unwrap();
@@ -332,5 +338,93 @@ fn many_mappings_are_made_without_loss_of_one() {
     let reports = [0, 1, 2].map(|position| chain.stop(position).replica);
     for report in reports {
         assert_eq!(report.records_made, 2 * u64::from(count));
+    }
+}
+
+/// Asks for flows of a service until `done` says so of the answers, the newest last: the
+/// port of the server that the flow was given to, or `None` if it was refused.
+fn until_given(chain: &Chain, switch: &Switch, done: impl Fn(&[Option<u16>]) -> bool) {
+    let mut answers = Vec::new();
+    let begin = Instant::now();
+    while !done(&answers) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{answers:?}");
+        let mut key = [0; 16];
+        (key[0], key[1]) = (4, 6);
+        key[2..6].copy_from_slice(
+            &switch
+                .socket
+                .local_addr()
+                .unwrap()
+                .port()
+                .to_be_bytes()
+                .repeat(2),
+        );
+        key[6..10].copy_from_slice(&[198, 51, 100, 1]);
+        key[10..12].copy_from_slice(&(answers.len() as u16).to_be_bytes());
+        key[12..14].copy_from_slice(&80_u16.to_be_bytes());
+        switch.send(
+            chain.address(0),
+            &switch.request(MessageType::LeaseRequest, Key(key)),
+        );
+        let (_, bytes) = switch.receive();
+        let reply = Packet::new_checked(&bytes[..]).unwrap();
+        answers.push(match reply.message_type() {
+            MessageType::LeaseReply => {
+                let state = reply.state();
+                assert_eq!(state[..4], [127, 0, 0, 1]);
+                Some(u16::from_be_bytes([state[4], state[5]]))
+            }
+            _ => {
+                assert_eq!(reply.code(), RefusalCode::PoolExhausted as u16);
+                None
+            }
+        });
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn only_healthy_servers_of_a_service_are_given_flows() {
+    let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
+    let (one, two) = (listen(), listen());
+    let port = |server: &TcpListener| server.local_addr().unwrap().port();
+    let (first, second) = (port(&one), port(&two));
+    let services = format!(
+        r#"
+        [[class]]
+        id = 4
+        state_length = 6
+        first_lease = "server"
+        [[service]]
+        address = "198.51.100.1"
+        port = 80
+        servers = [
+            {{ address = "127.0.0.1", port = {first} }},
+            {{ address = "127.0.0.1", port = {second}, weight = 3 }},
+        ]
+        health = {{ interval_ms = 5, timeout_ms = 2000, fall = 2, rise = 2 }}
+        "#
+    );
+    let mut chain = Chain::start_with(68, &services);
+    let switch = Switch::new(68, 1);
+    until_given(&chain, &switch, |given| {
+        given.contains(&Some(first)) && given.contains(&Some(second))
+    });
+    drop(two);
+    // A share of three quarters, and none of eight.
+    until_given(&chain, &switch, |given| {
+        given.len() > 8
+            && given
+                .iter()
+                .rev()
+                .take(8)
+                .all(|given| *given == Some(first))
+    });
+    drop(one);
+    until_given(&chain, &switch, |given| given.last() == Some(&None));
+    let _one = TcpListener::bind(("127.0.0.1", first)).unwrap();
+    until_given(&chain, &switch, |given| given.last() == Some(&Some(first)));
+    for position in 0..3 {
+        chain.stop(position);
     }
 }

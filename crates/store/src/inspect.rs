@@ -149,7 +149,8 @@ impl Replica {
         digest.value()
     }
 
-    /// How many flows of `shard` each server has, by service and server.
+    /// How many flows of `shard` each server has, by service and server; servers without
+    /// any are left out.
     pub fn server_loads(&self, shard: u16) -> impl Iterator<Item = (ServiceId, SocketAddrV4, u32)> {
         let loads = self.shards.get(&shard).map(|shard| &shard.loads);
         loads.into_iter().flat_map(ServerLoads::all)

@@ -144,6 +144,11 @@ impl Replica {
         })
     }
 
+    /// Whether `server` is not said to be unhealthy.
+    pub fn is_healthy(&self, server: SocketAddrV4) -> bool {
+        !self.unhealthy.contains(&server)
+    }
+
     /// Whether `server`, of whatever service, gets flows while this replica is the head.
     /// All do until they are said to be unhealthy. The flows that it has remain.
     pub fn set_healthy(&mut self, server: SocketAddrV4, healthy: bool) {

@@ -206,11 +206,6 @@ impl Server {
         }
     }
 
-    /// Servers of services that get no flows.
-    pub fn unhealthy(&self) -> impl Iterator<Item = SocketAddrV4> {
-        self.unhealthy.iter().copied()
-    }
-
     /// Takes a datagram that came from `from` to the request port at `now`.
     pub fn handle_request(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
         // The chain of anything that is not a message is of no interest.

@@ -10,7 +10,9 @@ use ask::Deployment;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use stateplane_host::controller::ControllerView;
-use stateplane_host::store::view::{FlowView, ReplicaView, StoreView, parse_key};
+use stateplane_host::store::view::{
+    FlowView, ReplicaView, ServiceServerView, StoreView, parse_key,
+};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -43,6 +45,8 @@ enum StoreCommand {
         /// The flow's key: 32 hexadecimal digits
         key: String,
     },
+    /// Show services: which flows their servers have, and whether they are healthy
+    Services,
     /// Show pools of ports: how many are free
     Pools,
     /// Show what switches counted in bounded-inconsistency mode: their newest snapshots, merged
@@ -84,6 +88,7 @@ pub fn run(switch: &SwitchArguments, arguments: &StoreArguments) -> Result<(), C
         StoreCommand::Servers => servers(switch, &deployment),
         StoreCommand::Chains => chains(switch, &deployment),
         StoreCommand::Flow { key } => flow(switch, &deployment, key),
+        StoreCommand::Services => services(switch, &deployment),
         StoreCommand::Pools => pools(switch, &deployment),
         StoreCommand::Sketch(arguments) => sketch::show(switch, &deployment, arguments),
         StoreCommand::Digests => digests::compare(switch, &deployment),
@@ -344,6 +349,55 @@ fn flow(switch: &SwitchArguments, deployment: &Deployment, key: &str) -> Result<
         .values()
         .map(|(server, flow)| json!({ "server": server, "flow": flow }));
     switch.print(&values.collect(), &lines);
+    Ok(())
+}
+
+fn services(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {
+    let (_, view) = deployment.leader()?;
+    let (stores, silent) = stores(deployment, &view);
+    report_silent(&silent);
+    let mut servers: BTreeMap<_, ServiceServerView> = BTreeMap::new();
+    for chain in &view.chains {
+        let mut members = chain.members.iter();
+        let shown = members.find_map(|member| replica(&stores, member.address, chain.chain));
+        for server in shown.into_iter().flat_map(|replica| &replica.servers) {
+            let key = (server.service, server.protocol, server.server);
+            match servers.get_mut(&key) {
+                Some(sum) => {
+                    sum.flows += server.flows;
+                    sum.healthy &= server.healthy;
+                }
+                None => {
+                    servers.insert(key, server.clone());
+                }
+            }
+        }
+    }
+    let mut rows = vec![row(&[
+        &"service",
+        &"protocol",
+        &"server",
+        &"weight",
+        &"flows",
+        &"health",
+    ])];
+    for server in servers.values() {
+        let health = if server.healthy {
+            "healthy"
+        } else {
+            "unhealthy"
+        };
+        rows.push(row(&[
+            &server.service,
+            &server.protocol,
+            &server.server,
+            &server.weight,
+            &server.flows,
+            &health,
+        ]));
+    }
+    let values: Vec<_> = servers.into_values().collect();
+    switch.print(&json!(values), &columns(&rows));
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Metrics of a store server.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
 
 use super::{Families, events};
 use crate::store::StoreReport;
@@ -17,6 +18,7 @@ pub fn store_metrics(report: &StoreReport, view: &StoreView) -> String {
     );
     let mut places = BTreeMap::from([("head", 0), ("middle", 0), ("tail", 0), ("joining", 0)]);
     let mut pools: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    let mut servers: BTreeMap<_, (u64, bool)> = BTreeMap::new();
     let (mut records, mut unacknowledged, mut parked) = (0, 0, 0);
     for replica in &view.replicas {
         let place = match (replica.position, replica.length) {
@@ -33,6 +35,11 @@ pub fn store_metrics(report: &StoreReport, view: &StoreView) -> String {
         for pool in replica.pools.iter().filter(|_| replica.position == 0) {
             let sums = pools.entry((pool.address, pool.protocol)).or_default();
             *sums = (sums.0 + pool.size as u64, sums.1 + pool.free as u64);
+        }
+        for server in replica.servers.iter().filter(|_| replica.position == 0) {
+            let key = (server.service, server.protocol, server.server);
+            let sums = servers.entry(key).or_insert((0, true));
+            *sums = (sums.0 + server.flows, sums.1 && server.healthy);
         }
     }
     let places = places.into_iter();
@@ -77,13 +84,36 @@ pub fn store_metrics(report: &StoreReport, view: &StoreView) -> String {
             .map(|(pool, (size, unused))| (labels(*pool), if free { *unused } else { *size }));
         families.gauge(name, help, values.collect());
     }
+    let labels = |(service, protocol, server): (SocketAddrV4, u8, SocketAddrV4)| {
+        vec![
+            ("service", service.to_string()),
+            ("protocol", protocol.to_string()),
+            ("server", server.to_string()),
+        ]
+    };
+    families.gauge(
+        "stateplane_store_server_flows",
+        "Flows of a service's server, in the shards that the store server heads",
+        servers
+            .iter()
+            .map(|(server, (flows, _))| (labels(*server), *flows))
+            .collect(),
+    );
+    families.gauge(
+        "stateplane_store_server_healthy",
+        "1 if the server of a service is given flows",
+        servers
+            .iter()
+            .map(|(server, (_, healthy))| (labels(*server), u64::from(*healthy)))
+            .collect(),
+    );
     families.text()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::view::{PoolView, ReplicaView};
+    use crate::store::view::{PoolView, ReplicaView, ServiceServerView};
 
     #[test]
     fn what_the_server_shows_is_there() {
@@ -92,6 +122,14 @@ mod tests {
             protocol: 6,
             size: 100,
             free: 40,
+        };
+        let server = ServiceServerView {
+            service: "198.51.100.1:80".parse().unwrap(),
+            protocol: 6,
+            server: "10.0.2.1:8080".parse().unwrap(),
+            weight: 1,
+            flows: 12,
+            healthy: false,
         };
         let replica = |position, records| ReplicaView {
             chain: 0,
@@ -103,6 +141,7 @@ mod tests {
             records,
             parked: 1,
             pools: vec![pool.clone()],
+            servers: vec![server.clone()],
         };
         let view = StoreView {
             address: "10.0.0.1".parse().unwrap(),
@@ -128,6 +167,8 @@ mod tests {
             "stateplane_store_records{} 11",
             "stateplane_store_unacknowledged{} 6",
             "stateplane_store_pool_free{address=\"203.0.113.1\",protocol=\"6\"} 40",
+            "stateplane_store_server_flows{service=\"198.51.100.1:80\",protocol=\"6\",server=\"10.0.2.1:8080\"} 12",
+            "stateplane_store_server_healthy{service=\"198.51.100.1:80\",protocol=\"6\",server=\"10.0.2.1:8080\"} 0",
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");
         }

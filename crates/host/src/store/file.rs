@@ -16,7 +16,7 @@ mod service;
 pub use class::{
     ClassFile, FirstLeaseFile, IdleFile, IdleInStateFile, ProtocolFile, QuotaFile, ServiceAtFile,
 };
-pub use service::{ServiceFile, ServiceServerFile};
+pub use service::{HealthFile, ServiceFile, ServiceServerFile};
 
 /// A store server's configuration, as its TOML file says it.
 ///
@@ -60,6 +60,7 @@ pub use service::{ServiceFile, ServiceServerFile};
 ///         { address = "10.0.2.1", port = 8080, weight = 2 },
 ///         { address = "10.0.2.2", port = 8080, most = 10000 },
 ///     ]
+///     health = { interval_ms = 2000, timeout_ms = 500, fall = 3, rise = 2 }   # by TCP
 ///
 ///     [nat]
 ///     addresses = ["203.0.113.1"]

@@ -10,6 +10,7 @@ use stateplane_wire::control::Member;
 use stateplane_wire::replication::Key;
 
 use super::disk::{Disk, DiskReport};
+use super::health::HealthChecks;
 use super::sockets::{Port, Sockets};
 use super::view::{self, DigestView, FlowView, RecordView, StoreView, hexadecimal};
 use super::{HostCounters, StoreError, StoreFile};
@@ -52,6 +53,7 @@ pub struct StoreServer {
     /// None if its chain never changes.
     controllers: Vec<SocketAddrV4>,
     disk: Option<Disk>,
+    health: HealthChecks,
     address: Ipv4Addr,
     remote: Option<RemoteCalls<StoreServer>>,
 }
@@ -112,6 +114,7 @@ impl StoreServer {
             sockets,
             controllers: controllers.flat_map(|it| it.sockets()).collect(),
             disk,
+            health: HealthChecks::start(file),
             address,
             remote: None,
         })
@@ -218,6 +221,9 @@ impl StoreServer {
                 self.sockets.receive_requests(most)?;
             }
             self.serve_requests(most);
+            for (server, healthy) in self.health.changes() {
+                self.server.set_healthy(server, healthy);
+            }
             self.server.handle_timeout(boot_time_us());
             if let Some(disk) = &mut self.disk {
                 disk.save(&mut self.server)?;

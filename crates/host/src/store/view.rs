@@ -1,6 +1,7 @@
 //! What a store server shows to operators.
 
-use std::net::Ipv4Addr;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use serde::{Deserialize, Serialize};
 use stateplane_store::{Lease, Replica, Server};
@@ -38,6 +39,25 @@ pub struct ReplicaView {
     pub parked: usize,
     /// Ports of public addresses.
     pub pools: Vec<PoolView>,
+    /// Servers of services.
+    pub servers: Vec<ServiceServerView>,
+}
+
+/// A server of a service, as one replica has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceServerView {
+    /// Address and port of the service.
+    pub service: SocketAddrV4,
+    /// The IP protocol.
+    pub protocol: u8,
+    /// Its own address and port.
+    pub server: SocketAddrV4,
+    /// Its share of new flows, beside the others of the service.
+    pub weight: u16,
+    /// Flows that it has.
+    pub flows: u64,
+    /// Whether it gets new ones from this replica as the head.
+    pub healthy: bool,
 }
 
 /// The ports of one address and protocol that a shard owns.
@@ -151,8 +171,35 @@ impl ReplicaView {
             records: replica.record_count(),
             parked: replica.parked().0,
             pools: pools.collect(),
+            servers: servers(replica),
         }
     }
+}
+
+/// The servers of all services that `replica` is told of.
+fn servers(replica: &Replica) -> Vec<ServiceServerView> {
+    let config = replica.config();
+    let mut flows: BTreeMap<_, u64> = BTreeMap::new();
+    for shard in &config.served {
+        for (service, server, load) in replica.server_loads(*shard) {
+            *flows.entry((service, server)).or_default() += u64::from(load);
+        }
+    }
+    let views = config.services.iter().flat_map(|service| {
+        let flows = &flows;
+        service.servers.iter().map(move |server| ServiceServerView {
+            service: service.id.endpoint,
+            protocol: service.id.protocol,
+            server: server.endpoint,
+            weight: server.weight,
+            flows: flows
+                .get(&(service.id, server.endpoint))
+                .copied()
+                .unwrap_or(0),
+            healthy: replica.is_healthy(server.endpoint),
+        })
+    });
+    views.collect()
 }
 
 /// All replicas of `server`.

@@ -1,6 +1,7 @@
 //! Services and their servers in the configuration file.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::num::NonZeroU32;
 
 use serde::Deserialize;
 use stateplane_store::{Service, ServiceId, ServiceServer};
@@ -20,6 +21,8 @@ pub struct ServiceFile {
     pub port: u16,
     /// Who serves it.
     pub servers: Vec<ServiceServerFile>,
+    /// How it is found out whether a server is well; all are taken for well unless set.
+    pub health: Option<HealthFile>,
 }
 
 /// One server of a service.
@@ -38,12 +41,46 @@ pub struct ServiceServerFile {
     pub most: Option<u32>,
 }
 
+/// How each store server finds out whether a server is well: by TCP connections to it,
+/// which are closed at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HealthFile {
+    /// ms between two connections; 2000 unless set.
+    pub interval_ms: NonZeroU32,
+    /// ms within which the server must answer; 500 unless set.
+    pub timeout_ms: NonZeroU32,
+    /// So many failures in a row make it unhealthy; 3 unless set.
+    pub fall: NonZeroU32,
+    /// So many answers in a row make it healthy again; 2 unless set.
+    pub rise: NonZeroU32,
+}
+
+impl Default for HealthFile {
+    fn default() -> HealthFile {
+        let from_one = |value| NonZeroU32::new(value).unwrap_or(NonZeroU32::MIN);
+        HealthFile {
+            interval_ms: from_one(2000),
+            timeout_ms: from_one(500),
+            fall: from_one(3),
+            rise: from_one(2),
+        }
+    }
+}
+
 fn tcp() -> ProtocolFile {
     ProtocolFile::Tcp
 }
 
 fn one() -> u16 {
     1
+}
+
+impl ServiceServerFile {
+    /// Its address and port, as a server of `service`.
+    pub(in crate::store) fn endpoint(&self, service: &ServiceFile) -> SocketAddrV4 {
+        SocketAddrV4::new(self.address, self.port.unwrap_or(service.port))
+    }
 }
 
 impl ServiceFile {
@@ -53,7 +90,7 @@ impl ServiceFile {
             endpoint: SocketAddrV4::new(self.address, self.port),
         };
         let servers = self.servers.iter().map(|server| ServiceServer {
-            endpoint: SocketAddrV4::new(server.address, server.port.unwrap_or(self.port)),
+            endpoint: server.endpoint(self),
             weight: server.weight,
             most: server.most,
         });
