@@ -9,7 +9,9 @@
 //! Besides, a switch may accept only what the store granted to this start of it
 //! (rule 6), use only what it accepted, and the epoch grows with each new grant
 //! (rule 2). What the store granted is checked only if the history tells of any
-//! grants by it.
+//! grants by it. Grants come to light when they are answered; of shared ones, which are
+//! valid side by side, one whose first answer was lost with a server may be told after
+//! later ones.
 
 use crate::checker::{Checker, Subject, Violation};
 use crate::event::{EventKind, Flow, History, Occupant};
@@ -43,37 +45,53 @@ impl Tenure {
     }
 }
 
+struct Grant {
+    epoch: u32,
+    to: Occupant,
+    shared: bool,
+}
+
 #[derive(Default)]
 struct Leases {
-    /// Epoch and holder of each grant, in order.
-    grants: Vec<(u32, Occupant)>,
+    /// Each grant, in order.
+    grants: Vec<Grant>,
     tenures: Vec<Tenure>,
     /// A violation was found.
     guilty: bool,
 }
 
 impl Leases {
-    fn granted(&mut self, to: Occupant, epoch: u32) -> Option<String> {
-        if self.grants.contains(&(epoch, to)) {
+    fn has_granted(&self, to: Occupant, epoch: u32) -> bool {
+        let mut grants = self.grants.iter();
+        grants.any(|grant| grant.to == to && grant.epoch == epoch)
+    }
+
+    fn granted(&mut self, to: Occupant, epoch: u32, shared: bool) -> Option<String> {
+        if self.has_granted(to, epoch) {
             return None;
         }
-        let greatest = self.grants.last().map(|(epoch, _)| *epoch);
-        self.grants.push((epoch, to));
-        let greatest = greatest.filter(|&greatest| !newer(epoch, greatest))?;
+        let before = self.grants.iter().rev();
+        let mut exclusive = before.filter(|grant| !(grant.shared && shared));
+        let later = exclusive.find(|grant| !newer(epoch, grant.epoch));
+        let later = later.map(|grant| grant.epoch);
+        self.grants.push(Grant { epoch, to, shared });
+        let later = later?;
         Some(format!(
-            "epoch {epoch} was granted to {to} after epoch {greatest}"
+            "epoch {epoch} was granted to {to} after epoch {later}"
         ))
     }
 
     fn accepted(&mut self, new: Tenure, told: bool) -> Option<String> {
         let (holder, epoch) = (new.holder, new.epoch);
-        if told && !self.grants.contains(&(epoch, holder)) {
-            return Some(match self.grants.iter().find(|(e, _)| *e == epoch) {
-                Some((_, other)) => {
-                    format!("{holder} accepted epoch {epoch}, which was granted to {other}")
-                }
-                None => format!("{holder} accepted epoch {epoch}, which was never granted"),
-            });
+        if told && !self.has_granted(holder, epoch) {
+            return Some(
+                match self.grants.iter().find(|grant| grant.epoch == epoch) {
+                    Some(Grant { to: other, .. }) => {
+                        format!("{holder} accepted epoch {epoch}, which was granted to {other}")
+                    }
+                    None => format!("{holder} accepted epoch {epoch}, which was never granted"),
+                },
+            );
         }
         let place = match self.held(holder, epoch) {
             Some(place) => {
@@ -137,10 +155,13 @@ pub(crate) fn check(history: &History) -> Vec<Violation> {
         let at = event.at;
         let (flow, because) = match &event.kind {
             EventKind::Granted {
-                to, flow, epoch, ..
+                to,
+                flow,
+                epoch,
+                shared,
             } => {
                 let leases = flows.entry(flow).or_default();
-                (flow, leases.granted(*to, *epoch))
+                (flow, leases.granted(*to, *epoch, *shared))
             }
             EventKind::Accepted {
                 by,
