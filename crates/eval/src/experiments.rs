@@ -77,6 +77,16 @@ impl Experiment {
     }
 }
 
+/// What is compared with and without replication.
+const APPLICATIONS: [Application; 6] = [
+    Application::Nat,
+    Application::Firewall,
+    Application::LoadBalancer,
+    Application::ServingGateway,
+    Application::HeavyHitter,
+    Application::Counter,
+];
+
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {

@@ -16,15 +16,6 @@ use stateplane_cost::{self as cost, Protection, Snapshots, Traffic};
 /// The model may be wrong by this factor, either way.
 const FACTOR: f64 = 1.2;
 
-const APPLICATIONS: [Application; 6] = [
-    Application::Nat,
-    Application::Firewall,
-    Application::LoadBalancer,
-    Application::ServingGateway,
-    Application::HeavyHitter,
-    Application::Counter,
-];
-
 /// `SNAPSHOT_SLOTS` of `p4/apps/heavy-hitter`, for the one tenant here.
 const ELEMENTS: f64 = 64.0;
 /// `lease_period_ms` of `lab/eval/store.toml`.
@@ -46,8 +37,10 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
     );
     figure.differs("a message has 72 bytes of header here, more than the paper's");
     figure.differs("snapshots of heavy hitters each 25 ms, not each 1 ms");
-    let mut rows: Vec<(Application, Vec<[f64; 4]>)> =
-        APPLICATIONS.iter().map(|of| (*of, Vec::new())).collect();
+    let mut rows: Vec<(Application, Vec<[f64; 4]>)> = super::APPLICATIONS
+        .iter()
+        .map(|of| (*of, Vec::new()))
+        .collect();
     bar.set_length((plan.runs * rows.len()) as u64);
     for _ in 0..plan.runs {
         for (application, found) in &mut rows {

@@ -12,15 +12,6 @@ use indicatif::ProgressBar;
 use stateplane_ir::{Program, Type};
 use stateplane_switch::Port;
 use std::time::Instant;
-
-const APPLICATIONS: [Application; 6] = [
-    Application::Nat,
-    Application::Firewall,
-    Application::LoadBalancer,
-    Application::ServingGateway,
-    Application::HeavyHitter,
-    Application::Counter,
-];
 const FLOWS: u64 = 1024;
 const LINKS: Links = Links {
     delay_us: 1,
@@ -65,8 +56,8 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
             "more (%)",
         ],
     );
-    bar.set_length(APPLICATIONS.len() as u64);
-    for application in APPLICATIONS {
+    bar.set_length(super::APPLICATIONS.len() as u64);
+    for application in super::APPLICATIONS {
         bar.set_message(format!("table2: {}", application.name()));
         let setups = [Setup::bare(application), Setup::protected(application)];
         let programs = [compile(&setups[0])?, compile(&setups[1])?];
