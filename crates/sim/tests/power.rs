@@ -50,6 +50,6 @@ fn power_cuts_of_the_nat() {
 fn without_saving_first_the_checker_objects() {
     let checkers = [Checker::Durable, Checker::Counter];
     for scenario in [Scenario::power_cuts(), Scenario::cluster_power_cuts()] {
-        without(Rule::SaveFirst, ProgramKind::Model, scenario, &checkers, 20);
+        without(Rule::SaveFirst, ProgramKind::Model, scenario, &checkers, 60);
     }
 }

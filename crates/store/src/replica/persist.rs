@@ -245,7 +245,9 @@ impl Replica {
             self.base = self.applied;
         }
         self.restore_role();
-        self.answered = self.base;
+        // Which of these were answered is not known; who missed an answer asks again, and
+        // is told what holds then.
+        self.answered = self.applied;
         self.log.begin_link();
         let predecessor = (restoring.predecessor != 0).then_some(restoring.predecessor);
         let window = self.config.limits.link_window;
