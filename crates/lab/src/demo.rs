@@ -9,6 +9,7 @@
 mod expect;
 mod figures;
 mod iperf;
+mod modes;
 mod page;
 mod plan;
 mod plot;

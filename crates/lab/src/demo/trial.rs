@@ -5,7 +5,7 @@ use super::report::{Kind, Point, RunReport};
 use super::show::Show;
 use super::sight::Sight;
 use super::tail::Tail;
-use super::{Options, figures, plan};
+use super::{Options, figures, modes, plan};
 use crate::agent::client::{ClientReport, Line, Progress};
 use crate::agent::now_ms;
 use crate::agent::server::ServerReport;
@@ -122,6 +122,9 @@ pub(super) fn run(
     };
     let lab = Lab::up(topology.clone(), &setting)?;
     lab.wait_for_routes(&traffic.chooser)?;
+    for line in modes::of_switches(&lab.topology().processes, lab.directory()) {
+        show.event(&format!("{kind}: {line}"));
+    }
     let mut trial = Trial::begin(lab, traffic, &setting, options, kind)?;
     let report = trial.go(show)?;
     let Trial {
