@@ -68,22 +68,28 @@ fn nothing_left(owner: u32, processes: &[String]) {
     }
 }
 
+/// The protected run of the demonstration, with `words` besides.
+fn demonstration(words: &[&str], output: &Path, logs: &Path) -> Running {
+    Running::start(
+        stateplane(&["lab", "demo", "--runs", "protected"])
+            .args(words)
+            .args(["--connections", &CONNECTIONS.to_string()])
+            .args(["--rate-mbps", "5"])
+            .arg("--output")
+            .arg(output)
+            .arg("--logs")
+            .arg(logs),
+    )
+}
+
 #[test]
 fn connections_survive_their_switch() {
     let Some(_alone) = alone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("demo");
     let logs = folder.path().join("logs");
-    let mut demo = Running::start(
-        stateplane(&["lab", "demo", "--runs", "protected"])
-            .args(["--seconds", "22", "--kill-at", "7", "--restart-at", "13"])
-            .args(["--connections", &CONNECTIONS.to_string()])
-            .args(["--rate-mbps", "5"])
-            .arg("--output")
-            .arg(&output)
-            .arg("--logs")
-            .arg(&logs),
-    );
+    let times = ["--seconds", "22", "--kill-at", "7", "--restart-at", "13"];
+    let mut demo = demonstration(&times, &output, &logs);
     let owner = demo.child().id();
     let ended = demo.finish(Duration::from_secs(120));
     let said = String::from_utf8_lossy(&ended.stdout).into_owned() + &errors(&ended);
@@ -109,6 +115,11 @@ fn connections_survive_their_switch() {
     assert!(number("longest_stall_ms") <= 3000, "{said}");
     assert_eq!(run["iperf_completed"], true, "{said}");
     assert!(output.join("result.html").exists());
+    for switch in ["s1", "s2"] {
+        let told = format!("protected: {switch}: engine native; ports ");
+        let mut lines = said.lines().filter_map(|line| line.strip_prefix(&told));
+        assert!(lines.any(|modes| modes.contains("AF_")), "{said}");
+    }
     nothing_left(owner, &[]);
 }
 
@@ -168,16 +179,8 @@ fn sealed_connections_survive_their_switch() {
     let Some(_alone) = alone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (output, logs) = (folder.path().join("demo"), folder.path().join("logs"));
-    let demo = Running::start(
-        stateplane(&["lab", "demo", "--runs", "protected", "--keys"])
-            .args(["--seconds", "17", "--kill-at", "6", "--restart-at", "10"])
-            .args(["--connections", &CONNECTIONS.to_string()])
-            .args(["--rate-mbps", "5"])
-            .arg("--output")
-            .arg(&output)
-            .arg("--logs")
-            .arg(&logs),
-    );
+    let times = ["--seconds", "17", "--kill-at", "6", "--restart-at", "10"];
+    let demo = demonstration(&[&["--keys"], &times[..]].concat(), &output, &logs);
     let ended = demo.finish(Duration::from_secs(120));
     let said = String::from_utf8_lossy(&ended.stdout).into_owned() + &errors(&ended);
     assert!(ended.status.success(), "{said}");

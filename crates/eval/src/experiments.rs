@@ -78,7 +78,7 @@ impl Experiment {
 }
 
 /// What is compared with and without replication.
-const APPLICATIONS: [Application; 6] = [
+pub(crate) const APPLICATIONS: [Application; 6] = [
     Application::Nat,
     Application::Firewall,
     Application::LoadBalancer,

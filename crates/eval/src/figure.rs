@@ -2,6 +2,7 @@
 
 use crate::error::EvalError;
 use crate::machine::Machine;
+use crate::plot::{self, Axes, Series};
 use crate::table::Table;
 use serde::Serialize;
 use std::fmt::{self, Write as _};
@@ -68,6 +69,37 @@ impl Figure {
     pub fn claim(&mut self, met: bool, claim: impl Into<String>) {
         let claim = claim.into();
         self.claims.push(Claim { claim, met });
+    }
+
+    /// Draws `series` as curves, under `name`.
+    ///
+    /// # Errors
+    /// [`EvalError::Plot`], if they cannot be drawn.
+    pub fn curves(
+        &mut self,
+        name: &str,
+        axes: Axes<'_>,
+        series: &[Series],
+    ) -> Result<(), EvalError> {
+        let drawn = plot::curves(axes, series)?;
+        self.plots.push((name.to_owned(), drawn));
+        Ok(())
+    }
+
+    /// Draws `series` as bars, one group beside the other, under `name`.
+    ///
+    /// # Errors
+    /// [`EvalError::Plot`], if they cannot be drawn.
+    pub fn bars(
+        &mut self,
+        name: &str,
+        y: &str,
+        groups: &[String],
+        series: &[Series],
+    ) -> Result<(), EvalError> {
+        let drawn = plot::bars(y, groups, series)?;
+        self.plots.push((name.to_owned(), drawn));
+        Ok(())
     }
 
     /// Whether all claims held.

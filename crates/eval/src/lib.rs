@@ -5,7 +5,6 @@
 //! processes; those about bytes, buffers and code run in memory, in virtual time. Each writes
 //! a table as text, CSV and JSON, and a plot, and says in what it differs from the paper's.
 //! `docs/evaluation.md` sets paper and measurement side by side.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod command;
 mod error;

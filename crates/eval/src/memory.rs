@@ -325,6 +325,7 @@ fn configurations(lab: &Path, setup: &Setup) -> Result<(String, Option<String>),
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::APPLICATIONS;
     use crate::probe::traffic::{Application, frame, place};
 
     fn lab() -> std::path::PathBuf {
@@ -392,16 +393,7 @@ mod tests {
 
     #[test]
     fn every_application_goes_on_with_its_store_and_without() {
-        let all = [
-            Application::Nat,
-            Application::Firewall,
-            Application::LoadBalancer,
-            Application::ServingGateway,
-            Application::HeavyHitter,
-            Application::Counter,
-            Application::KeyValue,
-        ];
-        for application in all {
+        for application in APPLICATIONS.into_iter().chain([Application::KeyValue]) {
             for setup in [Setup::bare(application), Setup::protected(application)] {
                 let links = Links {
                     delay_us: 10,

@@ -1,6 +1,11 @@
 //! The measuring host: sends frames through the switch and takes the time until each comes
 //! out at the other side, or back. A process of its own in the node `hosts`.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a probe keeps a pace and takes times"
+)]
+
 pub mod traffic;
 
 use crate::error::EvalError;

@@ -1,5 +1,7 @@
 //! One trial: a network is built, a probe sends through it, and everything is taken down.
 
+#![allow(clippy::disallowed_methods, reason = "a trial waits for its processes")]
+
 use crate::error::EvalError;
 use crate::network::{Setup, VARIANT};
 use crate::probe::{ProbeArguments, ProbeReport};

@@ -53,3 +53,16 @@ fn without_saving_first_the_checker_objects() {
         without(Rule::SaveFirst, ProgramKind::Model, scenario, &checkers, 60);
     }
 }
+
+/// In the first a server comes back as tail of a chain whose old grants were answered
+/// before; in the other one loses power between a shared grant and its answer.
+#[test]
+fn grants_of_before_a_power_cut() {
+    let balancer = ProgramKind::from_name("load-balancer").unwrap();
+    for (program, seed) in [(balancer, 200_021), (ProgramKind::Nat, 5_491)] {
+        let options = Options::new(program).scenario(Scenario::cluster_power_cuts());
+        for report in reports(options, seed..seed + 1) {
+            assert!(report.is_good(), "{report}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use crate::error::EvalError;
 use crate::figure::Figure;
 use crate::memory::{Bed, Links};
 use crate::network::Setup;
-use crate::plot::{self, Axes, Series};
+use crate::plot::{Axes, Series};
 use crate::probe::traffic::{Application, frame, place as place_of};
 use crate::table::Table;
 use indicatif::ProgressBar;
@@ -88,8 +88,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
         y: "most bytes that wait (KB)",
         logarithmic: false,
     };
-    let drawn = plot::curves(axes, &series)?;
-    figure.plots.push(("buffer".to_owned(), drawn));
+    figure.curves("buffer", axes, &series)?;
     figure.tables.push(table);
     Ok(figure)
 }

@@ -4,7 +4,7 @@
 use super::{Place, Plan};
 use crate::error::EvalError;
 use crate::figure::Figure;
-use crate::plot::{self, Axes, Series};
+use crate::plot::{Axes, Series};
 use crate::statistics::median;
 use crate::table::{Cell, Table};
 use indicatif::ProgressBar;
@@ -170,8 +170,7 @@ fn timeline(
         y: "iperf3 throughput (Mb/s)",
         logarithmic: false,
     };
-    let drawn = plot::curves(axes, &series)?;
-    figure.plots.push(("throughput".to_owned(), drawn));
+    figure.curves("throughput", axes, &series)?;
     for run in report.runs.iter().filter(|run| run.name == Kind::Protected) {
         figure.claim(
             run.broken == 0 && run.iperf_completed,

@@ -5,7 +5,7 @@ use super::{Place, Plan, lab_differs, once, paced};
 use crate::error::EvalError;
 use crate::figure::Figure;
 use crate::network::{Setup, Store, System};
-use crate::plot::{self, Axes, Series};
+use crate::plot::{Axes, Series};
 use crate::probe::traffic::Application;
 use crate::statistics::{distribution, quantile, relative_difference};
 use crate::table::{Cell, Table};
@@ -182,8 +182,7 @@ pub(super) fn of_nat(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Fig
         y: "share of packets",
         logarithmic: true,
     };
-    let drawn = plot::curves(axes, &series)?;
-    figure.plots.push(("round-trips".to_owned(), drawn));
+    figure.curves("round-trips", axes, &series)?;
     claim(&mut figure, "nat", &systems[0], &systems[1], plan);
     figure.tables = vec![table, curves];
     Ok(figure)
@@ -323,7 +322,6 @@ pub(super) fn of_applications(
         }
     }
     figure.tables.push(table);
-    let drawn = plot::bars("median round trip (µs)", &groups, &series)?;
-    figure.plots.push(("medians".to_owned(), drawn));
+    figure.bars("medians", "median round trip (µs)", &groups, &series)?;
     Ok(figure)
 }

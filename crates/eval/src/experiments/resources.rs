@@ -1,5 +1,7 @@
 //! Table 2's counterpart: what replication adds to a program. In memory, but for the clock.
 
+#![allow(clippy::disallowed_methods, reason = "code is timed")]
+
 use super::{Place, Plan};
 use crate::error::EvalError;
 use crate::figure::Figure;
@@ -12,6 +14,7 @@ use indicatif::ProgressBar;
 use stateplane_ir::{Program, Type};
 use stateplane_switch::Port;
 use std::time::Instant;
+
 const FLOWS: u64 = 1024;
 const LINKS: Links = Links {
     delay_us: 1,

@@ -5,7 +5,7 @@ use crate::error::EvalError;
 use crate::figure::Figure;
 use crate::memory::{Bed, Links};
 use crate::network::Setup;
-use crate::plot::{self, Axes, Series};
+use crate::plot::{Axes, Series};
 use crate::probe::traffic::Application;
 use crate::table::Table;
 use indicatif::ProgressBar;
@@ -101,8 +101,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
         y: "replication (Mb/s)",
         logarithmic: true,
     };
-    let drawn = plot::curves(axes, &series)?;
-    figure.plots.push(("snapshots".to_owned(), drawn));
+    figure.curves("snapshots", axes, &series)?;
     figure.tables.push(table);
     Ok(figure)
 }

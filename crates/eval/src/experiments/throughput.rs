@@ -5,7 +5,7 @@ use super::{Place, Plan, lab_differs};
 use crate::error::EvalError;
 use crate::figure::Figure;
 use crate::network::{Setup, Store, System};
-use crate::plot::{self, Axes, Series};
+use crate::plot::{Axes, Series};
 use crate::probe::ProbeArguments;
 use crate::probe::traffic::Application;
 use crate::statistics::median;
@@ -139,8 +139,12 @@ pub(super) fn of_applications(
             (false, _) => {}
         }
     }
-    let drawn = plot::bars("packets through the switch (1000/s)", &groups, &series)?;
-    figure.plots.push(("throughput".to_owned(), drawn));
+    figure.bars(
+        "throughput",
+        "packets through the switch (1000/s)",
+        &groups,
+        &series,
+    )?;
     figure.tables.push(table);
     Ok(figure)
 }
@@ -201,8 +205,7 @@ pub(super) fn of_updates(
         y: "packets through the switch (1000/s)",
         logarithmic: false,
     };
-    let drawn = plot::curves(axes, &series)?;
-    figure.plots.push(("throughput".to_owned(), drawn));
+    figure.curves("throughput", axes, &series)?;
     figure.tables.push(table);
     Ok(figure)
 }
