@@ -145,6 +145,7 @@ fn rejected_and_doubtful_programs_get_their_diagnostics() {
 fn the_applications_compile() {
     for path in [
         "p4/apps/counter/counter.p4",
+        "p4/apps/nat/controlled.p4",
         "p4/apps/nat/nat.p4",
         "p4/apps/nat/unprotected.p4",
     ] {

@@ -16,7 +16,9 @@ pub fn run(command: &Command) -> ExitCode {
                 EvalError::Options(_) | EvalError::File { .. } | EvalError::Refused { .. } => {
                     Failure::Input as u8
                 }
-                EvalError::Plot(_) | EvalError::Nothing { .. } => Failure::System as u8,
+                EvalError::Plot(_) | EvalError::Nothing { .. } | EvalError::Controller { .. } => {
+                    Failure::System as u8
+                }
             })
         }
     }

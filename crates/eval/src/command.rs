@@ -1,5 +1,6 @@
 //! `stateplane eval …`.
 
+use crate::controller::{self, ControllerArguments, ReplicaArguments};
 use crate::error::EvalError;
 use crate::experiments::{self, Experiment, Place, Plan};
 use crate::figure::Figure;
@@ -18,6 +19,12 @@ pub enum Command {
     /// The measuring host; started by experiments in its node.
     #[command(hide = true)]
     Probe(ProbeArguments),
+    /// The controller of a NAT that has one; started in the switch's node.
+    #[command(hide = true)]
+    Controller(ControllerArguments),
+    /// A replica of that controller; started in the switch's node.
+    #[command(hide = true)]
+    ControllerReplica(ReplicaArguments),
 }
 
 /// How experiments are run.
@@ -54,6 +61,12 @@ impl Command {
     pub fn run(&self) -> Result<ExitCode, EvalError> {
         match self {
             Self::Probe(arguments) => probe::run(arguments).map(|()| ExitCode::SUCCESS),
+            Self::Controller(arguments) => {
+                controller::control(arguments).map(|()| ExitCode::SUCCESS)
+            }
+            Self::ControllerReplica(arguments) => {
+                controller::replicate(arguments).map(|()| ExitCode::SUCCESS)
+            }
             Self::Redplane(options) => {
                 let figures = options.run()?;
                 if options.json {

@@ -32,6 +32,14 @@ pub enum EvalError {
     /// A plot could not be drawn.
     #[error("the plot could not be drawn: {0}")]
     Plot(String),
+    /// The external controller of a NAT lost whom it speaks to.
+    #[error("the controller and {whom}: {reason}")]
+    Controller {
+        /// The switch, or a replica.
+        whom: String,
+        /// What happened.
+        reason: String,
+    },
     /// An experiment ran, and has nothing to show.
     #[error("{what} measured nothing: {reason}; logs are in {}", logs.display())]
     Nothing {
@@ -54,6 +62,14 @@ impl EvalError {
             Self::Refused { .. } => "EV003",
             Self::Plot(_) => "EV004",
             Self::Nothing { .. } => "EV005",
+            Self::Controller { .. } => "EV006",
+        }
+    }
+
+    pub(crate) fn controller(whom: impl Into<String>, reason: std::io::Error) -> Self {
+        Self::Controller {
+            whom: whom.into(),
+            reason: reason.to_string(),
         }
     }
 

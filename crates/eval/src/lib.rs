@@ -7,6 +7,7 @@
 //! `docs/evaluation.md` sets paper and measurement side by side.
 
 mod command;
+mod controller;
 mod error;
 mod experiments;
 mod figure;
@@ -15,6 +16,7 @@ mod memory;
 mod network;
 mod plot;
 mod probe;
+mod processors;
 pub mod statistics;
 mod table;
 mod trial;

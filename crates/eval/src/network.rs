@@ -5,12 +5,21 @@ use crate::probe::traffic::Application;
 use stateplane_lab::LabError;
 use stateplane_lab::topology::{Kind, Route, Topology};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Name of the variant that is made for each trial.
 pub const VARIANT: &str = "measured";
+/// What the switch is told besides where it has a controller: that of `lab/eval.toml`, and
+/// CONTROLLER_PORT of `p4/apps/nat/controlled.p4`.
+const CONTROLLED: [&str; 4] = ["--p4runtime", "127.0.0.1:9559", "--cpu-port", "510"];
 const STORES: [&str; 3] = ["st0", "st1", "st2"];
-const SWITCH: &str = "s1";
+/// Parts of the key space, as the applications have them.
+const SHARDS: u8 = 4;
+/// So many where they lie on several servers, so that each of three has about a third.
+const SPREAD_SHARDS: u8 = 16;
+/// The switch's node and process.
+pub const SWITCH: &str = "s1";
 /// All headers of a lease request; a write's have the state besides.
 const HEADERS: u32 = 114;
 
@@ -19,6 +28,8 @@ const HEADERS: u32 = 114;
 pub enum System {
     /// A switch with the application's program, and its state in that switch alone.
     Bare,
+    /// The NAT with mappings that an external controller makes, over P4Runtime.
+    Controlled,
     /// The same program with its state in a store.
     Protected(Store),
     /// Linux's NAT, alone.
@@ -85,6 +96,7 @@ impl Setup {
     fn program(&self) -> (&'static str, bool) {
         match (self.application, self.system) {
             (Application::Nat, System::Bare) => ("apps/nat/unprotected.p4", true),
+            (Application::Nat, System::Controlled) => ("apps/nat/controlled.p4", true),
             (Application::Nat, _) => ("apps/nat/nat.p4", false),
             (Application::Firewall, _) => ("apps/firewall/firewall.p4", false),
             (Application::LoadBalancer, _) => ("apps/load-balancer/load_balancer.p4", false),
@@ -95,9 +107,20 @@ impl Setup {
         }
     }
 
+    /// Parts of the key space.
+    fn shards(&self) -> u8 {
+        match (self.application, self.system) {
+            (Application::KeyValue, System::Protected(Store::Servers(_))) => SPREAD_SHARDS,
+            _ => SHARDS,
+        }
+    }
+
     /// What the program is compiled with.
     fn defines(&self) -> Vec<String> {
         let mut defines = Vec::new();
+        if self.application == Application::KeyValue {
+            defines.push(format!("KEY_VALUE_SHARDS={}", self.shards()));
+        }
         if self.application == Application::HeavyHitter {
             defines.push(format!("SNAPSHOT_KEYS={}", self.tenants));
         }
@@ -122,6 +145,14 @@ impl Setup {
         match self.system {
             System::Bare => {
                 topology.processes.retain(|process| process.name == SWITCH);
+            }
+            System::Controlled => {
+                topology.processes.retain(|process| process.node == SWITCH);
+                for process in &mut topology.processes {
+                    if process.name == SWITCH {
+                        process.command.extend(CONTROLLED.map(str::to_owned));
+                    }
+                }
             }
             System::Protected(store) => {
                 let (Store::Chain(count) | Store::Servers(count)) = store;
@@ -155,6 +186,7 @@ impl Setup {
         let sketches = self.application == Application::HeavyHitter;
         let protected = matches!(self.system, System::Protected(_));
         let nat_alone = self.application == Application::Nat && self.system == System::Bare;
+        let controlled = self.system == System::Controlled;
         let text = |text: &str| text.to_owned();
         let class = match nat_alone {
             true => String::new(),
@@ -175,11 +207,15 @@ impl Setup {
             ("switch", switch),
             ("routes", text("apps/routes.toml")),
             ("replication", String::new()),
-            ("walk", String::new()),
+            ("besides", String::new()),
             ("chain", chain),
+            ("shards", self.shards().to_string()),
             ("copy", (HEADERS + self.state_bytes()).to_string()),
             ("snapshot_us", self.snapshot_us.to_string()),
         ]);
+        if controlled {
+            values.insert("besides", text("eval/controlled.toml"));
+        }
         if nat_alone {
             values.insert("routes", String::new());
             for (name, value) in [
@@ -195,10 +231,10 @@ impl Setup {
             values.insert("replication", text("apps/replication.toml"));
         }
         if protected && sketches {
-            values.insert("walk", text("eval/heavy-hitter-walk.toml"));
+            values.insert("besides", text("eval/heavy-hitter-walk.toml"));
         }
         if let System::Protected(Store::Servers(count)) = self.system {
-            let path = spread(lab, directory, count)?;
+            let path = spread(lab, directory, self.shards(), count)?;
             values.insert("replication", path.display().to_string());
         }
         let owned = values
@@ -216,22 +252,26 @@ fn addresses(count: u8) -> String {
     list.join(", ")
 }
 
-/// The switch's part of replication with shard n on server n modulo `count`.
-fn spread(lab: &Path, directory: &Path, count: u8) -> Result<PathBuf, EvalError> {
+/// The switch's part of replication with shard n of `shards` on server n modulo `count`.
+fn spread(lab: &Path, directory: &Path, shards: u8, count: u8) -> Result<PathBuf, EvalError> {
     let source = lab.join("apps/replication.toml");
     let text = std::fs::read_to_string(&source).map_err(|e| EvalError::file(&source, e))?;
+    // All tables of the file but the shards of one chain.
     let mut spread = String::new();
-    let mut shard = 0;
-    for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("keys = [") {
-            shard = rest.trim_end_matches(']').trim().parse().unwrap_or(0);
+    for part in text.split_inclusive("\n\n") {
+        if !part.contains("table = \"replication_shards\"") {
+            spread.push_str(part);
         }
+    }
+    for shard in 0..shards {
         let server = shard % count.clamp(1, 3);
-        let moved = line
-            .replace("\"10.10.0.11\"", &format!("\"10.10.0.1{}\"", server + 1))
-            .replace("02:00:00:00:c0:00", &format!("02:00:00:00:c0:0{server}"));
-        spread.push_str(&moved);
-        spread.push('\n');
+        let _ = write!(
+            spread,
+            "\n[[entries]]\ntable = \"replication_shards\"\nkeys = [{shard}]\naction = \"chain\"\n\
+             params = {{ address = \"10.10.0.1{}\", mac = \"02:00:00:00:c0:0{server}\", port = 2, \
+             epoch = 1, mtu = 1700 }}\n",
+            server + 1
+        );
     }
     let path = directory.join("replication.toml");
     std::fs::create_dir_all(directory)
@@ -300,10 +340,16 @@ mod tests {
     fn every_application_has_its_files() {
         let directory = tempfile::tempdir().unwrap();
         for &application in Application::value_variants() {
-            for setup in [Setup::bare(application), Setup::protected(application)] {
+            let bare = Setup::bare(application);
+            let controlled = (application == Application::Nat).then_some(Setup {
+                system: System::Controlled,
+                ..bare
+            });
+            let setups = [bare, Setup::protected(application)];
+            for setup in setups.into_iter().chain(controlled) {
                 let topology = setup.topology(&lab(), directory.path()).unwrap();
                 let values = &topology.variants[VARIANT];
-                let names = ["class", "switch", "routes", "replication", "walk"];
+                let names = ["class", "switch", "routes", "replication", "besides"];
                 for name in names.map(|name| &values[name]) {
                     assert!(name.is_empty() || lab().join(name).exists(), "{name}");
                 }
@@ -332,9 +378,25 @@ mod tests {
             assert_eq!(topology.variants[VARIANT]["chain"], chain);
         }
         let written = std::fs::read_to_string(directory.path().join("replication.toml")).unwrap();
-        assert_eq!(written.matches("\"10.10.0.11\"").count(), 2);
-        assert_eq!(written.matches("\"10.10.0.12\"").count(), 2);
-        assert_eq!(written.matches("02:00:00:00:c0:01").count(), 2);
+        for (server, address) in ["10.10.0.11", "10.10.0.12"].iter().enumerate() {
+            let of = |text: &str| written.matches(text).count();
+            assert_eq!(of(&format!("\"{address}\"")), 8);
+            assert_eq!(of(&format!("02:00:00:00:c0:0{server}")), 8);
+        }
+        assert!(written.contains("[[mirror_sessions]]") && written.contains("[[watches]]"));
+    }
+
+    #[test]
+    fn a_controlled_switch_has_a_controller_with_two_replicas() {
+        let setup = Setup {
+            system: System::Controlled,
+            ..Setup::bare(Application::Nat)
+        };
+        let topology = setup.topology(&lab(), Path::new(".")).unwrap();
+        let names: Vec<_> = topology.processes.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, [SWITCH, "controller2", "controller1", "controller0"]);
+        let command = topology.processes[0].command.join(" ");
+        assert!(command.ends_with(&CONTROLLED.join(" ")), "{command}");
     }
 
     #[test]

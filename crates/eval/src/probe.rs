@@ -1,5 +1,6 @@
 //! The measuring host: sends frames through the switch and takes the time until each comes
-//! out at the other side, or back. A process of its own in the node `hosts`.
+//! out at the other side, or back; or sends as many as it can, and counts those. A process of
+//! its own in the node `hosts`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -27,18 +28,29 @@ const LATE: Duration = Duration::from_millis(700);
 const BURST: usize = 32;
 /// Frames that are made before a flood begins, and sent over and over.
 const PREPARED: u64 = 8192;
+/// How long a flood lasts before it counts: until queues are full.
+const FLOOD_RISES: Duration = Duration::from_millis(300);
+/// The host's interfaces, inside first.
+const INTERFACES: [&str; 2] = ["inside", "outside"];
 
 /// What the probe is told.
 #[derive(Clone, Debug, Args)]
 pub struct ProbeArguments {
     /// The application.
     pub application: Application,
-    /// Frames to send.
+    /// Frames to send that count.
     #[arg(long)]
     pub frames: u64,
-    /// Frames per second; 0: as many as possible, and no times are taken.
-    #[arg(long)]
+    /// Frames to send before them.
+    #[arg(long, default_value_t = 0)]
+    pub warm_up: u64,
+    /// Frames per second.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub rate: u64,
+    /// For how many ms to send as many frames as possible, over and over, taking no times; 0:
+    /// each once, at the rate.
+    #[arg(long, default_value_t = 0)]
+    pub flood_ms: u64,
     /// Flows that take turns.
     #[arg(long, default_value_t = 64)]
     pub window: u64,
@@ -53,7 +65,17 @@ pub struct ProbeArguments {
     pub updates: u32,
 }
 
-/// What the probe saw.
+impl ProbeArguments {
+    /// How long the probe sends, without what comes late.
+    pub fn duration(&self) -> Duration {
+        match self.flood_ms {
+            0 => Duration::from_secs((self.warm_up + self.frames) / self.rate.max(1)),
+            ms => FLOOD_RISES + Duration::from_millis(ms),
+        }
+    }
+}
+
+/// What the probe saw of the frames that count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// Frames sent.
@@ -62,8 +84,10 @@ pub struct ProbeReport {
     pub sent_bytes: u64,
     /// Seconds from the first to the last.
     pub seconds: f64,
-    /// Frames that came through.
+    /// Frames that came through; of a flood, while it was counted.
     pub received: u64,
+    /// Flows whose first packet is among those sent.
+    pub new_flows: u64,
     /// Times of the first packets of flows, in µs.
     pub first_us: Vec<f64>,
     /// Times of later packets, in µs.
@@ -85,7 +109,7 @@ pub fn run(arguments: &ProbeArguments) -> Result<(), EvalError> {
     };
     let stop = stop_at_end_of_input().map_err(failed)?;
     let mut ports = Vec::new();
-    for name in ["inside", "outside"] {
+    for name in INTERFACES {
         let spec = PortSpec::Interface {
             name: name.to_owned(),
             access: Access::Packet,
@@ -97,9 +121,9 @@ pub fn run(arguments: &ProbeArguments) -> Result<(), EvalError> {
         );
     }
     let stopped = || stop.load(Ordering::Relaxed);
-    let report = match arguments.rate {
-        0 => flood(arguments, &mut ports, stopped),
-        _ => paced(arguments, &mut ports, stopped).map_err(failed)?,
+    let report = match arguments.flood_ms {
+        0 => paced(arguments, &mut ports, stopped).map_err(failed)?,
+        _ => flood(arguments, &mut ports, stopped)?,
     };
     let text = serde_json::to_string(&report).map_err(|error| failed(io::Error::other(error)))?;
     writeln!(io::stdout(), "{text}").map_err(failed)?;
@@ -129,7 +153,8 @@ fn paced(
     ports: &mut [Port],
     stopped: impl Fn() -> bool,
 ) -> io::Result<ProbeReport> {
-    let times: Vec<Times> = (0..arguments.frames).map(|_| Times::default()).collect();
+    let all = arguments.warm_up.saturating_add(arguments.frames);
+    let times: Vec<Times> = (0..all).map(|_| Times::default()).collect();
     let ended = AtomicBool::new(false);
     let mut listens = raw::receiver()?;
     // Times are from here, and never 0.
@@ -139,7 +164,7 @@ fn paced(
     std::thread::scope(|scope| -> io::Result<()> {
         let receiver = scope.spawn(|| receive(&mut listens, &times, &ended, since));
         let gap = Duration::from_secs(1) / arguments.rate.clamp(1, 1_000_000) as u32;
-        let begun = Instant::now();
+        let mut begun = Instant::now();
         let mut next = begun;
         for (number, times) in (0..).zip(&times) {
             if stopped() || receiver.is_finished() {
@@ -148,8 +173,13 @@ fn paced(
             let (side, frame) = frame_of(arguments, number);
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
             next += gap;
-            report.sent += 1;
-            report.sent_bytes += frame.len() as u64;
+            if number == arguments.warm_up {
+                begun = Instant::now();
+            }
+            if number >= arguments.warm_up {
+                report.sent += 1;
+                report.sent_bytes += frame.len() as u64;
+            }
             times.sent.store(since(), Ordering::Release);
             ports[side].send(&[frame], 0);
         }
@@ -160,17 +190,22 @@ fn paced(
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    for (number, times) in (0..report.sent).zip(&times) {
+    for (number, times) in (arguments.warm_up..).zip(&times[arguments.warm_up as usize..]) {
+        let left = times.sent.load(Ordering::Acquire);
+        if left == 0 {
+            break;
+        }
         let came = times.came.load(Ordering::Acquire);
         let place = traffic::place(number, arguments.window, arguments.flow_packets);
         let writes = arguments
             .application
             .writes(place, number, arguments.updates);
         report.writes += u64::from(writes);
+        report.new_flows += u64::from(place.packet == 0);
         if came == 0 {
             continue;
         }
-        let us = came.saturating_sub(times.sent.load(Ordering::Acquire)) as f64 / 1000.0;
+        let us = came.saturating_sub(left) as f64 / 1000.0;
         report.received += 1;
         match place.packet {
             0 => report.first_us.push(us),
@@ -213,35 +248,59 @@ fn receive(
     Ok(())
 }
 
-/// Sends without a pause. What came through is read off the interfaces by who asked for it.
+/// Sends without a pause, and counts what the interfaces receive meanwhile.
 fn flood(
     arguments: &ProbeArguments,
     ports: &mut [Port],
     stopped: impl Fn() -> bool,
-) -> ProbeReport {
-    let prepared = arguments.frames.min(PREPARED);
+) -> Result<ProbeReport, EvalError> {
     let mut sides: [Vec<Vec<u8>>; 2] = Default::default();
-    for number in 0..prepared {
+    for number in 0..PREPARED {
         let (side, frame) = frame_of(arguments, number);
         sides[side].push(frame);
     }
     let mut report = ProbeReport::default();
     let begun = Instant::now();
-    'all: while report.sent < arguments.frames {
+    let mut counted: Option<(Instant, u64)> = None;
+    'all: loop {
         for (port, frames) in ports.iter_mut().zip(&sides) {
             for burst in frames.chunks(BURST) {
-                if stopped() || report.sent >= arguments.frames {
+                match counted {
+                    None if begun.elapsed() >= FLOOD_RISES => {
+                        counted = Some((Instant::now(), received()?));
+                    }
+                    Some((since, _))
+                        if since.elapsed().as_millis() >= arguments.flood_ms.into() =>
+                    {
+                        break 'all;
+                    }
+                    _ => {}
+                }
+                if stopped() {
                     break 'all;
                 }
                 port.send(burst, 0);
-                report.sent += burst.len() as u64;
-                report.sent_bytes += burst.iter().map(|frame| frame.len() as u64).sum::<u64>();
+                if counted.is_some() {
+                    report.sent += burst.len() as u64;
+                    report.sent_bytes += burst.iter().map(|frame| frame.len() as u64).sum::<u64>();
+                }
             }
         }
-        if prepared == 0 {
-            break;
-        }
     }
-    report.seconds = begun.elapsed().as_secs_f64();
-    report
+    if let Some((since, before)) = counted {
+        report.received = received()?.saturating_sub(before);
+        report.seconds = since.elapsed().as_secs_f64();
+    }
+    Ok(report)
+}
+
+/// Frames that the host's interfaces have received so far.
+fn received() -> Result<u64, EvalError> {
+    let mut frames = 0;
+    for name in INTERFACES {
+        let path = format!("/sys/class/net/{name}/statistics/rx_packets");
+        let text = std::fs::read_to_string(&path).map_err(|error| EvalError::file(&path, error))?;
+        frames += text.trim().parse::<u64>().unwrap_or(0);
+    }
+    Ok(frames)
 }

@@ -5,8 +5,6 @@ use rand::{Rng, SeedableRng};
 
 /// Resamplings of a bootstrap.
 const RESAMPLINGS: usize = 1000;
-/// Values drawn from a run in each resampling, at most.
-const DRAWN: usize = 1000;
 
 /// The value below which `share` (0 to 1) of `values` lie, by the nearest rank; `None` of
 /// nothing.
@@ -35,7 +33,7 @@ pub fn distribution(values: &[f64], points: usize) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// A difference, and the bounds between which 95 % of resampled ones lie.
+/// A figure, and the bounds between which 95 % of resampled ones lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// From the runs as they were.
@@ -51,45 +49,82 @@ impl Interval {
     pub fn within(&self, bound: f64) -> bool {
         -bound <= self.low && self.high <= bound
     }
+
+    fn of(value: f64, resampled: &[f64]) -> Option<Self> {
+        Some(Self {
+            value,
+            low: quantile(resampled, 0.025)?,
+            high: quantile(resampled, 0.975)?,
+        })
+    }
 }
 
-/// By what share the median of all runs in `with` exceeds that in `without`, with its 95 %
-/// bootstrap interval. Runs of one place belong together, having been made one after the
-/// other: resampling draws runs, and then values within each. `None` without values or
-/// with unequal numbers of runs.
+/// By what share the median in `with` exceeds that in `without`: the median over pairs of
+/// runs, with its 95 % bootstrap interval. Runs of one place are a pair: they were made one
+/// after the other, so what changes slowly on the machine changes both alike. Resampling draws
+/// pairs, and then values within each run. `None` without values or with unequal numbers of
+/// runs.
 pub fn relative_difference(without: &[Vec<f64>], with: &[Vec<f64>], seed: u64) -> Option<Interval> {
     let runs = without.len();
     if runs == 0 || runs != with.len() || without.iter().chain(with).any(Vec::is_empty) {
         return None;
     }
-    let value = ratio(&without.concat(), &with.concat())?;
     let mut random = SmallRng::seed_from_u64(seed);
-    let mut differences: Vec<f64> = Vec::with_capacity(RESAMPLINGS);
+    let differences = |pairs: Vec<(Option<f64>, Option<f64>)>| -> Option<f64> {
+        let of = |(without, with): (Option<f64>, Option<f64>)| {
+            let (without, with) = (without?, with?);
+            (without > 0.0).then(|| with / without - 1.0)
+        };
+        let all = pairs.into_iter().map(of).collect::<Option<Vec<_>>>()?;
+        middle(&all)
+    };
+    let pairs = without.iter().zip(with);
+    let value = differences(pairs.map(|(a, b)| (median(a), median(b))).collect())?;
+    let mut resampled = Vec::with_capacity(RESAMPLINGS);
+    let mut drawn = Vec::new();
     for _ in 0..RESAMPLINGS {
-        let (mut a, mut b) = (Vec::new(), Vec::new());
-        for _ in 0..runs {
+        let pairs = (0..runs).map(|_| {
             let run = random.random_range(0..runs);
-            draw(&without[run], &mut random, &mut a);
-            draw(&with[run], &mut random, &mut b);
-        }
-        differences.push(ratio(&a, &b)?);
+            let mut of = |values| median_of_drawn(values, &mut random, &mut drawn);
+            (of(&without[run]), of(&with[run]))
+        });
+        resampled.push(differences(pairs.collect())?);
     }
-    Some(Interval {
-        value,
-        low: quantile(&differences, 0.025)?,
-        high: quantile(&differences, 0.975)?,
-    })
+    Interval::of(value, &resampled)
 }
 
-fn draw(from: &[f64], random: &mut SmallRng, into: &mut Vec<f64>) {
-    for _ in 0..from.len().min(DRAWN) {
-        into.push(from[random.random_range(0..from.len())]);
+/// The median of a figure that each run gave, with its 95 % bootstrap interval; `None` of
+/// nothing.
+pub fn over_runs(values: &[f64], seed: u64) -> Option<Interval> {
+    let value = middle(values)?;
+    let mut random = SmallRng::seed_from_u64(seed);
+    let mut drawn = Vec::new();
+    let mut resampled = Vec::with_capacity(RESAMPLINGS);
+    for _ in 0..RESAMPLINGS {
+        drawn.clear();
+        drawn.extend((0..values.len()).map(|_| values[random.random_range(0..values.len())]));
+        resampled.push(middle(&drawn)?);
     }
+    Interval::of(value, &resampled)
 }
 
-fn ratio(without: &[f64], with: &[f64]) -> Option<f64> {
-    let (a, b) = (median(without)?, median(with)?);
-    (a > 0.0).then(|| b / a - 1.0)
+/// The median of few values: of an even number the mean of the two in the middle.
+fn middle(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = sorted.get(sorted.len() / 2)?;
+    let lower = sorted.get((sorted.len() - 1) / 2)?;
+    Some((lower + upper) / 2.0)
+}
+
+/// The median of as many values as there are, drawn with replacement; `drawn` is room for
+/// them.
+fn median_of_drawn(from: &[f64], random: &mut SmallRng, drawn: &mut Vec<f64>) -> Option<f64> {
+    drawn.clear();
+    drawn.extend((0..from.len()).map(|_| from[random.random_range(0..from.len())]));
+    let rank = drawn.len().div_ceil(2).checked_sub(1)?;
+    let (_, median, _) = drawn.select_nth_unstable_by(rank, f64::total_cmp);
+    Some(*median)
 }
 
 #[cfg(test)]
@@ -136,6 +171,25 @@ mod tests {
         assert!(!other.within(0.03), "{other:?}");
         assert!(other.low > 0.05 && other.high < 0.11, "{other:?}");
         assert!(other.low <= other.value && other.value <= other.high);
+    }
+
+    #[test]
+    fn what_changes_from_pair_to_pair_alone_is_no_difference() {
+        let drifting = |offset: f64| -> Vec<Vec<f64>> {
+            let all = (0..6).map(|run| f64::from(run) * 40.0 + offset);
+            all.map(|by| runs(by)[0].clone()).collect()
+        };
+        let same = relative_difference(&drifting(0.0), &drifting(0.5), 1).unwrap();
+        assert!(same.within(0.03), "{same:?}");
+    }
+
+    #[test]
+    fn figures_of_runs_have_an_interval_too() {
+        let interval = over_runs(&[0.98, 0.97, 0.99, 0.98, 0.5, 0.98], 1).unwrap();
+        assert_eq!(interval.value, 0.98);
+        assert!(interval.low < 0.98 && interval.high < 1.0, "{interval:?}");
+        assert_eq!(over_runs(&[1.0, 2.0], 1).unwrap().value, 1.5);
+        assert_eq!(over_runs(&[], 1), None);
     }
 
     #[test]

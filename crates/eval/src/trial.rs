@@ -5,8 +5,9 @@
 use crate::error::EvalError;
 use crate::network::{Setup, VARIANT};
 use crate::probe::{ProbeArguments, ProbeReport};
+use crate::processors::{Awake, Processors, TASKSET};
 use clap::ValueEnum;
-use stateplane_lab::{InterfaceTraffic, Lab, Setting, interrupt};
+use stateplane_lab::{InterfaceTraffic, Lab, Setting, interrupt, require};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -52,12 +53,6 @@ impl Outcome {
         let of = |at: &InterfaceTraffic| at.received_bytes + at.sent_bytes;
         self.host.iter().map(of).sum::<u64>() as f64 / self.counted_s
     }
-
-    /// Frames per second that came through to the hosts while the probe sent.
-    pub fn delivered_per_s(&self) -> f64 {
-        let frames: u64 = self.host.iter().map(|at| at.received_frames).sum();
-        frames as f64 / self.probe.seconds.max(0.001)
-    }
 }
 
 /// A network that is up, and may be measured more than once.
@@ -66,6 +61,8 @@ pub struct Trial {
     stateplane: PathBuf,
     name: String,
     probes: u32,
+    processors: Option<Processors>,
+    _awake: Option<Awake>,
 }
 
 impl Trial {
@@ -75,7 +72,14 @@ impl Trial {
     /// What the lab refuses.
     pub fn begin(place: &Place, setup: &Setup, name: &str) -> Result<Self, EvalError> {
         let directory = place.logs.join(name);
-        let topology = setup.topology(&place.lab, &directory)?;
+        let mut topology = setup.topology(&place.lab, &directory)?;
+        let processors = Processors::here();
+        if let Some(processors) = &processors {
+            require(&[(TASKSET, "util-linux")])?;
+            for process in &mut topology.processes {
+                processors.place(&process.name, &mut process.command);
+            }
+        }
         let setting = Setting {
             variant: VARIANT.to_owned(),
             directory,
@@ -89,6 +93,8 @@ impl Trial {
             stateplane: place.stateplane.clone(),
             name: name.to_owned(),
             probes: 0,
+            processors,
+            _awake: Awake::keep(),
         })
     }
 
@@ -100,17 +106,16 @@ impl Trial {
     pub fn probe(&mut self, arguments: &ProbeArguments) -> Result<Outcome, EvalError> {
         self.probes += 1;
         let name = format!("probe{}", self.probes);
-        let command = command(&self.stateplane, arguments);
+        let mut command = command(&self.stateplane, arguments);
+        if let Some(processors) = &self.processors {
+            processors.place_host(&mut command);
+        }
         let before = self.counters()?;
         let begun = Instant::now();
         let mut process = self.lab.spawn("hosts", &name, &command)?;
-        let longest = match arguments.rate {
-            0 => 0,
-            rate => arguments.frames / rate,
-        };
-        let deadline = begun + Duration::from_secs(longest) + ENDING;
-        let Some(status) = process.wait_until(deadline)? else {
-            let what = format!("did not end within {} s", longest + ENDING.as_secs());
+        let longest = arguments.duration() + ENDING;
+        let Some(status) = process.wait_until(begun + longest)? else {
+            let what = format!("did not end within {} s", longest.as_secs());
             return Err(process.failure(what).into());
         };
         let counted_s = begun.elapsed().as_secs_f64();
@@ -129,8 +134,7 @@ impl Trial {
             host: [inside, outside],
             counted_s: counted_s.max(0.001),
         };
-        let came = outcome.host.iter().any(|at| at.received_frames > 0);
-        if !came || (arguments.rate > 0 && outcome.probe.received == 0) {
+        if outcome.probe.received == 0 {
             return Err(EvalError::Nothing {
                 what: self.name.clone(),
                 reason: "no packet came through".to_owned(),
@@ -174,7 +178,9 @@ fn command(stateplane: &Path, arguments: &ProbeArguments) -> Vec<String> {
     words.push(application);
     for (name, value) in [
         ("--frames", arguments.frames),
+        ("--warm-up", arguments.warm_up),
         ("--rate", arguments.rate),
+        ("--flood-ms", arguments.flood_ms),
         ("--window", arguments.window),
         ("--flow-packets", arguments.flow_packets),
         ("--padding", arguments.padding as u64),

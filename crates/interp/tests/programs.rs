@@ -307,6 +307,7 @@ fn an_ipv4_router() {
 #[test]
 fn shipped_programs_survive_any_frame() {
     for path in [
+        "apps/nat/controlled.p4",
         "apps/nat/nat.p4",
         "apps/nat/unprotected.p4",
         "apps/counter/counter.p4",

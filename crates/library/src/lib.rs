@@ -32,6 +32,7 @@ const FILES: &[(&str, &str)] = files![
     "apps/heavy-hitter/heavy_hitter.p4",
     "apps/key-value/key_value.p4",
     "apps/load-balancer/load_balancer.p4",
+    "apps/nat/controlled.p4",
     "apps/nat/nat.p4",
     "apps/nat/nat_packet.p4",
     "apps/nat/unprotected.p4",

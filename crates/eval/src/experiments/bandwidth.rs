@@ -6,7 +6,7 @@ use crate::error::EvalError;
 use crate::figure::Figure;
 use crate::network::Setup;
 use crate::plot::{self, Series};
-use crate::probe::traffic::{self, Application};
+use crate::probe::traffic::Application;
 use crate::statistics::median;
 use crate::table::Table;
 use crate::trial::Outcome;
@@ -39,7 +39,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
     figure.differs("snapshots of heavy hitters each 25 ms, not each 1 ms");
     let mut rows: Vec<(Application, Vec<[f64; 4]>)> = super::APPLICATIONS
         .iter()
-        .map(|of| (*of, Vec::new()))
+        .map(|(of, _)| (*of, Vec::new()))
         .collect();
     bar.set_length((plan.runs * rows.len()) as u64);
     for _ in 0..plan.runs {
@@ -51,7 +51,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
             let outcome = once(place, &setup, &arguments, &format!("fig10-{name}"))?;
             let measured = outcome.replication_bytes_per_s();
             let share = measured / (measured + outcome.own_bytes_per_s());
-            let (predicted, at_scale) = predict(&setup, arguments.flow_packets, &outcome);
+            let (predicted, at_scale) = predict(&setup, &outcome);
             found.push([measured, share, predicted, at_scale]);
             bar.inc(1);
         }
@@ -104,13 +104,12 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
 
 /// Bytes per second of replication that the model expects of what was sent, and its share at
 /// a million packets a second.
-fn predict(setup: &Setup, flow_packets: u64, outcome: &Outcome) -> (f64, f64) {
+fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
     let probe = &outcome.probe;
     let sent = probe.sent as f64;
-    let last = traffic::place(probe.sent.saturating_sub(1), 64, flow_packets);
     let new_flows = match setup.application {
         Application::HeavyHitter => 0.0,
-        _ => (last.flow + 1) as f64,
+        _ => probe.new_flows as f64,
     };
     let waits = match probe.written_us.len() {
         0 => 0.0,

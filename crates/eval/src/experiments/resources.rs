@@ -60,7 +60,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
         ],
     );
     bar.set_length(super::APPLICATIONS.len() as u64);
-    for application in super::APPLICATIONS {
+    for (application, _) in super::APPLICATIONS {
         bar.set_message(format!("table2: {}", application.name()));
         let setups = [Setup::bare(application), Setup::protected(application)];
         let programs = [compile(&setups[0])?, compile(&setups[1])?];

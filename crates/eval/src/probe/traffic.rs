@@ -92,13 +92,21 @@ pub struct Place {
 }
 
 /// Where packet `number` of a stream belongs in which `window` flows at a time take turns and
-/// are replaced after `flow_packets` packets each.
+/// are replaced after `flow_packets` packets each. The first ones are the shorter the later
+/// they begin, so that from then on flows begin evenly spaced.
 pub fn place(number: u64, window: u64, flow_packets: u64) -> Place {
     let (window, flow_packets) = (window.max(1), flow_packets.max(1));
-    let turn = number / window;
-    Place {
-        flow: number % window + window * (turn / flow_packets),
-        packet: turn % flow_packets,
+    let (turn, at) = (number / window, number % window);
+    let shorter = flow_packets / window * at + flow_packets % window * at / window;
+    match turn.checked_sub(flow_packets - shorter) {
+        None => Place {
+            flow: at,
+            packet: turn,
+        },
+        Some(turn) => Place {
+            flow: at + window * (1 + turn / flow_packets),
+            packet: turn % flow_packets,
+        },
     }
 }
 
@@ -191,12 +199,32 @@ mod tests {
 
     #[test]
     fn flows_take_turns_and_are_replaced() {
-        let places: Vec<_> = (0..12).map(|number| place(number, 2, 3)).collect();
+        let places: Vec<_> = (0..12).map(|number| place(number, 2, 4)).collect();
         let flows: Vec<_> = places.iter().map(|place| place.flow).collect();
-        assert_eq!(flows, [0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3]);
+        assert_eq!(flows, [0, 1, 0, 1, 0, 3, 0, 3, 2, 3, 2, 3]);
         assert_eq!(places[4].packet, 2);
-        assert_eq!(places[6].packet, 0);
+        assert_eq!(places[5].packet, 0);
         assert_eq!(place(7, 0, 0).flow, 7);
+        let endless = place(u64::MAX, 64, u64::MAX);
+        assert_eq!((endless.flow, endless.packet), (63, u64::MAX / 64));
+    }
+
+    #[test]
+    fn flows_begin_evenly_spaced() {
+        for (window, flow_packets) in [(64, 64), (64, 50), (7, 30)] {
+            let begins = |from: u64, to: u64| {
+                let places = (from..to).map(|number| place(number, window, flow_packets));
+                places.filter(|place| place.packet == 0).count() as u64
+            };
+            // Of all flows, each begins once in as many packets as they have together.
+            let (period, settled) = (window * flow_packets, window);
+            for at in 0..20 {
+                let from = settled + at * 13;
+                assert_eq!(begins(from, from + period), window);
+                let half = begins(from, from + period / 2);
+                assert!(half.abs_diff(window / 2) <= 2, "{half} of {window}");
+            }
+        }
     }
 
     #[test]

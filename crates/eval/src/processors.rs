@@ -1,0 +1,151 @@
+//! Which processors run what, and that they stay awake: where a process runs and how deep its
+//! processor slept when a packet came move a round trip by more than what is compared.
+
+use crate::network::SWITCH;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// Where the kernel takes the longest time, in µs, that idle processors may need to wake up
+/// (its documentation, "PM Quality Of Service Interface"). It counts as long as the file
+/// stays open.
+const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
+/// What runs a command on some processors: a program of util-linux, as is `setpriv`.
+pub const TASKSET: &str = "taskset";
+
+/// Lists of processors, as `taskset --cpu-list` takes them: one for the switch alone, one for
+/// the measuring host, and the rest for stores and controllers, who share the host's if there
+/// is no rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processors {
+    /// The switch's.
+    pub switch: String,
+    /// The measuring host's.
+    pub host: String,
+    /// All others'.
+    pub others: String,
+}
+
+impl Processors {
+    /// Those that this process may use; `None` if there is just one, or nobody to tell.
+    pub fn here() -> Option<Self> {
+        let status = fs::read_to_string("/proc/self/status").ok()?;
+        let name = "Cpus_allowed_list:";
+        let allowed = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Self::of(allowed.trim())
+    }
+
+    /// Shares out a list of numbers and ranges, such as `0-2,5`.
+    fn of(allowed: &str) -> Option<Self> {
+        let mut numbers: Vec<u32> = Vec::new();
+        for part in allowed.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |text: &str| text.trim().parse::<u32>().ok();
+            numbers.extend(number(first)?..=number(last)?);
+        }
+        let (host, rest) = numbers.split_first()?;
+        let (switch, rest) = rest.split_first()?;
+        let others: Vec<String> = rest.iter().map(u32::to_string).collect();
+        Some(Self {
+            switch: switch.to_string(),
+            host: host.to_string(),
+            others: match others.is_empty() {
+                true => host.to_string(),
+                false => others.join(","),
+            },
+        })
+    }
+
+    /// Puts in front of a command what runs it on its processors.
+    pub fn place(&self, process: &str, command: &mut Vec<String>) {
+        let list = match process {
+            SWITCH => &self.switch,
+            _ => &self.others,
+        };
+        pin(list, command);
+    }
+
+    /// The same for the measuring host.
+    pub fn place_host(&self, command: &mut Vec<String>) {
+        pin(&self.host, command);
+    }
+}
+
+impl fmt::Display for Processors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "processor {} for the switch alone, {} for the measuring host, {} for all others",
+            self.switch, self.host, self.others
+        )
+    }
+}
+
+fn pin(list: &str, command: &mut Vec<String>) {
+    let words = [TASKSET, "--cpu-list", list].map(str::to_owned);
+    command.splice(..0, words);
+}
+
+/// While it lives, idle processors wait for work without sleeping.
+#[derive(Debug)]
+pub struct Awake {
+    _open: File,
+}
+
+impl Awake {
+    /// Asks the kernel for it; `None` where it does not take such wishes.
+    pub fn keep() -> Option<Self> {
+        Self::keep_by(Path::new(WAKE_UP_LATENCY))
+    }
+
+    fn keep_by(path: &Path) -> Option<Self> {
+        let mut file = OpenOptions::new().write(true).open(path).ok()?;
+        // In one write: the kernel takes a number in binary, of just this length.
+        let written = file.write(&0i32.to_ne_bytes()).ok()?;
+        (written == size_of::<i32>()).then_some(Self { _open: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_shared_out() {
+        let of = |list| {
+            let it = Processors::of(list)?;
+            Some([it.host, it.switch, it.others])
+        };
+        let owned = |all: [&str; 3]| Some(all.map(str::to_owned));
+        assert_eq!(of("0-1"), owned(["0", "1", "0"]));
+        assert_eq!(of("2,5-7"), owned(["2", "5", "6,7"]));
+        assert_eq!(of("3"), None);
+        for wrong in ["", "a", "1-", "-2"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_switch_runs_where_nobody_else_does() {
+        let processors = Processors::of("0-1").unwrap();
+        let command = |process| {
+            let mut words = vec!["stateplane".to_owned()];
+            processors.place(process, &mut words);
+            words.join(" ")
+        };
+        assert_eq!(command(SWITCH), "taskset --cpu-list 1 stateplane");
+        assert_eq!(command("st0"), "taskset --cpu-list 0 stateplane");
+        assert_eq!(command("controller"), "taskset --cpu-list 0 stateplane");
+    }
+
+    #[test]
+    fn the_wish_is_a_zero_in_binary() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("latency");
+        assert!(Awake::keep_by(&path).is_none());
+        fs::write(&path, "").unwrap();
+        assert!(Awake::keep_by(&path).is_some());
+        assert_eq!(fs::read(&path).unwrap(), [0; 4]);
+    }
+}
