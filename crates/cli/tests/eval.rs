@@ -83,6 +83,9 @@ fn wrong_options_and_places_are_refused() {
     let output = run(&["--runs", "0"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("error[EV001]"));
+    let output = run(&["--capture", "a.pcap"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("error[EV001]"));
     let output = run(&["--quick"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(

@@ -4,6 +4,7 @@ use crate::controller::{self, ControllerArguments, ReplicaArguments};
 use crate::error::EvalError;
 use crate::experiments::{self, Experiment, Place, Plan};
 use crate::figure::Figure;
+use crate::probe::stream::Stream;
 use crate::probe::{self, ProbeArguments};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -39,6 +40,9 @@ pub struct Options {
     /// One short run, to see that everything works; its figures mean little.
     #[arg(long)]
     pub quick: bool,
+    /// Take flows and lengths of packets from a capture (pcap or pcapng), for fig8 and fig9.
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
     /// Folder for tables and plots, one within it for each figure.
     #[arg(long, default_value = "target/eval")]
     pub output: PathBuf,
@@ -92,6 +96,14 @@ impl Options {
             true => Experiment::ALL.to_vec(),
             false => self.figures.clone(),
         };
+        if let Some(capture) = &self.capture {
+            if !chosen.iter().any(|experiment| experiment.takes_capture()) {
+                return Err(EvalError::Options(
+                    "--capture is of use to fig8 and fig9: name one of them".to_owned(),
+                ));
+            }
+            Stream::read(capture)?;
+        }
         if chosen.iter().any(|experiment| experiment.needs_lab()) {
             become_root()?;
         }
@@ -105,6 +117,7 @@ impl Options {
         let place = Place {
             lab: absolute(self.lab.clone())?,
             logs: absolute(self.logs.join("eval"))?,
+            capture: self.capture.clone().map(absolute).transpose()?,
             stateplane,
         };
         let plan = Plan {

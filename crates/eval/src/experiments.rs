@@ -19,6 +19,7 @@ use crate::processors::{Awake, Processors};
 use crate::trial::{Outcome, Trial};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
+use std::path::Path;
 
 /// A figure of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,6 +71,11 @@ impl Experiment {
             Self::Fig15 => "fig15",
             Self::Table2 => "table2",
         }
+    }
+
+    /// Whether it takes times of packets, and may take those packets from a capture.
+    pub const fn takes_capture(self) -> bool {
+        matches!(self, Self::Fig8 | Self::Fig9)
     }
 
     /// Whether it is made in network namespaces, and not in memory.
@@ -125,7 +131,7 @@ pub fn run(
 const TOO_SHORT: &str = "too short to tell";
 
 /// In what all experiments in the lab differ from the paper's.
-fn lab_differs(figure: &mut Figure) {
+fn lab_differs(figure: &mut Figure, capture: Option<&Path>) {
     figure.differs(
         "one machine instead of two Tofino switches and ten servers: switch, stores and hosts \
          are processes in network namespaces, joined by veth pairs, and share its processors",
@@ -138,7 +144,13 @@ fn lab_differs(figure: &mut Figure) {
         Some(_) => "idle processors do not sleep meanwhile, as a switch's do not",
         None => "idle processors sleep, and waking up is part of the times",
     });
-    figure.differs("UDP packets of one size at a steady rate, not the paper's captures");
+    figure.differs(match capture.and_then(Path::file_name) {
+        Some(name) => format!(
+            "UDP packets with the flows and lengths of {}, at a steady rate, all in one direction",
+            name.display()
+        ),
+        None => "UDP packets of one size at a steady rate, not the paper's captures".to_owned(),
+    });
 }
 
 /// In what the experiments in memory differ from the paper's.
@@ -158,6 +170,7 @@ fn paced(application: Application, plan: Plan) -> ProbeArguments {
         warm_up: 0,
         rate: if plan.quick { 1000 } else { 2000 },
         flood_ms: 0,
+        capture: None,
         window: 64,
         flow_packets: 64,
         padding: 0,

@@ -7,6 +7,7 @@
     reason = "a probe keeps a pace and takes times"
 )]
 
+pub mod stream;
 pub mod traffic;
 
 use crate::error::EvalError;
@@ -17,8 +18,10 @@ use stateplane_hosts::number_in;
 use stateplane_lab::LabError;
 use stateplane_lab::agent::{raw, stop_at_end_of_input};
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use stream::Stream;
 use traffic::Application;
 
 const LONGEST_FRAME: usize = 65_536;
@@ -57,6 +60,9 @@ pub struct ProbeArguments {
     /// Packets of a flow, after which another takes its place.
     #[arg(long, default_value_t = 64)]
     pub flow_packets: u64,
+    /// Take flows and lengths of packets from this capture.
+    #[arg(long)]
+    pub capture: Option<PathBuf>,
     /// Bytes that lengthen each packet.
     #[arg(long, default_value_t = 0)]
     pub padding: usize,
@@ -66,6 +72,16 @@ pub struct ProbeArguments {
 }
 
 impl ProbeArguments {
+    fn stream(&self) -> Result<Stream, EvalError> {
+        match &self.capture {
+            Some(path) => Stream::read(path),
+            None => Ok(Stream::Turns {
+                window: self.window,
+                flow_packets: self.flow_packets,
+            }),
+        }
+    }
+
     /// How long the probe sends, without what comes late.
     pub fn duration(&self) -> Duration {
         match self.flood_ms {
@@ -120,25 +136,32 @@ pub fn run(arguments: &ProbeArguments) -> Result<(), EvalError> {
                 .map_err(failed)?,
         );
     }
+    let stream = arguments.stream()?;
     let stopped = || stop.load(Ordering::Relaxed);
     let report = match arguments.flood_ms {
-        0 => paced(arguments, &mut ports, stopped).map_err(failed)?,
-        _ => flood(arguments, &mut ports, stopped)?,
+        0 => paced(arguments, &stream, &mut ports, stopped).map_err(failed)?,
+        _ => flood(arguments, &stream, &mut ports, stopped)?,
     };
     let text = serde_json::to_string(&report).map_err(|error| failed(io::Error::other(error)))?;
     writeln!(io::stdout(), "{text}").map_err(failed)?;
     Ok(())
 }
 
-fn frame_of(arguments: &ProbeArguments, number: u64) -> (usize, Vec<u8>) {
-    let place = traffic::place(number, arguments.window, arguments.flow_packets);
-    traffic::frame(
-        arguments.application,
-        place,
-        number,
-        arguments.padding,
-        arguments.updates,
-    )
+fn frame_of(arguments: &ProbeArguments, stream: &Stream, number: u64) -> (usize, Vec<u8>) {
+    let packet = stream.packet(number);
+    let of = |padding| {
+        let (application, updates) = (arguments.application, arguments.updates);
+        traffic::frame(application, packet.place, number, padding, updates)
+    };
+    let (side, frame) = of(arguments.padding);
+    let short = packet.length.map_or(0, |length| {
+        let headers = arguments.application.link_header_length();
+        (headers + length).saturating_sub(frame.len())
+    });
+    match short {
+        0 => (side, frame),
+        _ => of(arguments.padding + short),
+    }
 }
 
 /// When a frame was sent and when it came, in ns; 0 for never.
@@ -150,6 +173,7 @@ struct Times {
 
 fn paced(
     arguments: &ProbeArguments,
+    stream: &Stream,
     ports: &mut [Port],
     stopped: impl Fn() -> bool,
 ) -> io::Result<ProbeReport> {
@@ -170,7 +194,7 @@ fn paced(
             if stopped() || receiver.is_finished() {
                 break;
             }
-            let (side, frame) = frame_of(arguments, number);
+            let (side, frame) = frame_of(arguments, stream, number);
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
             next += gap;
             if number == arguments.warm_up {
@@ -196,7 +220,7 @@ fn paced(
             break;
         }
         let came = times.came.load(Ordering::Acquire);
-        let place = traffic::place(number, arguments.window, arguments.flow_packets);
+        let place = stream.packet(number).place;
         let writes = arguments
             .application
             .writes(place, number, arguments.updates);
@@ -251,12 +275,13 @@ fn receive(
 /// Sends without a pause, and counts what the interfaces receive meanwhile.
 fn flood(
     arguments: &ProbeArguments,
+    stream: &Stream,
     ports: &mut [Port],
     stopped: impl Fn() -> bool,
 ) -> Result<ProbeReport, EvalError> {
     let mut sides: [Vec<Vec<u8>>; 2] = Default::default();
     for number in 0..PREPARED {
-        let (side, frame) = frame_of(arguments, number);
+        let (side, frame) = frame_of(arguments, stream, number);
         sides[side].push(frame);
     }
     let mut report = ProbeReport::default();

@@ -24,6 +24,8 @@ pub struct Place {
     pub lab: PathBuf,
     /// For logs, a folder for each trial.
     pub logs: PathBuf,
+    /// A capture whose flows and lengths of packets are used where times are taken.
+    pub capture: Option<PathBuf>,
     /// The program that is the switch, the store and the probe.
     pub stateplane: PathBuf,
 }
@@ -187,6 +189,9 @@ fn command(stateplane: &Path, arguments: &ProbeArguments) -> Vec<String> {
         ("--updates", arguments.updates.into()),
     ] {
         words.extend([name.to_owned(), value.to_string()]);
+    }
+    if let Some(capture) = &arguments.capture {
+        words.extend(["--capture".to_owned(), capture.display().to_string()]);
     }
     words
 }

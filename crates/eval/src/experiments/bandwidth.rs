@@ -29,7 +29,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
         "almost nothing for NAT, firewall, load balancer and heavy hitters; 12.8 % for EPC-SGW; \
          51.2 % for the synchronous counter, of packets of 64 bytes",
     );
-    lab_differs(&mut figure);
+    lab_differs(&mut figure, None);
     figure.differs(
         "some thousand packets a second, not 200 million: renewals of leases, probes and \
          snapshots, which do not grow with the rate, weigh as much more; the column `at 1 Mpps` \

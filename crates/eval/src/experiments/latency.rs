@@ -72,6 +72,7 @@ impl Measured {
             warm_up: WARM_UP,
             rate: RATE,
             frames: if plan.quick { 600 } else { FRAMES },
+            capture: place.capture.clone(),
             ..paced(self.setup.application, plan)
         };
         let name: String = self
@@ -145,7 +146,7 @@ pub(super) fn of_nat(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Fig
          the switch alone, 142 µs for RedPlane and 185 µs with an external controller; NATs on \
          servers have 7 to 14 times the median",
     );
-    lab_differs(&mut figure);
+    lab_differs(&mut figure, place.capture.as_deref());
     figure.differs(
         "here the switch is a server too, so Linux's own NAT is no detour: it stands where the \
          switch stands",
@@ -286,7 +287,7 @@ pub(super) fn of_applications(
          EPC-SGW and heavy hitters; the synchronous counter waits 20 µs more for each packet, 12 \
          of them for the chain",
     );
-    lab_differs(&mut figure);
+    lab_differs(&mut figure, place.capture.as_deref());
     figure.differs(
         "the firewall's and the load balancer's flows are UDP, whose first packet writes as a \
          SYN does; a serving gateway's session has one signalling packet and 17 of data in turn, \

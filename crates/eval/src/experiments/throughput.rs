@@ -64,7 +64,7 @@ fn throughput(
 }
 
 fn differs(figure: &mut Figure) {
-    lab_differs(figure);
+    lab_differs(figure, None);
     figure.differs(
         "the sender, the switch and its store share this machine's processors, so what the \
          store works for writes is taken from the switch, and more store servers add no \

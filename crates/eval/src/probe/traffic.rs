@@ -66,6 +66,15 @@ impl Application {
         }
     }
 
+    /// Bytes in front of the datagram of its frames.
+    pub fn link_header_length(self) -> usize {
+        let tag = match self {
+            Self::HeavyHitter => TAG.len(),
+            _ => 0,
+        };
+        ethernet::HEADER_LENGTH + tag
+    }
+
     /// Whether a packet is to write its flow's state.
     pub fn writes(self, place: Place, number: u64, updates: u32) -> bool {
         match self {
@@ -234,9 +243,9 @@ mod tests {
                 let (side, bytes) = frame(*application, place(number, 64, 36), number, 10, 50);
                 assert_eq!(number_in(&bytes), Some(number), "{application:?}");
                 assert!(bytes.starts_with(&SWITCH[side]));
-                let tag = usize::from(*application == Application::HeavyHitter) * TAG.len();
-                assert_eq!(&bytes[12..12 + tag], &TAG[..tag]);
-                assert!(Segment::read_datagram(&bytes[14 + tag..]).is_some());
+                let headers = application.link_header_length();
+                assert_eq!(&bytes[12..headers - 2], &TAG[..headers - 14]);
+                assert!(Segment::read_datagram(&bytes[headers..]).is_some());
             }
         }
     }
