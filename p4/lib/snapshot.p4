@@ -3,10 +3,11 @@
 // are kept while packets go on. What is lost with a switch is at most what was changed
 // within a bound ε. Numbers of rules refer to docs/replication-protocol.md.
 //
-// A SnapshotArray holds two copies of each element, side by side. A flag tells which
-// copy is active; flipping it begins a snapshot: the other copy is what the array was
-// at that moment. The first to touch an element after a flip, an update or the
-// snapshot's own read, brings the active copy up to date (rule 24).
+// An array holds two copies of each element, side by side. A flag tells which copy is
+// active; flipping it begins a snapshot: the other copy is what the array was at that
+// moment. What is written goes to the active copy, and a bit for each element tells
+// which copy was written last; the snapshot's own read brings the active copy up to
+// date where nothing was written since the flip (rule 24).
 //
 // The packet generator's frames walk over the elements, one each, by a cursor in a
 // register, so that one that is lost delays the walk and leaves nothing out. The walk
@@ -30,6 +31,11 @@
 //   own packets        SnapshotWalk; SnapshotAge, which says whether ε is kept
 //   when processing a  SnapshotKeep, with the elements' values, between
 //   packet of the walk ReplicationIngressBefore and -After
+//
+// A program that reads and writes elements apart, in actions perhaps, has two registers
+// in place of a SnapshotArray, one of both copies and one of the bits, and reads and
+// writes them by snapshot_copy as SnapshotArray does. `stateplane protect` makes such
+// programs.
 
 #ifndef STATEPLANE_SNAPSHOT_P4
 #define STATEPLANE_SNAPSHOT_P4
@@ -48,6 +54,18 @@
 // µs between two looks at one write that is not acknowledged; each sends it again.
 #ifndef SNAPSHOT_PATIENCE
 #define SNAPSHOT_PATIENCE 1000
+#endif
+
+// What the tables have before the control plane sets them: T_snap and ε in µs, and what
+// becomes of packets beyond ε.
+#ifndef SNAPSHOT_PERIOD
+#define SNAPSHOT_PERIOD 0
+#endif
+#ifndef SNAPSHOT_BOUND
+#define SNAPSHOT_BOUND 0
+#endif
+#ifndef SNAPSHOT_OTHERWISE
+#define SNAPSHOT_OTHERWISE STALE_GOES_ON
 #endif
 
 // Where the packet generator's frames for the walk come in; no link faces it.
@@ -112,6 +130,8 @@ header snapshot_walk_t {
 struct snapshot_metadata_t {
     // Which copies are active.
     bit<1> active;
+    // Which copy of the element at hand was written last.
+    bit<1> last;
     // An element is to be read for the walk.
     bool walks;
     bit<32> element;
@@ -130,6 +150,12 @@ register<bit<48>>(1) snapshot_began;
 register<bit<48>>(1) snapshot_kept;
 counter(SNAPSHOT_EVENTS, CounterType.packets) snapshot_events;
 
+// Where a copy of an element lies in a register of both copies of each element. What is
+// beyond the array stays beyond the register.
+bit<32> snapshot_copy(in bit<32> element, in bit<1> copy) {
+    return (element |+| element) | (bit<32>)copy;
+}
+
 // A register array of 32-bit elements with lazy snapshots. `value` is the element
 // after the operation; of SNAPSHOT_READ, what it was when the flag was flipped.
 control SnapshotArray(
@@ -139,45 +165,28 @@ control SnapshotArray(
     in bit<32> operand,
     out bit<32> value
 ) {
-    // Copy 1 in the high half, copy 0 in the low one.
-    register<bit<64>>(SNAPSHOT_ELEMENTS) copies;
-    // The copy that was updated last.
+    register<bit<32>>(2 * SNAPSHOT_ELEMENTS) copies;
+    // The copy that was written last.
     register<bit<1>>(SNAPSHOT_ELEMENTS) updated;
-    bit<64> both;
     bit<1> last;
-    bit<32> present;
-    bit<32> frozen;
 
     apply {
-        copies.read(both, element);
         updated.read(last, element);
-        if (active == 1) {
-            present = both[63:32];
-            frozen = both[31:0];
+        if (operation == SNAPSHOT_READ) {
+            copies.read(value, snapshot_copy(element, ~active));
         } else {
-            present = both[31:0];
-            frozen = both[63:32];
-        }
-        if (last != active && (operation != SNAPSHOT_READ || RULE_SYNCHRONISE)) {
-            present = frozen;
-            updated.write(element, active);
+            copies.read(value, snapshot_copy(element, last));
         }
         if (operation == SNAPSHOT_ADD) {
-            present = present |+| operand;
+            value = value |+| operand;
         } else if (operation == SNAPSHOT_OR) {
-            present = present | operand;
-        } else if (operation == SNAPSHOT_GREATEST && operand > present) {
-            present = operand;
+            value = value | operand;
+        } else if (operation == SNAPSHOT_GREATEST && operand > value) {
+            value = operand;
         }
-        if (active == 1) {
-            both = present ++ frozen;
-        } else {
-            both = frozen ++ present;
-        }
-        copies.write(element, both);
-        value = present;
-        if (operation == SNAPSHOT_READ) {
-            value = frozen;
+        if (operation != SNAPSHOT_READ || (last != active && RULE_SYNCHRONISE)) {
+            copies.write(snapshot_copy(element, active), value);
+            updated.write(element, active);
         }
     }
 }
@@ -207,7 +216,7 @@ control SnapshotWalk(
 
     table snapshot_period {
         actions = { snapshot_each; }
-        default_action = snapshot_each(0);
+        default_action = snapshot_each(SNAPSHOT_PERIOD);
     }
 
     apply {
@@ -335,7 +344,7 @@ control SnapshotAge(in standard_metadata_t standard_metadata, out bool drops) {
 
     table snapshot_bound {
         actions = { keep_within; }
-        default_action = keep_within(0, STALE_GOES_ON);
+        default_action = keep_within(SNAPSHOT_BOUND, SNAPSHOT_OTHERWISE);
     }
 
     apply {

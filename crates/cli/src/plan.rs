@@ -64,7 +64,7 @@ fn capture(text: &str) -> Result<(u16, PathBuf), String> {
 
 /// Runs the command.
 pub fn run(arguments: &PlanArguments) -> Result<(), CommandError> {
-    let failed = |error: SimError| CommandError::new(Failure::Input, error);
+    let failed = |error: SimError| CommandError::coded(Failure::Input, error.code(), error);
     let (store, replicas) = store(arguments)?;
     let mut arrivals = Vec::new();
     for (port, path) in &arguments.capture {

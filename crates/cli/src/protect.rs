@@ -8,8 +8,9 @@ use std::path::PathBuf;
 /// Make a program fault-tolerant: keep registers annotated @replicated in the store.
 ///
 /// Writes the protected P4 program to standard output: the text of the original, which reads
-/// and writes the state of the packet's flow in place of the registers, within the blocks of
-/// the replication library. Its first lines say what store servers need. docs/protect.md has
+/// and writes the state of the packet's flow in place of the registers, or arrays of which
+/// snapshots are kept (mode = "bounded"), within the blocks of the replication library. Its
+/// first lines say what store servers need. docs/protect.md has
 /// the annotation and what is refused.
 #[derive(Args)]
 pub struct ProtectArguments {

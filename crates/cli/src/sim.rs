@@ -5,7 +5,7 @@ use crate::program::PreprocessArguments;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
-use stateplane_sim::{EngineKind, Options, Own, ProgramKind, Rule, Scenario, Simulator};
+use stateplane_sim::{EngineKind, Options, Own, ProgramKind, Rule, Scenario, SimError, Simulator};
 use std::path::{Path, PathBuf};
 
 /// Simulate switches, store, links and clocks in virtual time, and judge what happened.
@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 /// With --p4 and --stf, switches run an annotated program as `stateplane protect` makes it
 /// fault-tolerant, and hosts send the packets of a packet test of it. The test has to pass
 /// with the program as it is and with the protected one; what comes out of switches that die
-/// has to be what the program gives for each flow's packets in some order.
+/// has to be what the program gives for each flow's packets in some order. In
+/// bounded-inconsistency mode each switch has to do what the program does, and what the store
+/// has of its arrays has to be what they once were, at most the bound ago.
 #[derive(Args)]
 pub struct SimArguments {
     /// What runs on the switches
@@ -65,7 +67,7 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
     if let Some(rule) = &arguments.without {
         options = options.without(Rule::from_name(rule).ok_or_else(unknown)?);
     }
-    let failed = |error| CommandError::new(Failure::Program, error);
+    let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);
     let simulator = match (&arguments.p4, &arguments.stf) {
         (Some(program), Some(test)) => {
             let own = own(arguments, program, test)?;
@@ -112,7 +114,7 @@ fn own(arguments: &SimArguments, program: &Path, test: &Path) -> Result<Own, Com
     let script = stateplane_stf::parse(&name.to_string(), &text)
         .map_err(|error| CommandError::new(Failure::Input, error))?;
     let source = arguments.preprocess.source(program);
-    let failed = |error| CommandError::new(Failure::Program, error);
+    let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);
     let own = Own::new(&source.loader, &source.main, &source.options, &script).map_err(failed)?;
     let failures = own.packet_test().map_err(failed)?;
     match failures.is_empty() {

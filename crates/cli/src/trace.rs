@@ -4,11 +4,12 @@ use crate::exit::{CommandError, Failure};
 use crate::program::ProgramArguments;
 use clap::Args;
 use stateplane_diagnostics::Color;
+use stateplane_host::ports::read_capture;
 use stateplane_host::switch::SwitchFile;
 use stateplane_interp::{Interp, Options};
 use stateplane_stf::{Script, StfError};
 use stateplane_switch::Switch;
-use stateplane_trace::{Recorder, pcap};
+use stateplane_trace::Recorder;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -85,15 +86,13 @@ fn unreadable(path: &Path, error: std::io::Error) -> CommandError {
 
 /// Runs the command.
 pub fn run(mut arguments: TraceArguments) -> Result<(), CommandError> {
-    let capture = match &arguments.pcap {
-        Some(path) => std::fs::read(path).map_err(|error| unreadable(path, error))?,
-        None => Vec::new(),
-    };
-    let packets: Vec<&[u8]> = match (&arguments.packet, &arguments.pcap) {
-        (Some(packet), _) => vec![&packet.0],
-        (None, Some(path)) => pcap::frames(&capture).map_err(|error| {
-            CommandError::new(Failure::Input, format!("{}: {error}", path.display()))
-        })?,
+    let packets: Vec<Vec<u8>> = match (&arguments.packet, &arguments.pcap) {
+        (Some(packet), _) => vec![packet.0.clone()],
+        (None, Some(path)) => {
+            let frames = read_capture(path)
+                .map_err(|error| CommandError::coded(Failure::Input, error.code(), &error))?;
+            frames.into_iter().map(|(_, frame)| frame).collect()
+        }
         (None, None) if arguments.stf.is_some() => Vec::new(),
         (None, None) => {
             return Err(CommandError::new(
@@ -117,7 +116,7 @@ pub fn run(mut arguments: TraceArguments) -> Result<(), CommandError> {
         None => configured(arguments.config.as_deref(), engine)?,
     };
     for packet in packets {
-        stateplane_trace::send(&mut switch, arguments.port, packet);
+        stateplane_trace::send(&mut switch, arguments.port, &packet);
     }
     let recorder = switch.engine().observer();
     let color = match std::io::stdout().is_terminal() {

@@ -101,7 +101,7 @@ fn what_is_missing_or_wrong_is_told() {
     for (arguments, code, part) in [
         (&["trace", CABLE][..], 2, "--packet, --pcap, or --stf"),
         (&["trace", CABLE, "--packet", "abc"], 2, "half a byte"),
-        (&["trace", CABLE, "--pcap", CABLE], 2, "no capture file"),
+        (&["trace", CABLE, "--pcap", CABLE], 2, "H207"),
         (
             &["trace", CABLE, "--packet", "00", "--port", "511"],
             2,

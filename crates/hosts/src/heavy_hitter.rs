@@ -2,6 +2,7 @@
 //! switch, the newest complete snapshot in the store is a state that its sketches
 //! really had, and what came after it was counted within ε (RedPlane §4.4).
 
+use super::walk::{SNAPSHOT_PORT, walk_frame};
 use super::{App, Asked, departure_port, host, key, taken, udp};
 use crate::random::Random;
 use crate::segment::Segment;
@@ -15,11 +16,8 @@ use std::collections::BTreeMap;
 
 /// `CLASS_HEAVY` of the program.
 pub const CLASS: u8 = 13;
-/// `SNAPSHOT_PORT`, `ETHERTYPE_VLAN` and `ETHERTYPE_GENERATED` of the
-/// program.
-const SNAPSHOT_PORT: u16 = 508;
+/// `ETHERTYPE_VLAN` of the program.
 const TYPE_VLAN: [u8; 2] = [0x81, 0];
-const TYPE_GENERATED: [u8; 2] = [0x88, 0xb5];
 
 /// How many tenants there are. The hosts of the first are inside, those of the second
 /// outside.
@@ -147,17 +145,12 @@ impl App for HeavyHitter {
     }
 
     fn walk(&self, switch: u32) -> Option<Generator> {
-        let mut frame = vec![0; 12];
-        frame.extend(TYPE_GENERATED);
-        frame.extend(switch.to_be_bytes());
-        // Number, element, again, unused, and the three values.
-        frame.resize(frame.len() + 10 + 12, 0);
         Some(Generator {
             port: SNAPSHOT_PORT,
             period_us: WALK_PERIOD,
             batch: WALK_BATCH,
             index_at: None,
-            frame,
+            frame: walk_frame(switch, 3),
         })
     }
 

@@ -17,9 +17,11 @@ mod serving_gateway;
 mod super_spreader;
 mod syn_defence;
 pub mod table;
+mod walk;
 
 pub use random::Random;
 pub use segment::{Segment, number_in, number_mark};
+pub use walk::{SNAPSHOT_PORT, walk_frame};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 pub use stateplane_history::Application;

@@ -14,7 +14,46 @@ pub(crate) const REPLICATED: &str = "replicated";
 /// The class of flow keys where the annotation names none.
 const CLASS: u8 = 64;
 
-const FORM: &str = "write @replicated(key = {hdr.ipv4.srcAddr, …}), with reverse = {…}, when = …, class = 1 to 255, mode = \"linearizable\" and lease_period = milliseconds if they are needed";
+const FORM: &str = "write @replicated(key = {hdr.ipv4.srcAddr, …}), with reverse = {…}, when = …, class = 1 to 255 and lease_period = milliseconds if they are needed; or @replicated(mode = \"bounded\", bound = milliseconds), with snapshot_period = milliseconds, otherwise = \"go on\", \"drop\" or \"fail\", and merge = \"add\", \"or\" or \"greatest\"";
+
+/// How state is kept (RedPlane §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// No packet leaves before the state of its flow is kept.
+    Linearizable,
+    /// Packets do not wait; snapshots of arrays are kept, none older than a bound.
+    Bounded,
+}
+
+/// What becomes of packets while the newest snapshot that is kept is older than the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Otherwise {
+    /// They are processed, and counted as an alarm.
+    GoOn,
+    /// They are dropped.
+    Drop,
+    /// They are dropped until the switch has taken its ports down.
+    Fail,
+}
+
+/// How readers make one array of those of several switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    Add,
+    Or,
+    Greatest,
+}
+
+impl Merge {
+    /// As annotations and `stateplane ctl store sketch --merge` have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Or => "or",
+            Self::Greatest => "greatest",
+        }
+    }
+}
 
 /// An expression of the annotation.
 #[derive(Clone, Debug)]
@@ -35,6 +74,15 @@ pub(crate) struct Replicated {
     pub(crate) class: u8,
     /// Milliseconds.
     pub(crate) lease_period: Option<u32>,
+    /// As written; `None`: as the other annotations say.
+    pub(crate) mode: Option<Mode>,
+    /// Greatest age of the newest snapshot that is kept (ε), in milliseconds; for the
+    /// bounded mode alone, as what follows.
+    pub(crate) bound: Option<u32>,
+    /// Milliseconds from one snapshot to the next (T_snap).
+    pub(crate) snapshot_period: Option<u32>,
+    pub(crate) otherwise: Option<Otherwise>,
+    pub(crate) merge: Option<Merge>,
     pub(crate) span: Span,
 }
 
@@ -51,6 +99,30 @@ impl Replicated {
             && when(&self.when) == when(&other.when)
             && self.class == other.class
             && self.lease_period == other.lease_period
+            && self.bound == other.bound
+            && self.snapshot_period == other.snapshot_period
+            && self.otherwise == other.otherwise
+    }
+
+    /// Whether it says more than that the register is kept as others are, and how.
+    pub(crate) fn is_full(&self) -> bool {
+        self.key.is_some() || self.bound.is_some()
+    }
+
+    /// A parameter that the linearizable mode has alone.
+    pub(crate) fn of_flows(&self) -> Option<&'static str> {
+        let key = self.key.as_ref().map(|_| "key");
+        key.or(self.reverse.as_ref().map(|_| "reverse"))
+            .or(self.when.as_ref().map(|_| "when"))
+    }
+
+    /// A parameter that the bounded mode has alone.
+    pub(crate) fn of_snapshots(&self) -> Option<&'static str> {
+        let bound = self.bound.map(|_| "bound");
+        bound
+            .or(self.snapshot_period.map(|_| "snapshot_period"))
+            .or(self.otherwise.map(|_| "otherwise"))
+            .or(self.merge.map(|_| "merge"))
     }
 }
 
@@ -94,6 +166,11 @@ impl<'a> Reader<'a> {
             when: None,
             class: CLASS,
             lease_period: None,
+            mode: None,
+            bound: None,
+            snapshot_period: None,
+            otherwise: None,
+            merge: None,
             span: annotation.span,
         };
         let tokens = match &annotation.body {
@@ -140,41 +217,36 @@ impl<'a> Reader<'a> {
                     .filter(|class| *class > 0)
                     .ok_or_else(|| Box::new(wrong(span, "a class is a number from 1 to 255")))?;
             }
-            "lease_period" => {
-                let period = number(value).filter(|period| *period > 0);
-                let period = period.ok_or_else(|| {
-                    wrong(
-                        span,
-                        "a lease period is a number of milliseconds, at least 1",
-                    )
-                })?;
-                out.lease_period = Some(period);
+            "lease_period" => out.lease_period = Some(milliseconds(value, span)?),
+            "bound" => out.bound = Some(milliseconds(value, span)?),
+            "snapshot_period" => out.snapshot_period = Some(milliseconds(value, span)?),
+            "mode" => {
+                out.mode = Some(match word(value) {
+                    Some("linearizable") => Mode::Linearizable,
+                    Some("bounded") => Mode::Bounded,
+                    _ => {
+                        let what = "a mode is \"linearizable\" or \"bounded\"";
+                        return Err(Box::new(wrong(span, what)));
+                    }
+                });
             }
-            "mode" => match value {
-                [
-                    AnnotationToken {
-                        kind: AnnotationTokenKind::String(text),
-                        ..
-                    },
-                ] if &**text == "linearizable" => {}
-                [
-                    AnnotationToken {
-                        kind: AnnotationTokenKind::String(text),
-                        ..
-                    },
-                ] if &**text == "bounded" => {
-                    let message = "snapshots of a whole array are not made from an annotation";
-                    return Err(Box::new(
-                        Diagnostic::error(codes::MODE, span, message)
-                            .with_label("bounded inconsistency")
-                            .with_help("use mode = \"linearizable\", or put p4/lib/snapshot.p4 around the array as p4/apps/heavy-hitter does"),
-                    ));
-                }
-                _ => {
-                    let what = "a mode is \"linearizable\" or \"bounded\"";
-                    return Err(Box::new(wrong(span, what)));
-                }
-            },
+            "otherwise" => {
+                out.otherwise = Some(match word(value) {
+                    Some("go on") => Otherwise::GoOn,
+                    Some("drop") => Otherwise::Drop,
+                    Some("fail") => Otherwise::Fail,
+                    _ => {
+                        let what = "beyond the bound a switch can \"go on\", \"drop\" or \"fail\"";
+                        return Err(Box::new(wrong(span, what)));
+                    }
+                });
+            }
+            "merge" => {
+                let all = [Merge::Add, Merge::Or, Merge::Greatest];
+                let named = all.into_iter().find(|it| word(value) == Some(it.name()));
+                let what = "arrays are merged by \"add\", \"or\" or \"greatest\"";
+                out.merge = Some(named.ok_or_else(|| Box::new(wrong(span, what)))?);
+            }
             other => {
                 return Err(Box::new(wrong(
                     name.span,
@@ -258,6 +330,26 @@ fn number(tokens: &[AnnotationToken]) -> Option<u32> {
                 ..
             },
         ] => u32::try_from(&literal.value).ok(),
+        _ => None,
+    }
+}
+
+/// A time of at least one millisecond.
+fn milliseconds(tokens: &[AnnotationToken], span: Span) -> Result<u32, Box<Diagnostic>> {
+    let time = number(tokens).filter(|time| *time > 0);
+    let what = "a time is a number of milliseconds, at least 1";
+    time.ok_or_else(|| Box::new(wrong(span, what)))
+}
+
+/// The text of a string.
+fn word(tokens: &[AnnotationToken]) -> Option<&str> {
+    match tokens {
+        [
+            AnnotationToken {
+                kind: AnnotationTokenKind::String(text),
+                ..
+            },
+        ] => Some(text),
         _ => None,
     }
 }

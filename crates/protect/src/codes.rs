@@ -15,7 +15,8 @@ stateplane_diagnostics::codes! {
     PARSER_INPUT = "E1812": "the parser looks at what differs for a packet that waited";
     METADATA_LOST = "E1813": "metadata that egress needs cannot travel with a packet";
     PROGRAM_FORM = "E1814": "the program has a form that cannot be rewritten";
-    MODE = "E1815": "this mode of replication has to be written by hand";
+    MODE = "E1815": "an annotation says what does not fit its mode of replication";
+    ARRAY = "E1816": "no snapshots can be kept of an array";
     LOCAL_STATE = "W1801": "a register is not replicated";
     LOCAL_CLOCK = "W1802": "replicated state holds a time of one switch's clock";
 }

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod front;
+mod snapshot;
 
 use crate::annotation::Part;
 use crate::codes;
@@ -10,6 +11,7 @@ use crate::edit::{Edits, after_comments};
 use crate::names::{self, Names, is_own};
 use crate::partition::Fields;
 use crate::pipeline::Pipeline;
+use crate::snapshot::Plan;
 use crate::state::{State, States};
 use crate::travel::Traveller;
 use crate::walk::{Access, Found};
@@ -23,33 +25,41 @@ pub(crate) struct Emit<'a> {
     pub(crate) input: &'a Input<'a>,
     pub(crate) pipeline: &'a Pipeline<'a>,
     pub(crate) states: &'a States<'a>,
+    /// What is kept of a flow; in bounded inconsistency nothing.
     pub(crate) fields: &'a Fields,
+    /// The arrays of which snapshots are kept, in bounded inconsistency.
+    pub(crate) plan: Option<&'a Plan>,
+    pub(crate) names: Names,
     pub(crate) ingress: &'a Found,
     pub(crate) egress: &'a Found,
     pub(crate) travellers: &'a [Traveller],
 }
 
 /// Names of what is added.
-struct Added {
-    names: Names,
-    /// Parameter with the state of the flow, and its type.
+struct Added<'a> {
+    names: &'a Names,
+    /// Parameter with the state of the flow, or what tells which copies of arrays are active,
+    /// and its type.
     state: String,
     state_type: String,
 }
 
 impl Emit<'_> {
-    /// Bytes of state of a flow: all registers, in whole bytes.
+    /// Bytes of state of a flow, all registers in whole bytes; or of an element of arrays.
     fn state_bytes(&self) -> u32 {
+        if let Some(plan) = self.plan {
+            return plan.state_bytes();
+        }
         let bits: u32 = self.fields.all.iter().map(|field| field.bits).sum();
         bits.div_ceil(8)
     }
 
     pub(crate) fn text(&self, diagnostics: &mut Diagnostics) -> Option<(String, Class)> {
         let sources = self.input.sources;
-        let words = names::of_program(sources);
-        let library = names::of_library();
+        let names = &self.names;
+        let library = names::of_library(self.states.mode);
         let mut instances = library.iter().filter(|(_, instance)| **instance);
-        if let Some((name, _)) = instances.find(|(name, _)| words.contains(*name)) {
+        if let Some((name, _)) = instances.find(|(name, _)| names.has(name)) {
             diagnostics.push(
                 Diagnostic::error(
                     codes::PROGRAM_FORM,
@@ -60,20 +70,21 @@ impl Emit<'_> {
             );
             return None;
         }
-        let renamed: Vec<&String> = library
-            .keys()
-            .filter(|name| words.contains(*name))
-            .collect();
-        let names = Names::new(words.clone());
+        let renamed: Vec<&String> = library.keys().filter(|name| names.has(name)).collect();
+        let (state, state_type) = match self.plan {
+            None => (names.free("flow_state"), names.free("flow_state_t")),
+            Some(_) => (names.free("snapshot"), names.library("snapshot_metadata_t")),
+        };
         let added = Added {
-            state: names.free("flow_state"),
-            state_type: names.free("flow_state_t"),
             names,
+            state,
+            state_type,
         };
         let class = Class {
             id: self.states.keyed.class,
             state_length: self.state_bytes() as u16,
             lease_period: self.states.keyed.lease_period,
+            snapshots: self.plan.map(|plan| plan.told(self.states)),
         };
         let mut edits = Edits::default();
         let main_file = self.pipeline.main.span.file;
@@ -81,7 +92,11 @@ impl Emit<'_> {
             diagnostics.push(by_macro(span));
             return None;
         }
-        edits.replace(self.pipeline.main.span, self.blocks(&added));
+        let blocks = match self.plan {
+            None => self.blocks(&added),
+            Some(plan) => self.snapshot_blocks(plan, &added),
+        };
+        edits.replace(self.pipeline.main.span, blocks);
         let first = sources
             .files()
             .next()
@@ -113,7 +128,14 @@ impl Emit<'_> {
             if !text.ends_with(';') || !text.contains(name.as_str()) {
                 return Err(state.declaration.span);
             }
-            let note = format!("/* {name} is part of {}. */", added.state_type);
+            let array = self.plan.and_then(|plan| plan.array(name.span));
+            let note = match array {
+                None => format!("/* {name} is part of {}. */", added.state_type),
+                Some(array) => format!(
+                    "/* {name} is an array with snapshots: {} and {}. */",
+                    array.read, array.write
+                ),
+            };
             edits.replace(state.declaration.span, note);
         }
         let mut done = BTreeSet::new();
@@ -147,6 +169,9 @@ impl Emit<'_> {
             let comma = if bare.ends_with('(') { "" } else { ", " };
             self.before_parenthesis(*apply, &format!("{comma}{}", added.state), edits)?;
         }
+        if self.plan.is_some() {
+            self.vouch(&controls, edits);
+        }
         // What egress does, it does to packets that are released.
         if self.egress.local.iter().any(|(_, writes)| *writes) {
             let reached = self.pipeline.egress.declaration;
@@ -155,7 +180,29 @@ impl Emit<'_> {
         Ok(())
     }
 
-    /// Turns a read or write of a register into an assignment.
+    /// Vouches for the effects of controls whose packets do not wait.
+    fn vouch(&self, controls: &[&ControlDecl], edits: &mut Edits) {
+        for control in controls {
+            let whole = control.span;
+            let mut effects = self
+                .ingress
+                .effects
+                .keys()
+                .chain(self.egress.effects.keys());
+            let is_egress = std::ptr::eq(*control, self.pipeline.egress.declaration);
+            let vouched = is_egress && self.egress.local.iter().any(|(_, writes)| *writes);
+            if !vouched
+                && effects.any(|at| {
+                    at.file == whole.file && at.start >= whole.start && at.end <= whole.end
+                })
+            {
+                edits.insert(whole.at_start(), "@side_effects_allowed\n");
+            }
+        }
+    }
+
+    /// Turns a read or write of a register into an assignment, or into a call of the action
+    /// that takes its place.
     fn access(&self, access: &Access, added: &Added, edits: &mut Edits) -> Result<(), Span> {
         let sources = self.input.sources;
         let Some(state) = self.state_of(access) else {
@@ -167,6 +214,13 @@ impl Emit<'_> {
             return Err(statement);
         }
         let operand = sources.snippet(access.operand);
+        if let Some(plan) = self.plan {
+            let array = plan.array(access.register).ok_or(access.span)?;
+            let texts = [sources.snippet(access.index_span), operand];
+            let call = snapshot::access(array, access, added, texts);
+            edits.replace(statement, call);
+            return Ok(());
+        }
         let element = self.fields.of_access.get(&access.span);
         let Some(field) = element.and_then(|&at| self.fields.all.get(at)) else {
             return Err(access.span);

@@ -9,6 +9,8 @@
 //! * [`mod@walk`] follows values through ingress, as packets take it;
 //! * [`mod@partition`] compares what indices and the key are made of;
 //! * [`mod@restrict`] and [`mod@travel`] look for what a packet would lose while it waits;
+//! * [`mod@snapshot`] looks at arrays of which snapshots are kept instead, in
+//!   bounded-inconsistency mode, whose packets do not wait;
 //! * [`mod@emit`] writes the text.
 
 mod annotation;
@@ -22,11 +24,13 @@ mod partition;
 mod path;
 mod pipeline;
 mod restrict;
+mod snapshot;
 mod state;
 mod travel;
 mod walk;
 
-use annotation::Reader;
+use annotation::{Mode, Reader};
+use names::Names;
 use partition::Fields;
 use path::Roots;
 use pipeline::Pipeline;
@@ -44,6 +48,35 @@ pub const KEY_BITS: u32 = 120;
 /// Most bits of state of a flow: what one field of a header may have.
 pub const STATE_BITS: u32 = 2048;
 
+/// A register array of which snapshots are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// The register of the original, as control planes call it.
+    pub register: String,
+    /// How many elements it has.
+    pub elements: u32,
+    /// The register of the protected program that has both copies of each element: copy `c`
+    /// of element `e` at `2 * e + c`.
+    pub copies: String,
+    /// The register that tells of each element which copy was written last.
+    pub updated: String,
+}
+
+/// What a program in bounded-inconsistency mode needs of its switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshots {
+    /// Elements of a snapshot: as many as the largest array has.
+    pub elements: u32,
+    /// From one snapshot to the next (T_snap), in milliseconds.
+    pub period: u32,
+    /// Greatest age of the newest snapshot that is kept (ε), in milliseconds.
+    pub bound: u32,
+    /// Frames that the packet generator gives in a millisecond.
+    pub batch: u32,
+    /// The arrays, in the order of their values in a record.
+    pub arrays: Vec<Array>,
+}
+
 /// What the store has to know of a protected program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
@@ -53,6 +86,8 @@ pub struct Class {
     pub state_length: u16,
     /// The lease period that the program asks for, in milliseconds.
     pub lease_period: Option<u32>,
+    /// In bounded-inconsistency mode, what the switches have to know.
+    pub snapshots: Option<Snapshots>,
 }
 
 /// A program that is protected, or why it is not.
@@ -191,12 +226,16 @@ impl<'a> Input<'a> {
         };
         let reader = Reader::new(self.sources, self.tree);
         let states = state::find(self.tree, &reader, self.ir, diagnostics)?;
-        let names = states.names.clone();
-        let ingress = self.walk(pipeline.ingress.declaration, &ROOTS, &names);
-        let egress = self.walk(pipeline.egress.declaration, &ROOTS, &names);
-        let verify = self.walk(pipeline.verify.declaration, &ROOTS, &names);
-        let compute = self.walk(pipeline.compute.declaration, &ROOTS, &names);
-        let deparser = self.walk(pipeline.deparser.declaration, &["packet", "hdr"], &names);
+        let replicated = states.names.clone();
+        let ingress = self.walk(pipeline.ingress.declaration, &ROOTS, &replicated);
+        let egress = self.walk(pipeline.egress.declaration, &ROOTS, &replicated);
+        let verify = self.walk(pipeline.verify.declaration, &ROOTS, &replicated);
+        let compute = self.walk(pipeline.compute.declaration, &ROOTS, &replicated);
+        let deparser = self.walk(
+            pipeline.deparser.declaration,
+            &["packet", "hdr"],
+            &replicated,
+        );
         let extracts = extracts::extracts(self.tree, pipeline.parser.declaration);
         if ingress.exhausted {
             diagnostics.push(
@@ -209,15 +248,20 @@ impl<'a> Input<'a> {
             );
             return None;
         }
-        restrict::effects(&ingress, &[&egress, &compute, &deparser], diagnostics);
+        let waits = states.mode == Mode::Linearizable;
+        if waits {
+            restrict::effects(&ingress, &[&egress, &compute, &deparser], diagnostics);
+        }
         restrict::outside(
             &[&egress, &verify, &compute, &deparser],
             &states,
             diagnostics,
         );
         restrict::accesses(&ingress, diagnostics);
-        restrict::headers(&extracts, &ingress, &deparser, self.ir, diagnostics);
-        restrict::parser(&extracts.standard, diagnostics);
+        if waits {
+            restrict::headers(&extracts, &ingress, &deparser, self.ir, diagnostics);
+            restrict::parser(&extracts.standard, diagnostics);
+        }
         restrict::warnings(&ingress, &states, diagnostics);
         if ingress.accesses.is_empty() && !diagnostics.has_errors() {
             diagnostics.push(
@@ -229,9 +273,19 @@ impl<'a> Input<'a> {
                 .with_help("use them in ingress, or drop the annotation"),
             );
         }
-        let fields = self.fields(&pipeline, &states, &ingress, diagnostics);
-        let later = [&egress, &compute];
-        let travellers = travel::travellers(&ingress, &later, self.ir, diagnostics);
+        let names = Names::new(names::of_program(self.sources));
+        let (fields, travellers, plan) = match states.mode {
+            Mode::Linearizable => {
+                let fields = self.fields(&pipeline, &states, &ingress, diagnostics);
+                let later = [&egress, &compute];
+                let travellers = travel::travellers(&ingress, &later, self.ir, diagnostics);
+                (fields, travellers, None)
+            }
+            Mode::Bounded => {
+                let plan = snapshot::Plan::new(&states, &names, diagnostics);
+                (Some(Fields::default()), Vec::new(), plan)
+            }
+        };
         if diagnostics.has_errors() {
             return None;
         }
@@ -241,6 +295,8 @@ impl<'a> Input<'a> {
             pipeline: &pipeline,
             states: &states,
             fields: &fields,
+            plan: plan.as_ref(),
+            names,
             ingress: &ingress,
             egress: &egress,
             travellers: &travellers,

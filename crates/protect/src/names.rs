@@ -1,5 +1,6 @@
 //! Names: those that the library declares, and new ones that nobody has.
 
+use crate::annotation::Mode;
 use stateplane_diagnostics::SourceMap;
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_syntax::tree::Declaration;
@@ -8,9 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that the library declares at the top level; whether each is an instance, which
 /// hosts look up by it.
-pub(crate) fn of_library() -> BTreeMap<String, bool> {
-    let text = "#define REPLICATION_STATE_BITS 8\n#include <core.p4>\n#include <v1model.p4>\n\
-                #include \"replication.p4\"\n";
+pub(crate) fn of_library(mode: Mode) -> BTreeMap<String, bool> {
+    let text = "#define REPLICATION_STATE_BITS 8\n#include <core.p4>\n#include <v1model.p4>\n";
+    let text = match mode {
+        Mode::Linearizable => format!("{text}#include \"replication.p4\"\n"),
+        Mode::Bounded => format!(
+            "#define SNAPSHOT_KEYS 1\n#define SNAPSHOT_SLOTS 1\n{text}#include \"snapshot.p4\"\n"
+        ),
+    };
     let loader = WithLibrary(MemoryLoader::new().with("names.p4", text));
     let parsed = parse(&loader, "names.p4", &with_library(Options::default()));
     let mut names = BTreeMap::new();
@@ -20,6 +26,7 @@ pub(crate) fn of_library() -> BTreeMap<String, bool> {
             Declaration::Struct(d) => (&d.name, false),
             Declaration::Parser(d) => (&d.signature.name, false),
             Declaration::Control(d) => (&d.signature.name, false),
+            Declaration::Function(d) => (&d.prototype.name, false),
             Declaration::Instantiation(d) => (&d.name, true),
             _ => continue,
         };
@@ -57,6 +64,11 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(taken: BTreeSet<String>) -> Self {
         Self { taken }
+    }
+
+    /// Whether the program has this word.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        self.taken.contains(word)
     }
 
     /// `wanted`, or that with lines behind it.

@@ -1,5 +1,6 @@
 //! What a program whose packets wait must not do.
 
+use crate::annotation::Mode;
 use crate::codes;
 use crate::extracts::Extracts;
 use crate::state::States;
@@ -66,7 +67,14 @@ pub(crate) fn outside(others: &[&Found], states: &States<'_>, diagnostics: &mut 
                     access.span,
                     format!("`{name}` is replicated and used outside of ingress"),
                 )
-                .with_note("a packet gets there when it is released, when its state has been sent")
+                .with_note(match states.mode {
+                    Mode::Linearizable => {
+                        "a packet gets there when it is released, when its state has been sent"
+                    }
+                    Mode::Bounded => {
+                        "a packet gets there some time after ingress, and a snapshot may begin between"
+                    }
+                })
                 .with_help("use the register in ingress"),
             );
         }

@@ -1,6 +1,6 @@
 //! The registers that are replicated.
 
-use crate::annotation::{REPLICATED, Reader, Replicated};
+use crate::annotation::{Mode, REPLICATED, Reader, Replicated};
 use crate::codes;
 use crate::walk::type_name;
 use stateplane_diagnostics::{Diagnostic, Diagnostics, Span};
@@ -15,6 +15,10 @@ pub(crate) struct State<'t> {
     pub(crate) declaration: &'t Instantiation,
     pub(crate) bits: u32,
     pub(crate) signed: bool,
+    /// Elements of the register.
+    pub(crate) size: u64,
+    /// What control planes call it.
+    pub(crate) control_name: String,
     pub(crate) annotation: Replicated,
 }
 
@@ -23,7 +27,8 @@ pub(crate) struct States<'t> {
     pub(crate) all: Vec<State<'t>>,
     /// Names by place of declaration.
     pub(crate) names: BTreeMap<Span, String>,
-    /// The annotation with the key.
+    pub(crate) mode: Mode,
+    /// The annotation with the key or the bound.
     pub(crate) keyed: Replicated,
     /// Registers that are not replicated.
     pub(crate) local: Vec<&'t Instantiation>,
@@ -73,35 +78,49 @@ pub(crate) fn find<'t>(
         );
         return None;
     };
-    let Some(keyed) = all
-        .iter()
-        .map(|state| &state.annotation)
-        .find(|a| a.key.is_some())
-    else {
-        diagnostics.push(
-            Diagnostic::error(
-                codes::ANNOTATION,
+    let annotations = || all.iter().map(|state| &state.annotation);
+    let Some(keyed) = annotations().find(|a| a.is_full()) else {
+        let bounded = annotations().find(|a| a.mode == Some(Mode::Bounded));
+        let (span, what, help) = match bounded {
+            Some(bounded) => (
+                bounded.span,
+                "no annotation names a bound",
+                "say how old the newest snapshot may be: @replicated(mode = \"bounded\", bound = 300)",
+            ),
+            None => (
                 first.annotation.span,
                 "no annotation names a key",
-            )
-            .with_help(
                 "say by which fields the state is kept: @replicated(key = {hdr.ipv4.srcAddr, …})",
             ),
-        );
+        };
+        diagnostics.push(Diagnostic::error(codes::ANNOTATION, span, what).with_help(help));
         return None;
     };
     let keyed = keyed.clone();
-    for state in &all {
-        if state.annotation.key.is_some() && !state.annotation.agrees(&keyed) {
+    let mode = keyed.mode.unwrap_or(Mode::Linearizable);
+    for annotation in annotations() {
+        if let Some(complaint) = misfit(annotation, mode, &keyed) {
+            diagnostics.push(complaint);
+            return None;
+        }
+        if annotation.is_full() && !annotation.agrees(&keyed) {
             diagnostics.push(
                 Diagnostic::error(
                     codes::DIFFERENT_KEYS,
-                    state.annotation.span,
+                    annotation.span,
                     "two registers are replicated in different ways",
                 )
                 .with_secondary(keyed.span, "another way")
-                .with_note("a packet waits for one flow at most")
-                .with_help("give all replicated registers one key, or divide the program in two"),
+                .with_note(match mode {
+                    Mode::Linearizable => "a packet waits for one flow at most",
+                    Mode::Bounded => "a snapshot is of all arrays at one moment",
+                })
+                .with_help(match mode {
+                    Mode::Linearizable => {
+                        "give all replicated registers one key, or divide the program in two"
+                    }
+                    Mode::Bounded => "give all replicated registers one bound",
+                }),
             );
             return None;
         }
@@ -115,9 +134,35 @@ pub(crate) fn find<'t>(
     Some(States {
         names: names.collect(),
         all,
+        mode,
         keyed,
         local,
     })
+}
+
+/// What does not fit the mode that the program has.
+fn misfit(annotation: &Replicated, mode: Mode, keyed: &Replicated) -> Option<Diagnostic> {
+    let wrong = |message: String| Diagnostic::error(codes::MODE, annotation.span, message);
+    if annotation.mode.is_some_and(|own| own != mode) {
+        let complaint = wrong("one program is replicated in two modes".to_owned())
+            .with_secondary(keyed.span, "another mode")
+            .with_help("replicate all registers in one mode, or divide the program in two");
+        return Some(complaint);
+    }
+    match mode {
+        Mode::Linearizable => {
+            let parameter = annotation.of_snapshots()?;
+            let message = format!("`{parameter}` is for bounded inconsistency");
+            Some(wrong(message).with_help("write mode = \"bounded\", or leave it out"))
+        }
+        Mode::Bounded => annotation.of_flows().map(|parameter| {
+            wrong(format!(
+                "`{parameter}` is for registers of which each flow has an element"
+            ))
+            .with_note("snapshots are of whole arrays, whatever packets index them by")
+            .with_help("leave it out, or write mode = \"linearizable\"")
+        }),
+    }
 }
 
 fn annotated(annotations: &[Annotation]) -> Option<&Annotation> {
@@ -216,6 +261,8 @@ fn state<'t>(
         declaration: instance,
         bits,
         signed,
+        size: register.size,
+        control_name: register.name.clone(),
         annotation,
     })
 }

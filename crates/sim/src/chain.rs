@@ -197,8 +197,10 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     let class = match options.program {
         ProgramKind::App(application) => {
             let app = app(application);
-            config.services = app.services();
-            gives = !config.services.is_empty() && first_sequence.is_multiple_of(2);
+            if first_sequence.is_multiple_of(2) {
+                config.services = app.services();
+            }
+            gives = !config.services.is_empty();
             Some((app.class(), app.state_length()))
         }
         ProgramKind::Own(class) => Some((class.id, class.state_length)),

@@ -42,6 +42,12 @@ pub(crate) trait Device {
 
     /// How many packets found no slot.
     fn table_full(&self) -> u64;
+
+    /// How many packets came while the newest snapshot that is kept was older than ε.
+    fn alarms(&self) -> u64;
+
+    /// The elements, of at most 128 bits, of a register; none if there is no such register.
+    fn words(&self, register: &str) -> Vec<u128>;
 }
 
 /// Who a switch is.

@@ -33,7 +33,7 @@ mod traffic;
 mod world;
 
 pub use link::LinkQuality;
-pub use options::{Class, EngineKind, Options, ProgramKind, Rule};
+pub use options::{Class, EngineKind, Options, ProgramKind, Rule, Walk};
 pub use own::Own;
 pub use p4::SetupError;
 pub use report::{Coverage, Report};

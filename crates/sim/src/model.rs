@@ -436,4 +436,12 @@ impl Device for Model {
     fn table_full(&self) -> u64 {
         self.table_full
     }
+
+    fn alarms(&self) -> u64 {
+        0
+    }
+
+    fn words(&self, _: &str) -> Vec<u128> {
+        Vec::new()
+    }
 }

@@ -26,6 +26,17 @@ pub struct Class {
     pub id: u8,
     /// Bytes of state of a flow.
     pub state_length: u16,
+    /// In bounded-inconsistency mode, how switches walk over their arrays.
+    pub walk: Option<Walk>,
+}
+
+/// How a switch walks over its arrays in bounded-inconsistency mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Walk {
+    /// Frames of the packet generator in a millisecond.
+    pub batch: u32,
+    /// How many arrays there are.
+    pub arrays: usize,
 }
 
 impl ProgramKind {

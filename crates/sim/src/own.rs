@@ -3,27 +3,32 @@
 //!
 //! Hosts send the packets of a packet test (STF) again and again, with a mark behind them:
 //! each flow's in the order of the test, but for some out of turn. What comes out of the switches has to be what the original program gives
-//! for each flow in some order of its packets (RedPlane §4, Definitions 2 to 4).
+//! for each flow in some order of its packets (RedPlane §4, Definitions 2 to 4). Of a program
+//! in bounded-inconsistency mode see `bounded`.
 
+mod bounded;
 mod packet_test;
 mod reference;
 
 use crate::device::{Device as _, Identity};
 use crate::frame::{STORE_PORT, checked_message_in};
 use crate::key::flow_name;
-use crate::options::{Class, ProgramKind, Rule};
+use crate::options::{Class, ProgramKind, Rule, Walk};
 use crate::p4::{P4Switch, PROBED_SHARD, SetupError};
 
 use crate::simulator::SimError;
+use bounded::Handled;
 use reference::Reference;
 use stateplane_check::compile;
 use stateplane_diagnostics::{Color, Diagnostics, SourceMap, render_all};
-use stateplane_history::{Flow, History, Operation, Program as _, linearization, operations_of};
+use stateplane_history::{
+    Flow, History, Occupant, Operation, Program as _, linearization, operations_of,
+};
 use stateplane_hosts::{Random, number_mark};
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, with_library};
-use stateplane_protect::protect;
+use stateplane_protect::{Snapshots, protect};
 use stateplane_stf::{Command, Script};
 use stateplane_switch::Switch;
 use stateplane_syntax::{FileLoader, MemoryLoader, Options as Reading};
@@ -54,6 +59,8 @@ pub(crate) struct Released {
     turns: BTreeMap<usize, usize>,
     /// Port, and frame without its mark.
     pub(crate) outputs: BTreeMap<u64, (u16, Vec<u8>)>,
+    /// What each start of each switch handled, in bounded-inconsistency mode.
+    handled: BTreeMap<Occupant, Vec<Handled>>,
 }
 
 /// A packet of the test.
@@ -73,6 +80,8 @@ impl Template {
 pub struct Own {
     text: String,
     class: Class,
+    /// In bounded-inconsistency mode, what is kept.
+    snapshots: Option<Snapshots>,
     reading: Reading,
     original: Program,
     /// The original with the entries of the packet test.
@@ -108,6 +117,9 @@ impl Own {
         let (text, class) = protected
             .program
             .ok_or_else(|| refused(&protected.diagnostics, &protected.sources))?;
+        if let Some(snapshots) = &class.snapshots {
+            Self::can_walk(snapshots)?;
+        }
         let is_setup = |command: &Command| {
             !matches!(
                 command,
@@ -146,7 +158,12 @@ impl Own {
             class: Class {
                 id: class.id,
                 state_length: class.state_length,
+                walk: class.snapshots.as_ref().map(|snapshots| Walk {
+                    batch: snapshots.batch,
+                    arrays: snapshots.arrays.len(),
+                }),
             },
+            snapshots: class.snapshots,
             reading: reading.clone(),
             original,
             configured,
@@ -168,9 +185,12 @@ impl Own {
         self.class
     }
 
-    /// Flows that the packets belong to.
+    /// Flows that the packets belong to; where they belong to none, hosts that send them.
     pub(crate) fn connections(&self) -> usize {
-        self.flows.len()
+        match self.is_bounded() {
+            true => bounded::HOSTS,
+            false => self.flows.len(),
+        }
     }
 
     /// The protected program with flow tables of `buckets` buckets and without a rule.
@@ -184,8 +204,11 @@ impl Own {
             include_dirs: Vec::new(),
             defines: self.reading.defines.clone(),
         });
-        let buckets = ("REPLICATION_BUCKETS".to_owned(), buckets.to_string());
-        options.defines.push(buckets);
+        // The records of snapshots all have a place in the table that the program comes with.
+        if !self.is_bounded() {
+            let buckets = ("REPLICATION_BUCKETS".to_owned(), buckets.to_string());
+            options.defines.push(buckets);
+        }
         if let Some(fault) = without.and_then(Rule::macro_name) {
             options.defines.push((fault.to_owned(), "1".to_owned()));
         }
@@ -228,6 +251,9 @@ impl Own {
     /// Asks the protected program for the key of each packet, by the lease that it wants;
     /// packets of no flow have key 0.
     fn find_flows(&self) -> Result<Vec<(Key, Vec<usize>)>, SimError> {
+        if self.is_bounded() {
+            return Ok(vec![(Key([0; KEY_LENGTH]), self.order.clone())]);
+        }
         let now = 1;
         let program = self.protected(BUCKETS, None)?;
         let mut device = self.device(&program, 1, now)?;
@@ -289,6 +315,9 @@ impl Own {
             Ok(reference) => reference,
             Err(error) => return vec![error.to_string()],
         };
+        if let Some(snapshots) = &self.snapshots {
+            return self.judge_lives(snapshots, &reference, released);
+        }
         let mut found = Vec::new();
         for (flow, operations) in operations_of(history) {
             if let Some(objection) = self.objection(&reference, &flow, operations, released) {

@@ -10,8 +10,8 @@ use crate::model::{FIRST_HOLD, HOLD_DOUBLINGS};
 use crate::options::ProgramKind;
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
-use stateplane_hosts::app;
 use stateplane_hosts::table::{address, exact, insert, number};
+use stateplane_hosts::{SNAPSHOT_PORT, app, walk_frame};
 use stateplane_switch::{Generator, MirrorSession, Switch, SwitchConfig, SwitchError, Watch};
 use stateplane_target::{Engine, Entry, KeyMatch, StateError, TargetState, Value};
 use stateplane_wire::replication::{HEADER_LENGTH, KEY_LENGTH, Key};
@@ -38,6 +38,8 @@ const HOLD_SESSION_LEASE: u32 = 16;
 const HOLD_SESSION_WRITE: u32 = 32;
 const HOLD_SESSIONS: u32 = 8;
 const RENEWAL_SESSION: u32 = 15;
+/// `SNAPSHOT_STALE` of `p4/lib/snapshot.p4`.
+const SNAPSHOT_STALE: u64 = 3;
 /// `EVENT_TABLE_FULL` of `p4/lib/replication.p4`.
 const EVENT_TABLE_FULL: u64 = 10;
 /// `STATUS_PENDING`, `STATUS_SHARED` and `STATUS_RECALLED` of `p4/lib/replication.p4`.
@@ -112,10 +114,21 @@ impl<E: Engine> P4Switch<E> {
             index_at: None,
             frame: probe(PROBED_SHARD),
         });
-        if let ProgramKind::App(application) = program {
-            config
-                .generators
-                .extend(app(application).walk(identity.switch));
+        match program {
+            ProgramKind::App(application) => {
+                let walk = app(application).walk(identity.switch);
+                config.generators.extend(walk);
+            }
+            ProgramKind::Own(class) => {
+                config.generators.extend(class.walk.map(|walk| Generator {
+                    port: SNAPSHOT_PORT,
+                    period_us: 1_000,
+                    batch: walk.batch,
+                    index_at: None,
+                    frame: walk_frame(identity.switch, walk.arrays),
+                }));
+            }
+            _ => {}
         }
         config.watches.push(Watch {
             register: "replication_heard".into(),
@@ -140,6 +153,13 @@ impl<E: Engine> P4Switch<E> {
     fn register(&self, name: &str, index: u64) -> Option<u128> {
         let register = self.switch.engine().state().register(name).ok()?;
         register.word(index)
+    }
+
+    /// Packets counted at an index; 0 without such a counter.
+    fn count(&self, counter: &str, index: u64) -> u64 {
+        let events = self.switch.engine().state().counter(counter);
+        let count = events.and_then(|events| events.read(index));
+        count.map_or(0, |count| count.packets)
     }
 
     fn slot_at(&self, index: u64) -> Option<Slot> {
@@ -208,9 +228,17 @@ impl<E: Engine> Device for P4Switch<E> {
     }
 
     fn table_full(&self) -> u64 {
-        let events = self.switch.engine().state().counter("replication_events");
-        let count = events.and_then(|events| events.read(EVENT_TABLE_FULL));
-        count.map_or(0, |count| count.packets)
+        self.count("replication_events", EVENT_TABLE_FULL)
+    }
+
+    fn alarms(&self) -> u64 {
+        self.count("snapshot_events", SNAPSHOT_STALE)
+    }
+
+    fn words(&self, register: &str) -> Vec<u128> {
+        let register = self.switch.engine().state().register(register).ok();
+        let words = register.map(|it| (0..it.size()).map(|at| it.word(at).unwrap_or(0)));
+        words.into_iter().flatten().collect()
     }
 }
 

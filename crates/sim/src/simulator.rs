@@ -20,26 +20,56 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum SimError {
     /// The store refuses the scenario's configuration.
-    #[error("SIM001: the scenario cannot be run: {0}")]
+    #[error("the scenario cannot be run: {0}")]
     Store(#[from] stateplane_store::ConfigError),
     /// The program does not compile; the compiler says why.
-    #[error("SIM002: the program cannot be compiled:\n{0}")]
+    #[error("the program cannot be compiled:\n{0}")]
     Compile(String),
     /// The interpreter refuses the program.
-    #[error("SIM003: the program cannot be loaded: {0}")]
+    #[error("the program cannot be loaded: {0}")]
     Load(#[from] stateplane_interp::LoadError),
     /// No machine code can be made of the program.
-    #[error("SIM005: the program cannot be loaded: {0}")]
+    #[error("the program cannot be loaded: {0}")]
     Native(#[from] stateplane_native::LoadError),
     /// The program lacks what a switch of the world sets up.
-    #[error("SIM004: the switch cannot be set up: {0}")]
+    #[error("the switch cannot be set up: {0}")]
     Setup(#[from] SetupError),
     /// Nothing can be planned from a capture.
-    #[error("SIM007: the capture says nothing of what the program needs: {0}")]
+    #[error("the capture says nothing of what the program needs: {0}")]
     Capacity(String),
+    /// A switch of the simulator cannot keep the snapshots of a program.
+    #[error(
+        "snapshots of {elements} elements each {period} ms are {batch} frames of the packet generator in a millisecond; a switch of the simulator keeps up with {most}: simulate smaller arrays, or a longer snapshot period and bound"
+    )]
+    Walk {
+        /// Elements of a snapshot.
+        elements: u32,
+        /// Milliseconds from one snapshot to the next.
+        period: u32,
+        /// Frames in a millisecond.
+        batch: u32,
+        /// How many would do.
+        most: u32,
+    },
     /// A packet test cannot be read, or the program refuses what it sets up.
-    #[error("SIM006: the packet test cannot be used: {0}")]
+    #[error("the packet test cannot be used: {0}")]
     PacketTest(#[from] stateplane_stf::StfError),
+}
+
+impl SimError {
+    /// A short stable code, for messages and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SimError::Store(_) => "SIM001",
+            SimError::Compile(_) => "SIM002",
+            SimError::Load(_) => "SIM003",
+            SimError::Setup(_) => "SIM004",
+            SimError::Native(_) => "SIM005",
+            SimError::PacketTest(_) => "SIM006",
+            SimError::Capacity(_) => "SIM007",
+            SimError::Walk { .. } => "SIM008",
+        }
+    }
 }
 
 /// What switches run.

@@ -1,5 +1,6 @@
 //! Hosts, their connections, and the switch by which each packet goes.
 
+use crate::device::Device;
 use crate::frame::{HostPacket, PUBLIC_ADDRESS, host_frame};
 use crate::key::{CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, counter_key, flow_name, nat_key};
 use crate::options::ProgramKind;
@@ -255,15 +256,31 @@ impl<'a> Traffic<'a> {
 
     /// What an application finds wrong with what the store's tail holds in the end.
     pub(crate) fn recovered(&self, records: &[(Key, Vec<u8>)]) -> Vec<String> {
-        match &self.app {
-            Some(app) => app.recovered(records),
-            None => Vec::new(),
+        match (&self.app, self.own) {
+            (Some(app), _) => app.recovered(records),
+            (None, Some(own)) => own.recovered(records, &self.released),
+            (None, None) => Vec::new(),
         }
     }
 
     /// Whether switches write although no host sends.
     pub(crate) fn writes_for_ever(&self) -> bool {
-        self.app.as_ref().is_some_and(|app| app.writes_for_ever())
+        let of_app = self.app.as_ref().is_some_and(|app| app.writes_for_ever());
+        of_app || self.own.is_some_and(Own::is_bounded)
+    }
+
+    /// A switch took packet `number` of a program of the user's; `alarm`: while the newest
+    /// snapshot that is kept was older than ε.
+    pub(crate) fn handled_own(
+        &mut self,
+        at: (u64, Occupant),
+        number: u64,
+        alarm: bool,
+        device: &dyn Device,
+    ) {
+        if let Some(own) = self.own {
+            own.handled(at, number, alarm, device, &mut self.released);
+        }
     }
 
     /// A host outside got a packet of a connection: it answers to where it came

@@ -102,6 +102,47 @@ fn a_sticky_balancer_survives() {
     survives(|| program("sticky"), 3);
 }
 
+#[test]
+fn snapshots_of_a_sketch_survive() {
+    survives(|| program("count_min"), 3);
+}
+
+#[test]
+fn snapshots_of_a_filter_survive() {
+    survives(|| program("bloom"), 3);
+}
+
+/// The checker of snapshots can object: without a rule of the walk, what the store has is not
+/// what the arrays were, or older than the bound.
+fn kept_only_with(rule: Rule, scenario: Scenario, objection: &str) {
+    let options = Options::new(ProgramKind::Counter).scenario(scenario);
+    let own = || program("count_min");
+    let broken = Simulator::own(own(), options.clone().without(rule)).expect("a program");
+    let seed = (0..10).find(|&seed| {
+        let report = broken.run(seed).expect("a world");
+        report.anomalies.iter().any(|what| what.contains(objection))
+    });
+    let seed = seed.expect("a seed in which the rule is missed");
+    let whole = Simulator::own(own(), options).expect("a program");
+    let report = whole.run(seed).expect("a world");
+    assert!(report.is_good(), "{report}");
+}
+
+#[test]
+fn without_synchronised_copies_a_snapshot_is_what_never_was() {
+    kept_only_with(Rule::SnapshotSynchronise, Scenario::calm(), "never were");
+}
+
+#[test]
+fn without_the_bound_what_is_lost_exceeds_it() {
+    let often_cut = Scenario {
+        cuts: 10,
+        cut: 500_000,
+        ..Scenario::mixed()
+    };
+    kept_only_with(Rule::SnapshotBound, often_cut, "is lost");
+}
+
 /// The checker can object: without a rule of the protocol, what comes out is no longer what
 /// the original gives; with it, the same world is good.
 fn explains_only_with(rule: Rule, scenario: Scenario) {
@@ -144,7 +185,10 @@ const FLOW: &str = "@replicated(key = {hdr.ipv4.srcAddr, hdr.ipv4.dstAddr, hdr.t
 /// A threshold that the packets of the test reach.
 const FEW: &str = "\n#undef PACKET_THRESHOLD\n#define PACKET_THRESHOLD 2\n";
 
-const PUBLIC: [Public; 5] = [
+/// A Bloom filter of counters of which snapshots are kept.
+const SKETCH: &str = "@replicated(mode = \"bounded\", bound = 3000, snapshot_period = 1000)";
+
+const PUBLIC: [Public; 6] = [
     Public {
         file: "tutorials/exercises/firewall/solution/firewall.p4",
         annotations: &[
@@ -167,6 +211,11 @@ const PUBLIC: [Public; 5] = [
     Public {
         file: "p4-learning/examples/heavy_hitter/heavy_hitter.p4",
         annotations: &[(FEW, "register<bit<BLOOM"), (FLOW, "register<bit<BLOOM")],
+        script: "heavy_hitter.stf",
+    },
+    Public {
+        file: "p4-learning/examples/heavy_hitter/heavy_hitter.p4",
+        annotations: &[(FEW, "register<bit<BLOOM"), (SKETCH, "register<bit<BLOOM")],
         script: "heavy_hitter.stf",
     },
     Public {

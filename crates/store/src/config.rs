@@ -504,7 +504,14 @@ impl Config {
                 return Err(ConfigError::NoPool { class: class.class });
             }
         }
-        Ok(())
+        let mut classes = self.classes.iter();
+        let given = classes.any(|class| matches!(class.first_lease, FirstLease::Server { .. }));
+        match self.services.first() {
+            Some(service) if !given => Err(ConfigError::UnusedService {
+                service: service.id,
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn check_service_class(
@@ -768,6 +775,14 @@ pub enum ConfigError {
         /// Name of the setting.
         name: &'static str,
     },
+    /// A service, and no class whose flows are given to servers.
+    #[error(
+        "service {service} gets no flow: no class gives its flows to servers; let the class of its flows have first_lease = \"server\", or leave the service out"
+    )]
+    UnusedService {
+        /// The first service.
+        service: ServiceId,
+    },
 }
 
 impl ConfigError {
@@ -797,6 +812,7 @@ impl ConfigError {
             ConfigError::NoServices { .. } => "S024",
             ConfigError::DuplicateService { .. } => "S025",
             ConfigError::DuplicateServer { .. } => "S026",
+            ConfigError::UnusedService { .. } => "S027",
         }
     }
 }

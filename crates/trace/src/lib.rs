@@ -6,7 +6,6 @@
 //! packets. [`render`] makes text of the steps, [`to_json`] one object of each.
 
 mod datum;
-pub mod pcap;
 mod recorder;
 mod render;
 mod step;

@@ -7,31 +7,37 @@ use stateplane_ir::Type;
 use std::fmt::Write as _;
 
 /// Names of the blocks and types around the program, none of which it has.
-struct Around {
-    headers: String,
-    metadata: String,
+pub(super) struct Around {
+    pub(super) headers: String,
+    pub(super) metadata: String,
     resume: String,
+    /// Of the arrays, in a frame of the walk.
+    pub(super) values: String,
     key: String,
     bytes: String,
-    parser: String,
+    /// Reads what an array was when a snapshot was begun.
+    pub(super) frozen: String,
+    pub(super) parser: String,
     verify: String,
-    ingress: String,
+    pub(super) ingress: String,
     egress: String,
     compute: String,
     deparser: String,
-    shards: String,
+    pub(super) shards: String,
     without_flow: String,
 }
 
 impl Around {
-    fn new(added: &Added) -> Self {
+    pub(super) fn new(added: &Added) -> Self {
         let free = |name| added.names.free(name);
         Self {
             headers: free("protected_headers_t"),
             metadata: free("protected_metadata_t"),
             resume: free("flow_resume_t"),
+            values: free("snapshot_values_t"),
             key: free("FlowKey"),
             bytes: free("HeaderBytes"),
+            frozen: free("SnapshotValues"),
             parser: free("ProtectedParser"),
             verify: free("ProtectedVerifyChecksum"),
             ingress: free("ProtectedIngress"),
@@ -45,7 +51,7 @@ impl Around {
 }
 
 /// The parameters of ingress and egress.
-fn params(around: &Around) -> String {
+pub(super) fn params(around: &Around) -> String {
     format!(
         "    inout {} hdr,\n    inout {} meta,\n    inout standard_metadata_t standard_metadata\n",
         around.headers, around.metadata
@@ -75,7 +81,7 @@ impl Emit<'_> {
     }
 
     /// Types of the program's headers and metadata, as ingress names them.
-    fn own_types(&self) -> (&str, &str) {
+    pub(super) fn own_types(&self) -> (&str, &str) {
         let params = &self.pipeline.ingress.declaration.signature.params;
         let ty = |at: usize| {
             params
@@ -162,7 +168,7 @@ impl Emit<'_> {
     }
 
     /// An instance of a block of the program that keeps its name for control planes.
-    fn named(&self, construct: stateplane_diagnostics::Span) -> String {
+    pub(super) fn named(&self, construct: stateplane_diagnostics::Span) -> String {
         let construct = self.snippet(construct);
         let name = construct
             .split(['(', '<'])
@@ -172,7 +178,7 @@ impl Emit<'_> {
         format!("@name(\".{name}\") {construct}")
     }
 
-    fn checksums(&self, added: &Added, around: &Around, out: &mut String) {
+    pub(super) fn checksums(&self, added: &Added, around: &Around, out: &mut String) {
         let has_checks = !self.pipeline.verify.declaration.body.statements.is_empty();
         let _ = write!(
             out,
@@ -188,11 +194,18 @@ impl Emit<'_> {
         }
         out.push_str("\n    apply {\n        replication.apply(hdr.replication);\n");
         if has_checks {
-            out.push_str(
-                "        // What came with a message was looked at when it arrived.\n        \
-                 if (!hdr.replication.message.isValid()) {\n            \
-                 own.apply(hdr.own, meta.own);\n        }\n",
-            );
+            out.push_str(match self.plan {
+                None => {
+                    "        // What came with a message was looked at when it arrived.\n        \
+                     if (!hdr.replication.message.isValid()) {\n            \
+                     own.apply(hdr.own, meta.own);\n        }\n"
+                }
+                Some(_) => {
+                    "        // Messages and frames of the walk are not the program's.\n        \
+                     if (!hdr.replication.message.isValid() && !hdr.walk.isValid()) {\n            \
+                     own.apply(hdr.own, meta.own);\n        }\n"
+                }
+            });
         }
         out.push_str("    }\n}\n\n");
         let _ = write!(
@@ -444,8 +457,16 @@ impl Emit<'_> {
         out.push_str("            hdr.resume.setInvalid();\n        }\n    }\n}\n\n");
     }
 
-    fn last(&self, added: &Added, around: &Around, out: &mut String) {
+    pub(super) fn last(&self, added: &Added, around: &Around, out: &mut String) {
         let library = |name| added.names.library(name);
+        let in_front: &[&str] = match self.plan {
+            None => &["resume"],
+            Some(_) => &["generated", "walk", "values"],
+        };
+        let in_front = in_front.iter();
+        let in_front: String = in_front
+            .map(|header| format!("        packet.emit(hdr.{header});\n"))
+            .collect();
         let _ = write!(
             out,
             "control {}(\n{}) {{\n    {}() replication;\n    {} own;\n
@@ -465,8 +486,7 @@ control {}(packet_out packet, in {} hdr) {{
 
     apply {{
         replication.apply(packet, hdr.replication);
-        packet.emit(hdr.resume);
-        own.apply(packet, hdr.own);
+{in_front}        own.apply(packet, hdr.own);
     }}
 }}
 

@@ -1,6 +1,6 @@
 //! What stands in front of the program.
 
-use super::{Added, Emit};
+use super::{Added, Emit, snapshot};
 use crate::Class;
 use std::fmt::Write as _;
 
@@ -25,23 +25,36 @@ impl Emit<'_> {
             "//     [[class]]\n\
              //     id = {}\n\
              //     state_length = {}\n\
-             //     first_lease = \"zero\"\n\
-             //\n\
-             // and switches the tables and mirror sessions of the library, as lab/nat/switch.toml\n\
-             // has them.\n\n\
-             #include <core.p4>\n#include <v1model.p4>\n\n\
+             //     first_lease = \"zero\"\n",
+            class.id, class.state_length,
+        );
+        match self.plan {
+            None => out.push_str(
+                "//\n\
+                 // and switches the tables and mirror sessions of the library, as lab/nat/switch.toml\n\
+                 // has them.\n\n",
+            ),
+            Some(plan) => snapshot::needs(plan, class, &mut out),
+        }
+        let _ = write!(
+            out,
+            "#include <core.p4>\n#include <v1model.p4>\n\n\
              #define REPLICATION_STATE_BITS {}\n",
-            class.id,
-            class.state_length,
             u32::from(class.state_length) * 8,
         );
+        if let Some(plan) = self.plan {
+            snapshot::includes(plan, &mut out);
+        }
         if !renamed.is_empty() {
             out.push_str("// The program has names that the library has, too.\n");
         }
         for name in renamed {
             let _ = writeln!(out, "#define {name} {}", added.names.library(name));
         }
-        out.push_str("#include \"replication.p4\"\n");
+        out.push_str(match self.plan {
+            None => "#include \"replication.p4\"\n",
+            Some(_) => "#include \"snapshot.p4\"\n",
+        });
         for name in renamed {
             let _ = writeln!(out, "#undef {name}");
         }
@@ -49,9 +62,15 @@ impl Emit<'_> {
         let _ = write!(
             out,
             "\n// Parts of the key space, as many as the store has.\n\
-             #ifndef {shards}\n#define {shards} 4\n#endif\n\n\
-             // What is replicated of a flow.\n\
-             struct {} {{\n",
+             #ifndef {shards}\n#define {shards} 4\n#endif\n\n",
+        );
+        if let Some(plan) = self.plan {
+            snapshot::arrays(plan, added, &mut out);
+            return out;
+        }
+        let _ = write!(
+            out,
+            "// What is replicated of a flow.\nstruct {} {{\n",
             added.state_type
         );
         for field in &self.fields.all {

@@ -18,6 +18,9 @@ const WAIT_US: u64 = 100_000;
 /// µs between a switch's death and the first packet at the next: longer than a lease.
 const OUTAGE_US: u64 = 10_000_000;
 
+/// µs until the packet generator has begun to walk.
+const FIRST_WALK_US: u64 = 2_000;
+
 /// What a port sent, and what it was to send, with the line that says so.
 #[derive(Default)]
 struct Account {
@@ -36,8 +39,8 @@ struct Pair {
 impl Own {
     /// Runs the packet test on the original, on the protected program, and on the protected
     /// program where before each packet the switch dies and another, which knows nothing but
-    /// what the store has, takes over; what fails, each with the program that failed. Table
-    /// entries of the test are all there from the start, and registers are not looked at,
+    /// what the store has, takes over, or, in bounded-inconsistency mode, where a snapshot is
+    /// begun between packets; what fails, each with the program that failed. Table entries of the test are all there from the start, and registers are not looked at,
     /// since the protected program has others.
     ///
     /// # Errors
@@ -51,10 +54,19 @@ impl Own {
             .map(|failure| format!("the original: {failure}"))
             .collect();
         let program = self.protected(BUCKETS, None)?;
-        let one = self.on_one_switch(&program)?;
+        let one = self.on_one_switch(&program, 0)?;
         failures.extend(one.failures("the protected"));
-        let many = self.on_many_switches(&program)?;
-        failures.extend(many.failures("the protected, each packet at another switch"));
+        match &self.snapshots {
+            None => {
+                let many = self.on_many_switches(&program)?;
+                failures.extend(many.failures("the protected, each packet at another switch"));
+            }
+            Some(snapshots) => {
+                let period = u64::from(snapshots.period) * 1000;
+                let apart = self.on_one_switch(&program, period)?;
+                failures.extend(apart.failures("the protected, with a snapshot between packets"));
+            }
+        }
         Ok(failures)
     }
 
@@ -80,9 +92,17 @@ impl Own {
         })
     }
 
-    fn on_one_switch(&self, program: &Program) -> Result<Pair, SimError> {
+    /// Plays the test at one switch, with `pause` µs in front of each packet.
+    fn on_one_switch(&self, program: &Program, pause: u64) -> Result<Pair, SimError> {
         let mut pair = self.pair(program)?;
+        if self.is_bounded() {
+            // Until the packet generator's first frame nothing is known of snapshots.
+            pair.advance(FIRST_WALK_US);
+        }
         for line in &self.script.lines {
+            if matches!(line.command, Command::Packet { .. }) && pause > 0 {
+                pair.advance(pause);
+            }
             pair.play(line.number, &line.command);
         }
         Ok(pair)

@@ -92,8 +92,17 @@ impl World<'_> {
         }
         let node = &mut self.switches[switch];
         let local = node.clock.local(now);
+        let by = node.occupant();
         if let Some(device) = &mut node.device {
+            let alarms = device.alarms();
             device.handle_frame(local, port, &frame);
+            if port != STORE_PORT
+                && let Some(number) = number_in(&frame)
+            {
+                let alarm = device.alarms() > alarms;
+                self.traffic
+                    .handled_own((now, by), number, alarm, &**device);
+            }
         }
         node.busy_until = now + node.service;
         self.schedule.add(node.busy_until, again);

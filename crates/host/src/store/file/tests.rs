@@ -180,6 +180,8 @@ fn contradictions_of_services_have_their_codes() {
         code("\"10.0.2.2\", most", "\"10.0.2.1\", port = 8080, most"),
         "S026"
     );
+    let given = "first_lease = \"server\"\nservice_at = { address = 2, port = 8 }";
+    assert_eq!(code(given, "first_lease = \"zero\""), "S027");
     assert_eq!(
         code("timeout_s = 9 }", "timeout_s = 9223372036854775807 }"),
         "H108"
