@@ -150,6 +150,8 @@ struct replication_metadata_t {
     // The rest is the library's own.
     @field_list(FIELD_LIST_RENEWAL)
     bit<8> renewal;
+    // The lease is to be renewed, unless the packet writes, which renews it too.
+    bool renews;
     bit<48> now;
     bit<32> incarnation;
     bit<32> switch_id;
@@ -811,6 +813,7 @@ control ReplicationIngressBefore(
         meta.write = false;
         meta.send = false;
         meta.hold = false;
+        meta.renews = false;
         meta.without_packet = false;
         meta.found = false;
         replication_identity.apply();
@@ -933,11 +936,10 @@ control ReplicationIngressBefore(
                 slot_period.read(period, meta.slot.index);
                 slot_renewed.read(renewed, meta.slot.index);
                 // Rule 8: at half the period, and again each eighth of it.
-                if (meta.now + (bit<48>)(period >> 1) > meta.slot.deadline
-                    && meta.now > renewed + (bit<48>)(period >> 3)) {
+                meta.renews = meta.now + (bit<48>)(period >> 1) > meta.slot.deadline
+                    && meta.now > renewed + (bit<48>)(period >> 3);
+                if (meta.renews) {
                     slot_renewed.write(meta.slot.index, meta.now);
-                    meta.renewal = 1;
-                    clone_preserving_field_list(CloneType.I2E, RENEWAL_SESSION, FIELD_LIST_RENEWAL);
                 }
             } else {
                 if (!meta.found) {
@@ -959,7 +961,9 @@ control ReplicationIngressBefore(
 }
 
 // Turns a packet that wrote, or that met an unacknowledged write, into a request
-// (rules 8 to 10), and sends what is to be sent to the store.
+// (rules 8 to 10), or renews the lease under which it read, and sends what is to be sent to
+// the store.
+@side_effects_allowed
 control ReplicationIngressAfter(
     inout replication_headers_t hdr,
     inout replication_metadata_t meta,
@@ -995,6 +999,9 @@ control ReplicationIngressAfter(
                 meta.without_packet = standard_metadata.egress_spec == DROP_PORT;
                 replication_events.count(EVENT_WRITE_REQUEST);
             }
+        } else if (meta.renews) {
+            meta.renewal = 1;
+            clone_preserving_field_list(CloneType.I2E, RENEWAL_SESSION, FIELD_LIST_RENEWAL);
         }
 
         if (meta.send && !meta.chain_known) {

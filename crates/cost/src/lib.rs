@@ -6,7 +6,7 @@
 //! each other is not part of it, nor what is sent again after a loss.
 //!
 //! Three assumptions: the packets of a flow come evenly spaced, flows share the packets
-//! evenly, and a flow's writes are spread evenly over its packets.
+//! evenly, and from each write of a flow to its next there are as many packets.
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +33,9 @@ pub struct Traffic {
     pub new_flows_per_s: f64,
     /// Packets that write their flow's state, as a share, 0 to 1.
     pub writes: f64,
+    /// From one write of a flow to its next, in packets; `None`: spread over all of its
+    /// packets, as `writes` says.
+    pub write_interval: Option<f64>,
 }
 
 /// How state is kept.
@@ -145,9 +148,7 @@ fn add_packets(load: &mut Load, traffic: &Traffic, protection: &Protection, stat
     let near = of_flow * protection.round_trip_s.max(0.0) * (1.0 - share);
     load.buffered_per_s = (load.writes_per_s * near).min(packets - load.writes_per_s);
     if !lapses {
-        // A flow ends on its way to its next renewal, on average half way.
-        let of_all = flows * renewals(of_flow, share, protection.lease_s);
-        load.renewals_per_s = (of_all - load.leases_per_s / 2.0).max(0.0);
+        load.renewals_per_s = renewals(load, traffic, of_flow, protection.lease_s);
     }
     load.add(load.leases_per_s, HEADERS + frame, HEADERS + state + frame);
     let written = load.writes_per_s + load.buffered_per_s;
@@ -155,22 +156,28 @@ fn add_packets(load: &mut Load, traffic: &Traffic, protection: &Protection, stat
     load.add(load.renewals_per_s, HEADERS, HEADERS);
 }
 
-/// Renewals per second of one flow with so many packets per second: the first packet after
-/// half the period asks (rule 8), and a write does as well as a renewal.
-fn renewals(of_flow: f64, share: f64, lease_s: f64) -> f64 {
+/// Renewals per second, of flows with `of_flow` packets per second each. The first packet
+/// after half the period asks, unless it writes, which renews too (rule 8).
+fn renewals(load: &Load, traffic: &Traffic, of_flow: f64, lease_s: f64) -> f64 {
     if of_flow <= 0.0 || lease_s <= 0.0 {
         return 0.0;
     }
-    let packets = (lease_s / 2.0 * of_flow).ceil().max(1.0);
-    let interval_s = packets / of_flow;
-    let writes_per_s = of_flow * share;
-    if writes_per_s * interval_s >= 1.0 {
-        return 0.0;
-    }
-    if writes_per_s == 0.0 {
-        return 1.0 / interval_s;
-    }
-    (1.0 / (writes_per_s * interval_s)).floor() * writes_per_s
+    let packets_per_s = traffic.packets_per_s.max(0.0);
+    // From one renewal to the next, in packets.
+    let renewal = (lease_s / 2.0 * of_flow).ceil().max(1.0);
+    // Writes that another write of the same flow and lease follows.
+    let followed = (load.writes_per_s - load.leases_per_s).max(0.0);
+    let spread = packets_per_s / load.writes_per_s;
+    let interval = traffic.write_interval.unwrap_or(spread).max(1.0);
+    let between = match followed > 0.0 {
+        true => (packets_per_s / followed).min(interval),
+        false => 0.0,
+    };
+    // A share of writes is rarely exact in binary.
+    let of_interval = ((between / renewal - 1e-9).ceil() - 1.0).max(0.0);
+    // A flow ends on its way to its next renewal, on average half way.
+    let rest = (packets_per_s - followed * between) / renewal - load.leases_per_s / 2.0;
+    followed * of_interval + rest.max(0.0)
 }
 
 fn add_snapshots(load: &mut Load, snapshots: &Snapshots, protection: &Protection, state: f64) {

@@ -7,6 +7,7 @@ fn traffic() -> Traffic {
         flows: 100.0,
         new_flows_per_s: 0.0,
         writes: 0.0,
+        write_interval: None,
     }
 }
 
@@ -67,6 +68,32 @@ fn flows_that_end_renew_less() {
     // A quarter of a second is too short for any.
     short.new_flows_per_s = 400.0;
     close(load(&short, &protection()).renewals_per_s, 0.0);
+}
+
+#[test]
+fn renewals_come_between_writes_that_are_far_apart() {
+    let mut mixed = traffic();
+    // Of a flow 100 packets a second, 50 from one renewal to the next.
+    mixed.writes = 1.0 / 51.0;
+    close(load(&mixed, &protection()).renewals_per_s, 10_000.0 / 51.0);
+    // A packet that writes does not ask besides.
+    mixed.writes = 1.0 / 50.0;
+    close(load(&mixed, &protection()).renewals_per_s, 0.0);
+    mixed.writes = 1.0 / 151.0;
+    let renewals = load(&mixed, &protection()).renewals_per_s;
+    close(renewals, 3.0 * 10_000.0 / 151.0);
+}
+
+#[test]
+fn what_follows_a_flows_last_write_renews_as_readers_do() {
+    let mut signalled = traffic();
+    // Flows of 160 packets, of which three write: 60 packets apart, and 40 are left.
+    signalled.new_flows_per_s = 10_000.0 / 160.0;
+    signalled.writes = 3.0 / 160.0;
+    signalled.write_interval = Some(60.0);
+    let renewals = load(&signalled, &protection()).renewals_per_s;
+    let of_flow = renewals / signalled.new_flows_per_s;
+    close(of_flow, 2.0 + (40.0 / 50.0 - 0.5));
 }
 
 #[test]
@@ -135,6 +162,7 @@ fn nonsense_gives_numbers() {
         flows: 0.0,
         new_flows_per_s: -1.0,
         writes: 7.0,
+        write_interval: Some(-1.0),
     };
     let none = Protection {
         state_bytes: -1.0,

@@ -228,6 +228,7 @@ pub fn demand(
             flows: periods.len() as f64 / (last / period + 1) as f64,
             new_flows_per_s: per_s(whole.leases),
             writes: (whole.writes as f64 / packets.len() as f64).min(1.0),
+            write_interval: None,
         },
         packets,
         seconds: whole.seconds,

@@ -134,6 +134,7 @@ fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
             flows: 64.0 * packets_per_s * probe.seconds / sent,
             new_flows_per_s: new_flows / seconds,
             writes: probe.writes as f64 / sent,
+            write_interval: setup.application.write_interval(),
         }
     };
     let probes = Protection {
@@ -162,4 +163,67 @@ fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
     };
     let at_scale = cost::load(&scaled, &full).share(&scaled);
     (bytes / outcome.counted_s, at_scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Bed, Links};
+    use crate::probe::ProbeReport;
+    use crate::probe::traffic::{frame, place};
+    use stateplane_lab::InterfaceTraffic;
+    use std::path::Path;
+
+    const DELAY_US: u64 = 50;
+    const WINDOW: u64 = 64;
+    const FLOW_PACKETS: u64 = 64;
+
+    /// What the lab would find: packets at 2000 a second through a switch in memory.
+    fn measured(setup: &Setup) -> Outcome {
+        let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
+        let links = Links {
+            delay_us: DELAY_US,
+            loss: 0.0,
+        };
+        let mut bed = Bed::new(&lab, setup, links, |text| text).expect("a switch and its store");
+        let begun = bed.now;
+        let mut probe = ProbeReport::default();
+        for number in 0..8000 {
+            let of = place(number, WINDOW, FLOW_PACKETS);
+            let (side, bytes) = frame(setup.application, of, number, 0, 0);
+            probe.sent += 1;
+            probe.new_flows += u64::from(of.packet == 0);
+            probe.sent_bytes += bytes.len() as u64;
+            probe.writes += u64::from(setup.application.writes(of, number, 0));
+            bed.frame(side as stateplane_switch::Port, &bytes);
+            bed.advance(bed.now + 500);
+        }
+        probe.seconds = (bed.now - begun) as f64 / 1e6;
+        probe.written_us = vec![2.0 * DELAY_US as f64];
+        let fabric = InterfaceTraffic {
+            received_bytes: bed.passed.request_bytes,
+            sent_bytes: bed.passed.reply_bytes,
+            ..InterfaceTraffic::default()
+        };
+        Outcome {
+            counted_s: probe.seconds,
+            probe,
+            fabric,
+            host: Default::default(),
+        }
+    }
+
+    #[test]
+    fn every_application_says_to_its_store_what_the_model_foresees() {
+        for (application, _) in super::super::APPLICATIONS {
+            let setup = Setup::protected(application);
+            let outcome = measured(&setup);
+            let (foreseen, _) = predict(&setup, &outcome);
+            let ratio = outcome.replication_bytes_per_s() / foreseen;
+            assert!(
+                (1.0 / FACTOR..=FACTOR).contains(&ratio),
+                "{application:?}: {ratio:.3} times the model"
+            );
+        }
+    }
 }

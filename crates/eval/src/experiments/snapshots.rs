@@ -170,6 +170,7 @@ fn model(tenants: u32, period_us: u64) -> f64 {
         flows: 0.0,
         new_flows_per_s: 0.0,
         writes: 0.0,
+        write_interval: None,
     };
     cost::load(&silence, &protection).bytes_per_s() * 8.0 / 1e6
 }

@@ -89,6 +89,16 @@ impl Application {
             }
         }
     }
+
+    /// From one packet of a flow that writes to the next, in packets, where that is a number.
+    pub fn write_interval(self) -> Option<f64> {
+        match self {
+            Self::ServingGateway => Some((DATA_PER_SIGNAL + 1) as f64),
+            Self::Counter => Some(1.0),
+            Self::Nat | Self::HeavyHitter | Self::Firewall | Self::LoadBalancer => None,
+            Self::KeyValue => None,
+        }
+    }
 }
 
 /// One packet of a stream.
