@@ -12,6 +12,8 @@ pub mod traffic;
 
 use crate::error::EvalError;
 use clap::Args;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use stateplane_host::ports::{Access, Port, PortSpec};
 use stateplane_hosts::number_in;
@@ -27,6 +29,8 @@ use traffic::Application;
 const LONGEST_FRAME: usize = 65_536;
 /// For how long what was sent last may still arrive.
 const LATE: Duration = Duration::from_millis(700);
+/// Seed of the gaps between frames: equal in all trials.
+const SPACING: u64 = 1;
 /// Frames that are sent at once where the rate is not bounded.
 const BURST: usize = 32;
 /// Frames that are made before a flood begins, and sent over and over.
@@ -47,7 +51,7 @@ pub struct ProbeArguments {
     /// Frames to send before them.
     #[arg(long, default_value_t = 0)]
     pub warm_up: u64,
-    /// Frames per second.
+    /// Frames per second, on average: gaps differ by up to a half.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub rate: u64,
     /// For how many ms to send as many frames as possible, over and over, taking no times; 0:
@@ -188,6 +192,9 @@ fn paced(
     std::thread::scope(|scope| -> io::Result<()> {
         let receiver = scope.spawn(|| receive(&mut listens, &times, &ended, since));
         let gap = Duration::from_secs(1) / arguments.rate.clamp(1, 1_000_000) as u32;
+        // Evenly spaced packets would meet what a switch does each millisecond in every trial
+        // at another moment, and in all of a trial at the same.
+        let mut random = SmallRng::seed_from_u64(SPACING);
         let mut begun = Instant::now();
         let mut next = begun;
         for (number, times) in (0..).zip(&times) {
@@ -196,7 +203,7 @@ fn paced(
             }
             let (side, frame) = frame_of(arguments, stream, number);
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
-            next += gap;
+            next += gap.mul_f64(random.random_range(0.5..1.5));
             if number == arguments.warm_up {
                 begun = Instant::now();
             }
