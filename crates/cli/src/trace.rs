@@ -152,10 +152,10 @@ fn configured(
     if let Some(path) = config {
         let coded =
             |code: &'static str, error: String| CommandError::coded(Failure::Input, code, error);
-        let mut file = SwitchFile::read(path).map_err(|e| coded(e.code(), e.to_string()))?;
+        let file = SwitchFile::read(path).map_err(|e| coded(e.code(), e.to_string()))?;
         // Only the packets asked for are of interest, and no store is there to keep the
         // ports up that a watch watches.
-        file.generators.clear();
+        let mut file = file.without_generators();
         file.watches.clear();
         // A trace can be repeated, so what the file wants random is not.
         let mut draw = || RANDOM;

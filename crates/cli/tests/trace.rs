@@ -96,6 +96,37 @@ fn a_switchs_file_fills_the_tables() {
     assert!(errors(&output).contains("nothere"));
 }
 
+/// The front of a program with snapshots has the generator that they need.
+#[test]
+fn a_protected_programs_own_words_configure_its_switch() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (program, config) = (at("protected.p4"), at("switch.toml"));
+    let original = "crates/protect/tests/programs/count_min.p4";
+    printed(&["protect", original, "-o", &program]);
+    let text = fs::read_to_string(&program).unwrap();
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.contains("[[generators]]"));
+    let generator: Vec<&str> = lines
+        .map_while(|line| line.strip_prefix("//     "))
+        .collect();
+    let traced = |generator: &str| {
+        fs::write(&config, generator).unwrap();
+        run(&["trace", &program, "--packet", FRAME, "--config", &config])
+    };
+    let output = traced(&generator.join("\n"));
+    assert!(output.status.success(), "{}", errors(&output));
+    let slow = generator
+        .join("\n")
+        .replace("period_ms = 1", "period_ms = 100");
+    for (generator, code) in [(&*slow, "H230"), ("", "H229")] {
+        let output = traced(generator);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(errors(&output).contains(code), "{}", errors(&output));
+    }
+}
+
 #[test]
 fn what_is_missing_or_wrong_is_told() {
     for (arguments, code, part) in [

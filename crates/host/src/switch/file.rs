@@ -124,6 +124,9 @@ pub struct SwitchFile {
     /// Where lines end, to number them.
     #[serde(skip)]
     line_ends: Vec<usize>,
+    /// The generators are another switch's, or stand still.
+    #[serde(skip)]
+    generators_elsewhere: bool,
 }
 
 /// An entry of a table.
@@ -330,6 +333,16 @@ impl SwitchFile {
         })
     }
 
+    /// The same for a switch that shares a program with another, whose generators these are,
+    /// or whose generators are to stand still. They are checked all the same.
+    #[must_use]
+    pub fn without_generators(&self) -> SwitchFile {
+        SwitchFile {
+            generators_elsewhere: true,
+            ..self.clone()
+        }
+    }
+
     /// Sets everything in `switch`: tables and registers of its program, sessions,
     /// groups, generators and watches. `random` gives 64 random bits at a time, for
     /// registers that ask for them.
@@ -371,6 +384,9 @@ impl SwitchFile {
             .map_err(|cause| SwitchFileError::new(&self.path, None, cause))?;
         self.each(&self.generators, |file| {
             let frame = value::hexadecimal(&file.frame)?;
+            if self.generators_elsewhere {
+                return Ok(());
+            }
             let period_us = file.period_ms.saturating_mul(1000);
             Ok(switch.add_generator(Generator {
                 port: file.port,

@@ -688,8 +688,7 @@ where
         ports: ports.iter().map(|(number, _)| *number).collect(),
         ..SwitchConfig::default()
     };
-    let mut without_generators = file.clone();
-    without_generators.generators.clear();
+    let without_generators = file.without_generators();
     let fellows: Result<Vec<E>, _> = (1..workers as u64)
         .map(|seed| engine.fellow(seed))
         .collect();
