@@ -23,13 +23,15 @@ impl fmt::Display for Flow {
     }
 }
 
-/// Transport protocol of an endpoint.
+/// Protocol of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
     /// TCP, IP protocol 6.
     Tcp,
     /// UDP, IP protocol 17.
     Udp,
+    /// ICMP, IP protocol 1: the identifier of an echo stands where others have a port.
+    Icmp,
 }
 
 impl Protocol {
@@ -38,6 +40,7 @@ impl Protocol {
         match number {
             6 => Some(Self::Tcp),
             17 => Some(Self::Udp),
+            1 => Some(Self::Icmp),
             _ => None,
         }
     }
@@ -48,6 +51,7 @@ impl fmt::Display for Protocol {
         f.write_str(match self {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
+            Self::Icmp => "icmp",
         })
     }
 }

@@ -222,7 +222,7 @@ impl<'a> Fields<'a> {
     }
 
     fn protocol(&mut self) -> Result<Protocol, TextError> {
-        self.take("protocol", "`tcp` or `udp`", protocol)
+        self.take("protocol", "`tcp`, `udp` or `icmp`", protocol)
     }
 
     fn finish(self) -> Result<(), TextError> {
@@ -240,6 +240,7 @@ fn protocol(word: &str) -> Option<Protocol> {
     match word {
         "tcp" => Some(Protocol::Tcp),
         "udp" => Some(Protocol::Udp),
+        "icmp" => Some(Protocol::Icmp),
         _ => None,
     }
 }

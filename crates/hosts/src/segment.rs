@@ -1,9 +1,16 @@
 //! Datagrams as hosts send and read them.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_wire::{ethernet, ipv4, tcp, udp};
+use stateplane_wire::{checksum, ethernet, ipv4, tcp, udp};
 
-/// A TCP segment or a UDP datagram in IPv4, as hosts send and read it.
+/// Types of ICMP messages (RFC 792).
+const ECHO_REPLY: u8 = 0;
+const ECHO: u8 = 8;
+/// Bytes of ICMP in front of what an echo carries.
+const ECHO_HEADER: usize = 8;
+
+/// A TCP segment, a UDP datagram, or an ICMP echo or its reply in IPv4, as hosts send and read
+/// it. The identifier of an echo is the port of who asked; the other port is 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// IP protocol number.
@@ -39,6 +46,8 @@ impl Segment {
                 payload: &self.payload,
             };
             segment.to_vec(from, to)
+        } else if self.protocol == ipv4::PROTOCOL_ICMP {
+            Ok(self.to_echo())
         } else {
             let datagram = udp::Repr {
                 source_port: self.source.port(),
@@ -48,6 +57,44 @@ impl Segment {
             datagram.to_vec(from, to)
         };
         in_ipv4(from, to, self.protocol, &segment.unwrap_or_default())
+    }
+
+    /// Whoever asks says by which port: the reply goes there.
+    fn to_echo(&self) -> Vec<u8> {
+        let (kind, identifier) = match self.source.port() {
+            0 => (ECHO_REPLY, self.destination.port()),
+            asking => (ECHO, asking),
+        };
+        let mut message = vec![0; ECHO_HEADER];
+        message[0] = kind;
+        message[4..6].copy_from_slice(&identifier.to_be_bytes());
+        message.extend_from_slice(&self.payload);
+        let checksum = checksum::of(&message);
+        message[2..4].copy_from_slice(&checksum.to_be_bytes());
+        message
+    }
+
+    /// An echo or its reply.
+    fn read_echo(from: Ipv4Addr, to: Ipv4Addr, message: &[u8]) -> Option<Self> {
+        let (header, payload) = message.split_first_chunk::<ECHO_HEADER>()?;
+        if checksum::of(message) != 0 || header[1] != 0 {
+            return None;
+        }
+        let identifier = u16::from_be_bytes([header[4], header[5]]);
+        let (asking, asked) = match header[0] {
+            ECHO => (identifier, 0),
+            ECHO_REPLY => (0, identifier),
+            _ => return None,
+        };
+        Some(Self {
+            protocol: ipv4::PROTOCOL_ICMP,
+            source: SocketAddrV4::new(from, asking),
+            destination: SocketAddrV4::new(to, asked),
+            control: 0,
+            sequence: 0,
+            acknowledgement: 0,
+            payload: payload.to_vec(),
+        })
     }
 
     /// What a host reads in `frame`; `None` if it would drop it, wrong checksums
@@ -93,6 +140,7 @@ impl Segment {
                     payload: segment.payload.to_vec(),
                 })
             }
+            ipv4::PROTOCOL_ICMP => Self::read_echo(from, to, datagram.payload),
             _ => None,
         }
     }

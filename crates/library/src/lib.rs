@@ -34,6 +34,7 @@ const FILES: &[(&str, &str)] = files![
     "apps/load-balancer/load_balancer.p4",
     "apps/nat/controlled.p4",
     "apps/nat/nat.p4",
+    "apps/nat/nat_filter.p4",
     "apps/nat/nat_packet.p4",
     "apps/nat/unprotected.p4",
     "apps/object-routing/object_routing.p4",

@@ -3,18 +3,21 @@
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::frame::{PUBLIC_ADDRESS, store_address};
-use crate::key::{CLASS_COUNTER, CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, endpoint_in, endpoint_of};
+use crate::key::{
+    CLASS_COUNTER, CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, CLASS_NAT_SESSION, endpoint_in,
+    endpoint_of,
+};
 use crate::options::{Options, ProgramKind};
 use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
 use stateplane_hosts::app;
 use stateplane_store::{
-    ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NatPool, Recovery,
-    RecoveryError, Replica, Server, ServiceAt, Setup,
+    ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH, NatPool,
+    Recovery, RecoveryError, Replica, Server, ServiceAt, Setup,
 };
 use stateplane_wire::control::Member;
-use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
+use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::{Key, PORT};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -204,6 +207,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
             Some((app.class(), app.state_length()))
         }
         ProgramKind::Own(class) => Some((class.id, class.state_length)),
+        ProgramKind::FilteringNat => Some((CLASS_NAT_SESSION, NAT_STATE_LENGTH)),
         _ => None,
     };
     if let Some((class, state_length)) = class {
@@ -321,6 +325,7 @@ pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<EventKin
     let remaining = [
         (Protocol::Tcp, free(PROTOCOL_TCP)),
         (Protocol::Udp, free(PROTOCOL_UDP)),
+        (Protocol::Icmp, free(PROTOCOL_ICMP)),
     ];
     let remaining = remaining.map(|(protocol, free)| EventKind::Remaining {
         replica: number,
@@ -333,7 +338,7 @@ pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<EventKin
 
 /// The pools as the checkers know them.
 pub(crate) fn pools() -> Vec<PoolRange> {
-    [Protocol::Tcp, Protocol::Udp]
+    [Protocol::Tcp, Protocol::Udp, Protocol::Icmp]
         .map(|protocol| PoolRange {
             address: PUBLIC_ADDRESS,
             protocol,

@@ -11,6 +11,9 @@ pub(crate) const CLASS_NAT_OUTBOUND: u8 = 2;
 /// `CLASS_NAT_INBOUND` of the NAT.
 pub(crate) const CLASS_NAT_INBOUND: u8 = 3;
 
+/// `CLASS_NAT_SESSION` of the NAT.
+pub(crate) const CLASS_NAT_SESSION: u8 = 14;
+
 /// The counter's key of a packet.
 pub(crate) fn counter_key(protocol: u8, source: SocketAddrV4, destination: SocketAddrV4) -> Key {
     let mut key = [0; KEY_LENGTH];
@@ -33,7 +36,7 @@ pub(crate) fn nat_key(class: u8, protocol: u8, endpoint: SocketAddrV4) -> Key {
     Key(key)
 }
 
-/// An endpoint in the histories' terms; protocols other than TCP count as UDP.
+/// An endpoint in the histories' terms; protocols that these do not know count as UDP.
 pub(crate) fn endpoint(protocol: u8, socket: SocketAddrV4) -> Endpoint {
     Endpoint {
         address: *socket.ip(),

@@ -13,6 +13,8 @@ pub enum ProgramKind {
     Counter,
     /// `p4/apps/nat`.
     Nat,
+    /// The same, with packets from outside filtered by address and port.
+    FilteringNat,
     /// The application of that name in `p4/apps`.
     App(Application),
     /// A protected program, [`Own`](crate::Own).
@@ -41,10 +43,11 @@ pub struct Walk {
 
 impl ProgramKind {
     /// All that come with Stateplane.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Model,
         Self::Counter,
         Self::Nat,
+        Self::FilteringNat,
         Self::App(Application::Firewall),
         Self::App(Application::KeyValue),
         Self::App(Application::Sequencer),
@@ -62,6 +65,7 @@ impl ProgramKind {
             Self::Model => "model",
             Self::Counter => "counter",
             Self::Nat => "nat",
+            Self::FilteringNat => "filtering-nat",
             Self::App(application) => application.name(),
             Self::Own(_) => "own",
         }
@@ -79,7 +83,7 @@ impl ProgramKind {
 
     /// Whether the store maps endpoints from a pool.
     pub(crate) const fn maps(self) -> bool {
-        matches!(self, Self::Nat)
+        matches!(self, Self::Nat | Self::FilteringNat)
     }
 
     /// The application that is judged as such.

@@ -79,7 +79,7 @@ impl<E: Engine> P4Switch<E> {
         let lease = (outer + HEADER_LENGTH) as u32;
         let state = match program {
             ProgramKind::Model | ProgramKind::Counter => 8,
-            ProgramKind::Nat => 6,
+            ProgramKind::Nat | ProgramKind::FilteringNat => 6,
             ProgramKind::App(application) => app(application).state_length().into(),
             ProgramKind::Own(class) => class.state_length.into(),
         };
@@ -324,11 +324,15 @@ fn set_up(
             next,
         )?;
     }
-    if program == ProgramKind::Nat {
+    if program.maps() {
         let inside = exact(number(INSIDE_PORT));
         insert(state, "interfaces", inside, "inside", Vec::new())?;
         let public = exact(address(PUBLIC_ADDRESS));
         insert(state, "public_addresses", public, "is_public", Vec::new())?;
+        if program == ProgramKind::FilteringNat {
+            let filtering = state.table_mut("filtering")?;
+            filtering.set_default("address_and_port_dependent", &[])?;
+        }
     }
     if let ProgramKind::App(application) = program {
         app(application).set_up(state, switch)?;

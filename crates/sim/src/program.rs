@@ -22,12 +22,15 @@ pub(crate) fn program(
     let path = match kind {
         ProgramKind::Model | ProgramKind::Own(_) => return Ok(None),
         ProgramKind::Counter => "apps/counter/counter.p4",
-        ProgramKind::Nat => "apps/nat/nat.p4",
+        ProgramKind::Nat | ProgramKind::FilteringNat => "apps/nat/nat.p4",
         ProgramKind::App(application) => app(application).path(),
     };
     let mut options = Options::default();
     let mut define = |name: &str, value: String| options.defines.push((name.into(), value));
     define("REPLICATION_BUCKETS", buckets.to_string());
+    if kind == ProgramKind::FilteringNat {
+        define("NAT_FILTERING", "1".into());
+    }
     if let ProgramKind::App(application) = kind {
         for (name, body) in app(application).defines() {
             define(name, body);

@@ -10,11 +10,17 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::{Direction, Flow, Occupant};
 use stateplane_hosts::Random;
 use stateplane_hosts::{App, Asked, app};
-use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
+use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::Key;
 
 /// The counter's `SEQUENCER_PORT`: such packets carry their number away.
 const SEQUENCER_PORT: u16 = 5000;
+
+/// A host outside that nobody inside sends to.
+pub(crate) const STRANGER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 200);
+/// Chance in thousandths that a packet from outside is the stranger's, where these are
+/// filtered.
+const STRANGERS: u32 = 50;
 
 /// By which switch packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,10 +110,15 @@ impl<'a> Traffic<'a> {
             } else {
                 number - 1
             };
-            let tcp = !program.counts() && inside % 3 != 0;
-            let outside_port = if program.counts() { SEQUENCER_PORT } else { 80 };
+            let (protocol, outside_port) = match inside % 6 {
+                _ if program.counts() => (PROTOCOL_UDP, SEQUENCER_PORT),
+                0 => (PROTOCOL_UDP, 80),
+                // An echo has no port of its destination.
+                3 => (PROTOCOL_ICMP, 0),
+                _ => (PROTOCOL_TCP, 80),
+            };
             Connection {
-                protocol: if tcp { PROTOCOL_TCP } else { PROTOCOL_UDP },
+                protocol,
                 inside: SocketAddrV4::new(
                     Ipv4Addr::new(10, 0, 0, (inside % 7) as u8 + 1),
                     4000 + inside,
@@ -183,6 +194,13 @@ impl<'a> Traffic<'a> {
         let (source, destination) = match direction {
             Direction::Outbound => (of.inside, of.outside),
             Direction::Inbound => (of.outside, of.public.or(asked.as_ref().map(|_| of.inside))?),
+        };
+        let strange = self.program == ProgramKind::FilteringNat
+            && direction == Direction::Inbound
+            && self.random.permille(STRANGERS);
+        let source = match strange {
+            true => SocketAddrV4::new(STRANGER, source.port()),
+            false => source,
         };
         of.sent += 1;
         let route = of.routes[direction as usize];

@@ -1,7 +1,9 @@
 // A NAT whose connections outlive their switch. Mappings are made by the store
 // with the first lease of a flow, which takes a port from the shard's range, and
 // are held under shared leases: any number of switches may translate packets of
-// one mapping at the same time.
+// one mapping at the same time. With NAT_FILTERING defined, the control plane may want packets
+// from outside filtered: then a packet takes two turns, one by its mapping, and one by its
+// session (nat_filter.p4).
 
 #include <core.p4>
 #include <v1model.p4>
@@ -11,12 +13,25 @@
 #include "replication.p4"
 #include "router.p4"
 #include "nat_packet.p4"
+#include "nat_filter.p4"
 
 // Number of shards as a power of two: a public port's shard is its top bits
 // (rule 22), so the store must be configured with 2 to this number.
 #ifndef NAT_SHARD_BITS
 #define NAT_SHARD_BITS 2
 #endif
+
+// Which turn a packet takes: it arrived; its session lets it out; it is translated on the way
+// out and comes in again by the public endpoint that it is for; it is translated on the way in.
+#define FIELD_LIST_TURN 2
+const bit<8> TURN_ARRIVED = 0;
+const bit<8> TURN_LET_OUT = 1;
+const bit<8> TURN_HAIRPIN = 2;
+const bit<8> TURN_LET_IN = 3;
+
+// Indices of `nat_events`.
+const bit<32> NAT_FILTERED = 0;
+const bit<32> NAT_EVENTS = 1;
 
 struct headers_t {
     replication_headers_t replication;
@@ -26,8 +41,10 @@ struct headers_t {
 struct metadata_t {
     replication_metadata_t replication;
     endpoint_t endpoint;
-    // The packet is for an inside endpoint by its public one.
-    bool hairpin;
+    @field_list(FIELD_LIST_TURN)
+    bit<8> turn;
+    // The packet takes another turn.
+    bool again;
 }
 
 parser TopParser(
@@ -72,25 +89,65 @@ control NatIngress(
     ReplicationIngressBefore() replication_before;
     NatTranslate() translate;
     ReplicationIngressAfter() replication_after;
+    NatSessionOf() session_of;
+    NatSessionStep() step;
     Router() router;
-    bool known;
-    bool hairpin;
-    bit<128> mapping;
-    bit<16> public_port;
+    counter(NAT_EVENTS, CounterType.packets) nat_events;
+    bool known = false;
+    bool hairpin = false;
+    bool outwards;
+    bool passes;
+    bit<2> filter = FILTER_NOTHING;
+    bit<8> class;
+    bit<8> state;
+    bit<128> mapping = 0;
+    bit<128> session;
+    bit<16> public_port = 0;
     bit<16> hashed;
 
+#ifdef NAT_FILTERING
+    action endpoint_independent() {
+        filter = FILTER_NOTHING;
+    }
+
+    action address_dependent() {
+        filter = FILTER_ADDRESS;
+    }
+
+    action address_and_port_dependent() {
+        filter = FILTER_ADDRESS_AND_PORT;
+    }
+
+    // Who may send to a public endpoint (RFC 4787 5).
+    table filtering {
+        actions = { endpoint_independent; address_dependent; address_and_port_dependent; }
+        default_action = endpoint_independent();
+    }
+#endif
+
+    action take(bit<8> turn) {
+        meta.turn = turn;
+        meta.again = true;
+        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    }
+
     apply {
-        classify.apply(
-            hdr.nat,
-            standard_metadata,
-            meta.replication.arriving,
-            true,
-            standard_metadata.instance_type == INSTANCE_RECIRCULATED,
-            hairpin,
-            known,
-            mapping,
-            public_port
-        );
+#ifdef NAT_FILTERING
+        filtering.apply();
+#endif
+        if (!meta.replication.arriving || meta.turn != TURN_LET_IN) {
+            classify.apply(
+                hdr.nat,
+                standard_metadata,
+                meta.replication.arriving,
+                true,
+                meta.turn == TURN_HAIRPIN,
+                hairpin,
+                known,
+                mapping,
+                public_port
+            );
+        }
         if (meta.replication.arriving) {
             meta.replication.flow = known;
             meta.replication.key = mapping;
@@ -105,23 +162,60 @@ control NatIngress(
             meta.replication.shard = mapping[127:120] == CLASS_NAT_INBOUND
                 ? (bit<16>)public_port[15:16 - NAT_SHARD_BITS]
                 : hashed;
+            if (filter != FILTER_NOTHING
+                && (meta.turn == TURN_LET_IN
+                    || (meta.turn == TURN_ARRIVED
+                        && known
+                        && mapping[127:120] == CLASS_NAT_OUTBOUND))) {
+                session_of.apply(hdr.nat, meta.turn == TURN_ARRIVED, filter, known, session);
+                if (known) {
+                    meta.replication.flow = true;
+                    meta.replication.key = session;
+                    meta.replication.shared = false;
+                    hash(
+                        meta.replication.shard,
+                        HashAlgorithm.crc16,
+                        (bit<16>)0,
+                        { session },
+                        (bit<16>)(1 << NAT_SHARD_BITS)
+                    );
+                }
+            }
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
+        class = meta.replication.key[127:120];
+        outwards = hdr.nat.ipv4.source == meta.replication.key[111:80];
         if (meta.replication.process) {
-            if (meta.replication.found) {
+            if (!meta.replication.found) {
+                mark_to_drop(standard_metadata);
+            } else if (class == CLASS_NAT_SESSION) {
+                state = meta.replication.value[47:40];
+                step.apply(hdr.nat, outwards, filter, state, passes);
+                if (state != meta.replication.value[47:40]) {
+                    meta.replication.value[47:40] = state;
+                    meta.replication.write = true;
+                }
+                if (!passes) {
+                    nat_events.count(NAT_FILTERED);
+                    mark_to_drop(standard_metadata);
+                }
+            } else {
                 meta.endpoint.address = meta.replication.value[47:16];
                 meta.endpoint.port = meta.replication.value[15:0];
-                translate.apply(hdr.nat, meta.replication.key[127:120], meta.endpoint);
-            } else {
-                mark_to_drop(standard_metadata);
+                translate.apply(hdr.nat, class, meta.endpoint);
             }
         }
         replication_after.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.forward) {
             // What the store gives back is looked at as what arrives is.
-            if (hairpin && meta.replication.key[127:120] == CLASS_NAT_OUTBOUND) {
-                meta.hairpin = true;
-                standard_metadata.egress_spec = standard_metadata.ingress_port;
+            if (class == CLASS_NAT_SESSION && outwards) {
+                take(TURN_LET_OUT);
+            } else if (hairpin && class == CLASS_NAT_OUTBOUND) {
+                take(TURN_HAIRPIN);
+            } else if (filter != FILTER_NOTHING
+                && class == CLASS_NAT_INBOUND
+                && !hdr.nat.carried_ports.isValid()) {
+                take(TURN_LET_IN);
             } else if (hdr.nat.tcp.isValid()
                 || hdr.nat.udp.isValid()
                 || hdr.nat.carried_ports.isValid()
@@ -135,13 +229,12 @@ control NatIngress(
     }
 }
 
-// Brings a packet back that inside sent to a public address. It is translated and
-// waits for nothing.
+// Brings a packet back that takes another turn. It waits for nothing.
 @side_effects_allowed
-control NatHairpin(in bool hairpin) {
+control NatTurn(in bool again) {
     apply {
-        if (hairpin) {
-            recirculate_preserving_field_list(0);
+        if (again) {
+            recirculate_preserving_field_list(FIELD_LIST_TURN);
         }
     }
 }
@@ -152,11 +245,11 @@ control NatEgress(
     inout standard_metadata_t standard_metadata
 ) {
     ReplicationEgress() replication;
-    NatHairpin() turn;
+    NatTurn() turn;
 
     apply {
         replication.apply(hdr.replication, meta.replication, standard_metadata);
-        turn.apply(meta.hairpin);
+        turn.apply(meta.again);
     }
 }
 

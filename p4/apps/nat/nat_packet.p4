@@ -14,6 +14,7 @@
 // Flow classes, the first byte of a key.
 const bit<8> CLASS_NAT_OUTBOUND = 2;
 const bit<8> CLASS_NAT_INBOUND = 3;
+const bit<8> CLASS_NAT_SESSION = 14;
 
 // Types of ICMP messages (RFC 792).
 const bit<8> ICMP_ECHO_REPLY = 0;

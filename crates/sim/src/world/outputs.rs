@@ -2,7 +2,7 @@
 
 use super::{Happening, World};
 use crate::frame::{HostPacket, INSIDE_PORT, OUTSIDE_PORT, number_in};
-use crate::traffic::{Carried, Sent};
+use crate::traffic::{Carried, STRANGER, Sent};
 use stateplane_history::{Direction, Durability, EventKind};
 use stateplane_hosts::Asked;
 
@@ -135,6 +135,9 @@ impl World<'_> {
         };
         if others.0 != others.1 {
             self.anomaly(format!("{sent:?} left as {packet:?}"));
+        }
+        if *before.source.ip() == STRANGER {
+            self.anomaly(format!("{sent:?} was let in"));
         }
         let (inside, public) = (endpoint(inside), endpoint(public));
         let mapped = match sent.direction {
