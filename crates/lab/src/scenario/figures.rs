@@ -3,6 +3,9 @@
 use stateplane_history::{EventKind, Flow, History};
 use std::collections::BTreeMap;
 
+/// For how long before a move packets tell how long they take when nothing moves, in µs.
+const CALM: u64 = 500_000;
+
 /// What of a flow was sent and received, by time in µs.
 #[derive(Default)]
 struct Life {
@@ -22,6 +25,9 @@ pub(super) struct Stalls {
     /// From the first packet that a flow sends after the move to the first of those after
     /// the move that comes through: median and greatest of the flows, in µs.
     pub(super) released_us: (u64, u64),
+    /// The time that a packet took to come through, the median of those of the half second
+    /// before the move, in µs; 0 if there were none.
+    pub(super) usual_us: u64,
     /// The longest time of any flow with packets sent and none that came through, in µs.
     pub(super) longest_us: u64,
 }
@@ -55,7 +61,11 @@ impl Lives {
     pub(super) fn stalls(&self, from: u64, to: u64) -> Stalls {
         let mut stalls = Stalls::default();
         let mut released = Vec::new();
+        let mut usual = Vec::new();
         for life in self.0.values() {
+            let calm = from.saturating_sub(CALM)..from;
+            let through = life.outputs.iter().filter(|(_, sent)| calm.contains(sent));
+            usual.extend(through.map(|(at, sent)| at - sent));
             let Some(&first) = life.inputs.iter().find(|at| (from..to).contains(at)) else {
                 continue;
             };
@@ -72,6 +82,8 @@ impl Lives {
         {
             stalls.released_us = (median, greatest);
         }
+        usual.sort_unstable();
+        stalls.usual_us = usual.get(usual.len() / 2).copied().unwrap_or_default();
         stalls
     }
 }
@@ -152,6 +164,7 @@ mod tests {
         assert_eq!((stalls.flows, stalls.silent), (1, 0));
         assert_eq!(stalls.released_us, (220, 220));
         assert_eq!(stalls.longest_us, 220);
+        assert_eq!(stalls.usual_us, 10);
         assert_eq!(lives.stalls(100, 250).longest_us, 10);
     }
 

@@ -34,6 +34,10 @@ pub struct FaultReport {
     pub released_median_ms: f64,
     /// The same of the slowest flow.
     pub released_slowest_ms: f64,
+    /// The time that a packet took to come through, the median of those of the half second
+    /// before the move. Where each packet writes, it is a round trip to the store and little
+    /// more.
+    pub usual_ms: f64,
     /// The longest time in which a flow of the hosts sent and nothing came through. The
     /// application may drop by its own right.
     pub longest_stall_ms: f64,
@@ -123,10 +127,15 @@ impl fmt::Display for ScenarioReport {
                 moved.moved.what,
             )?;
             if moved.flows > 0 {
+                write!(f, "  released after {:.1} ms (median", moved.released_median_ms)?;
+                if moved.usual_ms > 0.0 {
+                    let times = moved.released_median_ms / moved.usual_ms;
+                    write!(f, ", {times:.1} times as long as a packet before")?;
+                }
                 write!(
                     f,
-                    "  released after {:.0} ms (median), {:.0} ms (slowest of {}), {} silent",
-                    moved.released_median_ms, moved.released_slowest_ms, moved.flows, moved.silent
+                    "), {:.1} ms (slowest of {}), {} silent",
+                    moved.released_slowest_ms, moved.flows, moved.silent
                 )?;
             }
             if let Some(stall) = moved.tcp_stall_ms {
@@ -175,6 +184,7 @@ mod tests {
                 silent: 0,
                 released_median_ms: 3.0,
                 released_slowest_ms: 40.0,
+                usual_ms: 0.5,
                 longest_stall_ms: 40.0,
                 tcp_stall_ms: Some(200),
             }],
@@ -199,6 +209,12 @@ mod tests {
             assert!(!report.met(), "spoil {number}");
             assert!(report.to_string().starts_with("FAIL"), "{report}");
         }
+    }
+
+    #[test]
+    fn a_move_is_told_in_times_of_a_packet_before() {
+        let told = good().to_string();
+        assert!(told.contains("3.0 ms (median, 6.0 times as long"), "{told}");
     }
 
     #[test]

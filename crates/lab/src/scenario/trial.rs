@@ -223,6 +223,7 @@ fn judge_moves(
                 silent: stalls.silent,
                 released_median_ms: ms(median),
                 released_slowest_ms: ms(slowest),
+                usual_ms: ms(stalls.usual_us),
                 longest_stall_ms: ms(stalls.longest_us),
                 tcp_stall_ms: client
                     .map(|client| sessions::longest_stall(client, moved.at_us / 1000, end / 1000)),
