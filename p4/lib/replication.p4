@@ -63,6 +63,12 @@ const bit<16> LEASE_ATTEMPTS = 16;
 #define REPLICATION_IDLE_MICROSECONDS 500000
 #endif
 
+// For so long, in µs, after a packet had to go to the store and back, the packets of its
+// flow behind it go there too while it is on its way, so that none overtakes it (rule 26).
+#ifndef REPLICATION_ORDER_MICROSECONDS
+#define REPLICATION_ORDER_MICROSECONDS 2000
+#endif
+
 // A slot whose lease request or write went unanswered for so long may be claimed
 // by another flow, in µs.
 const bit<48> UNANSWERED_MICROSECONDS = 10000000;
@@ -103,6 +109,7 @@ const bit<32> EVENT_RENEW_REQUEST = 19;
 const bit<32> EVENT_RELEASED = 20;
 const bit<32> EVENT_WRONG_PORT = 21;
 const bit<32> EVENT_RECALLED = 22;
+const bit<32> EVENT_KEPT_IN_ORDER = 23;
 const bit<32> EVENTS = 32;
 
 error {
@@ -156,6 +163,8 @@ struct replication_metadata_t {
     bit<32> incarnation;
     bit<32> switch_id;
     bool found;
+    // Packets of the flow that came before this one are on their way to the store and back.
+    bool behind;
     // An output packet came back.
     bool release;
     replication_slot_t slot;
@@ -201,6 +210,12 @@ register<bit<32>>(REPLICATION_SLOTS) slot_asked;
 // 128 numbers from it downwards (rule 4).
 register<bit<32>>(REPLICATION_SLOTS) slot_returned;
 register<bit<128>>(REPLICATION_SLOTS) slot_window;
+// Rule 26: number of the last packet request on its way whose packet is still to be
+// processed, and of the last whose packet is to be released, 0 if there is none; and until
+// when packets line up behind them.
+register<bit<32>>(REPLICATION_SLOTS) slot_unprocessed;
+register<bit<32>>(REPLICATION_SLOTS) slot_unreleased;
+register<bit<48>>(REPLICATION_SLOTS) slot_line;
 register<bit<48>>(REPLICATION_SLOTS) slot_renewed;
 register<bit<48>>(REPLICATION_SLOTS) slot_used;
 
@@ -450,6 +465,9 @@ control ClaimSlot(inout replication_metadata_t meta) {
             slot_asked.write(meta.slot.index, 0);
             slot_returned.write(meta.slot.index, 0);
             slot_window.write(meta.slot.index, 1);
+            slot_unprocessed.write(meta.slot.index, 0);
+            slot_unreleased.write(meta.slot.index, 0);
+            slot_line.write(meta.slot.index, 0);
             slot_renewed.write(meta.slot.index, 0);
             slot_used.write(meta.slot.index, meta.now);
         }
@@ -462,8 +480,23 @@ control ReturnedOnce(in bit<32> index, in bit<32> request, out bool first) {
     bit<32> highest;
     bit<128> window;
     bit<32> distance;
+    bit<32> unprocessed;
+    bit<32> unreleased;
 
     apply {
+        slot_unprocessed.read(unprocessed, index);
+        slot_unreleased.read(unreleased, index);
+        if (request == unprocessed) {
+            unprocessed = 0;
+            slot_unprocessed.write(index, 0);
+        }
+        if (request == unreleased) {
+            unreleased = 0;
+            slot_unreleased.write(index, 0);
+        }
+        if (unprocessed == 0 && unreleased == 0) {
+            slot_line.write(index, 0);
+        }
         slot_returned.read(highest, index);
         slot_window.read(window, index);
         distance = request - highest;
@@ -543,7 +576,8 @@ control RequestLease(
             hdr.message.lease_epoch = 0;
             hdr.message.sequence = 0;
         }
-        if (meta.shared) {
+        // A packet that is behind others asks for what the slot has.
+        if (meta.shared && !(meta.behind && meta.slot.status == STATUS_EXCLUSIVE)) {
             hdr.message.flags = FLAG_SHARED;
         }
         slot_asked.read(asked, meta.slot.index);
@@ -766,6 +800,9 @@ control ReplicationIngressBefore(
     HandleHeldCopy() handle_held_copy;
     bit<32> period;
     bit<48> renewed;
+    bit<48> line;
+    bit<32> unprocessed;
+    bit<32> unreleased;
     bit<16> outer;
     bool whole = false;
     bool held = false;
@@ -816,6 +853,7 @@ control ReplicationIngressBefore(
         meta.renews = false;
         meta.without_packet = false;
         meta.found = false;
+        meta.behind = false;
         replication_identity.apply();
         replication_incarnation.read(meta.incarnation, 0);
 
@@ -842,8 +880,16 @@ control ReplicationIngressBefore(
                 && (meta.shared || meta.slot.status != STATUS_SHARED)
                 && (meta.now < meta.slot.deadline || !RULE_LEASE_DEADLINE);
         }
-        // Under a shared lease nothing is sent.
-        if (!held || meta.slot.status != STATUS_SHARED) {
+        if (held) {
+            slot_line.read(line, meta.slot.index);
+            meta.behind = meta.now < line && RULE_RELEASE_ORDER;
+            if (meta.behind) {
+                slot_unprocessed.read(unprocessed, meta.slot.index);
+                held = unprocessed == 0;
+            }
+        }
+        // Under a shared lease nothing else is sent.
+        if (!held || meta.slot.status != STATUS_SHARED || meta.behind) {
             replication_shards.apply();
         }
 
@@ -901,6 +947,13 @@ control ReplicationIngressBefore(
                     replication_heard.write((bit<32>)meta.shard, meta.now);
                     if (meta.found) {
                         handle_reply.apply(hdr, meta, standard_metadata);
+                        if (meta.process) {
+                            slot_line.read(line, meta.slot.index);
+                            slot_unreleased.read(unreleased, meta.slot.index);
+                            meta.behind = unreleased != 0
+                                && meta.now < line
+                                && RULE_RELEASE_ORDER;
+                        }
                     } else {
                         replication_events.count(EVENT_STALE_REPLY);
                     }
@@ -960,9 +1013,23 @@ control ReplicationIngressBefore(
     }
 }
 
+// Puts a packet that goes to the store and back at the end of its flow's line (rule 26).
+control LineUp(inout replication_headers_t hdr, inout replication_metadata_t meta) {
+    apply {
+        if (hdr.message.type == TYPE_LEASE_REQUEST) {
+            slot_unprocessed.write(meta.slot.index, hdr.message.request);
+        } else {
+            slot_unreleased.write(meta.slot.index, hdr.message.request);
+        }
+        if (!meta.behind) {
+            slot_line.write(meta.slot.index, meta.now + REPLICATION_ORDER_MICROSECONDS);
+        }
+    }
+}
+
 // Turns a packet that wrote, or that met an unacknowledged write, into a request
-// (rules 8 to 10), or renews the lease under which it read, and sends what is to be sent to
-// the store.
+// (rules 8 to 10), or one that is behind such packets (rule 26), or renews the lease under
+// which it read, and sends what is to be sent to the store.
 @side_effects_allowed
 control ReplicationIngressAfter(
     inout replication_headers_t hdr,
@@ -970,12 +1037,15 @@ control ReplicationIngressAfter(
     inout standard_metadata_t standard_metadata
 ) {
     StartRequest() start_write;
+    StartRequest() start_passage;
+    LineUp() line_up;
     bit<16> headers_length;
 
     apply {
         if (meta.found
             && meta.process
             && (meta.write || meta.slot.sequence != meta.slot.acknowledged)) {
+            meta.behind = false;
             if (meta.slot.status != STATUS_EXCLUSIVE) {
                 replication_events.count(EVENT_WRITE_UNDER_SHARED);
                 mark_to_drop(standard_metadata);
@@ -999,6 +1069,14 @@ control ReplicationIngressAfter(
                 meta.without_packet = standard_metadata.egress_spec == DROP_PORT;
                 replication_events.count(EVENT_WRITE_REQUEST);
             }
+        } else if (meta.process && meta.behind && standard_metadata.egress_spec != DROP_PORT) {
+            start_passage.apply(
+                hdr,
+                meta,
+                TYPE_RENEW_REQUEST,
+                (bit<16>)standard_metadata.ingress_port
+            );
+            replication_events.count(EVENT_KEPT_IN_ORDER);
         } else if (meta.renews) {
             meta.renewal = 1;
             clone_preserving_field_list(CloneType.I2E, RENEWAL_SESSION, FIELD_LIST_RENEWAL);
@@ -1028,6 +1106,7 @@ control ReplicationIngressAfter(
                 hdr.message.flags = hdr.message.flags & ~FLAG_PACKET;
             } else {
                 hdr.message.flags = hdr.message.flags | FLAG_PACKET;
+                line_up.apply(hdr, meta);
             }
             hdr.message.chain_epoch = meta.chain_epoch;
             hdr.message.switch_id = meta.switch_id;

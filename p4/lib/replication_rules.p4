@@ -40,6 +40,12 @@ const bool RULE_LEASE_DEADLINE = false;
 const bool RULE_LEASE_DEADLINE = true;
 #endif
 
+#ifdef REPLICATION_FAULT_RELEASE_ORDER
+const bool RULE_RELEASE_ORDER = false;
+#else
+const bool RULE_RELEASE_ORDER = true;
+#endif
+
 #ifdef REPLICATION_FAULT_RECALL_STOPS
 const bool RULE_RECALL_STOPS = false;
 #else

@@ -119,6 +119,8 @@ pub enum Rule {
     InstallOnce,
     /// A packet that comes back is released or processed once (rule 4).
     ReleaseOnce,
+    /// A packet does not overtake those of its flow that wait (rule 26).
+    ReleaseOrder,
     /// A switch drops replies to another incarnation (rule 6).
     IncarnationCheck,
     /// What is not acknowledged is sent again (paper §5.2).
@@ -152,7 +154,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,
@@ -160,6 +162,7 @@ impl Rule {
         Self::LeaseDeadline,
         Self::InstallOnce,
         Self::ReleaseOnce,
+        Self::ReleaseOrder,
         Self::IncarnationCheck,
         Self::Retransmission,
         Self::KeyComparison,
@@ -186,6 +189,7 @@ impl Rule {
             Self::LeaseDeadline => "lease-deadline",
             Self::InstallOnce => "install-once",
             Self::ReleaseOnce => "release-once",
+            Self::ReleaseOrder => "release-order",
             Self::IncarnationCheck => "incarnation-check",
             Self::Retransmission => "retransmission",
             Self::KeyComparison => "key-comparison",
@@ -225,6 +229,7 @@ impl Rule {
             Self::LeaseDeadline => Some("REPLICATION_FAULT_LEASE_DEADLINE"),
             Self::InstallOnce => Some("REPLICATION_FAULT_INSTALL_ONCE"),
             Self::ReleaseOnce => Some("REPLICATION_FAULT_RELEASE_ONCE"),
+            Self::ReleaseOrder => Some("REPLICATION_FAULT_RELEASE_ORDER"),
             Self::IncarnationCheck => Some("REPLICATION_FAULT_INCARNATION"),
             Self::Retransmission => Some("REPLICATION_FAULT_RETRANSMISSION"),
             Self::KeyComparison => Some("REPLICATION_FAULT_KEY_COMPARISON"),

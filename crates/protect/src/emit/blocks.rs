@@ -144,6 +144,7 @@ impl Emit<'_> {
     state came_back {{
         transition select(hdr.replication.message.type) {{
             {}: resume;
+            {}: resume;
             default: own_headers;
         }}
     }}
@@ -164,6 +165,7 @@ impl Emit<'_> {
             added.names.library("ReplicationParser"),
             self.named(self.pipeline.parser.construct),
             added.names.library("TYPE_WRITE_REPLY"),
+            added.names.library("TYPE_RENEW_REPLY"),
         );
     }
 
@@ -411,6 +413,7 @@ impl Emit<'_> {
             }}
             if (meta.replication.found
                 && (meta.replication.write
+                    || meta.replication.behind
                     || meta.replication.slot.sequence != meta.replication.slot.acknowledged)
                 && standard_metadata.egress_spec != 511) {{
                 hdr.resume.setValid();

@@ -302,6 +302,7 @@ parser ProtectedParser(
     state came_back {
         transition select(hdr.replication.message.type) {
             TYPE_WRITE_REPLY: resume;
+            TYPE_RENEW_REPLY: resume;
             default: own_headers;
         }
     }
@@ -410,6 +411,7 @@ control ProtectedIngress(
             }
             if (meta.replication.found
                 && (meta.replication.write
+                    || meta.replication.behind
                     || meta.replication.slot.sequence != meta.replication.slot.acknowledged)
                 && standard_metadata.egress_spec != 511) {
                 hdr.resume.setValid();
