@@ -127,7 +127,11 @@ impl fmt::Display for ScenarioReport {
                 moved.moved.what,
             )?;
             if moved.flows > 0 {
-                write!(f, "  released after {:.1} ms (median", moved.released_median_ms)?;
+                write!(
+                    f,
+                    "  released after {:.1} ms (median",
+                    moved.released_median_ms
+                )?;
                 if moved.usual_ms > 0.0 {
                     let times = moved.released_median_ms / moved.usual_ms;
                     write!(f, ", {times:.1} times as long as a packet before")?;
