@@ -883,14 +883,16 @@ control ReplicationIngressBefore(
         if (held) {
             slot_line.read(line, meta.slot.index);
             meta.behind = meta.now < line && RULE_RELEASE_ORDER;
-            if (meta.behind) {
-                slot_unprocessed.read(unprocessed, meta.slot.index);
-                held = unprocessed == 0;
-            }
         }
         // Under a shared lease nothing else is sent.
         if (!held || meta.slot.status != STATUS_SHARED || meta.behind) {
             replication_shards.apply();
+        }
+        if (meta.behind) {
+            // What does not fit into a request had better overtake than be lost.
+            meta.behind = OUTER_BYTES + MESSAGE_BYTES - 14 + meta.inner_length <= meta.path_mtu;
+            slot_unprocessed.read(unprocessed, meta.slot.index);
+            held = unprocessed == 0 || !meta.behind;
         }
 
         if (hdr.probe.isValid()) {
@@ -1014,14 +1016,18 @@ control ReplicationIngressBefore(
 }
 
 // Puts a packet that goes to the store and back at the end of its flow's line (rule 26).
+// Readers do not line up behind one that asks for an exclusive lease (rule 18).
 control LineUp(inout replication_headers_t hdr, inout replication_metadata_t meta) {
+    bool reads_go_on;
+
     apply {
-        if (hdr.message.type == TYPE_LEASE_REQUEST) {
-            slot_unprocessed.write(meta.slot.index, hdr.message.request);
-        } else {
+        reads_go_on = meta.slot.status == STATUS_SHARED && meta.now < meta.slot.deadline;
+        if (hdr.message.type != TYPE_LEASE_REQUEST) {
             slot_unreleased.write(meta.slot.index, hdr.message.request);
+        } else if (meta.behind || !reads_go_on) {
+            slot_unprocessed.write(meta.slot.index, hdr.message.request);
         }
-        if (!meta.behind) {
+        if (!meta.behind && !reads_go_on) {
             slot_line.write(meta.slot.index, meta.now + REPLICATION_ORDER_MICROSECONDS);
         }
     }

@@ -7,11 +7,10 @@ use stateplane_history::{Application, EventKind};
 use stateplane_sim::{Options, ProgramKind, Report, Rule, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 
-const PROGRAMS: [ProgramKind; 6] = [
+const PROGRAMS: [ProgramKind; 5] = [
     ProgramKind::Counter,
     ProgramKind::Nat,
     ProgramKind::App(Application::Firewall),
-    ProgramKind::App(Application::KeyValue),
     ProgramKind::App(Application::LoadBalancer),
     ProgramKind::App(Application::ServingGateway),
 ];
@@ -76,7 +75,10 @@ fn packets_of_a_flow_leave_in_the_order_in_which_they_came() {
 
 #[test]
 fn without_the_order_of_release_packets_overtake_those_that_wait() {
-    for program in [ProgramKind::Nat, ProgramKind::App(Application::KeyValue)] {
+    for program in [
+        ProgramKind::Nat,
+        ProgramKind::App(Application::ServingGateway),
+    ] {
         let options = Options::new(program).scenario(dense());
         let reports = reports(options.without(Rule::ReleaseOrder), 0..3);
         let overtaken: usize = reports.map(|report| overtaken(&report).0).sum();
