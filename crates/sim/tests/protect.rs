@@ -118,7 +118,7 @@ fn kept_only_with(rule: Rule, scenario: Scenario, objection: &str) {
     let options = Options::new(ProgramKind::Counter).scenario(scenario);
     let own = || program("count_min");
     let broken = Simulator::own(own(), options.clone().without(rule)).expect("a program");
-    let seed = (0..10).find(|&seed| {
+    let seed = (0..100).find(|&seed| {
         let report = broken.run(seed).expect("a world");
         report.anomalies.iter().any(|what| what.contains(objection))
     });
