@@ -6,6 +6,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Where the kernel takes the longest time, in µs, that idle processors may need to wake up
 /// (its documentation, "PM Quality Of Service Interface"). It counts as long as the file
@@ -13,6 +14,8 @@ use std::path::Path;
 const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
 /// What runs a command on some processors: a program of util-linux, as is `setpriv`.
 pub const TASKSET: &str = "taskset";
+/// What gives a command real-time priority, of util-linux too.
+pub const CHRT: &str = "chrt";
 
 /// Lists of processors, as `taskset --cpu-list` takes them: one for the switch alone, one for
 /// the measuring host, and the rest for stores and controllers, who share the host's if there
@@ -25,6 +28,9 @@ pub struct Processors {
     pub host: String,
     /// All others'.
     pub others: String,
+    /// Whether the measuring host goes before all others, which takes rights that root of a
+    /// user namespace lacks.
+    pub host_first: bool,
 }
 
 impl Processors {
@@ -33,7 +39,14 @@ impl Processors {
         let status = fs::read_to_string("/proc/self/status").ok()?;
         let name = "Cpus_allowed_list:";
         let allowed = status.lines().find_map(|line| line.strip_prefix(name))?;
-        Self::of(allowed.trim())
+        let mut words = vec!["true".to_owned()];
+        go_first(&mut words);
+        let mut trial = Command::new(&words[0]);
+        let trial = trial.args(&words[1..]).stderr(Stdio::null()).status();
+        Some(Self {
+            host_first: trial.is_ok_and(|status| status.success()),
+            ..Self::of(allowed.trim())?
+        })
     }
 
     /// Shares out a list of numbers and ranges, such as `0-2,5`.
@@ -54,6 +67,7 @@ impl Processors {
                 true => host.to_string(),
                 false => others.join(","),
             },
+            host_first: false,
         })
     }
 
@@ -66,9 +80,12 @@ impl Processors {
         pin(list, command);
     }
 
-    /// The same for the measuring host.
+    /// The same for the measuring host, which nobody else on its processor holds up.
     pub fn place_host(&self, command: &mut Vec<String>) {
         pin(&self.host, command);
+        if self.host_first {
+            go_first(command);
+        }
     }
 }
 
@@ -78,8 +95,19 @@ impl fmt::Display for Processors {
             f,
             "processor {} for the switch alone, {} for the measuring host, {} for all others",
             self.switch, self.host, self.others
-        )
+        )?;
+        match self.host_first {
+            true => write!(
+                f,
+                "; the measuring host goes before others on its processor"
+            ),
+            false => Ok(()),
+        }
     }
+}
+
+fn go_first(command: &mut Vec<String>) {
+    command.splice(..0, [CHRT, "--rr", "1"].map(str::to_owned));
 }
 
 fn pin(list: &str, command: &mut Vec<String>) {
@@ -137,6 +165,20 @@ mod tests {
         assert_eq!(command(SWITCH), "taskset --cpu-list 1 stateplane");
         assert_eq!(command("st0"), "taskset --cpu-list 0 stateplane");
         assert_eq!(command("controller"), "taskset --cpu-list 0 stateplane");
+    }
+
+    #[test]
+    fn the_host_goes_first_where_it_may() {
+        let mut processors = Processors::of("0-1").unwrap();
+        for (may, expected) in [
+            (false, "taskset --cpu-list 0 probe"),
+            (true, "chrt --rr 1 taskset --cpu-list 0 probe"),
+        ] {
+            processors.host_first = may;
+            let mut words = vec!["probe".to_owned()];
+            processors.place_host(&mut words);
+            assert_eq!(words.join(" "), expected);
+        }
     }
 
     #[test]

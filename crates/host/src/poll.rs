@@ -23,24 +23,27 @@ impl Readable {
         Readable { polled }
     }
 
-    /// Waits until one can be read or has an error to tell, at most `wait_us`; a
-    /// signal ends the waiting too.
+    /// Waits until one can be read or has an error to tell, at most `wait_us` if that is
+    /// given; a signal ends the waiting too.
     #[allow(unsafe_code)]
-    pub(crate) fn wait(&mut self, wait_us: u64) -> io::Result<()> {
+    pub(crate) fn wait(&mut self, wait_us: Option<u64>) -> io::Result<()> {
         for polled in &mut self.polled {
             polled.revents = 0;
         }
-        let timeout = libc::timespec {
+        let timeout = wait_us.map(|wait_us| libc::timespec {
             tv_sec: (wait_us / 1_000_000) as libc::time_t,
             tv_nsec: (wait_us % 1_000_000 * 1_000) as libc::c_long,
-        };
+        });
         // SAFETY: the descriptors and the time live through the call, their number
-        // is that given, and a null signal mask leaves the mask as it is.
+        // is that given, a null time sets no limit, and a null signal mask leaves the mask
+        // as it is.
         let outcome = unsafe {
             libc::ppoll(
                 self.polled.as_mut_ptr(),
                 self.polled.len() as libc::nfds_t,
-                &raw const timeout,
+                timeout
+                    .as_ref()
+                    .map_or(std::ptr::null(), std::ptr::from_ref),
                 std::ptr::null(),
             )
         };

@@ -193,7 +193,9 @@ impl<B: Backend> ControllerServer<B> {
             };
             let due = controller.poll_timeout();
             let wait = due.saturating_sub(boot_time_us()).min(LONGEST_WAIT);
-            readable.wait(wait).map_err(ControllerError::Receive)?;
+            readable
+                .wait(Some(wait))
+                .map_err(ControllerError::Receive)?;
             self.receive(buffer)?;
             if let Some(controller) = &mut self.controller {
                 controller.handle_timeout(boot_time_us());

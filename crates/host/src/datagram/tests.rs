@@ -19,7 +19,9 @@ fn taken(socket: &UdpSocket, count: usize) -> (Vec<(SocketAddrV4, Vec<u8>)>, usi
     let mut burst = Burst::new();
     let (mut taken, mut bursts) = (Vec::new(), 0);
     while taken.len() < count {
-        Readable::new([socket.as_raw_fd()]).wait(5_000_000).unwrap();
+        Readable::new([socket.as_raw_fd()])
+            .wait(Some(5_000_000))
+            .unwrap();
         burst.take(socket).unwrap();
         assert!(burst.len() > 0, "{} of {count}", taken.len());
         bursts += 1;

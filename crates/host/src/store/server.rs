@@ -208,7 +208,8 @@ impl StoreServer {
         let [links, requests, calls] = [0, 1, 2];
         while !stop.load(Ordering::Relaxed) {
             self.sockets.look_at_keys(boot_time_us(), refused);
-            readable.wait(self.wait()).map_err(StoreError::Receive)?;
+            let wait = Some(self.wait());
+            readable.wait(wait).map_err(StoreError::Receive)?;
             if self.remote.is_some() && readable.is_ready(calls) {
                 while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
                     call(&mut self);

@@ -97,7 +97,7 @@ pub fn follow_chains<E: Engine + 'static>(
             }
         }
         let wait = next.saturating_sub(boot_time_us());
-        readable.wait(wait).map_err(ChainsError::Socket)?;
+        readable.wait(Some(wait)).map_err(ChainsError::Socket)?;
         let received = receive(&socket, &mut buffer).map_err(ChainsError::Socket)?;
         let Some((length, from)) = received.filter(|(_, from)| file.controllers.contains(from))
         else {

@@ -8,6 +8,7 @@ use super::{
     SwitchServerError, file,
 };
 
+use crate::alarm::Alarm;
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{Port as HostPort, PortError, PortNotice, PortSpec};
@@ -46,6 +47,7 @@ pub struct SwitchServer<E: Engine> {
     switch: Forwarding<E>,
     ports: Vec<ServedPort>,
     readable: Readable,
+    alarm: Alarm,
     /// Of each descriptor waited for: the port, and which of its descriptors it is.
     readers: Vec<(usize, usize)>,
     /// When the oldest outgoing frame was put there, in µs.
@@ -136,6 +138,7 @@ impl<E: Engine> SwitchServer<E> {
             switch,
             ports,
             readable: Readable::new([]),
+            alarm: Alarm::new().map_err(SwitchServerError::Wait)?,
             readers: Vec::new(),
             outgoing_since: None,
             pending: BTreeMap::new(),
@@ -289,11 +292,9 @@ impl<E: Engine> SwitchServer<E> {
                 break;
             }
             let captured = self.ports.iter_mut().filter_map(|port| port.port.due(now));
-            let due = captured.chain(due).chain(control).min();
-            let wait = due.map_or(LONGEST_WAIT, |due| due.saturating_sub(now));
-            self.readable
-                .wait(wait.min(LONGEST_WAIT))
-                .map_err(SwitchServerError::Wait)?;
+            let due = captured.chain(due).chain(control);
+            let due = due.fold(next_look, u64::min);
+            self.wait_until(due, now).map_err(SwitchServerError::Wait)?;
             for next in 0..self.readers.len() {
                 if self.readable.is_ready(next) {
                     let (at, descriptor) = self.readers[next];
@@ -307,6 +308,15 @@ impl<E: Engine> SwitchServer<E> {
             self.follow_watches(notify);
         }
         Ok(())
+    }
+
+    /// Waits until `due`, or until there is something to read.
+    fn wait_until(&mut self, due: u64, now: u64) -> std::io::Result<()> {
+        if due <= now {
+            return self.readable.wait(Some(0));
+        }
+        self.alarm.set(due)?;
+        self.readable.wait(None)
     }
 
     /// `None` once no watch is stale; an error if one is at `give_up_at`.
@@ -520,6 +530,7 @@ impl<E: Engine> SwitchServer<E> {
         descriptors.extend(self.control.iter().map(|control| control.descriptor()));
         descriptors.extend(self.remote.iter().map(RemoteCalls::descriptor));
         descriptors.extend(self.switch.descriptor());
+        descriptors.push(self.alarm.descriptor());
         self.readable = Readable::new(descriptors);
     }
 }
