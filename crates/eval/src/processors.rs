@@ -28,8 +28,8 @@ pub struct Processors {
     pub host: String,
     /// All others'.
     pub others: String,
-    /// Whether the measuring host goes before all others, which takes rights that root of a
-    /// user namespace lacks.
+    /// Whether the measuring host may go before all others, which takes rights that root of
+    /// a user namespace lacks.
     pub host_first: bool,
 }
 
@@ -80,10 +80,14 @@ impl Processors {
         pin(list, command);
     }
 
-    /// The same for the measuring host, which nobody else on its processor holds up.
-    pub fn place_host(&self, command: &mut Vec<String>) {
+    /// The same for the measuring host. Nobody else on its processor holds it up, so that
+    /// times are the switch's; but one that sends without a pause takes what others leave, or
+    /// the stores would never run.
+    pub fn place_host(&self, floods: bool, command: &mut Vec<String>) {
         pin(&self.host, command);
-        if self.host_first {
+        if floods {
+            command.splice(..0, [CHRT, "--idle", "0"].map(str::to_owned));
+        } else if self.host_first {
             go_first(command);
         }
     }
@@ -99,7 +103,7 @@ impl fmt::Display for Processors {
         match self.host_first {
             true => write!(
                 f,
-                "; the measuring host goes before others on its processor"
+                "; the host that takes times goes before others on its own"
             ),
             false => Ok(()),
         }
@@ -168,15 +172,16 @@ mod tests {
     }
 
     #[test]
-    fn the_host_goes_first_where_it_may() {
+    fn the_host_goes_first_where_it_may_and_takes_times() {
         let mut processors = Processors::of("0-1").unwrap();
-        for (may, expected) in [
-            (false, "taskset --cpu-list 0 probe"),
-            (true, "chrt --rr 1 taskset --cpu-list 0 probe"),
+        for (may, floods, expected) in [
+            (false, false, "taskset --cpu-list 0 probe"),
+            (true, false, "chrt --rr 1 taskset --cpu-list 0 probe"),
+            (true, true, "chrt --idle 0 taskset --cpu-list 0 probe"),
         ] {
             processors.host_first = may;
             let mut words = vec!["probe".to_owned()];
-            processors.place_host(&mut words);
+            processors.place_host(floods, &mut words);
             assert_eq!(words.join(" "), expected);
         }
     }

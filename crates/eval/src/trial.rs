@@ -110,7 +110,7 @@ impl Trial {
         let name = format!("probe{}", self.probes);
         let mut command = command(&self.stateplane, arguments);
         if let Some(processors) = &self.processors {
-            processors.place_host(&mut command);
+            processors.place_host(arguments.rate == 0, &mut command);
         }
         let before = self.counters()?;
         let begun = Instant::now();
