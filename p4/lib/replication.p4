@@ -952,9 +952,7 @@ control ReplicationIngressBefore(
                         if (meta.process) {
                             slot_line.read(line, meta.slot.index);
                             slot_unreleased.read(unreleased, meta.slot.index);
-                            meta.behind = unreleased != 0
-                                && meta.now < line
-                                && RULE_RELEASE_ORDER;
+                            meta.behind = unreleased != 0 && meta.now < line && RULE_RELEASE_ORDER;
                         }
                     } else {
                         replication_events.count(EVENT_STALE_REPLY);
