@@ -31,7 +31,7 @@ pub enum Command {
 /// How experiments are run.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Figures, such as fig8 or table2; all without.
+    /// Figures, such as fig8, table2 or reads; all without.
     #[arg(value_enum)]
     pub figures: Vec<Experiment>,
     /// How often each trial is made, one system after the other in each turn.

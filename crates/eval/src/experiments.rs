@@ -1,9 +1,10 @@
-//! The experiments, one a figure.
+//! The experiments, one a figure or a mechanism.
 
 mod bandwidth;
 mod buffer;
 mod failover;
 mod latency;
+mod reads;
 mod resources;
 mod snapshots;
 mod throughput;
@@ -21,7 +22,7 @@ use clap::ValueEnum;
 use indicatif::ProgressBar;
 use std::path::Path;
 
-/// A figure of the paper.
+/// A figure of the paper, or a mechanism that it has no figure of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Experiment {
     /// Round trips through a NAT, by system.
@@ -42,11 +43,13 @@ pub enum Experiment {
     Fig15,
     /// What replication adds to a program.
     Table2,
+    /// Reads that meet a write in flight, and wait.
+    Reads,
 }
 
 impl Experiment {
-    /// All of them, in the paper's order.
-    pub const ALL: [Self; 9] = [
+    /// All of them, in the paper's order; what the paper describes without a figure comes last.
+    pub const ALL: [Self; 10] = [
         Self::Fig8,
         Self::Fig9,
         Self::Fig10,
@@ -56,6 +59,7 @@ impl Experiment {
         Self::Fig14,
         Self::Fig15,
         Self::Table2,
+        Self::Reads,
     ];
 
     /// Its name.
@@ -70,6 +74,7 @@ impl Experiment {
             Self::Fig14 => "fig14",
             Self::Fig15 => "fig15",
             Self::Table2 => "table2",
+            Self::Reads => "reads",
         }
     }
 
@@ -80,7 +85,7 @@ impl Experiment {
 
     /// Whether it is made in network namespaces, and not in memory.
     pub const fn needs_lab(self) -> bool {
-        !matches!(self, Self::Fig11 | Self::Fig15 | Self::Table2)
+        !matches!(self, Self::Fig11 | Self::Fig15 | Self::Table2 | Self::Reads)
     }
 }
 
@@ -124,6 +129,7 @@ pub fn run(
         Experiment::Fig14 => failover::run(place, plan, bar),
         Experiment::Fig15 => buffer::run(place, plan, bar),
         Experiment::Table2 => resources::run(place, plan, bar),
+        Experiment::Reads => reads::run(place, plan, bar),
     }
 }
 

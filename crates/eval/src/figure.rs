@@ -23,7 +23,7 @@ pub struct Claim {
 /// A figure of the paper, measured here.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// `fig8` to `fig15`, or `table2`.
+    /// `fig8` to `fig15`, `table2`, or `reads`.
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,

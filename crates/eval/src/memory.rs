@@ -8,6 +8,7 @@ use rand::{Rng, SeedableRng};
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_host::store::StoreFile;
 use stateplane_host::switch::SwitchFile;
+use stateplane_hosts::number_in;
 use stateplane_ir::Program;
 use stateplane_lab::fill;
 use stateplane_library::{WithLibrary, path_of, with_library};
@@ -69,6 +70,31 @@ pub struct Passed {
     pub most_held: u64,
 }
 
+/// Where a packet of the probe was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At a port to hosts, by which it left.
+    Left,
+    /// On board of a request, lost ones included.
+    Request,
+    /// On board of a reply.
+    Reply,
+}
+
+/// A frame with a packet of the probe in it, which bears its number
+/// ([`crate::probe::traffic::frame`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sight {
+    /// When, in µs of virtual time.
+    pub at: u64,
+    /// The packet's number.
+    pub number: u64,
+    /// Bytes of the frame.
+    pub bytes: u64,
+    /// Where.
+    pub place: Place,
+}
+
 enum Arrival {
     AtStore(Vec<u8>),
     AtSwitch(Vec<u8>),
@@ -86,6 +112,7 @@ pub struct Bed {
     pub now: u64,
     /// What went by since [`Bed::forget`].
     pub passed: Passed,
+    sights: Option<Vec<Sight>>,
 }
 
 impl Bed {
@@ -145,6 +172,7 @@ impl Bed {
             arrival: 0,
             now: BEGIN,
             passed: Passed::default(),
+            sights: None,
         };
         // A protected switch opens its ports when it has heard of its store.
         bed.advance(BEGIN + OPENING_US);
@@ -173,6 +201,17 @@ impl Bed {
     /// Begins to count anew.
     pub fn forget(&mut self) {
         self.passed = Passed::default();
+    }
+
+    /// Begins to note each frame with a packet of the probe in it.
+    pub fn watch(&mut self) {
+        self.sights = Some(Vec::new());
+    }
+
+    /// What was noted since [`Bed::watch`], in the order in which it happened. Nothing is noted
+    /// from then on.
+    pub fn sights(&mut self) -> Vec<Sight> {
+        self.sights.take().unwrap_or_default()
     }
 
     /// Gives the switch a frame.
@@ -211,17 +250,33 @@ impl Bed {
         while let Some(transmit) = self.switch.poll_transmit() {
             if transmit.port != STORE {
                 self.passed.released += 1;
+                self.note(&transmit.frame, Place::Left);
                 self.switch.recycle(transmit.frame);
                 continue;
             }
             self.passed.requests += 1;
             self.passed.request_bytes += transmit.frame.len() as u64;
+            self.note(&transmit.frame, Place::Request);
             if self.links.loss == 0.0 || self.random.random::<f64>() >= self.links.loss {
                 self.arrive(Arrival::AtStore(transmit.frame));
             }
         }
         let held = self.switch.occupancy().held;
         self.passed.most_held = self.passed.most_held.max(held);
+    }
+
+    fn note(&mut self, frame: &[u8], place: Place) {
+        let Some(sights) = &mut self.sights else {
+            return;
+        };
+        if let Some(number) = number_in(frame) {
+            sights.push(Sight {
+                at: self.now,
+                number,
+                bytes: frame.len() as u64,
+                place,
+            });
+        }
     }
 
     fn arrive(&mut self, arrival: Arrival) {
@@ -263,6 +318,7 @@ impl Bed {
         for (to, message) in replies {
             let frame = frame_of(Ipv4Addr::new(10, 10, 0, 13), to, &message);
             self.passed.reply_bytes += frame.len() as u64;
+            self.note(&frame, Place::Reply);
             self.arrive(Arrival::AtSwitch(frame));
         }
     }

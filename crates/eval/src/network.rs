@@ -58,6 +58,9 @@ pub struct Setup {
     pub snapshot_us: u64,
     /// Tenants of heavy hitters, at least 1, each with its sketch.
     pub tenants: u32,
+    /// Whether packets of a flow leave in the order in which they came (rule 26 of
+    /// `docs/replication-protocol.md`); only a comparison does without.
+    pub in_order: bool,
 }
 
 impl Setup {
@@ -68,6 +71,7 @@ impl Setup {
             system: System::Protected(Store::Chain(3)),
             snapshot_us: 25_000,
             tenants: 1,
+            in_order: true,
         }
     }
 
@@ -123,6 +127,9 @@ impl Setup {
         }
         if self.application == Application::HeavyHitter {
             defines.push(format!("SNAPSHOT_KEYS={}", self.tenants));
+        }
+        if !self.in_order {
+            defines.push("REPLICATION_FAULT_RELEASE_ORDER".to_owned());
         }
         if self.system == System::Bare && !self.program().1 {
             defines.push("REPLICATION_OFF".to_owned());
