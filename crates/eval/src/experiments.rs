@@ -169,7 +169,7 @@ fn memory_differs(figure: &mut Figure) {
 
 /// A trial's packets: flows of 64 packets each, so that as many packets as in a short flow of
 /// a data centre are a flow's first.
-fn paced(application: Application, plan: Plan) -> ProbeArguments {
+pub(crate) fn paced(application: Application, plan: Plan) -> ProbeArguments {
     ProbeArguments {
         application,
         frames: if plan.quick { 600 } else { 8000 },

@@ -86,11 +86,16 @@ impl ProbeArguments {
         }
     }
 
+    /// Whether it sends without a pause, whatever the rate says.
+    pub fn floods(&self) -> bool {
+        self.flood_ms != 0
+    }
+
     /// How long the probe sends, without what comes late.
     pub fn duration(&self) -> Duration {
-        match self.flood_ms {
-            0 => Duration::from_secs((self.warm_up + self.frames) / self.rate.max(1)),
-            ms => FLOOD_RISES + Duration::from_millis(ms),
+        match self.floods() {
+            false => Duration::from_secs((self.warm_up + self.frames) / self.rate.max(1)),
+            true => FLOOD_RISES + Duration::from_millis(self.flood_ms),
         }
     }
 }
@@ -142,9 +147,9 @@ pub fn run(arguments: &ProbeArguments) -> Result<(), EvalError> {
     }
     let stream = arguments.stream()?;
     let stopped = || stop.load(Ordering::Relaxed);
-    let report = match arguments.flood_ms {
-        0 => paced(arguments, &stream, &mut ports, stopped).map_err(failed)?,
-        _ => flood(arguments, &stream, &mut ports, stopped)?,
+    let report = match arguments.floods() {
+        false => paced(arguments, &stream, &mut ports, stopped).map_err(failed)?,
+        true => flood(arguments, &stream, &mut ports, stopped)?,
     };
     let text = serde_json::to_string(&report).map_err(|error| failed(io::Error::other(error)))?;
     writeln!(io::stdout(), "{text}").map_err(failed)?;

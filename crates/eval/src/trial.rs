@@ -108,10 +108,7 @@ impl Trial {
     pub fn probe(&mut self, arguments: &ProbeArguments) -> Result<Outcome, EvalError> {
         self.probes += 1;
         let name = format!("probe{}", self.probes);
-        let mut command = command(&self.stateplane, arguments);
-        if let Some(processors) = &self.processors {
-            processors.place_host(arguments.rate == 0, &mut command);
-        }
+        let command = command(&self.stateplane, arguments, self.processors.as_ref());
         let before = self.counters()?;
         let begun = Instant::now();
         let mut process = self.lab.spawn("hosts", &name, &command)?;
@@ -172,7 +169,11 @@ fn since(before: InterfaceTraffic, after: InterfaceTraffic) -> InterfaceTraffic 
     }
 }
 
-fn command(stateplane: &Path, arguments: &ProbeArguments) -> Vec<String> {
+fn command(
+    stateplane: &Path,
+    arguments: &ProbeArguments,
+    processors: Option<&Processors>,
+) -> Vec<String> {
     let application = arguments.application.to_possible_value();
     let application = application.map_or_else(String::new, |value| value.get_name().to_owned());
     let mut words = vec![stateplane.display().to_string()];
@@ -193,5 +194,38 @@ fn command(stateplane: &Path, arguments: &ProbeArguments) -> Vec<String> {
     if let Some(capture) = &arguments.capture {
         words.extend(["--capture".to_owned(), capture.display().to_string()]);
     }
+    if let Some(processors) = processors {
+        processors.place_host(arguments.floods(), &mut words);
+    }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::{Plan, paced};
+    use crate::probe::traffic::Application;
+
+    #[test]
+    fn a_flood_takes_what_others_leave() {
+        let plan = Plan {
+            runs: 1,
+            quick: true,
+        };
+        let paced = paced(Application::Nat, plan);
+        let flood = ProbeArguments {
+            flood_ms: 100,
+            ..paced.clone()
+        };
+        let processors = Processors {
+            switch: "1".to_owned(),
+            host: "0".to_owned(),
+            others: "0".to_owned(),
+            host_first: true,
+        };
+        for (arguments, first) in [(paced, ["chrt", "--rr"]), (flood, ["chrt", "--idle"])] {
+            let words = command(Path::new("stateplane"), &arguments, Some(&processors));
+            assert_eq!(words[..2], first);
+        }
+    }
 }
