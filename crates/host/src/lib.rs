@@ -2,7 +2,6 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod alarm;
 pub mod clock;
 pub mod controller;
 mod datagram;

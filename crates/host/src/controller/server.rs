@@ -176,7 +176,8 @@ impl<B: Backend> ControllerServer<B> {
     ) -> Result<(), ControllerError> {
         let socket = self.socket.as_raw_fd();
         let calls = self.remote.as_ref().map(RemoteCalls::descriptor);
-        let mut readable = Readable::new([socket].into_iter().chain(calls));
+        let mut readable =
+            Readable::new([socket].into_iter().chain(calls)).map_err(ControllerError::Receive)?;
         while !stop.load(Ordering::Relaxed) && self.backend.leads() {
             while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
                 call(self);
@@ -191,11 +192,8 @@ impl<B: Backend> ControllerServer<B> {
             let Some(controller) = &self.controller else {
                 break;
             };
-            let due = controller.poll_timeout();
-            let wait = due.saturating_sub(boot_time_us()).min(LONGEST_WAIT);
-            readable
-                .wait(Some(wait))
-                .map_err(ControllerError::Receive)?;
+            let due = controller.poll_timeout().min(boot_time_us() + LONGEST_WAIT);
+            readable.wait_until(due).map_err(ControllerError::Receive)?;
             self.receive(buffer)?;
             if let Some(controller) = &mut self.controller {
                 controller.handle_timeout(boot_time_us());

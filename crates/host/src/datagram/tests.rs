@@ -4,6 +4,7 @@ use stateplane_seal::TRAILER_LENGTH;
 use std::sync::Arc;
 
 use super::*;
+use crate::clock::boot_time_us;
 use crate::poll::Readable;
 
 fn socket() -> (UdpSocket, SocketAddrV4) {
@@ -19,9 +20,8 @@ fn taken(socket: &UdpSocket, count: usize) -> (Vec<(SocketAddrV4, Vec<u8>)>, usi
     let mut burst = Burst::new();
     let (mut taken, mut bursts) = (Vec::new(), 0);
     while taken.len() < count {
-        Readable::new([socket.as_raw_fd()])
-            .wait(Some(5_000_000))
-            .unwrap();
+        let mut readable = Readable::new([socket.as_raw_fd()]).unwrap();
+        readable.wait_until(boot_time_us() + 5_000_000).unwrap();
         burst.take(socket).unwrap();
         assert!(burst.len() > 0, "{} of {count}", taken.len());
         bursts += 1;

@@ -204,12 +204,14 @@ impl StoreServer {
         };
         let calls = self.remote.as_ref().map(RemoteCalls::descriptor);
         let sockets = self.sockets.descriptors();
-        let mut readable = Readable::new(sockets.into_iter().chain(calls));
+        let mut readable =
+            Readable::new(sockets.into_iter().chain(calls)).map_err(StoreError::Receive)?;
         let [links, requests, calls] = [0, 1, 2];
         while !stop.load(Ordering::Relaxed) {
             self.sockets.look_at_keys(boot_time_us(), refused);
-            let wait = Some(self.wait());
-            readable.wait(wait).map_err(StoreError::Receive)?;
+            readable
+                .wait_until(self.due())
+                .map_err(StoreError::Receive)?;
             if self.remote.is_some() && readable.is_ready(calls) {
                 while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
                     call(&mut self);
@@ -234,15 +236,15 @@ impl StoreServer {
         Ok(self.report())
     }
 
-    /// How long nothing is to be done unless something comes, in µs.
-    fn wait(&self) -> u64 {
+    /// Until when nothing is to be done unless something comes, in µs of the clock.
+    fn due(&self) -> u64 {
         if self.sockets.has_waiting() {
             return 0;
         }
-        let due = self.server.poll_timeout();
-        due.map_or(LONGEST_WAIT, |due| {
-            due.saturating_sub(boot_time_us()).min(LONGEST_WAIT)
-        })
+        let longest = boot_time_us() + LONGEST_WAIT;
+        self.server
+            .poll_timeout()
+            .map_or(longest, |due| due.min(longest))
     }
 
     fn receive_links(&mut self, most: usize) -> Result<(), StoreError> {

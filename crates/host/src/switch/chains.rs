@@ -75,7 +75,8 @@ pub fn follow_chains<E: Engine + 'static>(
         Ok(socket)
     };
     let socket = open().map_err(ChainsError::Socket)?;
-    let mut readable = Readable::new([socket.as_raw_fd()]);
+    let descriptor = socket.as_raw_fd();
+    let mut readable = Readable::new([descriptor]).map_err(ChainsError::Socket)?;
     let mut rows = Rows::new(file.switch);
     let mut buffer = vec![0; 65_536];
     let mut next = 0;
@@ -96,8 +97,7 @@ pub fn follow_chains<E: Engine + 'static>(
                 return Ok(());
             }
         }
-        let wait = next.saturating_sub(boot_time_us());
-        readable.wait(Some(wait)).map_err(ChainsError::Socket)?;
+        readable.wait_until(next).map_err(ChainsError::Socket)?;
         let received = receive(&socket, &mut buffer).map_err(ChainsError::Socket)?;
         let Some((length, from)) = received.filter(|(_, from)| file.controllers.contains(from))
         else {

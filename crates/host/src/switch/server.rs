@@ -8,7 +8,6 @@ use super::{
     SwitchServerError, file,
 };
 
-use crate::alarm::Alarm;
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{Port as HostPort, PortError, PortNotice, PortSpec};
@@ -47,7 +46,6 @@ pub struct SwitchServer<E: Engine> {
     switch: Forwarding<E>,
     ports: Vec<ServedPort>,
     readable: Readable,
-    alarm: Alarm,
     /// Of each descriptor waited for: the port, and which of its descriptors it is.
     readers: Vec<(usize, usize)>,
     /// When the oldest outgoing frame was put there, in µs.
@@ -137,8 +135,7 @@ impl<E: Engine> SwitchServer<E> {
         let mut server = SwitchServer {
             switch,
             ports,
-            readable: Readable::new([]),
-            alarm: Alarm::new().map_err(SwitchServerError::Wait)?,
+            readable: Readable::new([]).map_err(SwitchServerError::Wait)?,
             readers: Vec::new(),
             outgoing_since: None,
             pending: BTreeMap::new(),
@@ -294,7 +291,9 @@ impl<E: Engine> SwitchServer<E> {
             let captured = self.ports.iter_mut().filter_map(|port| port.port.due(now));
             let due = captured.chain(due).chain(control);
             let due = due.fold(next_look, u64::min);
-            self.wait_until(due, now).map_err(SwitchServerError::Wait)?;
+            self.readable
+                .wait_until(due)
+                .map_err(SwitchServerError::Wait)?;
             for next in 0..self.readers.len() {
                 if self.readable.is_ready(next) {
                     let (at, descriptor) = self.readers[next];
@@ -308,15 +307,6 @@ impl<E: Engine> SwitchServer<E> {
             self.follow_watches(notify);
         }
         Ok(())
-    }
-
-    /// Waits until `due`, or until there is something to read.
-    fn wait_until(&mut self, due: u64, now: u64) -> std::io::Result<()> {
-        if due <= now {
-            return self.readable.wait(Some(0));
-        }
-        self.alarm.set(due)?;
-        self.readable.wait(None)
     }
 
     /// `None` once no watch is stale; an error if one is at `give_up_at`.
@@ -530,8 +520,7 @@ impl<E: Engine> SwitchServer<E> {
         descriptors.extend(self.control.iter().map(|control| control.descriptor()));
         descriptors.extend(self.remote.iter().map(RemoteCalls::descriptor));
         descriptors.extend(self.switch.descriptor());
-        descriptors.push(self.alarm.descriptor());
-        self.readable = Readable::new(descriptors);
+        self.readable.replace(descriptors);
     }
 }
 
