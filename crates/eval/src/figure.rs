@@ -33,6 +33,8 @@ pub struct Figure {
     pub differs: Vec<String>,
     /// Claims of this project about it.
     pub claims: Vec<Claim>,
+    /// How small a difference could be told here.
+    pub limits: Vec<String>,
     /// What was not measured, and why.
     pub missing: Vec<String>,
     /// Where it was measured.
@@ -53,6 +55,7 @@ impl Figure {
             paper,
             differs: Vec::new(),
             claims: Vec::new(),
+            limits: Vec::new(),
             missing: Vec::new(),
             machine: Machine::here(),
             tables: Vec::new(),
@@ -148,6 +151,9 @@ impl fmt::Display for Figure {
             let mark = if claim.met { "ok  " } else { "FAIL" };
             writeln!(f, "{mark}  {}", claim.claim)?;
         }
+        for limit in &self.limits {
+            writeln!(f, "limit: {limit}")?;
+        }
         for missing in &self.missing {
             writeln!(f, "not measured: {missing}")?;
         }
@@ -168,6 +174,7 @@ mod tests {
         let mut figure = Figure::new("fig8", "round trips", "7 µs");
         figure.differs("no Tofino");
         figure.claim(false, "within 3 %: 5 %");
+        figure.limits.push("equals differ by 2 %".to_owned());
         figure
             .missing
             .push("conntrackd is not installed".to_owned());
@@ -185,6 +192,7 @@ mod tests {
             "fig8: round trips",
             "paper: 7 µs",
             "FAIL  within 3 %: 5 %",
+            "limit: equals differ by 2 %",
             "not measured: conntrackd",
             "* no Tofino",
         ] {

@@ -242,6 +242,23 @@ fn claim(figure: &mut Figure, name: &str, bare: &Measured, kept: &Measured, plan
     }
 }
 
+/// How far apart two series of the same system are.
+fn limit(figure: &mut Figure, one: &Measured, other: &Measured) {
+    let Some(interval) = relative_difference(&one.turns(), &other.turns(), SEED) else {
+        return;
+    };
+    figure.limits.push(format!(
+        "{} and {} differ by {:+.1} %, 95 % interval {:+.1} to {:+.1} %, over {} pairs of runs, \
+         though they are the same: less than that cannot be told here",
+        one.name,
+        other.name,
+        interval.value * 100.0,
+        interval.low * 100.0,
+        interval.high * 100.0,
+        one.later.len(),
+    ));
+}
+
 /// What is compared in Fig. 9.
 struct Compared {
     application: Application,
@@ -298,11 +315,16 @@ pub(super) fn of_applications(
         .iter()
         .map(|(application, reads)| Compared::new(*application, *reads))
         .collect();
+    // What differs from the NAT alone in nothing: so much is chance.
+    let mut equal = Measured::new("nat, alone again", Setup::bare(Application::Nat));
     let each: usize = all.iter().map(|of| of.systems.len()).sum();
-    bar.set_length((plan.runs * each) as u64);
+    bar.set_length((plan.runs * (each + 1)) as u64);
     for run in 0..plan.runs {
         for compared in &mut all {
             turns(&mut compared.systems, run, place, plan, "fig9", bar)?;
+            if compared.application == Application::Nat {
+                equal.turn(place, plan, "fig9", bar)?;
+            }
         }
     }
     let mut table = Table::new("round-trips", &COLUMNS);
@@ -321,6 +343,10 @@ pub(super) fn of_applications(
         }
         for system in &compared.systems {
             table.row(row(system));
+        }
+        if compared.application == Application::Nat {
+            table.row(row(&equal));
+            limit(&mut figure, &compared.systems[0], &equal);
         }
         if compared.reads {
             claim(
