@@ -61,7 +61,7 @@ impl Lab {
     /// # Errors
     /// `LAB001`, `LAB002` without root or a tool; `LAB003` if the directory cannot be
     /// written; `LAB005` for a value that a template lacks; `LAB006` to `LAB008` if a
-    /// step fails; `LAB009` for an unknown variant; `LAB130` when interrupted. Nothing
+    /// step fails, the protecting of a program among them; `LAB009` for an unknown variant; `LAB130` when interrupted. Nothing
     /// is left behind then.
     pub fn up(topology: Topology, setting: &Setting) -> Result<Self, LabError> {
         tool::require_root()?;
@@ -99,6 +99,7 @@ impl Lab {
             })?;
             values.insert(name.clone(), filled);
         }
+        protect(&setting.stateplane, &values)?;
         let keys = match setting.keys {
             true => Some(Keys::draw(&topology)?),
             false => None,
@@ -482,6 +483,16 @@ fn unknown<'a>(
             known.join(", ")
         },
     }
+}
+
+/// Has the variant's `program` made of the one that it `protects`, if it does.
+fn protect(stateplane: &Path, values: &BTreeMap<String, String>) -> Result<(), LabError> {
+    let (Some(annotated), Some(program)) = (values.get("protects"), values.get("program")) else {
+        return Ok(());
+    };
+    let stateplane = stateplane.display().to_string();
+    tool::run(&[&stateplane, "protect", annotated, "-o", program], "")?;
+    Ok(())
 }
 
 fn refuse(topology: &Topology, place: String, problem: String) -> LabError {

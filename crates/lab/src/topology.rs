@@ -186,7 +186,9 @@ pub struct Topology {
     pub links: Vec<Link>,
     /// Processes in the order in which they are started.
     pub processes: Vec<Process>,
-    /// Values of each variant, such as which program the switches run.
+    /// Values of each variant, such as which program the switches run. One that names an
+    /// annotated program as `protects` has `stateplane protect` write `program` before
+    /// anything starts.
     pub variants: BTreeMap<String, BTreeMap<String, String>>,
     /// The demonstration's traffic.
     pub traffic: Option<Traffic>,

@@ -1,6 +1,10 @@
 //! Which scenarios there are.
 
 use serde::Serialize;
+use stateplane_hosts::heavy_hitter::CLASS;
+
+/// The annotation in `lab/apps/count-min/count_min.p4` has it.
+const PROTECTED_CLASS: u8 = 71;
 
 /// A side of the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -44,6 +48,8 @@ pub struct Sessions {
 /// Sketches that switches keep in bounded-inconsistency mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sketches {
+    /// First byte of their keys in the store.
+    pub class: u8,
     /// Elements of a row.
     pub slots: usize,
     /// Value of the variant that says how many packets are heavy.
@@ -55,12 +61,12 @@ pub struct Sketches {
 /// An application under traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Scenario {
-    /// Its name, of its folder in `p4/apps` and of its variant in `lab/apps.toml`.
+    /// Its name, of its folder in `lab/apps` and of its variant in `lab/apps.toml`.
     pub name: &'static str,
     /// What the traffic is, for `lab list`.
     pub about: &'static str,
-    /// Whether hosts speak whose answers the application's checker judges.
-    pub hosts: bool,
+    /// The application whose hosts speak, and whose checker judges the answers.
+    pub hosts: Option<&'static str>,
     /// TCP connections, where the application lets them through.
     pub sessions: Option<Sessions>,
     /// What is read of the store in the end.
@@ -76,25 +82,38 @@ const TO_OUT1: Sessions = Sessions {
 /// All scenarios.
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
+        name: "count-min",
+        about: "the traffic of heavy-hitter, through what `protect` makes of a plain program",
+        hosts: Some("heavy-hitter"),
+        sessions: None,
+        sketches: Some(Sketches {
+            class: PROTECTED_CLASS,
+            slots: 64,
+            limit: "limit",
+            bound: "bound_us",
+        }),
+    },
+    Scenario {
         name: "counter",
         about: "packets that carry their number away, and TCP whose every segment writes",
-        hosts: true,
+        hosts: Some("counter"),
         sessions: Some(TO_OUT1),
         sketches: None,
     },
     Scenario {
         name: "firewall",
         about: "connections from inside with strays from outside, and TCP",
-        hosts: true,
+        hosts: Some("firewall"),
         sessions: Some(TO_OUT1),
         sketches: None,
     },
     Scenario {
         name: "heavy-hitter",
         about: "flows of two tenants, of which some are heavy, counted in sketches",
-        hosts: true,
+        hosts: Some("heavy-hitter"),
         sessions: None,
         sketches: Some(Sketches {
+            class: CLASS,
             slots: 64,
             limit: "limit",
             bound: "bound_us",
@@ -103,14 +122,14 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "key-value",
         about: "reads, updates and deletions from both sides",
-        hosts: true,
+        hosts: Some("key-value"),
         sessions: None,
         sketches: None,
     },
     Scenario {
         name: "load-balancer",
         about: "connections to a service of eight servers, and TCP to one of four",
-        hosts: true,
+        hosts: Some("load-balancer"),
         sessions: Some(Sessions {
             from: Side::Outside,
             to: ([192, 0, 2, 4], 7000),
@@ -121,42 +140,42 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "nat",
         about: "TCP from inside behind one public address",
-        hosts: false,
+        hosts: None,
         sessions: Some(TO_OUT1),
         sketches: None,
     },
     Scenario {
         name: "object-routing",
         about: "reads and writes of objects, and what servers say they hold",
-        hosts: true,
+        hosts: Some("object-routing"),
         sessions: None,
         sketches: None,
     },
     Scenario {
         name: "sequencer",
         about: "packets to groups, from several senders each",
-        hosts: true,
+        hosts: Some("sequencer"),
         sessions: None,
         sketches: None,
     },
     Scenario {
         name: "serving-gateway",
         about: "sessions signalled, moved and deleted under GTP-U in both directions",
-        hosts: true,
+        hosts: Some("serving-gateway"),
         sessions: None,
         sketches: None,
     },
     Scenario {
         name: "super-spreader",
         about: "sources with few and with many destinations",
-        hosts: true,
+        hosts: Some("super-spreader"),
         sessions: None,
         sketches: None,
     },
     Scenario {
         name: "syn-defence",
         about: "SYNs, cookies shown and data, from sources known and unknown",
-        hosts: true,
+        hosts: Some("syn-defence"),
         sessions: None,
         sketches: None,
     },

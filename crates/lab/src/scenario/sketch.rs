@@ -244,6 +244,7 @@ mod tests {
     use stateplane_history::{Event, Flow};
 
     const SKETCHES: Sketches = Sketches {
+        class: 13,
         slots: 8,
         limit: "limit",
         bound: "bound_us",

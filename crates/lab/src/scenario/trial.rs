@@ -14,7 +14,7 @@ use crate::running::{Lab, Setting};
 use crate::topology::Topology;
 use crate::{agent, interrupt};
 use stateplane_history::{Document, EventKind, History, judge};
-use stateplane_hosts::heavy_hitter::{CLASS, TENANTS};
+use stateplane_hosts::heavy_hitter::TENANTS;
 use std::time::{Duration, Instant};
 
 /// Until all speak and all flows have their leases.
@@ -54,10 +54,10 @@ pub(super) fn run(
         talk = Some(Talk::begin(&lab, sessions, command)?);
     }
     let mut hosts = None;
-    if scenario.hosts {
+    if let Some(application) = scenario.hosts {
         let words = [
             HOSTS,
-            scenario.name,
+            application,
             "--flows",
             &options.flows.to_string(),
             "--interval-ms",
@@ -154,7 +154,7 @@ fn read_sketches(
         &config.display().to_string(),
         "sketch",
         "--class",
-        &CLASS.to_string(),
+        &sketches.class.to_string(),
         "--keys",
         &TENANTS.to_string(),
         "--slots",

@@ -16,6 +16,7 @@ pub(super) fn check(topology: &Topology) -> Result<(), LabError> {
     check.segments()?;
     check.routes()?;
     check.processes()?;
+    check.protected_programs()?;
     check.traffic()
 }
 
@@ -272,6 +273,20 @@ impl Check<'_> {
                         "name an interface of a link that ends there",
                     );
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn protected_programs(&self) -> Result<(), LabError> {
+        for (name, values) in &self.0.variants {
+            if values.contains_key("protects") && !values.contains_key("program") {
+                return self.refuse(
+                    &format!("variant {name}"),
+                    "it `protects` a program, and no `program` says where the result goes"
+                        .to_owned(),
+                    "add `program = \"${run}/protected.p4\"`, and run that",
+                );
             }
         }
         Ok(())

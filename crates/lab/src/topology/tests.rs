@@ -142,6 +142,11 @@ fn contradictions_are_refused_with_their_place() {
     let cases = [
         ("name = \"small\"", "name = \"Small one\"", "is no name"),
         (
+            "program = \"x.p4\"",
+            "protects = \"x.p4\"",
+            "says where the result goes",
+        ),
+        (
             "name = \"s2\"\nkind",
             "name = \"s1\"\nkind",
             "declared twice",
