@@ -72,7 +72,7 @@ pub struct Passed {
 
 /// Where a packet of the probe was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Seen {
     /// At a port to hosts, by which it left.
     Left,
     /// On board of a request, lost ones included.
@@ -92,7 +92,7 @@ pub struct Sight {
     /// Bytes of the frame.
     pub bytes: u64,
     /// Where.
-    pub place: Place,
+    pub seen: Seen,
 }
 
 enum Arrival {
@@ -250,13 +250,13 @@ impl Bed {
         while let Some(transmit) = self.switch.poll_transmit() {
             if transmit.port != STORE {
                 self.passed.released += 1;
-                self.note(&transmit.frame, Place::Left);
+                self.note(&transmit.frame, Seen::Left);
                 self.switch.recycle(transmit.frame);
                 continue;
             }
             self.passed.requests += 1;
             self.passed.request_bytes += transmit.frame.len() as u64;
-            self.note(&transmit.frame, Place::Request);
+            self.note(&transmit.frame, Seen::Request);
             if self.links.loss == 0.0 || self.random.random::<f64>() >= self.links.loss {
                 self.arrive(Arrival::AtStore(transmit.frame));
             }
@@ -265,7 +265,7 @@ impl Bed {
         self.passed.most_held = self.passed.most_held.max(held);
     }
 
-    fn note(&mut self, frame: &[u8], place: Place) {
+    fn note(&mut self, frame: &[u8], seen: Seen) {
         let Some(sights) = &mut self.sights else {
             return;
         };
@@ -274,7 +274,7 @@ impl Bed {
                 at: self.now,
                 number,
                 bytes: frame.len() as u64,
-                place,
+                seen,
             });
         }
     }
@@ -318,7 +318,7 @@ impl Bed {
         for (to, message) in replies {
             let frame = frame_of(Ipv4Addr::new(10, 10, 0, 13), to, &message);
             self.passed.reply_bytes += frame.len() as u64;
-            self.note(&frame, Place::Reply);
+            self.note(&frame, Seen::Reply);
             self.arrive(Arrival::AtSwitch(frame));
         }
     }

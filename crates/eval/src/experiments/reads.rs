@@ -5,7 +5,7 @@
 use super::{Place, Plan, memory_differs};
 use crate::error::EvalError;
 use crate::figure::Figure;
-use crate::memory::{Bed, Links, Place as SeenAt, Sight};
+use crate::memory::{Bed, Links, Seen, Sight};
 use crate::network::Setup;
 use crate::plot::{Axes, Series};
 use crate::probe::traffic::{self, Application, frame};
@@ -284,7 +284,7 @@ fn outcome(sent: &[Sent], sights: &[Sight]) -> Outcome {
         let Some(key) = keys.get(&sight.number) else {
             continue;
         };
-        if sight.place != SeenAt::Left {
+        if sight.seen != Seen::Left {
             *on_board.entry(sight.number).or_default() += sight.bytes;
             continue;
         }
@@ -350,23 +350,23 @@ mod tests {
             sent(4, 110, 7, false),
             sent(5, 120, 7, false),
         ];
-        let seen = |number, at, place| Sight {
+        let sight = |number, at, seen| Sight {
             at,
             number,
             bytes: 100,
-            place,
+            seen,
         };
         let sights = [
-            seen(1, 10, SeenAt::Request),
-            seen(2, 20, SeenAt::Request),
-            seen(3, 30, SeenAt::Left),
-            seen(1, 60, SeenAt::Reply),
-            seen(2, 70, SeenAt::Reply),
-            seen(1, 110, SeenAt::Left),
-            seen(4, 110, SeenAt::Left),
-            seen(2, 120, SeenAt::Left),
+            sight(1, 10, Seen::Request),
+            sight(2, 20, Seen::Request),
+            sight(3, 30, Seen::Left),
+            sight(1, 60, Seen::Reply),
+            sight(2, 70, Seen::Reply),
+            sight(1, 110, Seen::Left),
+            sight(4, 110, Seen::Left),
+            sight(2, 120, Seen::Left),
             // A number that nobody sent.
-            seen(9, 130, SeenAt::Left),
+            sight(9, 130, Seen::Left),
         ];
         let expected = Outcome {
             packets: 5,
