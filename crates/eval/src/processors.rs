@@ -12,10 +12,11 @@ use std::process::{Command, Stdio};
 /// (its documentation, "PM Quality Of Service Interface"). It counts as long as the file
 /// stays open.
 const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
-/// What runs a command on some processors: a program of util-linux, as is `setpriv`.
-pub const TASKSET: &str = "taskset";
-/// What gives a command real-time priority, of util-linux too.
-pub const CHRT: &str = "chrt";
+/// What runs a command on some processors, and what lets it go before others or after them.
+const TASKSET: &str = "taskset";
+const CHRT: &str = "chrt";
+/// The programs that placed commands begin with, and their Debian package.
+pub const TOOLS: [(&str, &str); 2] = [(TASKSET, "util-linux"), (CHRT, "util-linux")];
 
 /// Lists of processors, as `taskset --cpu-list` takes them: one for the switch alone, one for
 /// the measuring host, and the rest for stores and controllers, who share the host's if there

@@ -5,7 +5,7 @@
 use crate::error::EvalError;
 use crate::network::{Setup, VARIANT};
 use crate::probe::{ProbeArguments, ProbeReport};
-use crate::processors::{Awake, Processors, TASKSET};
+use crate::processors::{Awake, Processors, TOOLS};
 use clap::ValueEnum;
 use stateplane_lab::{InterfaceTraffic, Lab, Setting, interrupt, require};
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ impl Trial {
         let mut topology = setup.topology(&place.lab, &directory)?;
         let processors = Processors::here();
         if let Some(processors) = &processors {
-            require(&[(TASKSET, "util-linux")])?;
+            require(&TOOLS)?;
             for process in &mut topology.processes {
                 processors.place(&process.name, &mut process.command);
             }
