@@ -2,6 +2,7 @@
 
 use super::mappings::Entry;
 use crate::error::EvalError;
+use stateplane_rpc::client::entry;
 use stateplane_rpc::client::names::{self, find, update};
 use stateplane_rpc::proto::{config, v1};
 use std::net::SocketAddr;
@@ -9,7 +10,6 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint};
-use v1::field_match::{Exact, FieldMatchType};
 use v1::p4_runtime_client::P4RuntimeClient;
 use v1::stream_message_request::Update as Say;
 use v1::stream_message_response::Update as Told;
@@ -21,22 +21,18 @@ const ELECTION: v1::Uint128 = v1::Uint128 { high: 0, low: 1 };
 /// Messages to the switch that may wait.
 const WAITING: usize = 64;
 
-/// A stream whose controller is primary, and what the program calls its table.
+/// A stream whose controller is primary, and the table of mappings of the program.
 pub struct Session {
     client: P4RuntimeClient<Channel>,
     say: mpsc::Sender<v1::StreamMessageRequest>,
     told: Streaming<v1::StreamMessageResponse>,
-    mappings: Table,
+    mappings: Mappings,
 }
 
-/// Ids of the table of mappings.
-#[derive(Clone, Copy, Debug)]
-struct Table {
-    table: u32,
-    key: u32,
-    action: u32,
-    address: u32,
-    port: u32,
+/// The table of mappings, and the program's objects by which its entries are read.
+struct Mappings {
+    info: config::P4Info,
+    table: config::Table,
 }
 
 fn failed(error: impl ToString) -> EvalError {
@@ -84,7 +80,7 @@ impl Session {
         let pipeline = client.get_forwarding_pipeline_config(request).await;
         let pipeline = pipeline.map_err(failed)?.into_inner().config;
         let info = pipeline.and_then(|pipeline| pipeline.p4info);
-        let mappings = Table::of(&info.unwrap_or_default()).map_err(failed)?;
+        let mappings = Mappings::of(info.unwrap_or_default()).map_err(failed)?;
         Ok(Self {
             client,
             say,
@@ -123,13 +119,14 @@ impl Session {
     /// `EV006` if the switch refuses one.
     pub async fn write(&mut self, entries: &[Entry]) -> Result<(), EvalError> {
         let insert = |entry: &Entry| {
-            let entry = v1::entity::Entity::TableEntry(self.mappings.entry(entry));
-            update(v1::update::Type::Insert, entry)
+            let entry = v1::entity::Entity::TableEntry(self.mappings.entry(entry)?);
+            Ok(update(v1::update::Type::Insert, entry))
         };
+        let updates: Result<_, names::Wrong> = entries.iter().map(insert).collect();
         let request = v1::WriteRequest {
             device_id: DEVICE,
             election_id: Some(ELECTION),
-            updates: entries.iter().map(insert).collect(),
+            updates: updates.map_err(failed)?,
             ..v1::WriteRequest::default()
         };
         let written = self.client.write(request).await;
@@ -155,69 +152,66 @@ fn message(update: Say) -> v1::StreamMessageRequest {
     v1::StreamMessageRequest { update }
 }
 
-impl Table {
-    fn of(info: &config::P4Info) -> Result<Self, String> {
-        let table = find(&info.tables, "mappings", "table")?;
-        let action = find(&info.actions, "translate_to", "action")?;
-        let parameter = |wanted: &str| {
-            let mut all = action.params.iter();
-            let found = all.find(|parameter| parameter.name == wanted);
-            let missing = || format!("translate_to has no parameter `{wanted}`");
-            found.map(|found| found.id).ok_or_else(missing)
-        };
-        let key = table.match_fields.first();
-        Ok(Self {
-            table: names::id(table),
-            key: key.map_or(0, |field| field.id),
-            action: names::id(action),
-            address: parameter("address")?,
-            port: parameter("port")?,
-        })
+impl Mappings {
+    fn of(info: config::P4Info) -> Result<Self, names::Wrong> {
+        let table = find(&info.tables, "mappings", "table")?.clone();
+        Ok(Self { info, table })
     }
 
-    fn entry(&self, entry: &Entry) -> v1::TableEntry {
-        let parameter = |param_id, value: &[u8]| v1::action::Param {
-            param_id,
-            value: digits(value),
-        };
-        let key = Exact {
-            value: digits(&entry.key.to_be_bytes()),
-        };
-        let action = v1::Action {
-            action_id: self.action,
-            params: vec![
-                parameter(self.address, &entry.address.octets()),
-                parameter(self.port, &entry.port.to_be_bytes()),
-            ],
-        };
-        v1::TableEntry {
-            table_id: self.table,
-            r#match: vec![v1::FieldMatch {
-                field_id: self.key,
-                field_match_type: Some(FieldMatchType::Exact(key)),
-            }],
-            action: Some(v1::TableAction {
-                r#type: Some(v1::table_action::Type::Action(action)),
-            }),
-            ..v1::TableEntry::default()
-        }
+    fn entry(&self, entry: &Entry) -> Result<v1::TableEntry, names::Wrong> {
+        let words = [
+            format!("mapping={:#x}", entry.key),
+            "translate_to".to_owned(),
+            format!("address={}", entry.address),
+            format!("port={}", entry.port),
+        ];
+        entry::read(&self.info, &self.table, &words, 0)
     }
-}
-
-/// A number in as few bytes as it needs (P4Runtime, "Bytestrings").
-fn digits(value: &[u8]) -> Vec<u8> {
-    let zeros = value.iter().take_while(|byte| **byte == 0).count();
-    value[zeros.min(value.len().saturating_sub(1))..].to_vec()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stateplane_library::{WithLibrary, path_of, with_library};
+    use stateplane_syntax::MemoryLoader;
+
+    fn info(program: &str) -> config::P4Info {
+        let options = with_library(stateplane_syntax::Options::default());
+        let loader = WithLibrary(MemoryLoader::new());
+        let compiled = stateplane_check::compile(&loader, &path_of(program), &options);
+        let program = compiled.program.expect("a program of the library");
+        stateplane_p4info::generate(&program, &compiled.interface).expect("names without clashes")
+    }
 
     #[test]
-    fn numbers_have_no_zeros_in_front() {
-        assert_eq!(digits(&[0, 0, 4, 0]), [4, 0]);
-        assert_eq!(digits(&[0, 0]), [0]);
-        assert_eq!(digits(&[]), Vec::<u8>::new());
+    fn the_program_takes_mappings() {
+        let mappings = Mappings::of(info("apps/nat/controlled.p4")).unwrap();
+        let entry = mappings.entry(&Entry {
+            key: 0x0306_cb00_7101_0400 << 64,
+            address: [10, 0, 0, 1].into(),
+            port: 1024,
+        });
+        let entry = entry.unwrap();
+        let [matched] = &entry.r#match[..] else {
+            panic!("{entry:?}");
+        };
+        let exact = match &matched.field_match_type {
+            Some(v1::field_match::FieldMatchType::Exact(exact)) => &exact.value,
+            other => panic!("{other:?}"),
+        };
+        // Numbers are in as few bytes as they need.
+        assert_eq!(exact[..8], [3, 6, 0xcb, 0, 0x71, 1, 4, 0]);
+        let action = entry.action.and_then(|action| action.r#type);
+        let Some(v1::table_action::Type::Action(action)) = action else {
+            panic!("{action:?}");
+        };
+        let values: Vec<_> = action.params.iter().map(|it| &it.value[..]).collect();
+        assert_eq!(values, [&[10, 0, 0, 1][..], &[4, 0]]);
+    }
+
+    #[test]
+    fn another_program_is_refused() {
+        let error = Mappings::of(info("apps/nat/unprotected.p4")).err();
+        assert!(error.is_some_and(|error| error.contains("no table `mappings`")));
     }
 }

@@ -10,15 +10,18 @@ use crate::probe::traffic::Application;
 use crate::table::Table;
 use indicatif::ProgressBar;
 use stateplane_cost::{self as cost, Protection, Snapshots, Traffic};
+use stateplane_hosts::{SNAPSHOT_PORT, walk_frame};
 use stateplane_switch::Generator;
 
 /// Tenants, each with a sketch of three rows of 64 elements.
 const TENANTS: [u32; 5] = [1, 2, 3, 4, 5];
 const PERIODS_US: [u64; 6] = [1000, 2000, 5000, 10_000, 20_000, 50_000];
+/// Arrays of a sketch.
+const ROWS: usize = 3;
 /// `SNAPSHOT_SLOTS` of `p4/apps/heavy-hitter`.
 const SLOTS: u32 = 64;
-/// `SNAPSHOT_PORT` of `p4/lib/snapshot.p4`.
-const PORT: u16 = 508;
+/// The number of the switch in its file.
+const SWITCH: u32 = 1;
 /// Frames of the walk at once, and µs between.
 const BATCH: u32 = 64;
 const WALK_US: u64 = 20;
@@ -120,16 +123,16 @@ fn measure(
     };
     // The lab's walk is made for one tenant and 10 ms; it goes as fast as it has to here.
     let without_walk = |text: String| {
-        let generator = text.find("[[generators]]\nport = 508");
+        let generator = text.find(&format!("[[generators]]\nport = {SNAPSHOT_PORT}"));
         generator.map_or_else(|| text.clone(), |at| text[..at].to_owned())
     };
     let mut bed = Bed::new(&place.lab, &setup, LINKS, without_walk)?;
     bed.generate(Generator {
-        port: PORT,
+        port: SNAPSHOT_PORT,
         period_us: WALK_US,
         batch: BATCH,
         index_at: None,
-        frame: walk_frame(),
+        frame: walk_frame(SWITCH, ROWS),
     })?;
     // Leases of both snapshots' records are granted, and all that begins once is past.
     bed.advance(bed.now + 4 * period_us + 200_000);
@@ -142,15 +145,6 @@ fn measure(
     let seconds = span_us as f64 / 1e6;
     let snapshots = requests / f64::from(tenants * SLOTS) / seconds;
     Ok((bytes as f64 * 8.0 / seconds / 1e6, snapshots))
-}
-
-fn walk_frame() -> Vec<u8> {
-    let mut frame = vec![0; 12];
-    frame.extend(0x88b5u16.to_be_bytes());
-    frame.extend(1u32.to_be_bytes());
-    // Number, element, again, unused, and three values.
-    frame.resize(frame.len() + 22, 0);
-    frame
 }
 
 fn model(tenants: u32, period_us: u64) -> f64 {
