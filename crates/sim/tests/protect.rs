@@ -12,6 +12,7 @@ use stateplane_sim::{Options, Own, ProgramKind, Rule, Scenario, Simulator};
 use stateplane_stf::parse;
 use stateplane_syntax::{FileLoader, LoadError, Options as Reading};
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -112,25 +113,39 @@ fn snapshots_of_a_filter_survive() {
     survives(|| program("bloom"), 3);
 }
 
-/// The checker of snapshots can object: without a rule of the walk, what the store has is not
-/// what the arrays were, or older than the bound.
-fn kept_only_with(rule: Rule, scenario: Scenario, objection: &str) {
+/// The checkers can object: without a rule, one of the seeds gives a world to which one of them
+/// objects, in these words; with it, the same world is good.
+fn good_only_with(
+    name: &str,
+    rule: Rule,
+    scenario: Scenario,
+    mut seeds: Range<u64>,
+    objection: &str,
+) {
     let options = Options::new(ProgramKind::Counter).scenario(scenario);
-    let own = || program("count_min");
-    let broken = Simulator::own(own(), options.clone().without(rule)).expect("a program");
-    let seed = (0..100).find(|&seed| {
+    let simulator = |options| Simulator::own(program(name), options).expect("a program");
+    let broken = simulator(options.clone().without(rule));
+    let seed = seeds.find(|&seed| {
         let report = broken.run(seed).expect("a world");
         report.anomalies.iter().any(|what| what.contains(objection))
     });
     let seed = seed.expect("a seed in which the rule is missed");
-    let whole = Simulator::own(own(), options).expect("a program");
-    let report = whole.run(seed).expect("a world");
+    let report = simulator(options).run(seed).expect("a world");
     assert!(report.is_good(), "{report}");
 }
 
+// Without a rule of the walk, what the store has is not what the arrays were, or is older than
+// the bound.
+
 #[test]
 fn without_synchronised_copies_a_snapshot_is_what_never_was() {
-    kept_only_with(Rule::SnapshotSynchronise, Scenario::calm(), "never were");
+    good_only_with(
+        "count_min",
+        Rule::SnapshotSynchronise,
+        Scenario::calm(),
+        0..100,
+        "never were",
+    );
 }
 
 #[test]
@@ -140,34 +155,39 @@ fn without_the_bound_what_is_lost_exceeds_it() {
         cut: 500_000,
         ..Scenario::mixed()
     };
-    kept_only_with(Rule::SnapshotBound, often_cut, "is lost");
+    good_only_with(
+        "count_min",
+        Rule::SnapshotBound,
+        often_cut,
+        0..100,
+        "is lost",
+    );
 }
 
-/// The checker can object: without a rule of the protocol, what comes out is no longer what
-/// the original gives; with it, the same world is good.
-fn explains_only_with(rule: Rule, scenario: Scenario) {
-    let options = Options::new(ProgramKind::Counter).scenario(scenario);
-    let own = || program("flow_counter");
-    let broken = Simulator::own(own(), options.clone().without(rule)).expect("a program");
-    let unexplained = (0..20).find(|&seed| {
-        let report = broken.run(seed).expect("a world");
-        let order = "no order of its packets";
-        report.anomalies.iter().any(|what| what.contains(order))
-    });
-    let seed = unexplained.expect("a seed in which the rule is missed");
-    let whole = Simulator::own(own(), options).expect("a program");
-    let report = whole.run(seed).expect("a world");
-    assert!(report.is_good(), "{report}");
-}
+// Without a rule of the protocol, what comes out is no longer what the original gives.
+
+const DISORDER: &str = "no order of its packets";
 
 #[test]
 fn without_install_once_no_order_explains_the_outputs() {
-    explains_only_with(Rule::InstallOnce, Scenario::echoes());
+    good_only_with(
+        "flow_counter",
+        Rule::InstallOnce,
+        Scenario::echoes(),
+        0..20,
+        DISORDER,
+    );
 }
 
 #[test]
 fn without_the_sequence_check_no_order_explains_the_outputs() {
-    explains_only_with(Rule::SequenceCheck, Scenario::echoes());
+    good_only_with(
+        "flow_counter",
+        Rule::SequenceCheck,
+        Scenario::echoes(),
+        0..20,
+        DISORDER,
+    );
 }
 
 /// A public program: its file below the folder, what is put into it, and its packet test.

@@ -40,8 +40,9 @@ impl Own {
     /// Runs the packet test on the original, on the protected program, and on the protected
     /// program where before each packet the switch dies and another, which knows nothing but
     /// what the store has, takes over, or, in bounded-inconsistency mode, where a snapshot is
-    /// begun between packets; what fails, each with the program that failed. Table entries of the test are all there from the start, and registers are not looked at,
-    /// since the protected program has others.
+    /// begun between packets; what fails, each with the program that failed. Table entries of
+    /// the test are all there from the start, and registers are not looked at, since the
+    /// protected program has others.
     ///
     /// # Errors
     ///
