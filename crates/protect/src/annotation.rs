@@ -207,6 +207,7 @@ impl<'a> Reader<'a> {
         if &*equals.text != "=" || value.is_empty() {
             return Err(Box::new(wrong(span, "`name = value` is expected")));
         }
+        let refused = |what| Box::new(wrong(span, what));
         match &*name.text {
             "key" => out.key = Some(self.list(value, span)?),
             "reverse" => out.reverse = Some(self.list(value, span)?),
@@ -215,37 +216,32 @@ impl<'a> Reader<'a> {
                 out.class = number(value)
                     .and_then(|number| u8::try_from(number).ok())
                     .filter(|class| *class > 0)
-                    .ok_or_else(|| Box::new(wrong(span, "a class is a number from 1 to 255")))?;
+                    .ok_or_else(|| refused("a class is a number from 1 to 255"))?;
             }
             "lease_period" => out.lease_period = Some(milliseconds(value, span)?),
             "bound" => out.bound = Some(milliseconds(value, span)?),
             "snapshot_period" => out.snapshot_period = Some(milliseconds(value, span)?),
             "mode" => {
-                out.mode = Some(match word(value) {
-                    Some("linearizable") => Mode::Linearizable,
-                    Some("bounded") => Mode::Bounded,
-                    _ => {
-                        let what = "a mode is \"linearizable\" or \"bounded\"";
-                        return Err(Box::new(wrong(span, what)));
-                    }
-                });
+                let what = "a mode is \"linearizable\" or \"bounded\"";
+                let all = [
+                    ("linearizable", Mode::Linearizable),
+                    ("bounded", Mode::Bounded),
+                ];
+                out.mode = Some(one_of(value, all).ok_or_else(|| refused(what))?);
             }
             "otherwise" => {
-                out.otherwise = Some(match word(value) {
-                    Some("go on") => Otherwise::GoOn,
-                    Some("drop") => Otherwise::Drop,
-                    Some("fail") => Otherwise::Fail,
-                    _ => {
-                        let what = "beyond the bound a switch can \"go on\", \"drop\" or \"fail\"";
-                        return Err(Box::new(wrong(span, what)));
-                    }
-                });
+                let what = "beyond the bound a switch can \"go on\", \"drop\" or \"fail\"";
+                let all = [
+                    ("go on", Otherwise::GoOn),
+                    ("drop", Otherwise::Drop),
+                    ("fail", Otherwise::Fail),
+                ];
+                out.otherwise = Some(one_of(value, all).ok_or_else(|| refused(what))?);
             }
             "merge" => {
-                let all = [Merge::Add, Merge::Or, Merge::Greatest];
-                let named = all.into_iter().find(|it| word(value) == Some(it.name()));
                 let what = "arrays are merged by \"add\", \"or\" or \"greatest\"";
-                out.merge = Some(named.ok_or_else(|| Box::new(wrong(span, what)))?);
+                let all = [Merge::Add, Merge::Or, Merge::Greatest].map(|it| (it.name(), it));
+                out.merge = Some(one_of(value, all).ok_or_else(|| refused(what))?);
             }
             other => {
                 return Err(Box::new(wrong(
@@ -352,6 +348,13 @@ fn word(tokens: &[AnnotationToken]) -> Option<&str> {
         ] => Some(text),
         _ => None,
     }
+}
+
+/// What a string stands for.
+fn one_of<T, const N: usize>(tokens: &[AnnotationToken], all: [(&str, T); N]) -> Option<T> {
+    let word = word(tokens)?;
+    let mut all = all.into_iter();
+    all.find_map(|(name, meaning)| (name == word).then_some(meaning))
 }
 
 fn wrong(span: Span, what: &str) -> Diagnostic {
