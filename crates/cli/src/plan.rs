@@ -9,7 +9,7 @@ use stateplane_host::store::StoreFile;
 use stateplane_host::switch::SwitchFile;
 use stateplane_interp::Interp;
 use stateplane_sim::SimError;
-use stateplane_sim::capacity::{Arrival, Demand, Plan, Setting, demand, plan};
+use stateplane_sim::capacity::{Arrival, Demand, PEAK_WINDOW, Plan, Setting, demand, plan};
 use stateplane_switch::{Switch, SwitchConfig};
 use std::path::PathBuf;
 
@@ -18,7 +18,8 @@ use std::path::PathBuf;
 ///
 /// The captures are played through the program, which includes the replication library or
 /// comes from `stateplane protect`, with a store beside it, in virtual time. What the packets
-/// ask for goes into a model for any number of switches that share the traffic by flows.
+/// ask for goes into a model for any number of switches that share the traffic by flows, as a
+/// mean and as of the 100 ms of the captures with the most writes.
 /// Programs in bounded-inconsistency mode are refused: what they need does not depend on
 /// traffic.
 #[derive(Args)]
@@ -154,6 +155,11 @@ fn show(arguments: &PlanArguments, demand: &Demand, setting: &Setting, plan: &Pl
             "switches": setting.switches,
             "requests_per_s": plan.requests_per_s,
             "bytes_per_s": plan.bytes_per_s,
+            "peak": {
+                "window_ms": PEAK_WINDOW / 1000,
+                "requests_per_s": plan.peak_requests_per_s,
+                "bytes_per_s": plan.peak_bytes_per_s,
+            },
             "memory_bytes": plan.memory_bytes,
             "stall_dead_ms": plan.stall_dead_s * 1e3,
             "stall_alive_ms": plan.stall_alive_s * 1e3,
@@ -203,6 +209,12 @@ fn show(arguments: &PlanArguments, demand: &Demand, setting: &Setting, plan: &Pl
         setting.switches,
         plan.memory_bytes / 1e3,
         setting.replicas,
+    );
+    println!(
+        "          {:.1} requests/s and {:.1} kbit/s in the {} ms that have the most writes",
+        plan.peak_requests_per_s,
+        plan.peak_bytes_per_s * 8e-3,
+        PEAK_WINDOW / 1000,
     );
     println!(
         "failover  a dead switch's {:.0} flows stand still for at most {:.0} ms; flows that \

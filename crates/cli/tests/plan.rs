@@ -30,8 +30,19 @@ fn frame(flow: u32) -> Vec<u8> {
     frame
 }
 
-/// A capture (pcap, µs, Ethernet) with a packet each 10 ms.
-fn capture(path: &Path) {
+/// A packet each 10 ms.
+fn evenly(number: u32) -> u32 {
+    number * 10_000
+}
+
+/// The same, and the second half ten times as fast.
+fn with_burst(number: u32) -> u32 {
+    let slow = number.min(PACKETS / 2);
+    slow * 10_000 + (number - slow) * 1000
+}
+
+/// A capture (pcap, µs, Ethernet); `at`: when each packet comes, in µs.
+fn capture(path: &Path, at: fn(u32) -> u32) {
     let mut bytes = Vec::new();
     for word in [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, 1u32] {
         bytes.extend(word.to_be_bytes());
@@ -39,7 +50,7 @@ fn capture(path: &Path) {
     for number in 0..PACKETS {
         let frame = frame(number % FLOWS);
         let length = frame.len() as u32;
-        let at = number * 10_000;
+        let at = at(number);
         for word in [at / 1_000_000, at % 1_000_000, length, length] {
             bytes.extend(word.to_be_bytes());
         }
@@ -48,8 +59,8 @@ fn capture(path: &Path) {
     fs::write(path, bytes).expect("a capture is written");
 }
 
-fn run(folder: &Path, program: &str, rest: &[&str]) -> Output {
-    capture(&folder.join("in.pcap"));
+fn run(folder: &Path, program: &str, at: fn(u32) -> u32, rest: &[&str]) -> Output {
+    capture(&folder.join("in.pcap"), at);
     let chains = (0..4).map(|shard| {
         format!(
             "[[entries]]\ntable = \"replication_shards\"\nkeys = [{shard}]\naction = \"chain\"\n\
@@ -74,7 +85,7 @@ fn run(folder: &Path, program: &str, rest: &[&str]) -> Output {
 fn what_a_capture_needs_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let rest = ["--switches", "2", "--detection-ms", "300", "--json"];
-    let output = run(folder.path(), "p4/apps/counter/counter.p4", &rest);
+    let output = run(folder.path(), "p4/apps/counter/counter.p4", evenly, &rest);
     assert!(output.status.success(), "{}", errors(&output));
     let plan: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let number = |value: &Value| value.as_f64().expect("a number");
@@ -87,15 +98,44 @@ fn what_a_capture_needs_is_told() {
     assert!((100.0..110.0).contains(&requests), "{plan:#}");
     let stall = number(&plan["stall_dead_ms"]);
     assert!((1300.0..1301.0).contains(&stall), "{plan:#}");
-    let output = run(folder.path(), "p4/apps/counter/counter.p4", &[]);
+    let output = run(folder.path(), "p4/apps/counter/counter.p4", evenly, &[]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("100.0 % of packets write"), "{text}");
 }
 
 #[test]
+fn a_burst_of_writes_is_told_beside_the_mean() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = |at| {
+        let output = run(folder.path(), "p4/apps/counter/counter.p4", at, &["--json"]);
+        assert!(output.status.success(), "{}", errors(&output));
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let times = |plan: &Value, what: &str| {
+        let number = |value: &Value| value.as_f64().expect("a number");
+        number(&plan["peak"][what]) / number(&plan[what])
+    };
+    let even = plan(evenly);
+    assert!(times(&even, "requests_per_s") < 1.1, "{even:#}");
+    // 100 of 200 writes in the last 0.1 of 1.1 s; probes stay as they are.
+    let burst = plan(with_burst);
+    for what in ["requests_per_s", "bytes_per_s"] {
+        assert!((4.0..5.5).contains(&times(&burst, what)), "{burst:#}");
+    }
+    let output = run(folder.path(), "p4/apps/counter/counter.p4", with_burst, &[]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("in the 100 ms that have"), "{text}");
+}
+
+#[test]
 fn programs_whose_load_is_not_that_of_traffic_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let output = run(folder.path(), "p4/apps/heavy-hitter/heavy_hitter.p4", &[]);
+    let output = run(
+        folder.path(),
+        "p4/apps/heavy-hitter/heavy_hitter.p4",
+        evenly,
+        &[],
+    );
     assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
     assert!(errors(&output).contains("snapshots"), "{}", errors(&output));
 }

@@ -6,7 +6,8 @@
 //! each other is not part of it, nor what is sent again after a loss.
 //!
 //! Three assumptions: the packets of a flow come evenly spaced, flows share the packets
-//! evenly, and from each write of a flow to its next there are as many packets.
+//! evenly, and from each write of a flow to its next there are as many packets. Where it is
+//! known how far writes come in bursts, [`Load::with_writes`] has the load of a burst.
 
 #[cfg(test)]
 mod tests;
@@ -110,6 +111,30 @@ impl Load {
         }
     }
 
+    /// The load while writes come `times` as often as on average, and with them the packets
+    /// that have to wait behind them; what else is said stays. The model spreads writes evenly
+    /// over time, a store has to take them as they come. Below 1, `times` counts as 1.
+    #[must_use]
+    pub fn with_writes(&self, times: f64, traffic: &Traffic, protection: &Protection) -> Load {
+        let times = times.max(1.0);
+        let mut load = *self;
+        load.writes_per_s *= times;
+        load.buffered_per_s *= times;
+        let more = (self.writes_per_s + self.buffered_per_s) * (times - 1.0);
+        load.add_written(more, traffic, protection);
+        load
+    }
+
+    /// Messages of packets that wrote, or waited behind one that did.
+    fn add_written(&mut self, per_s: f64, traffic: &Traffic, protection: &Protection) {
+        let frame = match protection.snapshots {
+            Some(_) => 0.0,
+            None => traffic.frame_bytes.max(0.0),
+        };
+        let state = protection.state_bytes.max(0.0);
+        self.add(per_s, HEADERS + state + frame, HEADERS + frame);
+    }
+
     fn add(&mut self, per_s: f64, request: f64, reply: f64) {
         self.to_store_bytes_per_s += per_s * request;
         self.from_store_bytes_per_s += per_s * reply;
@@ -119,20 +144,20 @@ impl Load {
 /// Predicts what replication of `traffic` costs. Figures below 0 count as 0, and a share
 /// above 1 as 1.
 pub fn load(traffic: &Traffic, protection: &Protection) -> Load {
-    let state = protection.state_bytes.max(0.0);
     let mut load = Load {
         probes_per_s: protection.probes_per_s.max(0.0),
         ..Load::default()
     };
     load.add(load.probes_per_s, HEADERS, HEADERS);
     match protection.snapshots {
-        Some(snapshots) => add_snapshots(&mut load, &snapshots, protection, state),
-        None => add_packets(&mut load, traffic, protection, state),
+        Some(snapshots) => add_snapshots(&mut load, &snapshots, traffic, protection),
+        None => add_packets(&mut load, traffic, protection),
     }
     load
 }
 
-fn add_packets(load: &mut Load, traffic: &Traffic, protection: &Protection, state: f64) {
+fn add_packets(load: &mut Load, traffic: &Traffic, protection: &Protection) {
+    let state = protection.state_bytes.max(0.0);
     let frame = traffic.frame_bytes.max(0.0);
     let packets = traffic.packets_per_s.max(0.0);
     let flows = traffic.flows.max(0.0);
@@ -151,8 +176,7 @@ fn add_packets(load: &mut Load, traffic: &Traffic, protection: &Protection, stat
         load.renewals_per_s = renewals(load, traffic, of_flow, protection.lease_s);
     }
     load.add(load.leases_per_s, HEADERS + frame, HEADERS + state + frame);
-    let written = load.writes_per_s + load.buffered_per_s;
-    load.add(written, HEADERS + state + frame, HEADERS + frame);
+    load.add_written(load.writes_per_s + load.buffered_per_s, traffic, protection);
     load.add(load.renewals_per_s, HEADERS, HEADERS);
 }
 
@@ -180,7 +204,12 @@ fn renewals(load: &Load, traffic: &Traffic, of_flow: f64, lease_s: f64) -> f64 {
     followed * of_interval + rest.max(0.0)
 }
 
-fn add_snapshots(load: &mut Load, snapshots: &Snapshots, protection: &Protection, state: f64) {
+fn add_snapshots(
+    load: &mut Load,
+    snapshots: &Snapshots,
+    traffic: &Traffic,
+    protection: &Protection,
+) {
     if snapshots.period_s <= 0.0 {
         return;
     }
@@ -189,6 +218,7 @@ fn add_snapshots(load: &mut Load, snapshots: &Snapshots, protection: &Protection
     if 2.0 * snapshots.period_s >= protection.lease_s {
         load.leases_per_s = load.writes_per_s;
     }
+    let state = protection.state_bytes.max(0.0);
     load.add(load.leases_per_s, HEADERS, HEADERS + state);
-    load.add(load.writes_per_s, HEADERS + state, HEADERS);
+    load.add_written(load.writes_per_s, traffic, protection);
 }

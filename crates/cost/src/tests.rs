@@ -119,6 +119,32 @@ fn packets_behind_a_write_wait_with_it() {
 }
 
 #[test]
+fn a_burst_of_writes_leaves_all_else_as_it_is() {
+    let mut mixed = traffic();
+    mixed.writes = 0.05;
+    mixed.new_flows_per_s = 10.0;
+    let slow = Protection {
+        round_trip_s: 0.01,
+        probes_per_s: 10.0,
+        ..protection()
+    };
+    let mean = load(&mixed, &slow);
+    let burst = mean.with_writes(4.0, &mixed, &slow);
+    let waiting = 500.0 + 500.0 * 0.95;
+    close(
+        burst.requests_per_s(),
+        mean.requests_per_s() + 3.0 * waiting,
+    );
+    let to_store = mean.to_store_bytes_per_s + 3.0 * waiting * (114.0 + 8.0 + 100.0);
+    close(burst.to_store_bytes_per_s, to_store);
+    let from_store = mean.from_store_bytes_per_s + 3.0 * waiting * (114.0 + 100.0);
+    close(burst.from_store_bytes_per_s, from_store);
+    for less in [1.0, 0.5, -1.0, f64::NAN] {
+        assert_eq!(mean.with_writes(less, &mixed, &slow), mean);
+    }
+}
+
+#[test]
 fn never_more_packets_travel_than_there_are() {
     let mut mixed = traffic();
     mixed.writes = 0.5;

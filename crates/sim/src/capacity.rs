@@ -16,7 +16,7 @@ use stateplane_switch::Switch;
 use stateplane_target::{Engine as _, StateError, Value};
 use stateplane_wire::replication::{Key, MessageType};
 use stateplane_wire::{ethernet, ipv4};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,10 @@ pub struct Arrival {
 /// library has is set here.
 pub type MakeSwitch<'a> = &'a dyn Fn() -> Result<Switch<Interp>, SimError>;
 
+/// The time over which the most writes are counted, in µs: short enough to show a burst, and
+/// long enough that a store's queues do not carry it.
+pub const PEAK_WINDOW: u64 = 100_000;
+
 /// What switches and store said to each other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
@@ -42,6 +46,8 @@ pub struct Measured {
     pub leases: u64,
     /// Writes, and packets that waited behind one.
     pub writes: u64,
+    /// The most of these in [`PEAK_WINDOW`].
+    pub most_writes: u64,
     /// Renewals of leases.
     pub renewals: u64,
     /// Probes of chains.
@@ -61,6 +67,14 @@ impl Measured {
         all as f64 / self.seconds
     }
 
+    /// How many times as often as on average writes come in the [`PEAK_WINDOW`] that has the
+    /// most; at least 1.
+    pub fn write_peak(&self) -> f64 {
+        let window_s = self.seconds.min(PEAK_WINDOW as f64 / 1e6);
+        let mean = self.writes as f64 / self.seconds * window_s;
+        (self.most_writes as f64 / mean).max(1.0)
+    }
+
     /// Bytes per second, both ways.
     pub fn bytes_per_s(&self) -> f64 {
         (self.to_store + self.from_store) as f64 / self.seconds
@@ -72,6 +86,9 @@ impl Measured {
 pub struct Demand {
     /// Of all switches together.
     pub traffic: Traffic,
+    /// How many times as often as on average writes come in the [`PEAK_WINDOW`] that has the
+    /// most; at least 1.
+    pub write_peak: f64,
     /// The packets that have a flow, in order: which flow, and a hash of the addresses, by
     /// which routes choose a switch.
     pub packets: Vec<(u32, u32)>,
@@ -109,6 +126,10 @@ pub struct Plan {
     pub requests_per_s: f64,
     /// Bytes per second of all switches, both ways, without those between replicas.
     pub bytes_per_s: f64,
+    /// [`Self::requests_per_s`] in the [`PEAK_WINDOW`] that has the most writes.
+    pub peak_requests_per_s: f64,
+    /// [`Self::bytes_per_s`] in the [`PEAK_WINDOW`] that has the most writes.
+    pub peak_bytes_per_s: f64,
     /// Bytes of records in all replicas.
     pub memory_bytes: f64,
     /// For how long flows of a dead switch stand still at most, in seconds.
@@ -171,11 +192,14 @@ pub fn plan(demand: &Demand, setting: &Setting) -> Plan {
         snapshots: None,
     };
     let of_switch = load(&of_one, &protection);
+    let peak = of_switch.with_writes(demand.write_peak, &of_one, &protection);
     let records = demand.flows as f64 * f64::from(setting.replicas);
     Plan {
         of_switch,
         requests_per_s: of_switch.requests_per_s() * switches,
         bytes_per_s: of_switch.bytes_per_s() * switches,
+        peak_requests_per_s: peak.requests_per_s() * switches,
+        peak_bytes_per_s: peak.bytes_per_s() * switches,
         memory_bytes: records * record_bytes(demand.state_bytes),
         stall_dead_s: setting.detection_s + demand.lease_s + setting.round_trip_s,
         // The new switch asks, the store asks the owner, who answers (rule 19).
@@ -230,6 +254,7 @@ pub fn demand(
             writes: (whole.writes as f64 / packets.len() as f64).min(1.0),
             write_interval: None,
         },
+        write_peak: whole.write_peak(),
         packets,
         seconds: whole.seconds,
         flows: flows.len(),
@@ -322,6 +347,7 @@ pub fn replay(
         store: Server::fixed(config, 1, vec![link])?,
         queue: BTreeMap::new(),
         queued: 0,
+        recent_writes: VecDeque::new(),
         delay: round_trip / 2,
         measured: Measured {
             seconds: last as f64 / 1e6,
@@ -365,6 +391,8 @@ struct Replay {
     store: Server,
     queue: BTreeMap<(u64, u64), Event>,
     queued: u64,
+    /// When the writes of the last [`PEAK_WINDOW`] were sent.
+    recent_writes: VecDeque<u64>,
     delay: u64,
     measured: Measured,
 }
@@ -417,7 +445,15 @@ impl Replay {
             let measured = &mut self.measured;
             match message.message_type() {
                 MessageType::LeaseRequest => measured.leases += 1,
-                MessageType::WriteRequest => measured.writes += 1,
+                MessageType::WriteRequest => {
+                    measured.writes += 1;
+                    let recent = &mut self.recent_writes;
+                    recent.push_back(now);
+                    while recent.front().is_some_and(|at| at + PEAK_WINDOW <= now) {
+                        recent.pop_front();
+                    }
+                    measured.most_writes = measured.most_writes.max(recent.len() as u64);
+                }
                 MessageType::RenewRequest => measured.renewals += 1,
                 MessageType::ProbeRequest => measured.probes += 1,
                 _ => {}

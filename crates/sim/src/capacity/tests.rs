@@ -9,15 +9,28 @@ use stateplane_history::{Application, Direction};
 use stateplane_hosts::{App, INSIDE_PORT, OUTSIDE_PORT, Random};
 use stateplane_store::{ClassConfig, FirstLease, IdleTimeouts};
 
-/// What the hosts of an application say in 4 s: so many connections, one after the other, a
-/// packet each ms.
-fn capture(app: &mut dyn App, connections: usize) -> Vec<Arrival> {
+const CONNECTIONS: usize = 40;
+
+/// A packet each ms.
+fn evenly(number: u64) -> u64 {
+    number * 1000
+}
+
+/// A packet each ms, and the last 500 ten times as fast.
+fn with_burst(number: u64) -> u64 {
+    let slow = number.min(3500);
+    slow * 1000 + (number - slow) * 100
+}
+
+/// What the hosts of an application say in 4000 packets, of one connection after the other;
+/// `at`: when each comes, in µs.
+fn capture(app: &mut dyn App, at: fn(u64) -> u64) -> Vec<Arrival> {
     let mut random = Random::new(7);
     (0..4000)
         .map(|number| {
-            let asked = app.send(number as usize % connections, number, &mut random);
+            let asked = app.send(number as usize % CONNECTIONS, number, &mut random);
             Arrival {
-                at: number * 1000,
+                at: at(number),
                 port: match asked.direction {
                     Direction::Outbound => INSIDE_PORT,
                     Direction::Inbound => OUTSIDE_PORT,
@@ -54,9 +67,13 @@ fn store_for(app: &dyn App) -> Config {
     config
 }
 
+fn close(a: f64, b: f64) -> bool {
+    a <= b * 1.2 && b <= a * 1.2
+}
+
 /// Plans for four switches from a capture, and measures them on it.
-fn compare(kind: ProgramKind, mut app: Box<dyn App>, connections: usize) -> (Plan, Measured) {
-    let arrivals = capture(app.as_mut(), connections);
+fn compare(kind: ProgramKind, mut app: Box<dyn App>, at: fn(u64) -> u64) -> (Plan, Measured) {
+    let arrivals = capture(app.as_mut(), at);
     let store = store_for(app.as_ref());
     let make = || switch_of(kind, 256);
     let small = || switch_of(kind, 1);
@@ -69,7 +86,6 @@ fn compare(kind: ProgramKind, mut app: Box<dyn App>, connections: usize) -> (Pla
     };
     let plan = plan(&demand, &setting);
     let measured = replay(&make, &store, &arrivals, 4, 200).expect("a run");
-    let close = |a: f64, b: f64| a <= b * 1.2 && b <= a * 1.2;
     let requests = (plan.requests_per_s, measured.requests_per_s());
     assert!(
         close(requests.0, requests.1),
@@ -88,9 +104,30 @@ fn compare(kind: ProgramKind, mut app: Box<dyn App>, connections: usize) -> (Pla
 
 #[test]
 fn a_program_that_writes_with_each_packet_needs_what_is_planned() {
-    let (plan, measured) = compare(ProgramKind::Counter, stateplane_hosts::counter(), 40);
+    let (plan, measured) = compare(ProgramKind::Counter, stateplane_hosts::counter(), evenly);
     assert!(measured.writes >= 3900, "{measured:?}");
     assert!(plan.stall_dead_s > 1.3 && plan.stall_alive_s < 0.001);
+    assert!(
+        plan.peak_requests_per_s < plan.requests_per_s * 1.05,
+        "{plan:?}"
+    );
+}
+
+#[test]
+fn writes_that_come_in_a_burst_need_what_is_planned() {
+    let (plan, measured) = compare(
+        ProgramKind::Counter,
+        stateplane_hosts::counter(),
+        with_burst,
+    );
+    let writes_per_s = measured.writes as f64 / measured.seconds;
+    let peak = measured.requests_per_s() + (measured.write_peak() - 1.0) * writes_per_s;
+    assert!(close(plan.peak_requests_per_s, peak), "{plan:?}, {peak}");
+    // 550 of 4000 writes in 0.1 of 3.55 s; probes stay as they are.
+    let times = plan.peak_requests_per_s / plan.requests_per_s;
+    assert!((4.0..5.0).contains(&times), "{plan:?}");
+    let times = plan.peak_bytes_per_s / plan.bytes_per_s;
+    assert!((4.0..5.0).contains(&times), "{plan:?}");
 }
 
 /// A key's requests come from several hosts, and so by several switches.
@@ -98,7 +135,7 @@ fn a_program_that_writes_with_each_packet_needs_what_is_planned() {
 fn leases_that_move_between_switches_are_planned_for() {
     let kind = ProgramKind::App(Application::KeyValue);
     let app = stateplane_hosts::app(Application::KeyValue);
-    let (plan, measured) = compare(kind, app, 40);
+    let (plan, measured) = compare(kind, app, evenly);
     assert!(measured.leases > 500, "{measured:?}");
     assert!(plan.of_switch.leases_per_s > 30.0, "{plan:?}");
 }
@@ -107,7 +144,7 @@ fn leases_that_move_between_switches_are_planned_for() {
 fn programs_that_mostly_read_need_what_is_planned() {
     for application in [Application::Firewall, Application::LoadBalancer] {
         let app = stateplane_hosts::app(application);
-        compare(ProgramKind::App(application), app, 40);
+        compare(ProgramKind::App(application), app, evenly);
     }
 }
 
