@@ -480,23 +480,8 @@ control ReturnedOnce(in bit<32> index, in bit<32> request, out bool first) {
     bit<32> highest;
     bit<128> window;
     bit<32> distance;
-    bit<32> unprocessed;
-    bit<32> unreleased;
 
     apply {
-        slot_unprocessed.read(unprocessed, index);
-        slot_unreleased.read(unreleased, index);
-        if (request == unprocessed) {
-            unprocessed = 0;
-            slot_unprocessed.write(index, 0);
-        }
-        if (request == unreleased) {
-            unreleased = 0;
-            slot_unreleased.write(index, 0);
-        }
-        if (unprocessed == 0 && unreleased == 0) {
-            slot_line.write(index, 0);
-        }
         slot_returned.read(highest, index);
         slot_window.read(window, index);
         distance = request - highest;
@@ -520,6 +505,29 @@ control ReturnedOnce(in bit<32> index, in bit<32> request, out bool first) {
         slot_window.write(index, window);
         if (!RULE_RELEASE_ONCE) {
             first = true;
+        }
+    }
+}
+
+// Takes a packet that came back out of its flow's line, which ends with the last one
+// (rule 26).
+control LeaveLine(in bit<32> index, in bit<32> request) {
+    bit<32> unprocessed;
+    bit<32> unreleased;
+
+    apply {
+        slot_unprocessed.read(unprocessed, index);
+        slot_unreleased.read(unreleased, index);
+        if (request == unprocessed) {
+            unprocessed = 0;
+            slot_unprocessed.write(index, 0);
+        }
+        if (request == unreleased) {
+            unreleased = 0;
+            slot_unreleased.write(index, 0);
+        }
+        if (unprocessed == 0 && unreleased == 0) {
+            slot_line.write(index, 0);
         }
     }
 }
@@ -614,6 +622,7 @@ control HandleReply(
 ) {
     ExtendLease() extend_grant;
     ExtendLease() extend_held;
+    LeaveLine() leave_line;
     ReturnedOnce() returned_once;
     bool newer;
     bool present;
@@ -631,6 +640,9 @@ control HandleReply(
 
     apply {
         on_board = (hdr.message.flags & FLAG_PACKET) != 0;
+        if (on_board) {
+            leave_line.apply(meta.slot.index, hdr.message.request);
+        }
         difference = hdr.message.lease_epoch - meta.slot.epoch;
         present = meta.slot.status != STATUS_PENDING && difference == 0;
         recalled = meta.slot.status == STATUS_RECALLED;
@@ -785,7 +797,6 @@ control HandleHeldCopy(inout replication_headers_t hdr, inout replication_metada
     }
 }
 
-@side_effects_allowed
 control ReplicationIngressBefore(
     inout replication_headers_t hdr,
     inout replication_metadata_t meta,
@@ -1015,15 +1026,15 @@ control ReplicationIngressBefore(
 
 // Puts a packet that goes to the store and back at the end of its flow's line (rule 26).
 // Readers do not line up behind one that asks for an exclusive lease (rule 18).
-control LineUp(inout replication_headers_t hdr, inout replication_metadata_t meta) {
+control LineUp(in replication_t message, in replication_metadata_t meta) {
     bool reads_go_on;
 
     apply {
         reads_go_on = meta.slot.status == STATUS_SHARED && meta.now < meta.slot.deadline;
-        if (hdr.message.type != TYPE_LEASE_REQUEST) {
-            slot_unreleased.write(meta.slot.index, hdr.message.request);
+        if (message.type != TYPE_LEASE_REQUEST) {
+            slot_unreleased.write(meta.slot.index, message.request);
         } else if (meta.behind || !reads_go_on) {
-            slot_unprocessed.write(meta.slot.index, hdr.message.request);
+            slot_unprocessed.write(meta.slot.index, message.request);
         }
         if (!meta.behind && !reads_go_on) {
             slot_line.write(meta.slot.index, meta.now + REPLICATION_ORDER_MICROSECONDS);
@@ -1110,7 +1121,7 @@ control ReplicationIngressAfter(
                 hdr.message.flags = hdr.message.flags & ~FLAG_PACKET;
             } else {
                 hdr.message.flags = hdr.message.flags | FLAG_PACKET;
-                line_up.apply(hdr, meta);
+                line_up.apply(hdr.message, meta);
             }
             hdr.message.chain_epoch = meta.chain_epoch;
             hdr.message.switch_id = meta.switch_id;
