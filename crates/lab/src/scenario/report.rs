@@ -217,8 +217,12 @@ mod tests {
 
     #[test]
     fn a_move_is_told_in_times_of_a_packet_before() {
-        let told = good().to_string();
+        let mut report = good();
+        let told = report.to_string();
         assert!(told.contains("3.0 ms (median, 6.0 times as long"), "{told}");
+        report.moves[0].usual_ms = 0.0;
+        let told = report.to_string();
+        assert!(told.contains("3.0 ms (median), 40.0 ms"), "{told}");
     }
 
     #[test]
