@@ -11,6 +11,7 @@ pub mod stream;
 pub mod traffic;
 
 use crate::error::EvalError;
+use crate::processors::Worked;
 use clap::Args;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -19,6 +20,7 @@ use stateplane_host::ports::{Access, Port, PortSpec};
 use stateplane_hosts::number_in;
 use stateplane_lab::LabError;
 use stateplane_lab::agent::{raw, stop_at_end_of_input};
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -121,6 +123,9 @@ pub struct ProbeReport {
     pub writes: u64,
     /// Times of those among the later packets, in µs.
     pub written_us: Vec<f64>,
+    /// Of a flood: which share of the time that counts each processor worked.
+    #[serde(default)]
+    pub busy: BTreeMap<u32, f64>,
 }
 
 /// Sends and listens, then prints a [`ProbeReport`] as one line of JSON.
@@ -298,15 +303,15 @@ fn flood(
     }
     let mut report = ProbeReport::default();
     let begun = Instant::now();
-    let mut counted: Option<(Instant, u64)> = None;
+    let mut counted: Option<(Instant, u64, BTreeMap<u32, Worked>)> = None;
     'all: loop {
         for (port, frames) in ports.iter_mut().zip(&sides) {
             for burst in frames.chunks(BURST) {
-                match counted {
+                match &counted {
                     None if begun.elapsed() >= FLOOD_RISES => {
-                        counted = Some((Instant::now(), received()?));
+                        counted = Some((Instant::now(), received()?, Worked::so_far()));
                     }
-                    Some((since, _))
+                    Some((since, ..))
                         if since.elapsed().as_millis() >= arguments.flood_ms.into() =>
                     {
                         break 'all;
@@ -324,9 +329,14 @@ fn flood(
             }
         }
     }
-    if let Some((since, before)) = counted {
+    if let Some((since, before, worked)) = counted {
         report.received = received()?.saturating_sub(before);
         report.seconds = since.elapsed().as_secs_f64();
+        let shares = Worked::so_far().into_iter().filter_map(|(number, so_far)| {
+            let share = so_far.share_since(*worked.get(&number)?)?;
+            Some((number, share))
+        });
+        report.busy = shares.collect();
     }
     Ok(report)
 }

@@ -2,6 +2,7 @@
 //! processor slept when a packet came move a round trip by more than what is compared.
 
 use crate::network::SWITCH;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -120,6 +121,44 @@ fn pin(list: &str, command: &mut Vec<String>) {
     command.splice(..0, words);
 }
 
+/// How long a processor has worked since the machine started, in the system's ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Worked {
+    busy: u64,
+    all: u64,
+}
+
+impl Worked {
+    /// That of each processor, by its number; of none where the system does not tell.
+    pub fn so_far() -> BTreeMap<u32, Self> {
+        Self::of(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    /// Reads the lines of `/proc/stat` (proc_stat(5)): processor, then time in user mode, at
+    /// low priority, in the kernel, idle, waiting for disks, for interrupts, for what they
+    /// leave to do, and taken by the hypervisor for others.
+    fn of(text: &str) -> BTreeMap<u32, Self> {
+        let line = |line: &str| {
+            let mut words = line.strip_prefix("cpu")?.split(' ');
+            let number = words.next()?.parse().ok()?;
+            let times: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
+            let [user, nice, system, idle, disks, interrupts, later, taken] = times[..] else {
+                return None;
+            };
+            let busy = user + nice + system + interrupts + later;
+            let all = busy + idle + disks + taken;
+            Some((number, Self { busy, all }))
+        };
+        text.lines().filter_map(line).collect()
+    }
+
+    /// Which share of the time since `before` it worked; `None` if none has passed.
+    pub fn share_since(self, before: Self) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|all| *all != 0)?;
+        Some(self.busy.saturating_sub(before.busy) as f64 / all as f64)
+    }
+}
+
 /// While it lives, idle processors wait for work without sleeping.
 #[derive(Debug)]
 pub struct Awake {
@@ -185,6 +224,20 @@ mod tests {
             processors.place_host(floods, &mut words);
             assert_eq!(words.join(" "), expected);
         }
+    }
+
+    #[test]
+    fn work_is_told_from_waiting() {
+        let before =
+            "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n";
+        let after =
+            "cpu1 1 0 2 3 0 0 0 0 0 0\nintr 5 6\ncpu0 11 12 13 34 15 16 17 28 9 0\ncpu2 1 2";
+        let [before, after] = [before, after].map(Worked::of);
+        assert_eq!(before.keys().collect::<Vec<_>>(), [&0, &1]);
+        let share = |number: u32| after[&number].share_since(before[&number]);
+        assert_eq!(share(0), Some(50.0 / 110.0));
+        assert_eq!(share(1), Some(0.5));
+        assert_eq!(after[&0].share_since(after[&0]), None);
     }
 
     #[test]

@@ -61,8 +61,8 @@ impl Lab {
     /// # Errors
     /// `LAB001`, `LAB002` without root or a tool; `LAB003` if the directory cannot be
     /// written; `LAB005` for a value that a template lacks; `LAB006` to `LAB008` if a
-    /// step fails, the protecting of a program among them; `LAB009` for an unknown variant; `LAB130` when interrupted. Nothing
-    /// is left behind then.
+    /// step fails, the protecting of a program among them; `LAB009` for an unknown
+    /// variant; `LAB130` when interrupted. Nothing is left behind then.
     pub fn up(topology: Topology, setting: &Setting) -> Result<Self, LabError> {
         tool::require_root()?;
         tool::require(&tool::BUILDING)?;

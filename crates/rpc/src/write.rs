@@ -67,7 +67,8 @@ impl Batch {
         })
     }
 
-    /// Applies updates until `limit` of them, or as much work, are done; all of them if packets may not see a part.
+    /// Applies updates until `limit` of them, or as much work, are done; all of them if
+    /// packets may not see a part.
     pub(crate) fn work<E: Engine>(
         &mut self,
         context: &mut Context<'_, E>,

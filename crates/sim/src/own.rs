@@ -2,9 +2,10 @@
 //! what should come out.
 //!
 //! Hosts send the packets of a packet test (STF) again and again, with a mark behind them:
-//! each flow's in the order of the test, but for some out of turn. What comes out of the switches has to be what the original program gives
-//! for each flow in some order of its packets (RedPlane §4, Definitions 2 to 4). Of a program
-//! in bounded-inconsistency mode see `bounded`.
+//! each flow's in the order of the test, but for some out of turn. What comes out of the
+//! switches has to be what the original program gives for each flow in some order of its
+//! packets (RedPlane §4, Definitions 2 to 4). Of a program in bounded-inconsistency mode see
+//! `bounded`.
 
 mod bounded;
 mod packet_test;

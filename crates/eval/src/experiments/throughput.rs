@@ -8,6 +8,7 @@ use crate::network::{Setup, Store, System};
 use crate::plot::{Axes, Series};
 use crate::probe::ProbeArguments;
 use crate::probe::traffic::Application;
+use crate::processors::Processors;
 use crate::statistics::{median, over_runs};
 use crate::table::Table;
 use crate::trial::Trial;
@@ -15,9 +16,6 @@ use indicatif::ProgressBar;
 
 /// The least share of the throughput that applications that mostly read keep.
 const KEPT: f64 = 0.97;
-/// Above this share of what was sent, what came through says more of the sender than of the
-/// switch.
-const ALL: f64 = 0.97;
 const SEED: u64 = 1;
 /// Frames sent before anything counts: state is made, leases are granted.
 const WARM_UP: u64 = 2048;
@@ -30,6 +28,17 @@ const KEYS: u64 = 1024;
 struct Rates {
     offered: f64,
     delivered: f64,
+    /// Share of the time for which the switch's processor worked; 1 where nobody can tell.
+    busy: f64,
+}
+
+impl Rates {
+    /// What the switch delivers in the time for which it works. A sender that is no faster
+    /// than the switch leaves it idle at times, and more so the more of the sender's processor
+    /// the stores take.
+    fn of_work(&self) -> f64 {
+        self.delivered / self.busy
+    }
 }
 
 /// What comes through while the host sends as much as it can, to `window` flows.
@@ -57,9 +66,13 @@ fn throughput(
     })?;
     trial.end()?;
     let per_s = |frames: u64| frames as f64 / probe.probe.seconds.max(0.001);
+    let busy = Processors::here()
+        .and_then(|processors| processors.switch.parse().ok())
+        .and_then(|switch: u32| probe.probe.busy.get(&switch).copied());
     Ok(Rates {
         offered: per_s(probe.probe.sent),
         delivered: per_s(probe.probe.received),
+        busy: busy.unwrap_or(1.0).max(0.01),
     })
 }
 
@@ -71,6 +84,11 @@ fn differs(figure: &mut Figure) {
          processors",
     );
 }
+
+/// In what figures that compare throughputs differ.
+const OF_WORK: &str = "what is kept is that of packets in the time for which the switch's \
+    processor works: the sender is hardly faster than the switch, and slower where stores share \
+    its processor";
 
 /// Fig. 12.
 pub(super) fn of_applications(
@@ -86,6 +104,7 @@ pub(super) fn of_applications(
          the store",
     );
     differs(&mut figure);
+    figure.differs(OF_WORK);
     let mut rows: Vec<(Application, bool, [Vec<Rates>; 2])> = APPLICATIONS
         .iter()
         .map(|(of, reads)| (*of, *reads, Default::default()))
@@ -114,6 +133,8 @@ pub(super) fn of_applications(
             "sent (kpps)",
             "alone (kpps)",
             "replicated (kpps)",
+            "switch busy, alone (%)",
+            "replicated (%)",
             "kept (%)",
         ],
     );
@@ -130,14 +151,17 @@ pub(super) fn of_applications(
         };
         let medians = [0, 1].map(|at| of(at, |rates| rates.delivered));
         let offered = of(0, |rates| rates.offered);
+        let busy = [0, 1].map(|at| of(at, |rates| rates.busy));
         let pairs = rates[0].iter().zip(&rates[1]);
-        let ratios: Vec<f64> = pairs.map(|(a, b)| b.delivered / a.delivered).collect();
+        let ratios: Vec<f64> = pairs.map(|(a, b)| b.of_work() / a.of_work()).collect();
         let kept = over_runs(&ratios, SEED);
         table.row(vec![
             name.into(),
             (offered / 1000.0).into(),
             (medians[0] / 1000.0).into(),
             (medians[1] / 1000.0).into(),
+            (busy[0] * 100.0).into(),
+            (busy[1] * 100.0).into(),
             kept.map(|kept| kept.value * 100.0).into(),
         ]);
         groups.push(name.to_owned());
@@ -157,10 +181,6 @@ pub(super) fn of_applications(
         );
         if plan.quick {
             figure.missing.push(format!("{said}: {TOO_SHORT}"));
-        } else if medians[1] > offered * ALL {
-            figure
-                .missing
-                .push(format!("{said}: the sender was no faster"));
         } else {
             figure.claim(kept.value >= KEPT, said);
         }
@@ -237,4 +257,24 @@ pub(super) fn of_updates(
     figure.curves("throughput", axes, &series)?;
     figure.tables.push(table);
     Ok(figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_that_waits_for_its_sender_is_no_slower_for_it() {
+        let saturated = Rates {
+            offered: 2000.0,
+            delivered: 1000.0,
+            busy: 1.0,
+        };
+        let waits = Rates {
+            offered: 800.0,
+            delivered: 800.0,
+            busy: 0.8,
+        };
+        assert_eq!(saturated.of_work(), waits.of_work());
+    }
 }

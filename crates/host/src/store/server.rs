@@ -68,8 +68,8 @@ impl StoreServer {
     /// # Errors
     ///
     /// What [`StoreFile::config`] finds; [`StoreError::NoAddress`] if a server under a
-    /// controller is not told its own; [`StoreError::AddressInUse`], [`StoreError::AddressNotAvailable`] or
-    /// [`StoreError::Bind`]; [`StoreError::Random`]; [`StoreError::Disk`].
+    /// controller is not told its own; [`StoreError::AddressInUse`],
+    /// [`StoreError::AddressNotAvailable`] or [`StoreError::Bind`]; [`StoreError::Random`]; [`StoreError::Disk`].
     pub fn bind(file: &StoreFile, guard: Option<Guard>) -> Result<StoreServer, StoreError> {
         let mut config = file.config()?;
         let address = file.own_address();
