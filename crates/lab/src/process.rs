@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 const LOG_LINES_SHOWN: usize = 15;
+const READY_LIMIT: Duration = Duration::from_secs(30);
 
 /// A child process in a node's namespace. It is killed when this is dropped, and by
 /// the kernel when the thread that started it ends.
@@ -86,29 +87,30 @@ impl Process {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Waits for a line on its standard output.
+    /// Waits for a line on its standard output that begins with `beginning`,
+    /// at most 30 s.
     ///
     /// # Errors
-    /// `LAB008` if it ends or `limit` passes before, `LAB130` when interrupted.
-    pub fn wait_for_line(&mut self, line: &str, limit: Duration) -> Result<(), LabError> {
-        let deadline = Instant::now() + limit;
+    /// `LAB008` if it ends or the time passes before, `LAB130` when interrupted.
+    pub fn wait_for_line(&mut self, beginning: &str) -> Result<(), LabError> {
+        let deadline = Instant::now() + READY_LIMIT;
         loop {
             interrupt::check()?;
             let ended = self.ended();
             let said = std::fs::read(self.output()).unwrap_or_default();
             if String::from_utf8_lossy(&said)
                 .lines()
-                .any(|l| l.trim() == line)
+                .any(|line| line.trim_start().starts_with(beginning))
             {
                 return Ok(());
             }
             if let Some(status) = ended {
-                return Err(self.failure(format!("ended before it said `{line}` ({status})")));
+                return Err(self.failure(format!("ended before it said `{beginning}` ({status})")));
             }
             if Instant::now() > deadline {
                 return Err(self.failure(format!(
-                    "did not say `{line}` on its standard output within {} s",
-                    limit.as_secs()
+                    "did not say `{beginning}` on its standard output within {} s",
+                    READY_LIMIT.as_secs()
                 )));
             }
             std::thread::sleep(Duration::from_millis(10));

@@ -13,8 +13,6 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const READY_LIMIT: Duration = Duration::from_secs(30);
-
 /// How a topology is brought up.
 #[derive(Clone, Debug)]
 pub struct Setting {
@@ -242,7 +240,7 @@ impl Lab {
         let ready = declared.ready.clone();
         let mut process = self.spawn(&node, name, &command)?;
         if let Some(line) = ready {
-            process.wait_for_line(&line, READY_LIMIT)?;
+            process.wait_for_line(&line)?;
         }
         self.processes.insert(name.to_owned(), process);
         Ok(())

@@ -126,8 +126,8 @@ pub struct Process {
     /// Values for the template and the command.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// The line on its standard output that says it is ready. Without, it counts as
-    /// ready at once.
+    /// The beginning of the line on its standard output that says it is ready. Without,
+    /// it counts as ready at once.
     #[serde(default)]
     pub ready: Option<String>,
     /// Interfaces of its node that the process sets up by itself, so that no

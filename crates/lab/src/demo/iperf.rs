@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 
 /// TCP port of the `iperf3` server.
 pub(super) const PORT: u16 = 5201;
+/// The beginning of what a server says when it listens.
+pub(super) const LISTENING: &str = "Server listening on";
 /// Length of a reported interval in seconds.
 pub(super) const INTERVAL_S: f64 = 0.2;
 

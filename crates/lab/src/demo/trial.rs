@@ -162,10 +162,11 @@ impl<'a> Trial<'a> {
             let name = format!("server-{node}");
             servers.push(lab.spawn(node, &name, &agent(&["server", "--ports", &ports]))?);
         }
-        let receiver = lab.spawn(&traffic.iperf_server, "iperf3-server", &iperf::server())?;
+        let mut receiver = lab.spawn(&traffic.iperf_server, "iperf3-server", &iperf::server())?;
         for server in &mut servers {
-            server.wait_for_line("ready", Duration::from_secs(10))?;
+            server.wait_for_line("ready")?;
         }
+        receiver.wait_for_line(iperf::LISTENING)?;
         let limit = (options.seconds + 10).to_string();
         let begun = Instant::now();
         let begun_ms = now_ms();

@@ -41,7 +41,7 @@ impl Talk {
         let ports: Vec<String> = sessions.ports.iter().map(u16::to_string).collect();
         let command = agent(&["server", "--ports", &ports.join(",")]);
         let mut server = lab.spawn(sessions.from.other().node(), "tcp-server", &command)?;
-        server.wait_for_line("ready", Duration::from_secs(10))?;
+        server.wait_for_line("ready")?;
         let address = lab
             .topology()
             .ends_of(from)
