@@ -33,6 +33,8 @@ impl ActiveWatch {
 #[derive(Default)]
 pub(crate) struct Watches {
     active: Vec<ActiveWatch>,
+    /// Until this time, inclusive, every watch is known to be fresh.
+    fresh_until: Option<u64>,
 }
 
 impl Watches {
@@ -55,6 +57,7 @@ impl Watches {
             }
         };
         let freshness = Freshness::Unknown;
+        self.fresh_until = None;
         self.active.push(ActiveWatch {
             register,
             watch,
@@ -66,6 +69,7 @@ impl Watches {
     /// Finds the registers anew after another program was loaded. One that is not there,
     /// or holds no times, is stale for ever.
     pub(crate) fn rebind(&mut self, state: &TargetState) {
+        self.fresh_until = None;
         for active in &mut self.active {
             active.register = find(&active.watch, state).unwrap_or(usize::MAX);
             if active.freshness != Freshness::Stale {
@@ -93,7 +97,15 @@ impl Watches {
     }
 
     /// Looks at every watch that is stale or has come to the end of its time.
+    #[inline]
     pub(crate) fn check(&mut self, now: u64, state: &TargetState, ports: &mut Ports) {
+        if self.fresh_until.is_none_or(|time| now > time) {
+            self.look(now, state, ports);
+        }
+    }
+
+    #[cold]
+    fn look(&mut self, now: u64, state: &TargetState, ports: &mut Ports) {
         for active in &mut self.active {
             if matches!(active.freshness, Freshness::FreshUntil(time) if now <= time) {
                 continue;
@@ -109,6 +121,15 @@ impl Watches {
                 }
             }
         }
+        let times = self.active.iter().map(|active| match active.freshness {
+            Freshness::FreshUntil(time) => Some(time),
+            Freshness::Unknown | Freshness::Stale => None,
+        });
+        // Without a watch there is nothing to look at, ever.
+        self.fresh_until = times
+            .chain([Some(u64::MAX)])
+            .reduce(|first, second| Some(first?.min(second?)))
+            .flatten();
     }
 }
 
