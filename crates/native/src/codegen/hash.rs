@@ -160,10 +160,13 @@ impl Gen<'_, '_> {
             let table = self.number(table as u64);
             let offset = self.b.ins().imul_imm_s(value, size);
             let place = self.b.ins().iadd(table, offset);
-            let adds = match size {
-                4 => self.b.ins().uload32(flags, place, 0),
-                _ => self.b.ins().uload16(types::I64, flags, place, 0),
+            // A plain load is made only where the hash is used.
+            let ty = match size {
+                4 => types::I32,
+                _ => types::I16,
             };
+            let adds = self.b.ins().load(ty, flags, place, 0);
+            let adds = self.b.ins().uextend(types::I64, adds);
             sum = Some(match sum {
                 Some(sum) => self.b.ins().bxor(sum, adds),
                 None => adds,

@@ -82,6 +82,15 @@ impl Gen<'_, '_> {
         }
     }
 
+    /// The bits of two values of 64 bits.
+    pub(super) fn united(&mut self, a: Value, b: Value) -> Value {
+        match (self.known(a), self.known(b)) {
+            (_, Some(0)) => a,
+            (Some(0), _) => b,
+            _ => self.b.ins().bor(a, b),
+        }
+    }
+
     /// The opposite of a scalar of one bit.
     pub(super) fn opposite(&mut self, value: Value) -> Value {
         match self.known(value) {

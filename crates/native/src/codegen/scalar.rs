@@ -127,6 +127,17 @@ impl Gen<'_, '_> {
         if by == 0 || self.known(value) == Some(0) {
             return value;
         }
+        if self.b.func.dfg.value_type(value) == types::I128 {
+            let (low, high) = self.halves(value);
+            let (low, high) = if by >= 64 {
+                (self.number(0), self.shifted_left(low, by - 64))
+            } else {
+                let carried = self.shifted_right(low, 64 - by);
+                let high = self.shifted_left(high, by);
+                (self.shifted_left(low, by), self.united(high, carried))
+            };
+            return self.b.ins().iconcat(low, high);
+        }
         let by = self.number(u64::from(by));
         self.b.ins().ishl(value, by)
     }
@@ -135,12 +146,31 @@ impl Gen<'_, '_> {
         if by == 0 || self.known(value) == Some(0) {
             return value;
         }
+        if self.b.func.dfg.value_type(value) == types::I128 {
+            let (low, high) = self.halves(value);
+            let (low, high) = if by >= 64 {
+                (self.shifted_right(high, by - 64), self.number(0))
+            } else {
+                let carried = self.shifted_left(high, 64 - by);
+                let low = self.shifted_right(low, by);
+                (self.united(low, carried), self.shifted_right(high, by))
+            };
+            return self.b.ins().iconcat(low, high);
+        }
         let by = self.number(u64::from(by));
         self.b.ins().ushr(value, by)
     }
 
     /// `width` bits from bit `lo` of a register of a scalar of `whole` bits.
     pub(super) fn slice_of(&mut self, value: Value, whole: u32, lo: u32, width: u32) -> Value {
+        if whole > 64 && lo + width <= 64 {
+            let (low, _) = self.halves(value);
+            return self.slice_of(low, 64, lo, width);
+        }
+        if whole > 64 && lo >= 64 {
+            let (_, high) = self.halves(value);
+            return self.slice_of(high, whole - 64, lo - 64, width);
+        }
         let moved = self.shifted_right(value, lo);
         let left = whole - lo;
         let moved = self.narrowed_register(moved, whole, width);
@@ -154,7 +184,10 @@ impl Gen<'_, '_> {
     fn narrowed_register(&mut self, value: Value, from: u32, to: u32) -> Value {
         match (from <= 64, to <= 64) {
             (false, true) => self.b.ins().ireduce(types::I64, value),
-            (true, false) => self.b.ins().uextend(types::I128, value),
+            (true, false) => {
+                let zero = self.number(0);
+                self.b.ins().iconcat(value, zero)
+            }
             _ => value,
         }
     }
@@ -358,7 +391,13 @@ impl Gen<'_, '_> {
                     return b;
                 }
                 let high = self.shifted_left(a, low);
-                self.b.ins().bor(high, b)
+                if width <= 64 {
+                    return self.b.ins().bor(high, b);
+                }
+                let (a, b) = (self.halves(high), self.halves(b));
+                let low = self.united(a.0, b.0);
+                let high = self.united(a.1, b.1);
+                self.b.ins().iconcat(low, high)
             }
             BinaryOp::Div | BinaryOp::Mod if width <= 64 => self.divide(op, a, b),
             BinaryOp::AddSat | BinaryOp::SubSat if width < 64 => self.saturate(op, a, b, left.ty),
