@@ -1,5 +1,6 @@
 //! Statements.
 
+use crate::annotation;
 use crate::checker::{CallableKind, Checker};
 use crate::codes;
 use crate::effects::has_effects;
@@ -94,10 +95,7 @@ impl<'a> Checker<'a> {
     }
 
     fn nested_block(&mut self, block: &'a tree::Block) {
-        let atomic = block
-            .annotations
-            .iter()
-            .any(|annotation| annotation.name.as_str() == "atomic");
+        let atomic = annotation::find(&block.annotations, "atomic").is_some();
         let ((), statements) = self.nested(|checker| checker.block(block));
         if atomic {
             self.emit(ir::Stmt::Atomic(statements));
@@ -205,8 +203,9 @@ impl<'a> Checker<'a> {
         otherwise: Option<&'a tree::Stmt>,
     ) {
         let condition = self.condition(condition);
-        let ((), then) = self.nested(|checker| checker.scoped(|c| c.statement(then)));
-        let ((), otherwise) = self.nested(|checker| {
+        let likelihoods = [likelihood(then), otherwise.map_or(0, likelihood)];
+        let ((), mut then) = self.nested(|checker| checker.scoped(|c| c.statement(then)));
+        let ((), mut otherwise) = self.nested(|checker| {
             if let Some(otherwise) = otherwise {
                 checker.scoped(|c| c.statement(otherwise));
             }
@@ -216,6 +215,11 @@ impl<'a> Checker<'a> {
             Some(false) => self.callable.block.extend(otherwise),
             None => {
                 let condition = self.lower(condition);
+                match likelihoods {
+                    [first, second] if first < second => then.insert(0, ir::Stmt::Unlikely),
+                    [first, second] if first > second => otherwise.insert(0, ir::Stmt::Unlikely),
+                    _ => {}
+                }
                 self.emit(ir::Stmt::If {
                     condition,
                     then,
@@ -494,4 +498,13 @@ fn leaves(statement: &tree::Stmt) -> bool {
         }
         _ => false,
     }
+}
+
+/// How likely a branch is by its annotation, beside one that has none (0).
+fn likelihood(branch: &tree::Stmt) -> i8 {
+    let StmtKind::Block(block) = &branch.kind else {
+        return 0;
+    };
+    let has = |name| annotation::find(&block.annotations, name).is_some();
+    i8::from(has("likely")) - i8::from(has("unlikely"))
 }

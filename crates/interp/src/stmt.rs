@@ -83,6 +83,7 @@ impl<O: Observer> Run<'_, O> {
                 flow
             }
             Stmt::Loop { body, update } => self.rounds(body, update),
+            Stmt::Unlikely => Flow::Next,
             Stmt::Break => Flow::Break,
             Stmt::Continue => Flow::Continue,
             Stmt::Return => Flow::Return,

@@ -309,9 +309,12 @@ fn ingress() -> Control {
                     hit: Some(Place::var(var::HIT)),
                     action_run: Some(Place::var(var::RUN)),
                 }],
-                otherwise: vec![Stmt::Op(Op::MarkToDrop {
-                    standard_metadata: Place::var(var::STD),
-                })],
+                otherwise: vec![
+                    Stmt::Unlikely,
+                    Stmt::Op(Op::MarkToDrop {
+                        standard_metadata: Place::var(var::STD),
+                    }),
+                ],
             },
             Stmt::Switch {
                 value: read(Place::var(var::RUN), Type::Bits(32)),

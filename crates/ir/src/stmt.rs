@@ -80,6 +80,10 @@ pub enum Stmt {
         /// What stands between two rounds; neither `Break` nor `Continue` of this loop.
         update: Vec<Stmt>,
     },
+    /// Tells that few packets come here, from a block annotated `@unlikely` or beside one
+    /// annotated `@likely` (P4-16 1.2.5, predefined annotations). It does nothing; an
+    /// engine may make the others faster for it.
+    Unlikely,
     /// Leaves the innermost loop of the callable.
     Break,
     /// Goes on with the `update` of the innermost loop of the callable.

@@ -21,6 +21,7 @@ mod parser;
 mod paths;
 mod place;
 mod profile;
+mod rare;
 mod scalar;
 mod stmt;
 mod table;
@@ -123,6 +124,8 @@ struct Gen<'a, 'f> {
     room: usize,
     /// Callables that are made once, and from where they are called.
     shared: Vec<call::Shared>,
+    /// Places that few packets come to.
+    rare: rare::Rare,
     /// Blocks that something jumps to.
     entered: FxHashSet<Block>,
     /// Messages of this function's statements that are put together at run time.
@@ -221,6 +224,7 @@ impl<'a, 'f> Gen<'a, 'f> {
             regions,
             room: 0,
             shared: Vec::new(),
+            rare: rare::Rare::default(),
             entered: FxHashSet::default(),
             sites,
             plan,

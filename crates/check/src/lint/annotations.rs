@@ -9,10 +9,12 @@ use stateplane_syntax::tree::{
 };
 
 /// Annotations that mean something here or to the control plane.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 15] = [
     "name",
     "hidden",
     "atomic",
+    "likely",
+    "unlikely",
     "optional",
     "field_list",
     "deprecated",

@@ -74,11 +74,14 @@ impl Maker {
 
     fn branch(&mut self, depth: u32) {
         let condition = self.expr(Ty::Bool, 3);
-        self.open(format_args!("if ({condition})"));
+        const HINTS: [&str; 4] = ["", "", " @likely", " @unlikely"];
+        let hint = self.c.one_of(HINTS);
+        self.open(format_args!("if ({condition}){hint}"));
         self.body(depth);
         self.leave();
         if self.c.chance(50) {
-            self.close_with("} else {");
+            let hint = self.c.one_of(HINTS);
+            self.close_with(&format!("}} else{hint} {{"));
             self.indent += 1;
             self.body(depth);
         }

@@ -127,6 +127,7 @@ impl Parser<'_> {
                 body: self.block()?,
                 update: self.optional_block("update")?,
             },
+            "unlikely" => Stmt::Unlikely,
             "break" => Stmt::Break,
             "continue" => Stmt::Continue,
             "return" => Stmt::Return,

@@ -42,14 +42,14 @@ fn choose(stmt: Stmt, out: &mut Vec<Stmt>) {
             then,
             otherwise,
         } => match condition.kind {
-            ExprKind::Const(Const::Bool(true)) => out.extend(then),
-            ExprKind::Const(Const::Bool(false)) => out.extend(otherwise),
-            _ if then.is_empty() && otherwise.is_empty() => {
+            ExprKind::Const(Const::Bool(true)) => out.extend(certain(then)),
+            ExprKind::Const(Const::Bool(false)) => out.extend(certain(otherwise)),
+            _ if then.iter().chain(&otherwise).all(is_hint) => {
                 if may_fault(&condition) {
                     out.push(Stmt::If {
                         condition,
-                        then,
-                        otherwise,
+                        then: Vec::new(),
+                        otherwise: Vec::new(),
                     });
                 }
             }
@@ -92,6 +92,15 @@ fn choose(stmt: Stmt, out: &mut Vec<Stmt>) {
         }
         other => out.push(other),
     }
+}
+
+fn is_hint(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Unlikely)
+}
+
+/// The statements of a branch that is always taken, however unlikely it was said to be.
+fn certain(branch: Vec<Stmt>) -> impl Iterator<Item = Stmt> {
+    branch.into_iter().skip_while(is_hint)
 }
 
 /// The label that a constant has.

@@ -53,6 +53,7 @@ macro_rules! walker {
                 Stmt::Block(_)
                 | Stmt::Atomic(_)
                 | Stmt::Loop { .. }
+                | Stmt::Unlikely
                 | Stmt::Break
                 | Stmt::Continue
                 | Stmt::Return

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Words that begin a statement or an expression or go on with one, and the targets of
 /// parser states: a name that is one of them is quoted.
-pub(crate) const RESERVED: [&str; 55] = [
+pub(crate) const RESERVED: [&str; 56] = [
     "accept",
     "action_run",
     "advance",
@@ -60,6 +60,7 @@ pub(crate) const RESERVED: [&str; 55] = [
     "switch",
     "true",
     "truncate",
+    "unlikely",
     "update",
     "varbit",
 ];

@@ -93,6 +93,7 @@ impl Printer<'_> {
                 }
                 return;
             }
+            Stmt::Unlikely => "unlikely".to_owned(),
             Stmt::Break => "break".to_owned(),
             Stmt::Continue => "continue".to_owned(),
             Stmt::Return => "return".to_owned(),

@@ -479,7 +479,7 @@ impl Gen<'_, '_> {
         self.b.def_var(self.rest, rest);
     }
 
-    /// Runs a control of the pipeline.
+    /// Runs a control of the pipeline. Nothing goes on behind it if all ways leave in it.
     fn control(&mut self, id: ControlId) {
         let after = self.block();
         self.set_number(self.rounds, u64::from(LOOP_LIMIT));
@@ -490,7 +490,7 @@ impl Gen<'_, '_> {
             exit: after,
             reject: after,
         });
-        self.stmts(&control.body);
+        self.within_control(id, |g| g.stmts(&control.body));
         self.frames.pop();
         self.jump(after);
         self.go_on(after);
@@ -508,7 +508,8 @@ impl Gen<'_, '_> {
             self.start_packet();
             let ends = self.parse(true, others);
             let changed = self.block();
-            room = self.after_each(ends, others, |g| g.parsed(kept, Some(changed)));
+            let parsed = |g: &mut Self| g.leaving(|g| g.parsed(kept, Some(changed)));
+            room = self.after_each(ends, others, parsed);
             if self.go_on(changed) {
                 let before = self.room;
                 self.egress(Some(kept));
@@ -521,7 +522,7 @@ impl Gen<'_, '_> {
         self.start_packet();
         self.parse(false, others);
         self.go_on(others);
-        self.parsed(kept, None);
+        self.joining(|g| g.parsed(kept, None));
         self.room = self.room.max(room);
     }
 
@@ -537,6 +538,9 @@ impl Gen<'_, '_> {
         let (verify, ingress) = (pipeline.verify_checksum, pipeline.ingress);
         let meta = self.plan.storage.meta;
         self.control(verify);
+        if !self.live {
+            return;
+        }
         let wrong = self.get_meta(meta.checksum_error);
         let [count, counted] = [(); 2].map(|()| self.block());
         self.b.set_cold_block(count);
@@ -548,6 +552,9 @@ impl Gen<'_, '_> {
         }
         self.go_on(counted);
         self.control(ingress);
+        if !self.live {
+            return;
+        }
         let egress_spec = self.get_meta(meta.egress_spec);
         let mcast_grp = self.get_meta(meta.mcast_grp);
         let requests = self.b.use_var(self.requests);
@@ -665,6 +672,9 @@ impl Gen<'_, '_> {
         let (egress, compute) = (pipeline.egress, pipeline.compute_checksum);
         let deparser = pipeline.deparser;
         self.control(egress);
+        if !self.live {
+            return;
+        }
         let requests = self.b.use_var(self.requests);
         self.set_context_field(offset_of!(Context, requests), requests);
         let [keeping, ended_egress] = [(); 2].map(|()| self.block());
@@ -688,13 +698,13 @@ impl Gen<'_, '_> {
             self.end(ended::DROPPED);
         }
         self.go_on(on);
-        self.control(compute);
+        self.closed(|g| g.control(compute));
         if self.plan.emits_plainly {
             let context = self.context;
             let out = self.call_for(run::open_output as *const u8, &[context]);
             self.b.def_var(self.out, out);
         }
-        self.control(deparser);
+        self.closed(|g| g.control(deparser));
         let emitted = self.b.use_var(self.emitted);
         self.set_context_field(offset_of!(Context, out_length), emitted);
         let rest = self.b.use_var(self.rest);

@@ -46,6 +46,12 @@ impl Gen<'_, '_> {
     /// Gives a parameter its argument; the place to copy out to is appended.
     pub(super) fn copy_in(&mut self, param: Param, arg: &Arg, out: &mut Vec<(Spot, Spot)>) {
         let inside = self.variable(param.var);
+        if !self.live {
+            if let Arg::InOut(place) | Arg::Out(place) = arg {
+                out.extend(self.spot(place).map(|outside| (inside, outside)));
+            }
+            return;
+        }
         match arg {
             Arg::In(value) => {
                 let values = self.flatten(value);
@@ -95,7 +101,7 @@ impl Gen<'_, '_> {
         for (param, arg, at) in references {
             saved.push((param.var, self.bases[param.var.index()]));
             self.bases[param.var.index()] = at;
-            if matches!(arg, Arg::Out(_)) {
+            if self.live && matches!(arg, Arg::Out(_)) {
                 let spot = self.variable(param.var);
                 self.clear(&spot);
             }
@@ -131,7 +137,7 @@ impl Gen<'_, '_> {
 
     /// Runs a callable whose parameters are in place, and copies out however it ends.
     fn run_callable(&mut self, callee: Callee, out: &[(Spot, Spot)]) {
-        if !self.live {
+        if !self.is_reached() {
             return;
         }
         let around = self.frame_of();
@@ -146,7 +152,9 @@ impl Gen<'_, '_> {
             }
         };
         if self.inlines(callee) {
-            self.reset(&self.locals(callee));
+            if self.live {
+                self.reset(&self.locals(callee));
+            }
             let loops = std::mem::take(&mut self.loops);
             self.frames.push(inner);
             self.body(callee);

@@ -16,11 +16,13 @@ impl Gen<'_, '_> {
     /// Statements in order, up to one after which none is reached.
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
-            if !self.live {
+            if !self.live && !self.may_be_joined() {
                 return;
             }
-            self.free_scratch();
-            self.stmt(stmt);
+            self.at_statement(stmt, |g| {
+                g.free_scratch();
+                g.stmt(stmt);
+            });
         }
     }
 
@@ -30,7 +32,9 @@ impl Gen<'_, '_> {
             return self.stmts(stmts);
         }
         let context = self.context;
-        self.call_engine(run::enter_atomic as *const u8, &[context], false);
+        if self.live {
+            self.call_engine(run::enter_atomic as *const u8, &[context], false);
+        }
         self.stmts(stmts);
         // A block that is left early is left at the end of the run.
         if self.live {
@@ -50,17 +54,22 @@ impl Gen<'_, '_> {
                 value,
                 cases,
                 default,
-            } => self.switch(value, cases, default),
+            } => self.closed(|g| g.switch(value, cases, default)),
             Stmt::Apply {
                 table,
                 hit,
                 action_run,
-            } => self.apply(*table, hit.as_ref(), action_run.as_ref()),
+            } => self.closed(|g| g.apply(*table, hit.as_ref(), action_run.as_ref())),
             Stmt::Call {
                 callee,
                 args,
                 result,
-            } => self.call(*callee, args, result.as_ref()),
+            } if self.can_be_left(args) => self.call(*callee, args, result.as_ref()),
+            Stmt::Call {
+                callee,
+                args,
+                result,
+            } => self.closed(|g| g.call(*callee, args, result.as_ref())),
             Stmt::Op(op) => self.op(op),
             Stmt::SetValid(place) => self.set_validity(place, 1),
             Stmt::SetInvalid(place) => self.set_validity(place, 0),
@@ -68,7 +77,8 @@ impl Gen<'_, '_> {
             Stmt::PopFront(place, count) => self.shift_stack(place, -i64::from(*count)),
             Stmt::Block(stmts) => self.stmts(stmts),
             Stmt::Atomic(stmts) => self.atomic(stmts),
-            Stmt::Loop { body, update } => self.rounds(body, update),
+            Stmt::Loop { body, update } => self.closed(|g| g.rounds(body, update)),
+            Stmt::Unlikely => self.unlikely(),
             Stmt::Break => {
                 if let Some((end, _)) = self.loops.last() {
                     self.jump(*end);
@@ -117,20 +127,28 @@ impl Gen<'_, '_> {
 
     fn conditional(&mut self, condition: &Expr, then: &[Stmt], otherwise: &[Stmt]) {
         let [yes, no, after] = [(); 3].map(|()| self.block());
-        if self.in_parser && self.plan.parser_faults {
+        if !self.live {
+            // Ways join in the branches alone.
+        } else if self.in_parser && self.plan.parser_faults {
             let condition = self.condition(condition);
             self.check_fault();
             self.branch(condition, yes, no);
         } else {
             self.branch_on(condition, yes, no);
         }
+        let certain = self.entered.contains(&yes) != self.entered.contains(&no);
         let before = self.values.clone();
         let mut common: Option<super::paths::Known> = None;
-        for (block, stmts) in [(yes, then), (no, otherwise)] {
-            if !self.go_on(block) {
-                continue;
+        for (block, holds) in [(yes, true), (no, false)] {
+            let (stmts, other) = match holds {
+                true => (then, otherwise),
+                false => (otherwise, then),
+            };
+            if self.go_on(block) {
+                self.learn(condition, holds, other);
             }
             self.values.clone_from(&before);
+            let stmts = if certain { self.certain(stmts) } else { stmts };
             self.stmts(stmts);
             if self.live {
                 common = Some(match common {

@@ -308,6 +308,20 @@ impl<'n, 't> Items<'n, 't> {
             docs.push(trivia(node.first()));
             self.at += 1;
         }
+        let hints = self.nodes[self.at..]
+            .iter()
+            .take_while(|node| matches!(node, Node::Leaf(piece) if piece.kind == Kind::Annotation));
+        let behind = self.at + hints.clone().count();
+        let braces = self
+            .nodes
+            .get(behind)
+            .map(|node| node.group(Symbol::LeftBrace));
+        if let Some(Some(_)) = braces {
+            for hint in hints {
+                docs.extend([Doc::Space, text(hint.first().text)]);
+            }
+            self.at = behind;
+        }
         match self.node() {
             None => false,
             Some(node) if node.is(Symbol::Semicolon) => {

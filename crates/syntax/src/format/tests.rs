@@ -276,6 +276,28 @@ const string s = TEXT( a+b );
 }
 
 #[test]
+fn hints_stand_before_the_brace() {
+    becomes(
+        "control c() { apply { if (a) @unlikely
+{ x = 1; } else @likely @hot(2) { x = 2; } for (; ;) @likely { y(); } } }",
+        "
+control c() {
+    apply {
+        if (a) @unlikely {
+            x = 1;
+        } else @likely @hot(2) {
+            x = 2;
+        }
+        for (; ;) @likely {
+            y();
+        }
+    }
+}
+",
+    );
+}
+
+#[test]
 fn lists_in_braces_keep_their_form() {
     becomes(
         "const t a = {1,2};const t b = {

@@ -1,0 +1,187 @@
+//! Places that few packets come to ([`Stmt::Unlikely`]).
+//!
+//! What follows an end of the parser is made for the packets that come to none of them: at
+//! such a place the way leaves, to the same place in the code that is made for all. So the
+//! ways of most packets meet no others, and what is known on them stays known.
+
+use super::Gen;
+use super::place::Spot;
+use crate::plan::fixed_place;
+use cranelift_codegen::ir::Block;
+use stateplane_ir::{Arg, BinaryOp, ControlId, Expr, ExprKind, Place, Stmt, UnaryOp};
+use std::collections::BTreeMap;
+
+/// What is done at a place that few packets come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// Nothing.
+    #[default]
+    Ignore,
+    /// The way leaves.
+    Leave,
+    /// The ways that left here join.
+    Join,
+}
+
+/// Identifies a place: the control of the pipeline, and the statements that the place is in,
+/// outermost first, by their addresses.
+type Path = Vec<usize>;
+
+#[derive(Debug, Default)]
+pub(super) struct Rare {
+    mode: Mode,
+    path: Path,
+    /// Places where ways left and have not yet joined.
+    left: BTreeMap<Path, Block>,
+}
+
+impl Rare {
+    /// Whether ways that left have not yet joined, at a place within the present statement.
+    fn is_awaited(&self) -> bool {
+        let mut behind = self.left.range::<Path, _>(&self.path..);
+        behind
+            .next()
+            .is_some_and(|(path, _)| path.starts_with(&self.path))
+    }
+}
+
+impl Gen<'_, '_> {
+    /// Makes code of the pipeline from which ways leave where few packets come to.
+    pub(super) fn leaving<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        self.in_mode(Mode::Leave, make)
+    }
+
+    /// Makes code that all ways that left join.
+    pub(super) fn joining<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        let made = self.in_mode(Mode::Join, make);
+        debug_assert!(self.rare.left.is_empty(), "{:?}", self.rare.left);
+        made
+    }
+
+    /// Makes code that ways neither leave nor join.
+    pub(super) fn closed<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        self.in_mode(Mode::Ignore, make)
+    }
+
+    fn in_mode<T>(&mut self, mode: Mode, make: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::replace(&mut self.rare.mode, mode);
+        let made = make(self);
+        self.rare.mode = around;
+        made
+    }
+
+    /// Makes a control of the pipeline.
+    pub(super) fn within_control(&mut self, id: ControlId, make: impl FnOnce(&mut Self)) {
+        self.rare.path.push(id.index());
+        make(self);
+        self.rare.path.pop();
+    }
+
+    /// Makes a statement, if it is reached.
+    pub(super) fn at_statement(&mut self, stmt: &Stmt, make: impl FnOnce(&mut Self)) {
+        self.rare.path.push(std::ptr::from_ref(stmt).addr());
+        if self.is_reached() {
+            make(self);
+        }
+        self.rare.path.pop();
+    }
+
+    /// Whether anything comes to the present statement, or will where ways join in it.
+    pub(super) fn is_reached(&self) -> bool {
+        self.live || self.rare.mode == Mode::Join && self.rare.is_awaited()
+    }
+
+    /// Whether statements behind one after which none is reached may be.
+    pub(super) fn may_be_joined(&self) -> bool {
+        self.rare.mode == Mode::Join
+    }
+
+    /// A place that few packets come to.
+    pub(super) fn unlikely(&mut self) {
+        match self.rare.mode {
+            Mode::Ignore => {}
+            Mode::Leave => {
+                if let Some(block) = self.b.current_block() {
+                    self.b.set_cold_block(block);
+                }
+                let path = self.rare.path.clone();
+                let place = match self.rare.left.get(&path) {
+                    Some(block) => *block,
+                    None => self.b.create_block(),
+                };
+                self.rare.left.insert(path, place);
+                self.jump(place);
+            }
+            Mode::Join => {
+                if let Some(block) = self.rare.left.remove(&self.rare.path) {
+                    self.jump(block);
+                    self.enter(block);
+                }
+            }
+        }
+    }
+
+    /// The statements of a branch that is always taken on the present way: it is not unlikely
+    /// here.
+    pub(super) fn certain<'s>(&self, stmts: &'s [Stmt]) -> &'s [Stmt] {
+        match stmts {
+            [Stmt::Unlikely, rest @ ..] if self.rare.mode == Mode::Leave => rest,
+            _ => stmts,
+        }
+    }
+
+    /// Whether ways may leave from within a call: all that it copies out goes to places that
+    /// are the same wherever the call is made.
+    pub(super) fn can_be_left(&self, args: &[Arg]) -> bool {
+        args.iter().all(|arg| match arg {
+            Arg::In(_) => true,
+            Arg::Out(place) | Arg::InOut(place) => {
+                fixed_place(self.program(), &self.plan.storage, &self.bases, place).is_some()
+            }
+        })
+    }
+
+    /// In a branch beside which the other is left: what holds there because it was taken.
+    pub(super) fn learn(&mut self, condition: &Expr, holds: bool, other: &[Stmt]) {
+        if self.rare.mode == Mode::Leave && matches!(other.first(), Some(Stmt::Unlikely)) {
+            self.learn_from(condition, holds);
+        }
+    }
+
+    fn learn_from(&mut self, condition: &Expr, holds: bool) {
+        match &condition.kind {
+            ExprKind::Unary(UnaryOp::Not, value) => self.learn_from(value, !holds),
+            ExprKind::Binary(op, left, right)
+                if (*op, holds) == (BinaryOp::LogicalAnd, true)
+                    || (*op, holds) == (BinaryOp::LogicalOr, false) =>
+            {
+                self.learn_from(left, holds);
+                self.learn_from(right, holds);
+            }
+            ExprKind::Read(place) | ExprKind::IsValid(place) => self.learn_bit(place, holds),
+            _ => {}
+        }
+    }
+
+    /// Sets a `bool`, or a header's validity, to what it is.
+    fn learn_bit(&mut self, place: &Place, holds: bool) {
+        let fixed = fixed_place(self.program(), &self.plan.storage, &self.bases, place);
+        if fixed.is_none() {
+            return;
+        }
+        let Some(Spot {
+            at,
+            dynamic: None,
+            guard: None,
+            slice: None,
+            ..
+        }) = self.spot(place)
+        else {
+            return;
+        };
+        if let Some((1, crate::plan::Home::Register)) = self.home(at) {
+            let value = self.number(u64::from(holds));
+            self.write_register(at, 1, value);
+        }
+    }
+}
