@@ -16,6 +16,9 @@
 //
 // and ReplicationVerifyChecksum and ReplicationComputeChecksum in those controls.
 //
+// Only packets that go to the store need the shard. A hash for it that stands under no
+// condition but `arriving` is computed for those alone.
+//
 // Clones, digests, resubmission and recirculation, and register writes in egress, are
 // refused when such a program is loaded (rule 14), as its packets may wait. A control
 // annotated @side_effects_allowed may have them: there, do them only for packets that
@@ -195,6 +198,7 @@ register<bit<32>>(1) replication_claims;
 // Flow slots. A slot whose key is 0 is free.
 register<bit<128>>(REPLICATION_SLOTS) slot_key;
 register<bit<8>>(REPLICATION_SLOTS) slot_status;
+register<bit<16>>(REPLICATION_SLOTS) slot_shard;
 register<bit<32>>(REPLICATION_SLOTS) slot_claim;
 register<bit<32>>(REPLICATION_SLOTS) slot_epoch;
 register<bit<48>>(REPLICATION_SLOTS) slot_deadline;
@@ -371,16 +375,16 @@ control FindSlot(inout replication_metadata_t meta) {
             meta.slot.index = first + 1;
             slot_key.read(stored, meta.slot.index);
             meta.found = stored == meta.key;
-        }
-        if (!meta.found) {
-            meta.slot.index = first + 2;
-            slot_key.read(stored, meta.slot.index);
-            meta.found = stored == meta.key;
-        }
-        if (!meta.found) {
-            meta.slot.index = first + 3;
-            slot_key.read(stored, meta.slot.index);
-            meta.found = stored == meta.key;
+            if (!meta.found) {
+                meta.slot.index = first + 2;
+                slot_key.read(stored, meta.slot.index);
+                meta.found = stored == meta.key;
+                if (!meta.found) {
+                    meta.slot.index = first + 3;
+                    slot_key.read(stored, meta.slot.index);
+                    meta.found = stored == meta.key;
+                }
+            }
         }
         if (meta.found) {
             slot_status.read(meta.slot.status, meta.slot.index);
@@ -390,7 +394,7 @@ control FindSlot(inout replication_metadata_t meta) {
             slot_sequence.read(meta.slot.sequence, meta.slot.index);
             slot_acknowledged.read(meta.slot.acknowledged, meta.slot.index);
             slot_value.read(meta.value, meta.slot.index);
-        } else {
+        } else @unlikely {
             meta.slot.index = first;
         }
     }
@@ -454,6 +458,7 @@ control ClaimSlot(inout replication_metadata_t meta) {
             meta.slot.acknowledged = 0;
             slot_key.write(meta.slot.index, meta.key);
             slot_status.write(meta.slot.index, STATUS_PENDING);
+            slot_shard.write(meta.slot.index, meta.shard);
             slot_claim.write(meta.slot.index, meta.slot.claim);
             slot_epoch.write(meta.slot.index, 0);
             slot_deadline.write(meta.slot.index, 0);
@@ -865,8 +870,6 @@ control ReplicationIngressBefore(
         meta.without_packet = false;
         meta.found = false;
         meta.behind = false;
-        replication_identity.apply();
-        replication_incarnation.read(meta.incarnation, 0);
 
         meta.inner_length = (bit<16>)standard_metadata.packet_length;
         if (hdr.probe.isValid()) {
@@ -884,22 +887,34 @@ control ReplicationIngressBefore(
             meta.inner_length = meta.inner_length - outer;
             whole = whole && (meta.inner_length == 0 || (hdr.message.flags & FLAG_PACKET) != 0);
         }
-        if (meta.arriving && meta.flow) {
-            find_slot.apply(meta);
-            held = meta.found
-                && meta.slot.status != STATUS_PENDING
-                && (meta.shared || meta.slot.status != STATUS_SHARED)
-                && (meta.now < meta.slot.deadline || !RULE_LEASE_DEADLINE);
+        if (meta.arriving) {
+            if (meta.flow) {
+                find_slot.apply(meta);
+                held = meta.found
+                    && meta.slot.status != STATUS_PENDING
+                    && (meta.shared || meta.slot.status != STATUS_SHARED)
+                    && (meta.now < meta.slot.deadline || !RULE_LEASE_DEADLINE);
+            } else @unlikely {
+                meta.process = true;
+            }
         }
         if (held) {
             slot_line.read(line, meta.slot.index);
             meta.behind = meta.now < line && RULE_RELEASE_ORDER;
+        } else @unlikely {
+            // The packet asks for a lease, below.
         }
         // Under a shared lease nothing else is sent.
         if (!held || meta.slot.status != STATUS_SHARED || meta.behind) {
+            if (held) {
+                // One read costs less than the program's hash.
+                slot_shard.read(meta.shard, meta.slot.index);
+            }
+            replication_identity.apply();
+            replication_incarnation.read(meta.incarnation, 0);
             replication_shards.apply();
         }
-        if (meta.behind) {
+        if (meta.behind) @unlikely {
             // What does not fit into a request had better overtake than be lost.
             meta.behind = OUTER_BYTES + MESSAGE_BYTES - 14 + meta.inner_length <= meta.path_mtu;
             slot_unprocessed.read(unprocessed, meta.slot.index);
@@ -998,14 +1013,15 @@ control ReplicationIngressBefore(
                 meta.process = true;
                 slot_used.write(meta.slot.index, meta.now);
                 slot_period.read(period, meta.slot.index);
-                slot_renewed.read(renewed, meta.slot.index);
                 // Rule 8: at half the period, and again each eighth of it.
-                meta.renews = meta.now + (bit<48>)(period >> 1) > meta.slot.deadline
-                    && meta.now > renewed + (bit<48>)(period >> 3);
-                if (meta.renews) {
-                    slot_renewed.write(meta.slot.index, meta.now);
+                if (meta.now + (bit<48>)(period >> 1) > meta.slot.deadline) @unlikely {
+                    slot_renewed.read(renewed, meta.slot.index);
+                    meta.renews = meta.now > renewed + (bit<48>)(period >> 3);
+                    if (meta.renews) {
+                        slot_renewed.write(meta.slot.index, meta.now);
+                    }
                 }
-            } else {
+            } else @unlikely {
                 if (!meta.found) {
                     claim_slot.apply(meta);
                 } else {
@@ -1018,8 +1034,6 @@ control ReplicationIngressBefore(
                     mark_to_drop(standard_metadata);
                 }
             }
-        } else {
-            meta.process = true;
         }
     }
 }
@@ -1059,7 +1073,7 @@ control ReplicationIngressAfter(
     apply {
         if (meta.found
             && meta.process
-            && (meta.write || meta.slot.sequence != meta.slot.acknowledged)) {
+            && (meta.write || meta.slot.sequence != meta.slot.acknowledged)) @unlikely {
             meta.behind = false;
             if (meta.slot.status != STATUS_EXCLUSIVE) {
                 replication_events.count(EVENT_WRITE_UNDER_SHARED);
@@ -1084,7 +1098,9 @@ control ReplicationIngressAfter(
                 meta.without_packet = standard_metadata.egress_spec == DROP_PORT;
                 replication_events.count(EVENT_WRITE_REQUEST);
             }
-        } else if (meta.process && meta.behind && standard_metadata.egress_spec != DROP_PORT) {
+        } else if (meta.process
+            && meta.behind
+            && standard_metadata.egress_spec != DROP_PORT) @unlikely {
             start_passage.apply(
                 hdr,
                 meta,
@@ -1092,7 +1108,7 @@ control ReplicationIngressAfter(
                 (bit<16>)standard_metadata.ingress_port
             );
             replication_events.count(EVENT_KEPT_IN_ORDER);
-        } else if (meta.renews) {
+        } else if (meta.renews) @unlikely {
             meta.renewal = 1;
             clone_preserving_field_list(CloneType.I2E, RENEWAL_SESSION, FIELD_LIST_RENEWAL);
         }

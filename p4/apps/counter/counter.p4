@@ -141,6 +141,8 @@ control CounterIngress(
             meta.replication.flow = true;
             meta.replication.key = CLASS_COUNTER ++ hdr.ipv4.protocol ++ hdr.ipv4.source
                 ++ hdr.ipv4.destination ++ hdr.ports.source ++ hdr.ports.destination ++ 16w0;
+        }
+        if (meta.replication.arriving) {
             hash(
                 meta.replication.shard,
                 HashAlgorithm.crc16,

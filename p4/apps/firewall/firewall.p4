@@ -200,16 +200,18 @@ control FirewallIngress(
                 } else {
                     meta.replication.flow = true;
                 }
-                hash(
-                    meta.replication.shard,
-                    HashAlgorithm.crc16,
-                    (bit<16>)0,
-                    { meta.replication.key },
-                    (bit<16>)FIREWALL_SHARDS
-                );
             } else {
                 firewall_events.count(FIREWALL_NOT_FOLLOWED);
             }
+        }
+        if (meta.replication.arriving) {
+            hash(
+                meta.replication.shard,
+                HashAlgorithm.crc16,
+                (bit<16>)0,
+                { meta.replication.key },
+                (bit<16>)FIREWALL_SHARDS
+            );
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.process) {

@@ -146,14 +146,16 @@ control KeyValueIngress(
                 meta.replication.flow = true;
                 meta.replication.key = CLASS_KEY_VALUE ++ hdr.request.key ++ 56w0;
                 meta.replication.shared = hdr.request.operation == OPERATION_READ;
-                hash(
-                    meta.replication.shard,
-                    HashAlgorithm.crc16,
-                    (bit<16>)0,
-                    { meta.replication.key },
-                    (bit<16>)KEY_VALUE_SHARDS
-                );
             }
+        }
+        if (meta.replication.arriving) {
+            hash(
+                meta.replication.shard,
+                HashAlgorithm.crc16,
+                (bit<16>)0,
+                { meta.replication.key },
+                (bit<16>)KEY_VALUE_SHARDS
+            );
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.process && meta.replication.found && hdr.request.isValid()) {

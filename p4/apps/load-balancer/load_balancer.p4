@@ -197,6 +197,8 @@ control BalancerIngress(
             meta.replication.flow = true;
             meta.replication.key = CLASS_BALANCER ++ hdr.own.ipv4.protocol ++ hdr.own.ipv4.source
                 ++ hdr.own.ipv4.destination ++ source_port ++ destination_port ++ 16w0;
+        }
+        if (meta.replication.arriving) {
             hash(
                 meta.replication.shard,
                 HashAlgorithm.crc16,

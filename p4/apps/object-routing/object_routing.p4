@@ -232,14 +232,16 @@ control ObjectIngress(
             if (speaks == 1 || served == 1) {
                 meta.replication.flow = true;
                 meta.replication.key = CLASS_OBJECT ++ hdr.request.object ++ 56w0;
-                hash(
-                    meta.replication.shard,
-                    HashAlgorithm.crc16,
-                    (bit<16>)0,
-                    { meta.replication.key },
-                    (bit<16>)OBJECT_SHARDS
-                );
             }
+        }
+        if (meta.replication.arriving) {
+            hash(
+                meta.replication.shard,
+                HashAlgorithm.crc16,
+                (bit<16>)0,
+                { meta.replication.key },
+                (bit<16>)OBJECT_SHARDS
+            );
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.process && meta.replication.found && hdr.request.isValid()) {

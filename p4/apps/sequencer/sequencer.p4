@@ -119,18 +119,20 @@ control SequencerIngress(
             if (group != 0) {
                 meta.replication.flow = true;
                 meta.replication.key = CLASS_SEQUENCER ++ group ++ 88w0;
-                hash(
-                    meta.replication.shard,
-                    HashAlgorithm.crc16,
-                    (bit<16>)0,
-                    { meta.replication.key },
-                    (bit<16>)SEQUENCER_SHARDS
-                );
                 if (!hdr.number.isValid()) {
                     too_short.count(0);
                     meta.replication.flow = false;
                 }
             }
+        }
+        if (meta.replication.arriving) {
+            hash(
+                meta.replication.shard,
+                HashAlgorithm.crc16,
+                (bit<16>)0,
+                { meta.replication.key },
+                (bit<16>)SEQUENCER_SHARDS
+            );
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.process) {

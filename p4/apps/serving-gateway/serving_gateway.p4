@@ -280,6 +280,8 @@ control GatewayIngress(
                     gateway_events.count(GATEWAY_NOT_TRUSTED);
                 }
             }
+        }
+        if (meta.replication.arriving) {
             hash(
                 meta.replication.shard,
                 HashAlgorithm.crc16,

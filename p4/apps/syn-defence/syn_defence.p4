@@ -172,14 +172,16 @@ control DefenceIngress(
             } else {
                 meta.replication.flow = true;
                 meta.replication.key = CLASS_SOURCE ++ hdr.own.ipv4.source ++ 88w0;
-                hash(
-                    meta.replication.shard,
-                    HashAlgorithm.crc16,
-                    (bit<16>)0,
-                    { meta.replication.key },
-                    (bit<16>)DEFENCE_SHARDS
-                );
             }
+        }
+        if (meta.replication.arriving) {
+            hash(
+                meta.replication.shard,
+                HashAlgorithm.crc16,
+                (bit<16>)0,
+                { meta.replication.key },
+                (bit<16>)DEFENCE_SHARDS
+            );
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.process && meta.replication.found && guarded == 1) {
