@@ -894,18 +894,18 @@ control ReplicationIngressBefore(
                     && meta.slot.status != STATUS_PENDING
                     && (meta.shared || meta.slot.status != STATUS_SHARED)
                     && (meta.now < meta.slot.deadline || !RULE_LEASE_DEADLINE);
-            } else @unlikely {
+                if (held) {
+                    slot_line.read(line, meta.slot.index);
+                    meta.behind = meta.now < line && RULE_RELEASE_ORDER;
+                } else @unlikely {
+                    // The packet asks for a lease, below.
+                }
+            } else {
                 meta.process = true;
             }
         }
-        if (held) {
-            slot_line.read(line, meta.slot.index);
-            meta.behind = meta.now < line && RULE_RELEASE_ORDER;
-        } else @unlikely {
-            // The packet asks for a lease, below.
-        }
-        // Under a shared lease nothing else is sent.
-        if (!held || meta.slot.status != STATUS_SHARED || meta.behind) {
+        // Of packets of no flow, and under a shared lease, nothing else is sent.
+        if (!meta.process && (!held || meta.slot.status != STATUS_SHARED || meta.behind)) {
             if (held) {
                 // One read costs less than the program's hash.
                 slot_shard.read(meta.shard, meta.slot.index);

@@ -194,13 +194,13 @@ control FirewallIngress(
                 }
                 if (side == 0
                     && hdr.own.tcp.isValid()
-                    && (hdr.own.tcp.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
+                    && (hdr.own.tcp.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) @unlikely {
                     // Never let in, whatever the state: a flood asks the store nothing.
                     firewall_events.count(FIREWALL_OPENED_OUTSIDE);
                 } else {
                     meta.replication.flow = true;
                 }
-            } else {
+            } else @unlikely {
                 firewall_events.count(FIREWALL_NOT_FOLLOWED);
             }
         }

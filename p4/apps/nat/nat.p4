@@ -149,7 +149,11 @@ control NatIngress(
             );
         }
         if (meta.replication.arriving) {
-            meta.replication.flow = known;
+            if (known) {
+                meta.replication.flow = true;
+            } else @unlikely {
+                meta.replication.flow = false;
+            }
             meta.replication.key = mapping;
             meta.replication.shared = true;
             hash(
