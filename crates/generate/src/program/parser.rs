@@ -321,8 +321,11 @@ impl Maker {
         };
         let texts: Vec<String> = keys.iter().map(|(key, _)| key.to_string()).collect();
         self.open(format_args!("transition select({})", texts.join(", ")));
+        // A parser that cannot end is refused.
+        let mut leads_on = false;
         if let Some((set, _)) = set {
             let target = self.target(number, count, repeats);
+            leads_on |= target != Some(number);
             self.line(format_args!("{set}: {};", target_name(target)));
         }
         for _ in 0..self.c.between(1, 4) {
@@ -341,6 +344,7 @@ impl Maker {
                 }
             }
             let target = self.target(number, count, repeats);
+            leads_on |= target != Some(number);
             let list = if sets.len() == 1 {
                 sets.remove(0)
             } else {
@@ -349,7 +353,7 @@ impl Maker {
             self.line(format_args!("{list}: {};", target_name(target)));
             node.cases.push((wanted, target));
         }
-        if self.c.chance(85) {
+        if self.c.chance(85) || !leads_on {
             let target = self.target(number, count, false);
             let way = if target.is_none() && self.c.chance(5) {
                 "reject".to_owned()
