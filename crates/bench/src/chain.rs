@@ -68,6 +68,16 @@ impl Chain {
         self.settle(now, &mut reply);
     }
 
+    /// Lets time pass to `now`, and passes what the replicas send by themselves to `reply`.
+    pub fn advance(&mut self, now: u64, mut reply: impl FnMut(Reply)) {
+        for replica in &mut self.replicas {
+            if replica.poll_timeout().is_some_and(|due| due <= now) {
+                replica.handle_timeout(now);
+            }
+        }
+        self.settle(now, &mut reply);
+    }
+
     /// Writes that the head has installed.
     pub fn written(&self) -> u64 {
         self.replicas[0].counters().written

@@ -52,13 +52,15 @@ fn packet() -> Vec<u8> {
     )
 }
 
-/// Gives `requests` to the chain; each must be answered by a message of type `expected`,
+/// Gives `requests` to the chain, one a microsecond from `now` on; each must be answered by a message of type `expected`,
 /// a write with its own sequence number, which tells that it is kept.
-fn serve(chain: &mut Chain, requests: &[Vec<u8>], expected: MessageType) -> Sample {
+fn serve(chain: &mut Chain, now: &mut u64, requests: &[Vec<u8>], expected: MessageType) -> Sample {
     let mut replies = Vec::with_capacity(requests.len());
     let sample = timed(|| {
         for bytes in requests {
-            chain.request(NOW, SWITCH, bytes, |(_, reply)| replies.push(reply));
+            *now += 1;
+            chain.advance(*now, |(_, reply)| replies.push(reply));
+            chain.request(*now, SWITCH, bytes, |(_, reply)| replies.push(reply));
         }
         requests.len() as u64
     });
@@ -86,8 +88,8 @@ fn leases(length: u8) -> impl FnMut() -> Sample {
         .map(|request| request.to_vec().expect("a request fits"))
         .collect();
     move || {
-        let mut chain = Chain::new(NAT_STORE, length);
-        serve(&mut chain, &requests, MessageType::LeaseReply)
+        let (mut chain, mut now) = (Chain::new(NAT_STORE, length), NOW);
+        serve(&mut chain, &mut now, &requests, MessageType::LeaseReply)
     }
 }
 
@@ -108,7 +110,7 @@ fn writes(length: u8) -> impl FnMut() -> Sample {
             },
         );
     }
-    let mut written = 0_u32;
+    let (mut written, mut now) = (0_u32, NOW);
     move || {
         written += 1;
         let state = u64::from(written).to_be_bytes();
@@ -123,7 +125,7 @@ fn writes(length: u8) -> impl FnMut() -> Sample {
             })
             .map(|request| request.to_vec().expect("a request fits"))
             .collect();
-        serve(&mut chain, &requests, MessageType::WriteReply)
+        serve(&mut chain, &mut now, &requests, MessageType::WriteReply)
     }
 }
 
