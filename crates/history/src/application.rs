@@ -14,11 +14,14 @@ mod super_spreader;
 mod syn_defence;
 
 use crate::checker::{Checker, Subject, Violation};
-use crate::event::{EventKind, History};
+use crate::event::{EventKind, Flow, History};
 use crate::operation::{Operation, operations_of};
 use crate::search::{Program, explain};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// Packets of a flow, and what each asked with what came of it.
+pub(crate) type Asked = (Vec<u64>, Vec<Operation<u64, Option<u64>>>);
 
 /// A program whose outputs can be told from its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,10 +134,9 @@ impl Program for Application {
     }
 }
 
-pub(crate) fn check(history: &History) -> Vec<Violation> {
-    let Some(application) = history.application else {
-        return Vec::new();
-    };
+/// For each flow, its packets with a request and, beside each, what it asked and what came of
+/// it.
+pub(crate) fn asked_of(history: &History) -> BTreeMap<Flow, Asked> {
     let requests: BTreeMap<u64, u64> = history
         .events
         .iter()
@@ -145,18 +147,26 @@ pub(crate) fn check(history: &History) -> Vec<Violation> {
             _ => None,
         })
         .collect();
+    let asked = |operation: Operation<u64, Option<u64>>| {
+        let request = Operation {
+            input: *requests.get(&operation.input)?,
+            began: operation.began,
+            ended: operation.ended,
+        };
+        Some((operation.input, request))
+    };
+    operations_of(history)
+        .into_iter()
+        .map(|(flow, operations)| (flow, operations.into_iter().filter_map(asked).unzip()))
+        .collect()
+}
+
+pub(crate) fn check(history: &History) -> Vec<Violation> {
+    let Some(application) = history.application else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
-    for (flow, operations) in operations_of(history) {
-        let asked: Vec<Operation<u64, Option<u64>>> = operations
-            .into_iter()
-            .filter_map(|operation| {
-                Some(Operation {
-                    input: *requests.get(&operation.input)?,
-                    began: operation.began,
-                    ended: operation.ended,
-                })
-            })
-            .collect();
+    for (flow, (_, asked)) in asked_of(history) {
         let (event, because) = match explain(&application, &asked) {
             Ok(Ok(_)) => continue,
             Ok(Err(event)) => (

@@ -27,6 +27,7 @@
 mod application;
 mod checker;
 mod counter;
+mod drops;
 mod durable;
 mod event;
 mod nat;
@@ -42,6 +43,7 @@ mod text;
 pub use application::Application;
 pub use checker::{Checker, Subject, Violation, judge};
 pub use counter::Counter;
+pub use drops::dropped_by_right;
 pub use event::{
     Direction, Durability, Endpoint, Event, EventKind, Flow, History, Occupant, PoolRange, Protocol,
 };

@@ -71,11 +71,12 @@ impl Fault {
         phase: Duration,
     ) -> Result<Vec<Move>, LabError> {
         let mut moves = Vec::new();
-        let mut moved = |what: &str, owner_alive: bool| {
+        let mut note = |what: &str, owner_alive: bool, left_alone: bool| {
             moves.push(Move {
                 what: what.to_owned(),
                 at_us: now_us(),
                 owner_alive,
+                left_alone,
             });
         };
         let (node, interface) = far_end(lab.topology())?;
@@ -84,12 +85,12 @@ impl Fault {
                 for router in ROUTERS {
                     lab.steer(router)?;
                 }
-                moved("rerouted", true);
+                note("rerouted", true, true);
                 wait(lab, phase)?;
                 for router in ROUTERS {
                     lab.release(router)?;
                 }
-                moved("rerouted back", true);
+                note("rerouted back", true, true);
                 wait(lab, phase)?;
             }
             Self::LinkDown => {
@@ -98,39 +99,39 @@ impl Fault {
                 for router in &ROUTERS[1..] {
                     lab.steer(router)?;
                 }
-                moved("link down", true);
+                note("link down", true, true);
                 wait(lab, phase)?;
                 lab.raise(&node, std::slice::from_ref(&interface))?;
                 for router in &ROUTERS[1..] {
                     lab.release(router)?;
                 }
-                moved("link up", true);
+                note("link up", true, true);
                 wait(lab, phase)?;
             }
             Self::LinkFlap => {
-                moved("link flaps", true);
+                note("link flaps", true, false);
                 for _ in 0..FLAPS {
                     lab.lower(&node, &interface)?;
                     pause(FLAP)?;
                     lab.raise(&node, std::slice::from_ref(&interface))?;
                     pause(FLAP)?;
                 }
-                moved("link up for good", true);
+                note("link up for good", true, true);
                 wait(lab, phase)?;
             }
             Self::Kill => {
                 lab.fail(SWITCH)?;
-                moved("killed", false);
+                note("killed", false, true);
                 wait(lab, phase)?;
             }
             Self::Restart => {
                 if lab.process(SWITCH).is_some() {
                     lab.fail(SWITCH)?;
-                    moved("killed", false);
+                    note("killed", false, false);
                     pause(ABSENCE)?;
                 }
                 lab.recover(SWITCH)?;
-                moved("back", true);
+                note("back", true, true);
                 wait(lab, phase)?;
             }
         }

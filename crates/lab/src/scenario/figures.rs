@@ -1,7 +1,8 @@
-//! How long flows stood still, from what the hosts saw.
+//! How long flows stood still, and what was lost, from what the hosts saw.
 
-use stateplane_history::{EventKind, Flow, History};
-use std::collections::BTreeMap;
+use stateplane_history::{EventKind, Flow, History, dropped_by_right};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// For how long before a move packets tell how long they take when nothing moves, in µs.
 const CALM: u64 = 500_000;
@@ -32,29 +33,54 @@ pub(super) struct Stalls {
     pub(super) longest_us: u64,
 }
 
-/// The lives of all flows.
-pub(super) struct Lives(BTreeMap<Flow, Life>);
+/// The lives of all flows, in packets that the application was to let through.
+pub(super) struct Lives {
+    flows: BTreeMap<Flow, Life>,
+    /// Packets that the application dropped by its own rules.
+    pub(super) dropped: u64,
+    /// When each of the others was sent of which nothing came through, in µs.
+    lost: Vec<u64>,
+}
 
 impl Lives {
     pub(super) fn of(history: &History) -> Self {
-        let mut lives: BTreeMap<Flow, Life> = BTreeMap::new();
+        let dropped = dropped_by_right(history);
+        let mut flows: BTreeMap<Flow, Life> = BTreeMap::new();
         let mut sent: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut came: BTreeSet<u64> = BTreeSet::new();
         for event in &history.events {
             match &event.kind {
-                EventKind::Input { flow, packet, .. } => {
+                EventKind::Input { flow, packet, .. } if !dropped.contains(packet) => {
                     sent.insert(*packet, event.at);
-                    lives.entry(flow.clone()).or_default().inputs.push(event.at);
+                    flows.entry(flow.clone()).or_default().inputs.push(event.at);
                 }
                 EventKind::Output { flow, packet, .. } => {
+                    came.insert(*packet);
                     if let Some(&at) = sent.get(packet) {
-                        let life = lives.entry(flow.clone()).or_default();
+                        let life = flows.entry(flow.clone()).or_default();
                         life.outputs.push((event.at, at));
                     }
                 }
                 _ => {}
             }
         }
-        Self(lives)
+        let lost = sent.iter().filter(|(packet, _)| !came.contains(packet));
+        Self {
+            lost: lost.map(|(_, at)| *at).collect(),
+            dropped: dropped.len() as u64,
+            flows,
+        }
+    }
+
+    /// How many packets were lost in all.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.len() as u64
+    }
+
+    /// How many of those that were sent in one of `times` were lost.
+    pub(super) fn lost_in(&self, times: &[Range<u64>]) -> u64 {
+        let in_them = |at: &&u64| times.iter().any(|time| time.contains(at));
+        self.lost.iter().filter(in_them).count() as u64
     }
 
     /// What became of the flows from `from` to `to`.
@@ -62,7 +88,7 @@ impl Lives {
         let mut stalls = Stalls::default();
         let mut released = Vec::new();
         let mut usual = Vec::new();
-        for life in self.0.values() {
+        for life in self.flows.values() {
             let calm = from.saturating_sub(CALM)..from;
             let through = life.outputs.iter().filter(|(_, sent)| calm.contains(sent));
             usual.extend(through.map(|(at, sent)| at - sent));
@@ -166,6 +192,35 @@ mod tests {
         assert_eq!(stalls.longest_us, 220);
         assert_eq!(stalls.usual_us, 10);
         assert_eq!(lives.stalls(100, 250).longest_us, 10);
+    }
+
+    #[test]
+    fn what_the_application_drops_is_neither_lost_nor_a_stall() {
+        let packets = [(100, Some(110)), (300, None), (400, Some(420)), (500, None)];
+        let mut judged = history(&packets);
+        // Of a firewall, UDP: from inside, and a stray from outside of another flow.
+        judged.application = stateplane_history::Application::from_name("firewall");
+        for event in &mut judged.events {
+            match &mut event.kind {
+                EventKind::Input { request, .. } => *request = Some(1 << 9),
+                EventKind::Output { value, .. } => *value = Some(1),
+                _ => {}
+            }
+        }
+        judged.events.push(Event {
+            at: 510,
+            kind: EventKind::Input {
+                switch: 0,
+                flow: Flow::new("stray"),
+                packet: 9,
+                request: Some(1 << 9 | 1 << 8),
+            },
+        });
+        let lives = Lives::of(&judged);
+        assert_eq!((lives.dropped, lives.lost()), (1, 2));
+        assert_eq!(lives.lost_in(&[0..300, 301..501]), 1);
+        assert_eq!(lives.stalls(250, 700).flows, 1);
+        assert_eq!(Lives::of(&history(&packets)).lost(), 2);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct Move {
     pub at_us: u64,
     /// Whether the switch that had the flows lives on.
     pub owner_alive: bool,
+    /// Whether the network was left alone for a phase from then on.
+    pub left_alone: bool,
 }
 
 /// How flows came over a move. Times are in milliseconds.
@@ -38,8 +40,8 @@ pub struct FaultReport {
     /// before the move. Where each packet writes, it is a round trip to the store and little
     /// more.
     pub usual_ms: f64,
-    /// The longest time in which a flow of the hosts sent and nothing came through. The
-    /// application may drop by its own right.
+    /// The longest time in which a flow of the hosts sent what the application was to let
+    /// through, and nothing came through.
     pub longest_stall_ms: f64,
     /// The longest gap of a TCP connection; those shorter than its questions are apart
     /// are not counted.
@@ -70,6 +72,13 @@ pub struct ScenarioReport {
     pub sent: u64,
     /// Packets that came through to them.
     pub received: u64,
+    /// Packets that the application dropped by its own rules.
+    pub dropped: u64,
+    /// Packets that it was to let through, and that did not come through.
+    pub lost: u64,
+    /// Of these, such as were sent while nothing moved and all flows had come over the last
+    /// move.
+    pub lost_in_calm: u64,
     /// What the application's checker objects to, and frames that no host would take.
     pub wrong: Vec<String>,
     /// TCP connections, where the scenario has them.
@@ -81,8 +90,9 @@ pub struct ScenarioReport {
 }
 
 impl ScenarioReport {
-    /// Whether no answer was wrong, no connection broke and no flow fell silent; and the
-    /// sketches, where there are such, have heavy flows of each tenant.
+    /// Whether no answer was wrong, no connection broke, no flow fell silent and no packet was
+    /// lost while nothing moved; and the sketches, where there are such, have heavy flows of
+    /// each tenant.
     pub fn met(&self) -> bool {
         let sessions = self.sessions.as_ref();
         self.wrong.is_empty()
@@ -90,6 +100,7 @@ impl ScenarioReport {
             && self.sketch.as_ref().is_none_or(SketchReport::bites)
             && self.moves.iter().all(|moved| moved.silent == 0)
             && (self.received > 0 || self.sent == 0)
+            && self.lost_in_calm == 0
     }
 }
 
@@ -100,9 +111,13 @@ impl fmt::Display for ScenarioReport {
         if self.sent > 0 {
             write!(
                 f,
-                " {} packets sent, {} came through, {} wrong",
+                " {} packets sent, {} came through, {} dropped by right, {} lost ({} while nothing \
+                 moved), {} wrong",
                 self.sent,
                 self.received,
+                self.dropped,
+                self.lost,
+                self.lost_in_calm,
                 self.wrong.len()
             )?;
         }
@@ -170,6 +185,9 @@ mod tests {
             scenario: "firewall".to_owned(),
             sent: 100,
             received: 90,
+            dropped: 6,
+            lost: 4,
+            lost_in_calm: 0,
             wrong: Vec::new(),
             sessions: Some(SessionsReport {
                 opened: 10,
@@ -183,6 +201,7 @@ mod tests {
                     what: "rerouted".to_owned(),
                     at_us: 7,
                     owner_alive: true,
+                    left_alone: true,
                 },
                 flows: 12,
                 silent: 0,
@@ -198,10 +217,11 @@ mod tests {
     #[test]
     fn each_fault_is_found() {
         assert!(good().met(), "{}", good());
-        let spoils: [fn(&mut ScenarioReport); 7] = [
+        let spoils: [fn(&mut ScenarioReport); 8] = [
             |r| r.sketch = Some(SketchReport::default()),
             |r| r.wrong.push("flow a: no order".to_owned()),
             |r| r.received = 0,
+            |r| r.lost_in_calm = 1,
             |r| r.moves[0].silent = 1,
             |r| r.sessions.as_mut().unwrap().broken = 1,
             |r| r.sessions.as_mut().unwrap().wrong_bytes = 1,

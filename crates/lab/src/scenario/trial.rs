@@ -15,6 +15,7 @@ use crate::topology::Topology;
 use crate::{agent, interrupt};
 use stateplane_history::{Document, EventKind, History, judge};
 use stateplane_hosts::heavy_hitter::TENANTS;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Until all speak and all flows have their leases.
@@ -23,6 +24,14 @@ const ENDING: Duration = Duration::from_secs(5);
 const HOSTS: &str = "hosts";
 /// The last server of the chain.
 const TAIL: &str = "st2";
+/// From the moment at which something is done to the network to that of the move which it
+/// brings about, at the most, in µs.
+const BEFORE_MOVE: u64 = 200_000;
+/// From a move to the time from which no packet may be lost any more, in µs: that in which a
+/// switch that lives gives up its leases, or a dead one's run out, with transmissions that are
+/// repeated.
+const AFTER_MOVE: u64 = 500_000;
+const AFTER_DEATH: u64 = 2_000_000;
 /// Until switches have had the time to keep what they counted last.
 const LAST_SNAPSHOTS: Duration = Duration::from_secs(3);
 
@@ -106,16 +115,21 @@ pub(super) fn run(
         wrong.extend(objections);
         sketch = Some(report);
     }
+    let lives = Lives::of(&history);
+    let calm = calm_times(&moves, ended_us);
     let received = |kind: &EventKind| matches!(kind, EventKind::Output { .. });
     let received = history.events.iter().filter(|e| received(&e.kind)).count();
     let report = ScenarioReport {
         scenario: scenario.name.to_owned(),
         sent: (history.events.len() - received) as u64,
         received: received as u64,
+        dropped: lives.dropped,
+        lost: lives.lost(),
+        lost_in_calm: lives.lost_in(&calm),
         wrong,
         sessions,
         sketch,
-        moves: judge_moves(&Lives::of(&history), client.as_ref(), moves, ended_us),
+        moves: judge_moves(&lives, client.as_ref(), moves, ended_us),
     };
     write(&directory, "history.txt", &text(history))?;
     let json = serde_json::to_string_pretty(&report).unwrap_or_default();
@@ -200,6 +214,23 @@ fn saw(mut hosts: Process) -> Result<(History, Vec<String>), LabError> {
         .parse()
         .map_err(|error| hosts.failure(format!("wrote no history: {error}")))?;
     Ok((document.history, report.strange))
+}
+
+/// The times at which all flows had come over the last move and the next was not begun, in µs.
+fn calm_times(moves: &[(Fault, Move)], ended_us: u64) -> Vec<Range<u64>> {
+    let next = moves
+        .iter()
+        .skip(1)
+        .map(|(_, moved)| moved.at_us - BEFORE_MOVE);
+    moves
+        .iter()
+        .zip(next.chain([ended_us]))
+        .filter(|((_, moved), _)| moved.left_alone)
+        .map(|((_, moved), end)| match moved.owner_alive {
+            true => moved.at_us + AFTER_MOVE..end,
+            false => moved.at_us + AFTER_DEATH..end,
+        })
+        .collect()
 }
 
 fn judge_moves(

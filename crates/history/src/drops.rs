@@ -1,0 +1,161 @@
+//! Packets that an application drops by its own rules, apart from those that were lost.
+
+use crate::application::Application;
+use crate::event::History;
+use crate::operation::Operation;
+use crate::search::{Program, explain};
+use std::collections::BTreeSet;
+
+/// Most states that a flow is taken to be in at once; others are left out.
+const MOST_STATES: usize = 4096;
+
+/// The packets of `history` without an output that its application may have dropped by its
+/// own rules: in an order of the flow's packets that explains every output, the packet's
+/// place has a state in which the application lets nothing out (RedPlane §4, Definition 3).
+///
+/// A packet without an output may have taken effect or not, so both are looked at. Packets
+/// of flows whose outputs no order explains, and histories of no application, have none.
+pub fn dropped_by_right(history: &History) -> BTreeSet<u64> {
+    let Some(application) = history.application else {
+        return BTreeSet::new();
+    };
+    let mut dropped = BTreeSet::new();
+    for (packets, asked) in crate::application::asked_of(history).into_values() {
+        if let Ok(Ok(order)) = explain(&application, &asked) {
+            let found = silent_places(&application, &asked, &order);
+            dropped.extend(found.into_iter().map(|at| packets[at]));
+        }
+    }
+    dropped
+}
+
+/// The operations without an output that have a place in `order` at which the program lets
+/// nothing out.
+fn silent_places(
+    application: &Application,
+    operations: &[Operation<u64, Option<u64>>],
+    order: &[usize],
+) -> BTreeSet<usize> {
+    let ordered: BTreeSet<usize> = order.iter().copied().collect();
+    let left_out = |at: &usize| operations[*at].ended.is_none() && !ordered.contains(at);
+    // Each operation that is not in the order, with the first and the last place that it may
+    // have: behind all that ended before it began, before all that began after it did.
+    let places: Vec<(usize, usize, usize)> = (0..operations.len())
+        .filter(left_out)
+        .map(|at| {
+            let began = operations[at].began;
+            let ended_before = |of: &&usize| {
+                let ended = operations[**of].ended.as_ref();
+                ended.is_some_and(|(ended, _)| *ended < began)
+            };
+            let behind = order.iter().rev().position(|of| ended_before(&of));
+            let first = behind.map_or(0, |from_end| order.len() - from_end);
+            let rest = order[first..].iter();
+            let later = rest.take_while(|of| operations[**of].began < began).count();
+            (at, first, first + later)
+        })
+        .collect();
+    let mut silent = BTreeSet::new();
+    let mut states = BTreeSet::from([application.start()]);
+    for place in 0..=order.len() {
+        for &(at, _, _) in places
+            .iter()
+            .filter(|(_, first, last)| (*first..=*last).contains(&place))
+        {
+            for state in states.clone() {
+                for (output, next) in application.steps(&state, &operations[at].input) {
+                    if output.is_none() {
+                        silent.insert(at);
+                    }
+                    if states.len() < MOST_STATES {
+                        states.insert(next);
+                    }
+                }
+            }
+        }
+        let Some(&at) = order.get(place) else {
+            break;
+        };
+        let operation = &operations[at];
+        let mut after = BTreeSet::new();
+        for state in &states {
+            for (output, next) in application.steps(state, &operation.input) {
+                match &operation.ended {
+                    Some((_, seen)) if *seen != output => continue,
+                    None if output.is_none() => drop(silent.insert(at)),
+                    _ => {}
+                }
+                after.insert(next);
+            }
+        }
+        states = after;
+    }
+    silent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests of a serving gateway ([`Application::ServingGateway`]) and its outputs.
+    const CREATE: u64 = 1 << 61;
+    const DELETE: u64 = 3 << 61;
+    const UPLINK: u64 = 4 << 61;
+    const ACCEPTED: Option<u64> = Some(0);
+    const FORWARDED: Option<u64> = Some(1 << 32);
+
+    /// The packets that may have been dropped, of requests each with its output, if it came:
+    /// one answered before the next is sent.
+    fn dropped(packets: &[(u64, Option<u64>)]) -> Vec<u64> {
+        let mut text = "application serving-gateway\n".to_owned();
+        for (number, (request, output)) in packets.iter().enumerate() {
+            let at = 10 * number;
+            text += &format!("{at} input switch=0 flow=a packet={number} request={request}\n");
+            if let Some(output) = output {
+                let at = at + 5;
+                text += &format!("{at} output switch=0 flow=a packet={number} value={output}\n");
+            }
+        }
+        let document: crate::Document = text.parse().expect("a history");
+        dropped_by_right(&document.history).into_iter().collect()
+    }
+
+    #[test]
+    fn data_outside_a_session_is_dropped_and_within_one_is_lost() {
+        let packets = [
+            (UPLINK, None),
+            (CREATE, ACCEPTED),
+            (UPLINK, None),
+            (UPLINK, FORWARDED),
+            (DELETE, ACCEPTED),
+            (UPLINK, None),
+        ];
+        assert_eq!(dropped(&packets), [0, 5]);
+    }
+
+    #[test]
+    fn signalling_without_an_answer_may_have_taken_effect() {
+        let packets = [
+            (CREATE, ACCEPTED),
+            (DELETE, None),
+            (UPLINK, None),
+            (CREATE, ACCEPTED),
+            (UPLINK, None),
+        ];
+        // The deletion is always answered, so it was lost; what follows meets no session if
+        // it took effect.
+        assert_eq!(dropped(&packets), [2]);
+    }
+
+    #[test]
+    fn a_session_seen_later_was_there() {
+        let packets = [
+            (CREATE, ACCEPTED),
+            (DELETE, None),
+            (UPLINK, FORWARDED),
+            (UPLINK, None),
+            (UPLINK, FORWARDED),
+        ];
+        assert_eq!(dropped(&packets), Vec::<u64>::new());
+    }
+}
