@@ -71,26 +71,29 @@ impl Fault {
         phase: Duration,
     ) -> Result<Vec<Move>, LabError> {
         let mut moves = Vec::new();
-        let mut note = |what: &str, owner_alive: bool, left_alone: bool| {
+        let mut note = |what: &str, began_us: u64, owner_alive: bool, left_alone: bool| {
             moves.push(Move {
                 what: what.to_owned(),
+                began_us,
                 at_us: now_us(),
                 owner_alive,
                 left_alone,
             });
         };
         let (node, interface) = far_end(lab.topology())?;
+        let began = now_us();
         match self {
             Self::Reroute => {
                 for router in ROUTERS {
                     lab.steer(router)?;
                 }
-                note("rerouted", true, true);
+                note("rerouted", began, true, true);
                 wait(lab, phase)?;
+                let began = now_us();
                 for router in ROUTERS {
                     lab.release(router)?;
                 }
-                note("rerouted back", true, true);
+                note("rerouted back", began, true, true);
                 wait(lab, phase)?;
             }
             Self::LinkDown => {
@@ -99,39 +102,40 @@ impl Fault {
                 for router in &ROUTERS[1..] {
                     lab.steer(router)?;
                 }
-                note("link down", true, true);
+                note("link down", began, true, true);
                 wait(lab, phase)?;
+                let began = now_us();
                 lab.raise(&node, std::slice::from_ref(&interface))?;
                 for router in &ROUTERS[1..] {
                     lab.release(router)?;
                 }
-                note("link up", true, true);
+                note("link up", began, true, true);
                 wait(lab, phase)?;
             }
             Self::LinkFlap => {
-                note("link flaps", true, false);
+                note("link flaps", began, true, false);
                 for _ in 0..FLAPS {
                     lab.lower(&node, &interface)?;
                     pause(FLAP)?;
                     lab.raise(&node, std::slice::from_ref(&interface))?;
                     pause(FLAP)?;
                 }
-                note("link up for good", true, true);
+                note("link up for good", began, true, true);
                 wait(lab, phase)?;
             }
             Self::Kill => {
                 lab.fail(SWITCH)?;
-                note("killed", false, true);
+                note("killed", began, false, true);
                 wait(lab, phase)?;
             }
             Self::Restart => {
                 if lab.process(SWITCH).is_some() {
                     lab.fail(SWITCH)?;
-                    note("killed", false, false);
+                    note("killed", began, false, false);
                     pause(ABSENCE)?;
                 }
                 lab.recover(SWITCH)?;
-                note("back", true, true);
+                note("back", began, true, true);
                 wait(lab, phase)?;
             }
         }

@@ -77,10 +77,14 @@ impl Lives {
         self.lost.len() as u64
     }
 
-    /// How many of those that were sent in one of `times` were lost.
+    /// How many packets were sent in one of `times`.
+    pub(super) fn sent_in(&self, times: &[Range<u64>]) -> u64 {
+        count_in(self.flows.values().flat_map(|life| &life.inputs), times)
+    }
+
+    /// How many of these were lost.
     pub(super) fn lost_in(&self, times: &[Range<u64>]) -> u64 {
-        let in_them = |at: &&u64| times.iter().any(|time| time.contains(at));
-        self.lost.iter().filter(in_them).count() as u64
+        count_in(&self.lost, times)
     }
 
     /// What became of the flows from `from` to `to`.
@@ -112,6 +116,11 @@ impl Lives {
         stalls.usual_us = usual.get(usual.len() / 2).copied().unwrap_or_default();
         stalls
     }
+}
+
+fn count_in<'a>(sent: impl IntoIterator<Item = &'a u64>, times: &[Range<u64>]) -> u64 {
+    let in_them = |at: &&u64| times.iter().any(|time| time.contains(at));
+    sent.into_iter().filter(in_them).count() as u64
 }
 
 impl Life {
@@ -218,7 +227,8 @@ mod tests {
         });
         let lives = Lives::of(&judged);
         assert_eq!((lives.dropped, lives.lost()), (1, 2));
-        assert_eq!(lives.lost_in(&[0..300, 301..501]), 1);
+        let times = [0..300, 301..501];
+        assert_eq!((lives.sent_in(&times), lives.lost_in(&times)), (3, 1));
         assert_eq!(lives.stalls(250, 700).flows, 1);
         assert_eq!(Lives::of(&history(&packets)).lost(), 2);
     }

@@ -11,7 +11,9 @@ use std::fmt;
 pub struct Move {
     /// What happened.
     pub what: String,
-    /// When, in µs since the Unix epoch.
+    /// When the network began to be changed for it, in µs since the Unix epoch.
+    pub began_us: u64,
+    /// When that had happened, in µs since the Unix epoch.
     pub at_us: u64,
     /// Whether the switch that had the flows lives on.
     pub owner_alive: bool,
@@ -76,8 +78,10 @@ pub struct ScenarioReport {
     pub dropped: u64,
     /// Packets that it was to let through, and that did not come through.
     pub lost: u64,
-    /// Of these, such as were sent while nothing moved and all flows had come over the last
-    /// move.
+    /// Packets that it was to let through and that were sent while nothing moved and all flows
+    /// had come over the last move.
+    pub sent_in_calm: u64,
+    /// Of these, such as did not come through.
     pub lost_in_calm: u64,
     /// What the application's checker objects to, and frames that no host would take.
     pub wrong: Vec<String>,
@@ -90,9 +94,10 @@ pub struct ScenarioReport {
 }
 
 impl ScenarioReport {
-    /// Whether no answer was wrong, no connection broke, no flow fell silent and no packet was
-    /// lost while nothing moved; and the sketches, where there are such, have heavy flows of
-    /// each tenant.
+    /// Whether no answer was wrong, no connection broke, no flow fell silent and at most one
+    /// packet in a hundred was lost while nothing moved, which a machine with other work may
+    /// lose in its queues; and the sketches, where there are such, have heavy flows of each
+    /// tenant.
     pub fn met(&self) -> bool {
         let sessions = self.sessions.as_ref();
         self.wrong.is_empty()
@@ -100,7 +105,7 @@ impl ScenarioReport {
             && self.sketch.as_ref().is_none_or(SketchReport::bites)
             && self.moves.iter().all(|moved| moved.silent == 0)
             && (self.received > 0 || self.sent == 0)
-            && self.lost_in_calm == 0
+            && self.lost_in_calm * 100 <= self.sent_in_calm
     }
 }
 
@@ -111,13 +116,14 @@ impl fmt::Display for ScenarioReport {
         if self.sent > 0 {
             write!(
                 f,
-                " {} packets sent, {} came through, {} dropped by right, {} lost ({} while nothing \
-                 moved), {} wrong",
+                " {} packets sent, {} came through, {} dropped by right, {} lost ({} of {} while \
+                 nothing moved), {} wrong",
                 self.sent,
                 self.received,
                 self.dropped,
                 self.lost,
                 self.lost_in_calm,
+                self.sent_in_calm,
                 self.wrong.len()
             )?;
         }
@@ -187,6 +193,7 @@ mod tests {
             received: 90,
             dropped: 6,
             lost: 4,
+            sent_in_calm: 80,
             lost_in_calm: 0,
             wrong: Vec::new(),
             sessions: Some(SessionsReport {
@@ -199,6 +206,7 @@ mod tests {
                 fault: Fault::Reroute,
                 moved: Move {
                     what: "rerouted".to_owned(),
+                    began_us: 6,
                     at_us: 7,
                     owner_alive: true,
                     left_alone: true,

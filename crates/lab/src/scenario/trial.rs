@@ -24,9 +24,6 @@ const ENDING: Duration = Duration::from_secs(5);
 const HOSTS: &str = "hosts";
 /// The last server of the chain.
 const TAIL: &str = "st2";
-/// From the moment at which something is done to the network to that of the move which it
-/// brings about, at the most, in µs.
-const BEFORE_MOVE: u64 = 200_000;
 /// From a move to the time from which no packet may be lost any more, in µs: that in which a
 /// switch that lives gives up its leases, or a dead one's run out, with transmissions that are
 /// repeated.
@@ -125,6 +122,7 @@ pub(super) fn run(
         received: received as u64,
         dropped: lives.dropped,
         lost: lives.lost(),
+        sent_in_calm: lives.sent_in(&calm),
         lost_in_calm: lives.lost_in(&calm),
         wrong,
         sessions,
@@ -218,10 +216,7 @@ fn saw(mut hosts: Process) -> Result<(History, Vec<String>), LabError> {
 
 /// The times at which all flows had come over the last move and the next was not begun, in µs.
 fn calm_times(moves: &[(Fault, Move)], ended_us: u64) -> Vec<Range<u64>> {
-    let next = moves
-        .iter()
-        .skip(1)
-        .map(|(_, moved)| moved.at_us - BEFORE_MOVE);
+    let next = moves.iter().skip(1).map(|(_, moved)| moved.began_us);
     moves
         .iter()
         .zip(next.chain([ended_us]))
