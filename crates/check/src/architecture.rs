@@ -101,7 +101,7 @@ impl<'a> Taken<'_, 'a> {
 
     pub(crate) fn place(&mut self) -> Option<ir::Place> {
         match self.passed.next()? {
-            Passed::Out(place) | Passed::InOut(place) => place,
+            Passed::Out(place) | Passed::InOut(place) | Passed::Kept(_, place) => place,
             _ => None,
         }
     }

@@ -20,6 +20,9 @@ pub(crate) enum Passed {
     Out(Option<ir::Place>),
     /// Of an `inout` parameter.
     InOut(Option<ir::Place>),
+    /// Of an `inout` parameter, before a later argument with side effects: the value that
+    /// the place had in its turn, and the place.
+    Kept(Value, Option<ir::Place>),
     /// None given for an optional parameter.
     Absent(Ty),
 }
@@ -28,8 +31,20 @@ pub(crate) enum Passed {
 pub(crate) struct CallArguments {
     /// One for each parameter, in order of the parameters.
     pub passed: Vec<Passed>,
+    /// Positions of the parameters that are given arguments, in order of the arguments.
+    pub order: Vec<usize>,
     /// Values of type parameters.
     pub bindings: Bindings,
+}
+
+/// An argument in the IR.
+#[derive(Clone, Debug)]
+pub(crate) struct IrArg {
+    /// Position of its parameter.
+    pub position: usize,
+    pub arg: ir::Arg,
+    /// What an `inout` one is copied in from, if not from its place.
+    pub kept: Option<ir::Expr>,
 }
 
 impl<'a> Checker<'a> {
@@ -119,7 +134,7 @@ impl<'a> Checker<'a> {
             args,
             span,
         )?;
-        let mut values = self.evaluate_arguments(signature, &pairs, args);
+        let (mut values, mut kept) = self.evaluate_arguments(signature, &pairs, args);
         let mut bindings = known;
         for (position, param) in signature.params.iter().enumerate() {
             let Some(value) = &values[position] else {
@@ -153,21 +168,33 @@ impl<'a> Checker<'a> {
             let ty = self.types.substitute(&param.ty, &bindings);
             let given = pairs[position].map(|position| args[position].span);
             passed.push(match values[position].take() {
-                Some(value) => self.pass(param, value, &ty),
+                Some(value) => match (self.pass(param, value, &ty), kept[position].take()) {
+                    (Passed::InOut(place), Some(kept)) => Passed::Kept(kept, place),
+                    (passed, _) => passed,
+                },
                 None if given.is_some() => self.discard(param, &ty, given.unwrap_or(span)),
                 None => Passed::Absent(ty),
             });
         }
-        Some(CallArguments { passed, bindings })
+        let mut order: Vec<usize> = (0..pairs.len()).filter(|i| pairs[*i].is_some()).collect();
+        order.sort_by_key(|position| pairs[*position]);
+        Some(CallArguments {
+            passed,
+            order,
+            bindings,
+        })
     }
 
+    /// The arguments' values, for each parameter. Beside them those that `inout` arguments
+    /// had before later ones with side effects (spec §6.8).
     fn evaluate_arguments(
         &mut self,
         signature: &Signature<'a>,
         pairs: &[Option<usize>],
         args: &'a [tree::Argument],
-    ) -> Vec<Option<Value>> {
+    ) -> (Vec<Option<Value>>, Vec<Option<Value>>) {
         let mut values: Vec<Option<Value>> = vec![None; pairs.len()];
+        let mut kept: Vec<Option<Value>> = vec![None; pairs.len()];
         for (position, arg) in args.iter().enumerate() {
             let Some(slot) = pairs.iter().position(|pair| *pair == Some(position)) else {
                 continue;
@@ -184,18 +211,20 @@ impl<'a> Checker<'a> {
                 ));
                 value = Value::poison(expr.span);
             }
-            let by_place = matches!(
-                signature.params[slot].direction,
-                Direction::Out | Direction::InOut
-            );
+            let direction = signature.params[slot].direction;
+            let by_place = matches!(direction, Direction::Out | Direction::InOut);
+            let changes = args[position + 1..].iter().any(argument_has_effects);
             value = match value.kind {
                 ValueKind::Place(place, access) if by_place => Value {
                     kind: ValueKind::Place(self.freeze(place), access),
                     ..value
                 },
-                _ if args[position + 1..].iter().any(argument_has_effects) => self.settle(value),
+                _ if changes => self.settle(value),
                 _ => value,
             };
+            if changes && direction == Direction::InOut {
+                kept[slot] = Some(self.settle(value.clone()));
+            }
             values[slot] = Some(value);
         }
         for (slot, param) in signature.params.iter().enumerate() {
@@ -206,7 +235,7 @@ impl<'a> Checker<'a> {
                 });
             }
         }
-        values
+        (values, kept)
     }
 
     fn pass(&mut self, param: &Param<'a>, value: Value, ty: &Ty) -> Passed {
@@ -286,15 +315,17 @@ impl<'a> Checker<'a> {
         None
     }
 
-    /// The IR arguments of a call of something with a body.
+    /// The IR arguments of a call of something with a body, with the values that
+    /// [`Passed::Kept`] ones had, and their positions among the parameters.
     pub(crate) fn ir_args(
         &mut self,
         params: &[Param<'a>],
         passed: Vec<Passed>,
         span: Span,
-    ) -> Vec<ir::Arg> {
+    ) -> Vec<IrArg> {
         let mut lowered = Vec::new();
-        for (param, passed) in params.iter().zip(passed) {
+        for (position, (param, passed)) in params.iter().zip(passed).enumerate() {
+            let mut kept = None;
             let arg = match passed {
                 Passed::In(value)
                     if matches!(value.ty, Ty::Extern(..)) || self.is_static(&param.ty) =>
@@ -304,6 +335,10 @@ impl<'a> Checker<'a> {
                 Passed::In(value) => Some(ir::Arg::In(self.lower(value))),
                 Passed::Out(place) => place.map(ir::Arg::Out),
                 Passed::InOut(place) => place.map(ir::Arg::InOut),
+                Passed::Kept(value, place) => {
+                    kept = Some(self.lower(value));
+                    place.map(ir::Arg::InOut)
+                }
                 Passed::Absent(ty) => match (param.direction, self.ir_type(&ty, span)) {
                     (Direction::None | Direction::In, Some(_)) => {
                         let value = self.default_value(&ty, span);
@@ -320,7 +355,11 @@ impl<'a> Checker<'a> {
                     (_, None) => None,
                 },
             };
-            lowered.extend(arg);
+            lowered.extend(arg.map(|arg| IrArg {
+                position,
+                arg,
+                kept,
+            }));
         }
         lowered
     }

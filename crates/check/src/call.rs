@@ -275,17 +275,13 @@ impl<'a> Checker<'a> {
             return self.temporary_result(ret, span);
         };
         let function = self.function_instance(id, type_args, statics);
-        let args = self.ir_args(&info.signature.params, arguments.passed, span);
         let (result, value) = match ret {
             Ty::Void => (None, self.void(span)),
             _ => self.temporary_value(&ret, span),
         };
         if let Some(function) = function {
-            self.emit(ir::Stmt::Call {
-                callee: ir::Callee::Function(function),
-                args,
-                result,
-            });
+            let callee = ir::Callee::Function(function);
+            self.emit_call(callee, &info.signature.params, arguments, result, span);
         }
         value
     }
@@ -310,12 +306,8 @@ impl<'a> Checker<'a> {
         let Some(arguments) = self.arguments(&info.signature, Bindings::new(), args, span) else {
             return self.void(span);
         };
-        let args = self.ir_args(&info.signature.params, arguments.passed, span);
-        self.emit(ir::Stmt::Call {
-            callee: ir::Callee::Action(ir::ActionId(id)),
-            args,
-            result: None,
-        });
+        let callee = ir::Callee::Action(ir::ActionId(id));
+        self.emit_call(callee, &info.signature.params, arguments, None, span);
         self.void(span)
     }
 
@@ -504,12 +496,7 @@ impl<'a> Checker<'a> {
             );
             return self.void(span);
         }
-        let args = self.ir_args(&signature.params, arguments.passed, span);
-        self.emit(ir::Stmt::Call {
-            callee,
-            args,
-            result: None,
-        });
+        self.emit_call(callee, &signature.params, arguments, None, span);
         self.void(span)
     }
 

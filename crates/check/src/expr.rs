@@ -236,7 +236,7 @@ impl<'a> Checker<'a> {
         let name = member.as_str();
         let members: Vec<(String, Known)> = match ty {
             Ty::Poison => return Value::poison(span),
-            Ty::Error => enumerate(self.types.errors.iter().map(|(name, _)| name)),
+            Ty::Error => self.types.declared_errors(),
             Ty::MatchKind => enumerate(self.types.match_kinds.iter().map(|(name, _)| name)),
             Ty::Enum(id) => enumerate(
                 self.types.enums[*id as usize]

@@ -23,6 +23,7 @@ mod choice;
 pub mod codes;
 mod constant;
 mod convert;
+mod copying;
 mod declare;
 mod deprecated;
 mod doubt;
@@ -89,8 +90,7 @@ pub fn check(parsed: &Parsed) -> Checked {
     let span = packages
         .last()
         .map_or_else(Span::default, |(decl, _)| decl.name.span);
-    let errors = checker.types.errors.iter().map(|(name, _)| name.clone());
-    let errors: Vec<String> = errors.collect();
+    let errors = checker.types.numbered_errors();
     let mut out = checker.out;
     let interface = std::mem::take(&mut out.interface);
     let mut diagnostics = checker.diagnostics;

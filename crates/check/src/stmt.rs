@@ -52,13 +52,15 @@ impl<'a> Checker<'a> {
             } => self.if_statement(condition, then, otherwise.as_deref()),
             StmtKind::Block(block) => self.nested_block(block),
             StmtKind::Return(value) => self.return_statement(value.as_ref(), statement.span),
-            StmtKind::Exit => {
-                if matches!(self.callable.kind, CallableKind::Parser) {
-                    self.misplaced(statement.span, "exit", "use `transition reject`");
-                } else {
-                    self.emit(ir::Stmt::Exit);
+            StmtKind::Exit => match self.callable.kind {
+                CallableKind::Parser => {
+                    self.misplaced(statement.span, "`exit`", "use `transition reject`");
                 }
-            }
+                CallableKind::Function(..) => {
+                    self.misplaced(statement.span, "`exit`", "use `return`");
+                }
+                _ => self.emit(ir::Stmt::Exit),
+            },
             StmtKind::Break => self.leave_round(ir::Stmt::Break, statement.span),
             StmtKind::Continue => self.leave_round(ir::Stmt::Continue, statement.span),
             StmtKind::Switch { subject, cases } => self.switch(subject, cases, statement.span),

@@ -242,15 +242,16 @@ impl<'a> Checker<'a> {
                 ..info.signature.clone()
             };
             let args = listed.args.as_deref().unwrap_or_default();
-            let (bound, statements) = self.nested(|checker| {
+            let (prepared, statements) = self.nested(|checker| {
                 let arguments =
                     checker.arguments(&signature, Bindings::new(), args, listed.span)?;
-                Some(checker.ir_args(&signature.params, arguments.passed, listed.span))
+                let callee = ir::Callee::Action(action);
+                Some(checker.prepare_call(callee, &signature.params, arguments, listed.span))
             });
-            let mut bound = bound.unwrap_or_default();
+            let (callee, mut bound) = prepared.unwrap_or((ir::Callee::Action(action), Vec::new()));
             let mut run = action;
-            if !statements.is_empty() {
-                run = self.action_with_effects(action, statements, bound);
+            if !statements.is_empty() || callee != ir::Callee::Action(action) {
+                run = self.action_with_effects(action, statements, callee, bound);
                 bound = Vec::new();
             }
             interfaces.push((run, self.kept(&listed.annotations)));
@@ -266,11 +267,12 @@ impl<'a> Checker<'a> {
     }
 
     /// An action of the same name and action data that runs `statements`, which compute
-    /// its directed arguments, and then `action`.
+    /// its directed arguments, and then `callee`, which is `action` or calls it.
     fn action_with_effects(
         &mut self,
         action: ir::ActionId,
         statements: Vec<ir::Stmt>,
+        callee: ir::Callee,
         bound: Vec<ir::Arg>,
     ) -> ir::ActionId {
         let inner = self.out.actions[action.index()].clone();
@@ -294,7 +296,7 @@ impl<'a> Checker<'a> {
         }
         let mut body = statements;
         body.push(ir::Stmt::Call {
-            callee: ir::Callee::Action(action),
+            callee,
             args,
             result: None,
         });

@@ -1,6 +1,8 @@
 //! Source types: what the checker reasons with, before resolution to IR types.
 
+use crate::value::Known;
 use stateplane_diagnostics::Span;
+use stateplane_ir::builder::CORE_ERRORS;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -195,6 +197,29 @@ pub(crate) struct Types {
 }
 
 impl Types {
+    /// Declared errors that are none of core.p4's.
+    fn other_errors(&self) -> impl Iterator<Item = &String> {
+        let names = self.errors.iter().map(|(name, _)| name);
+        names.filter(|name| !CORE_ERRORS.contains(&name.as_str()))
+    }
+
+    /// All errors by number. Those that engines raise come first, in whatever order and
+    /// whether or not the program declares them: `NoError` is the default (spec §7.3).
+    pub(crate) fn numbered_errors(&self) -> Vec<String> {
+        let core = CORE_ERRORS.iter().map(|name| (*name).to_owned());
+        core.chain(self.other_errors().cloned()).collect()
+    }
+
+    /// The errors declared so far, with their numbers.
+    pub(crate) fn declared_errors(&self) -> Vec<(String, Known)> {
+        let declared = |name: &String| self.errors.iter().any(|(known, _)| known == name);
+        (0..)
+            .zip(self.numbered_errors())
+            .filter(|(_, name)| declared(name))
+            .map(|(number, name)| (name, Known::Index(number)))
+            .collect()
+    }
+
     /// A new type variable.
     pub(crate) fn fresh_var(&mut self, name: &str) -> TypeVar {
         self.var_names.push(name.to_owned());

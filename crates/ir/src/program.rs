@@ -197,7 +197,8 @@ pub struct Control {
 /// An action of one control instance (or of the top level).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
-    /// Full control-plane name, for example `ingress.router.forward`.
+    /// Full control-plane name, for example `ingress.router.forward`. `$` begins the last
+    /// part of one that the check introduces around a direct call of another.
     pub name: String,
     /// Directed parameters first, then action data.
     pub params: Vec<Param>,
@@ -207,6 +208,15 @@ pub struct Action {
     pub body: Vec<Stmt>,
     /// Annotations kept from the source.
     pub annotations: Vec<Annotation>,
+}
+
+impl Action {
+    /// Whether the source does not declare it: it is around a direct call of another.
+    #[must_use]
+    pub fn is_introduced(&self) -> bool {
+        let last = self.name.rsplit('.').next();
+        last.is_some_and(|last| last.starts_with('$'))
+    }
 }
 
 /// A function.

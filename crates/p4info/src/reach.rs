@@ -100,6 +100,11 @@ impl Reached {
                 Stmt::Apply { table, .. } => self.table(program, *table),
                 Stmt::Call { callee, .. } => match callee {
                     Callee::Action(id) => {
+                        let action = &program.actions[id.index()];
+                        if action.is_introduced() {
+                            self.statements(program, &action.body, in_control);
+                            continue;
+                        }
                         if in_control {
                             self.actions.insert(*id);
                         }

@@ -128,3 +128,26 @@ proptest! {
         prop_assert_eq!(text::read(&text::write(&info).unwrap()).unwrap(), info);
     }
 }
+
+/// A call whose arguments are copied in their own order runs what the checker makes around
+/// the action; the control plane sees the action alone, and once.
+#[test]
+fn an_action_is_one_however_it_is_called() {
+    let locals = "bit<8> x;
+        action both(out bit<8> a, out bit<8> b) { a = 1; b = 2; }
+        action data(out bit<8> a, out bit<8> b, bit<8> c) { a = c; b = 2; }
+        table t {
+            actions = { data(b = x, a = x); NoAction; }
+            const default_action = NoAction();
+        }";
+    let apply = "both(x, x); both(b = x, a = x); t.apply();";
+    let info = p4info(&with_ingress(locals, apply)).unwrap();
+    let names = |action: &proto::Action| action.preamble.as_ref().unwrap().name.clone();
+    let mut names: Vec<String> = info.actions.iter().map(names).collect();
+    names.sort();
+    assert_eq!(names, ["I.both", "I.data", "NoAction"]);
+    let data = |action: &&proto::Action| action.preamble.as_ref().unwrap().name == "I.data";
+    let data = info.actions.iter().find(data).unwrap();
+    assert_eq!(data.params.len(), 1);
+    assert_eq!(data.params[0].name, "c");
+}
