@@ -550,6 +550,10 @@ control StartRequest(
     apply {
         slot_request.read(request, meta.slot.index);
         request = request + 1;
+        // 0 says that there is none.
+        if (request == 0) @unlikely {
+            request = 1;
+        }
         slot_request.write(meta.slot.index, request);
         hdr.message.setValid();
         hdr.message.version = REPLICATION_VERSION;

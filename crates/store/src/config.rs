@@ -55,6 +55,9 @@ pub struct Config {
     /// Sequence number of a record's first state. 1, unless a test wants to see
     /// the numbers wrap.
     pub first_sequence: u32,
+    /// Epoch of each shard before its first grant. 0, unless a test wants to see the
+    /// numbers wrap.
+    pub first_epoch: u32,
     /// Whether every entry is to be on the disk before anything that follows from it is
     /// sent.
     pub durable: bool,
@@ -266,6 +269,8 @@ pub struct Faults {
     /// Messages between replicas count whatever their chain epoch (against rule
     /// 21).
     pub ignore_chain_epoch: bool,
+    /// Messages between replicas count whoever sent them (against rule 21).
+    pub ignore_neighbour: bool,
     /// A replica that joins takes leases for expired (against rule 20).
     pub forget_leases: bool,
     /// Entries are forgotten as soon as the successor has them, although replicas
@@ -298,6 +303,7 @@ impl Config {
             recall: true,
             evict_after: None,
             first_sequence: 1,
+            first_epoch: 0,
             durable: false,
             limits: Limits::default(),
             faults: Faults::default(),

@@ -235,7 +235,7 @@ fn empty_shards(config: &Config, seed: u32) -> BTreeMap<u16, Shard> {
     let pool = pool.filter(|_| config.classes.iter().any(uses_pool));
     let shards = config.served.iter().map(|&number| {
         let shard = Shard {
-            epoch: 0,
+            epoch: config.first_epoch,
             records: Records::with_hasher(FixedState::with_seed(seed.into())),
             pools: pool.and_then(|pool| Pools::new(number, config.shards, pool)),
             loads: ServerLoads::default(),

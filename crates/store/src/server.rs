@@ -263,7 +263,7 @@ impl Server {
         let chain = chain::Packet::new_checked(bytes).map_or(0, |packet| packet.chain());
         let hosted = self.chains.get_mut(&chain);
         // Whoever is in no configuration that this server knows is at no position.
-        let anyone = self.template.faults.ignore_chain_epoch;
+        let anyone = self.template.faults.ignore_neighbour;
         let place = hosted.and_then(|hosted| {
             let position = hosted.links.iter().position(|address| *address == from);
             let position = position.or(anyone.then_some(usize::from(u8::MAX)))?;
@@ -559,3 +559,6 @@ impl Server {
         &self.counters
     }
 }
+
+#[cfg(test)]
+mod tests;

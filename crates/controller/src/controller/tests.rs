@@ -328,3 +328,356 @@ fn any_bytes_are_survived() {
     }
     assert_eq!(world.controller.counters().malformed, 256);
 }
+
+/// Configurations that left, with where they went.
+fn sent(controller: &mut Controller) -> Vec<(SocketAddrV4, ChainConfig)> {
+    let transmits = std::iter::from_fn(|| controller.poll_transmit());
+    let configurations = transmits.filter_map(|transmit| match Message::parse(&transmit.bytes) {
+        Ok(Message::Configure { config, .. }) => Some((transmit.to, config)),
+        _ => None,
+    });
+    configurations.collect()
+}
+
+impl World {
+    /// The heartbeat of a server that follows what it was told.
+    fn heartbeat(&mut self, server: u32) -> Vec<u8> {
+        let number = self.numbers.entry(server).or_default();
+        *number += 1;
+        let followed = self.followed.iter();
+        let statuses = followed.filter(|((of, _), _)| *of == server);
+        let statuses = statuses.map(|((_, chain), config)| ChainStatus {
+            chain: *chain,
+            epoch: config.epoch,
+            joined: false,
+            suspects: false,
+            applied: 0,
+            base: 0,
+        });
+        Message::Heartbeat(Heartbeat {
+            from: self.servers[&server],
+            number: *number,
+            statuses: statuses.collect(),
+        })
+        .to_vec()
+    }
+
+    /// Lets the controller hear `heartbeat`; what it wants stored is left to the caller.
+    fn hear(&mut self, server: u32, heartbeat: &[u8]) {
+        let from = self.servers[&server].links;
+        self.controller.handle_message(self.now, from, heartbeat);
+    }
+}
+
+#[test]
+fn a_shard_whose_keepers_are_all_lost_stays_down() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let present: Vec<ChainConfig> = world.controller.configurations().cloned().collect();
+    // All are gone at once, start again without what they had, and others come.
+    world.silent.extend([1, 2, 3]);
+    world.pass(500_000);
+    for server in 1..=5 {
+        world.servers.insert(server, member(server, 20 + server));
+    }
+    world.followed.clear();
+    world.silent.clear();
+    world.pass(15_000_000);
+    // This controller does not found the shards anew.
+    let log = world.log.clone();
+    let after: Vec<ChainConfig> = world.controller.configurations().cloned().collect();
+    assert_eq!(after, present);
+    // Nor does one that starts with its log: whom it names, nobody else replaces.
+    world.controller = Controller::new(settings(), 2, log, world.now).unwrap();
+    world.pass(15_000_000);
+    for config in world.controller.configurations() {
+        assert!(!config.members.is_empty(), "{config:?}");
+        let named = config.members.iter().chain(&config.joining);
+        assert!(
+            named.clone().all(|member| member.incarnation == 1),
+            "{config:?}"
+        );
+    }
+}
+
+#[test]
+fn a_configuration_is_sent_to_nobody_before_it_is_stored() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    // Server 3 goes. It hears nothing of that yet, and all say what they follow.
+    world.controller.drain(world.now, 3, true);
+    world.servers.insert(4, member(4, 1));
+    let heartbeat = world.heartbeat(4);
+    world.hear(4, &heartbeat);
+    let waiting: Vec<ChainConfig> = std::iter::from_fn(|| world.controller.poll_record()).collect();
+    assert!(!waiting.is_empty());
+    let is_new = |config: &ChainConfig| waiting.contains(config);
+    for _ in 0..10 {
+        world.now += 20_000;
+        world.controller.handle_timeout(world.now);
+        for server in 1..=4 {
+            let heartbeat = world.heartbeat(server);
+            world.hear(server, &heartbeat);
+        }
+        let early = sent(&mut world.controller);
+        assert!(early.iter().all(|(_, config)| !is_new(config)), "{early:?}");
+        assert_eq!(world.controller.poll_record(), None, "one at a time");
+    }
+    for config in &waiting {
+        world.controller.handle_stored(world.now, config);
+    }
+    let told = sent(&mut world.controller);
+    assert!(
+        waiting
+            .iter()
+            .all(|config| told.iter().any(|(_, it)| it == config))
+    );
+}
+
+#[test]
+fn a_member_that_leaves_hears_of_it_when_that_is_stored() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let heartbeat = world.heartbeat(3);
+    world.silent.insert(3);
+    while world.controller.counters().deaths == 0 {
+        world.now += 50_000;
+        world.controller.handle_timeout(world.now);
+        for server in 1..=2 {
+            let heartbeat = world.heartbeat(server);
+            world.hear(server, &heartbeat);
+        }
+    }
+    let waiting: Vec<ChainConfig> = std::iter::from_fn(|| world.controller.poll_record()).collect();
+    assert_eq!(waiting.len(), usize::from(SHARDS));
+    // It lives, and says that it follows what was before.
+    world.numbers.insert(3, 1 << 20);
+    let late = world.heartbeat(3);
+    world.hear(3, &heartbeat);
+    world.hear(3, &late);
+    let leaver = world.servers[&3].links;
+    assert!(
+        sent(&mut world.controller)
+            .iter()
+            .all(|(to, _)| *to != leaver)
+    );
+    for config in &waiting {
+        world.controller.handle_stored(world.now, config);
+    }
+    sent(&mut world.controller);
+    let late = world.heartbeat(3);
+    world.hear(3, &late);
+    let told = sent(&mut world.controller);
+    let told = told.iter().filter(|(to, _)| *to == leaver);
+    assert_eq!(told.count(), usize::from(SHARDS));
+}
+
+#[test]
+fn nothing_joins_before_all_follow_the_present_configuration() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    // Server 3 starts anew, and whatever is sent to server 2 from here on is lost.
+    world.servers.insert(3, member(3, 9));
+    world.followed.retain(|(server, _), _| *server != 3);
+    let before = world.followed.clone();
+    for _ in 0..10 {
+        world.now += 50_000;
+        world.controller.handle_timeout(world.now);
+        world.act();
+        for server in 1..=3 {
+            let known = before.iter().filter(|((of, _), _)| *of == 2);
+            world
+                .followed
+                .extend(known.map(|(of, config)| (*of, config.clone())));
+            let heartbeat = world.heartbeat(server);
+            world.hear(server, &heartbeat);
+            world.act();
+        }
+    }
+    for config in world.controller.configurations() {
+        assert_eq!((config.epoch, config.joining), (2, None), "{config:?}");
+    }
+    world.pass(2_000_000);
+    assert!(world.controller.is_settled());
+    world.check_log();
+}
+
+#[test]
+fn a_heartbeat_that_comes_again_keeps_nobody_alive() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let heartbeat = world.heartbeat(2);
+    world.hear(2, &heartbeat);
+    world.silent.insert(2);
+    for _ in 0..10 {
+        world.pass(50_000);
+        world.hear(2, &heartbeat);
+        world.act();
+    }
+    assert_eq!(world.controller.counters().deaths, 1);
+    assert!(!world.controller.is_alive(&world.servers[&2]));
+}
+
+#[test]
+fn what_a_late_heartbeat_says_of_chains_does_not_count() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let first = world.controller.configuration(0).unwrap().clone();
+    let head = first.members[0].server;
+    let number = world.numbers[&head];
+    // It was sent before the last one that was heard, when the head heard no successor.
+    let late = Message::Heartbeat(Heartbeat {
+        from: first.members[0],
+        number: number - 1,
+        statuses: vec![ChainStatus {
+            chain: 0,
+            epoch: first.epoch,
+            joined: false,
+            suspects: true,
+            applied: 0,
+            base: 0,
+        }],
+    });
+    world.hear(head, &late.to_vec());
+    world.act();
+    assert_eq!(world.controller.configuration(0), Some(&first));
+    assert_eq!(world.controller.counters().suspected, 0);
+}
+
+#[test]
+fn a_server_that_starts_anew_before_it_is_missed_is_another() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.servers.insert(2, member(2, 9));
+    world.followed.retain(|(server, _), _| *server != 2);
+    world.pass(50_000);
+    for config in world.controller.configurations() {
+        assert!(!config.members.contains(&member(2, 1)), "{config:?}");
+        assert!(!config.members.contains(&member(2, 9)), "{config:?}");
+    }
+    world.pass(2_000_000);
+    assert!(world.controller.is_settled());
+    assert_eq!(world.controller.counters().deaths, 0);
+    world.check_log();
+}
+
+#[test]
+fn only_the_tail_says_that_another_has_joined() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.silent.insert(3);
+    world.pass(300_000);
+    world.servers.insert(3, member(3, 9));
+    world.followed.retain(|(server, _), _| *server != 3);
+    let heartbeat = world.heartbeat(3);
+    world.hear(3, &heartbeat);
+    world.act();
+    let mut configurations = world.controller.configurations();
+    let joining = configurations.find(|config| config.joining.is_some());
+    let joining = joining.unwrap().clone();
+    drop(configurations);
+    for (of, moves) in [(0, false), (1, true)] {
+        let from = joining.members[of];
+        let number = world.numbers.entry(from.server).or_default();
+        *number += 1;
+        let heartbeat = Message::Heartbeat(Heartbeat {
+            from,
+            number: *number,
+            statuses: vec![ChainStatus {
+                chain: joining.chain,
+                epoch: joining.epoch,
+                joined: true,
+                suspects: false,
+                applied: 0,
+                base: 0,
+            }],
+        });
+        world.hear(from.server, &heartbeat.to_vec());
+        world.act();
+        let present = world.controller.configuration(joining.chain).unwrap();
+        assert_eq!(present.epoch > joining.epoch, moves, "{present:?}");
+    }
+}
+
+#[test]
+fn switches_are_sent_to_a_head_that_follows() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let shard = world
+        .log
+        .iter()
+        .find(|config| config.members[0].server == 1);
+    let shard = shard.unwrap().chain;
+    // The first of three is cut out; the next one becomes the head.
+    world.silent.insert(1);
+    while world.controller.counters().deaths == 0 {
+        world.now += 50_000;
+        world.controller.handle_timeout(world.now);
+        for server in 2..=3 {
+            let heartbeat = world.heartbeat(server);
+            world.hear(server, &heartbeat);
+        }
+    }
+    while let Some(config) = world.controller.poll_record() {
+        world.controller.handle_stored(world.now, &config);
+    }
+    let present = world.controller.configuration(shard).unwrap().clone();
+    let row_after = |world: &mut World, follower: Member| {
+        let entry = (follower.server, shard);
+        world.followed.insert(entry, present.clone());
+        let heartbeat = world.heartbeat(follower.server);
+        world.hear(follower.server, &heartbeat);
+        world.controller.heads[&shard].epoch
+    };
+    let [head, tail] = present.members[..] else {
+        panic!("{present:?}");
+    };
+    assert!(row_after(&mut world, tail) < present.epoch);
+    assert_eq!(row_after(&mut world, head), present.epoch);
+}
+
+#[test]
+fn no_more_replicas_join_at_once_than_the_settings_say() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.servers.insert(2, member(2, 9));
+    world.followed.retain(|(server, _), _| *server != 2);
+    let mut most = 0;
+    let mut joining: BTreeMap<u16, bool> = BTreeMap::new();
+    world.pass(3_000_000);
+    for config in &world.log {
+        joining.insert(config.chain, config.joining.is_some());
+        most = most.max(joining.values().filter(|joins| **joins).count());
+    }
+    assert_eq!(most, usize::from(settings().joins));
+    assert!(world.controller.is_settled());
+}
+
+/// Replacing all of its members at once would leave nobody who has the state.
+#[test]
+fn a_joining_replica_that_dies_is_let_go_and_another_start_joins() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.silent.insert(3);
+    world.pass(300_000);
+    world.servers.insert(3, member(3, 9));
+    world.followed.retain(|(server, _), _| *server != 3);
+    let heartbeat = world.heartbeat(3);
+    world.hear(3, &heartbeat);
+    world.act();
+    let joins = |world: &World, incarnation| {
+        let mut joining = world.controller.configurations();
+        joining.any(|config| config.joining == Some(member(3, incarnation)))
+    };
+    assert!(joins(&world, 9));
+    world.servers.insert(3, member(3, 10));
+    world.followed.retain(|(server, _), _| *server != 3);
+    let heartbeat = world.heartbeat(3);
+    world.hear(3, &heartbeat);
+    world.act();
+    assert!(!joins(&world, 9));
+    world.silent.clear();
+    world.pass(3_000_000);
+    assert!(world.controller.is_settled());
+    world.check_log();
+}

@@ -231,6 +231,42 @@ fn a_replayed_answer_does_not_bring_an_old_token_back() {
     assert!(is_message(b.open(1, &bytes)));
 }
 
+/// The question of the earlier life bears a number that the new one has used too.
+#[test]
+fn an_answer_to_an_earlier_life_is_not_heeded() {
+    let (mut a, mut b) = (start(1, 2, 1), start(2, 1, 2));
+    for _ in 0..2 {
+        sealed(&mut a, 2, MESSAGE);
+    }
+    let question = sealed(&mut a, 2, MESSAGE);
+    let earlier = answer_of(b.open(0, &question)).unwrap();
+    let mut a = start(1, 2, 3);
+    assert_eq!(acquaint(0, &mut a, &mut b), 2);
+    for _ in 0..4 {
+        let bytes = sealed(&mut a, 2, MESSAGE);
+        assert!(is_message(b.open(1, &bytes)));
+    }
+    a.open(2, &earlier.0);
+    assert_eq!(a.counters().answers_stale, 1);
+    let bytes = sealed(&mut a, 2, MESSAGE);
+    assert!(is_message(b.open(3, &bytes)));
+}
+
+/// Nobody was asked that yet, so whoever answers it does not mean this life.
+#[test]
+fn an_answer_to_a_question_that_was_never_asked_is_not_heeded() {
+    let (mut a, mut b) = (start(1, 2, 1), start(2, 1, 2));
+    let mut twin = start(1, 2, 1);
+    for _ in 0..5 {
+        sealed(&mut twin, 2, MESSAGE);
+    }
+    let question = sealed(&mut twin, 2, MESSAGE);
+    let answer = answer_of(b.open(0, &question)).unwrap();
+    a.open(0, &answer.0);
+    assert_eq!(a.counters().answers_stale, 1);
+    assert_eq!(a.counters().answers_taken, 0);
+}
+
 #[test]
 fn messages_for_others_and_reflected_ones_are_refused() {
     let (mut a, _) = pair();

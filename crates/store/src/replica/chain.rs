@@ -18,8 +18,8 @@ impl Replica {
             self.counters.chain_malformed += 1;
             return;
         };
-        let ignore_epoch = self.config.faults.ignore_chain_epoch;
-        if packet.chain_epoch() != self.place.epoch && !ignore_epoch {
+        let faults = self.config.faults;
+        if packet.chain_epoch() != self.place.epoch && !faults.ignore_chain_epoch {
             self.counters.chain_wrong_epoch += 1;
             return;
         }
@@ -30,7 +30,8 @@ impl Replica {
             Kind::SnapshotAck => self.feed.is_some().then_some(own + 1),
         };
         let other_chain = packet.chain() != self.config.chain;
-        if other_chain || (neighbour != Some(from) || packet.replica() != from) && !ignore_epoch {
+        let stranger = neighbour != Some(from) || packet.replica() != from;
+        if other_chain || stranger && !faults.ignore_neighbour {
             self.counters.chain_wrong_sender += 1;
             return;
         }

@@ -9,7 +9,7 @@
 //! * `advance 300ms`: time passes, and what is due happens;
 //! * `drop 0->1`, `hold 0->1`, `heal 0->1 [reversed]`, `replay 0->1`: a link
 //!   loses, keeps back, delivers (what it kept too, the last first), repeats all
-//!   that it ever carried;
+//!   that it ever carried, to another replica perhaps (`at=2`);
 //! * `restart 1`: a replica comes back empty;
 //! * `members 0 2 [joining=1]`: the chain's next configuration, by replicas, head
 //!   first; those not named hear nothing of it; `to=` names the only ones that do;
@@ -93,8 +93,10 @@ impl World {
                 self.carry(command.link(), held);
             }
             "replay" => {
-                let carried = self.carried.get(&command.link()).cloned();
-                self.carry(command.link(), carried.unwrap_or_default());
+                let (from, to) = command.link();
+                let carried = self.carried.get(&(from, to)).cloned();
+                let to = command.get("at").unwrap_or(to);
+                self.carry((from, to), carried.unwrap_or_default());
             }
             "restart" => {
                 let position: usize = command.parse(command.words()[1]);
@@ -199,6 +201,7 @@ impl World {
             config.recall = command.has("recall");
             config.chain_epoch = command.get("chain_epoch").unwrap_or(1);
             config.first_sequence = command.get("first_sequence").unwrap_or(1);
+            config.first_epoch = command.get("first_epoch").unwrap_or(0);
             config.evict_after = micros("evict_after");
             let quota = command.get("quota").map(|records| Quota {
                 records,
@@ -223,6 +226,7 @@ impl World {
                 ("answer_at_head", &mut faults.answer_at_head),
                 ("ignore_lease_expiry", &mut faults.ignore_lease_expiry),
                 ("ignore_chain_epoch", &mut faults.ignore_chain_epoch),
+                ("ignore_neighbour", &mut faults.ignore_neighbour),
                 ("forget_leases", &mut faults.forget_leases),
                 ("forget_entries", &mut faults.forget_entries),
                 ("join_early", &mut faults.join_early),

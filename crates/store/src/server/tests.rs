@@ -1,0 +1,253 @@
+use core::net::Ipv4Addr;
+
+use stateplane_wire::replication::Key;
+
+use super::*;
+use crate::config::{ClassConfig, FirstLease, IdleTimeouts};
+
+const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4793);
+
+/// Number of the only chain under a controller.
+const CHAIN: u16 = 1;
+
+fn member(server: u32, incarnation: u32) -> Member {
+    let address = Ipv4Addr::new(10, 0, 1, server as u8);
+    Member {
+        server,
+        incarnation,
+        requests: SocketAddrV4::new(address, 4793),
+        links: SocketAddrV4::new(address, 4794),
+    }
+}
+
+fn template(chain_length: u8, position: u8) -> Config {
+    let config = Config::new(chain_length, position).with_class(ClassConfig {
+        class: 1,
+        state_length: 4,
+        first_lease: FirstLease::Zero,
+        shared_only: false,
+        idle: IdleTimeouts::never(),
+        quota: None,
+    });
+    Config {
+        durable: true,
+        ..config
+    }
+}
+
+/// A server of a fixed chain of two, number 1 the head and 2 the tail.
+fn fixed(server: u32, incarnation: u32) -> Setup {
+    Setup::Fixed {
+        config: template(2, server as u8 - 1),
+        incarnation,
+        links: vec![member(1, 0).links, member(2, 0).links],
+    }
+}
+
+fn managed(identity: Member) -> Setup {
+    Setup::Managed {
+        template: template(1, 0).with_shards(2),
+        identity,
+        period: 1_000_000,
+    }
+}
+
+fn configuration(epoch: u32, members: &[Member]) -> ChainConfig {
+    ChainConfig {
+        chain: CHAIN,
+        epoch,
+        members: members.to_vec(),
+        joining: None,
+    }
+}
+
+/// A server with its disk.
+struct Node {
+    setup: Setup,
+    server: Server,
+    records: Vec<Vec<u8>>,
+}
+
+impl Node {
+    fn new(setup: Setup) -> Node {
+        let server = setup.server(1).unwrap();
+        let records = server.saved_state().unwrap().collect();
+        Node {
+            setup,
+            server,
+            records,
+        }
+    }
+
+    fn save(&mut self) {
+        let records = core::iter::from_fn(|| self.server.poll_record());
+        self.records.extend(records);
+        self.server.handle_saved();
+    }
+
+    fn configure(&mut self, config: &ChainConfig) {
+        let message = Message::Configure {
+            controller: 1,
+            config: config.clone(),
+        };
+        self.server.handle_control(1, &message.to_vec());
+        self.save();
+    }
+
+    /// Asks for a lease of another flow than before.
+    fn ask(&mut self, shard: u16, flow: u8) {
+        let mut key = [0; 16];
+        key[..2].copy_from_slice(&[1, flow]);
+        let place = self.server.replica(shard).map(|replica| replica.place());
+        let request = Repr {
+            shard,
+            chain_epoch: place.map_or(1, |place| place.epoch),
+            switch_id: 1,
+            incarnation: 1,
+            claim: flow.into(),
+            request: 1,
+            ..Repr::new(MessageType::LeaseRequest, Key(key))
+        };
+        let request = request.to_vec().unwrap();
+        self.server.handle_request(1, SWITCH, &request);
+        self.save();
+    }
+
+    /// What it sends to other servers.
+    fn updates(&mut self) -> Vec<Arc<Vec<u8>>> {
+        let sent = core::iter::from_fn(|| self.server.poll_transmit(1));
+        sent.filter(|datagram| matches!(datagram.to, Recipient::Neighbour(_)))
+            .map(|datagram| datagram.bytes)
+            .collect()
+    }
+
+    fn hear(&mut self, from: Member, updates: &[Arc<Vec<u8>>]) {
+        for update in updates {
+            self.server.handle_link(1, from.links, update);
+        }
+        self.save();
+    }
+
+    /// It loses power and comes back.
+    fn restart(&mut self, records: &[Vec<u8>]) {
+        let mut recovery = Recovery::new(self.setup.clone());
+        for record in records {
+            recovery.take(9, record).unwrap();
+        }
+        self.server = recovery.finish().unwrap();
+        self.records = records.to_vec();
+        self.save();
+    }
+
+    fn applied(&self, chain: u16) -> u64 {
+        self.server.replica(chain).unwrap().applied()
+    }
+}
+
+fn refusals(server: &mut Server) -> Vec<Option<RefusalCode>> {
+    let sent = core::iter::from_fn(|| server.poll_transmit(1));
+    let answers = sent.filter(|datagram| datagram.to == Recipient::Switch(SWITCH));
+    answers
+        .map(|datagram| RefusalCode::from_u16(Packet::new_checked(&datagram.bytes).unwrap().code()))
+        .collect()
+}
+
+#[test]
+fn a_configuration_with_a_former_start_of_it_gives_a_server_no_place() {
+    let mut node = Node::new(managed(member(1, 9)));
+    // Sent to the start before this one, and late.
+    node.configure(&configuration(3, &[member(1, 8)]));
+    assert!(node.server.replica(CHAIN).is_none());
+    node.ask(CHAIN, 1);
+    let refused = Some(RefusalCode::WrongServer);
+    assert_eq!(refusals(&mut node.server), [refused]);
+    // Its own start is given one, and loses it to a configuration that names another.
+    node.configure(&configuration(4, &[member(1, 9), member(2, 5)]));
+    assert!(node.server.replica(CHAIN).is_some());
+    node.configure(&configuration(5, &[member(1, 8), member(2, 5)]));
+    assert!(node.server.replica(CHAIN).is_none());
+    assert_eq!(node.server.server_counters().chains_left, 1);
+}
+
+#[test]
+fn of_two_configurations_the_newer_one_counts_whichever_comes_last() {
+    let mut node = Node::new(managed(member(1, 9)));
+    node.configure(&configuration(4, &[member(2, 5)]));
+    node.configure(&configuration(3, &[member(1, 9)]));
+    assert!(node.server.replica(CHAIN).is_none());
+    node.configure(&configuration(6, &[member(1, 9)]));
+    node.configure(&configuration(5, &[member(2, 5)]));
+    assert_eq!(node.server.replica(CHAIN).unwrap().place().epoch, 6);
+    assert_eq!(node.server.server_counters().configuration_old, 2);
+}
+
+/// Entries number 1 to `count` as the head of that incarnation decides them, one in each
+/// message.
+fn decided(incarnation: u32, flows: &[u8]) -> Vec<Arc<Vec<u8>>> {
+    let mut head = Node::new(fixed(1, incarnation));
+    let one = |flow: &u8| {
+        head.ask(0, *flow);
+        head.updates().pop().unwrap()
+    };
+    flows.iter().map(one).collect()
+}
+
+#[test]
+fn after_a_restart_a_server_listens_to_the_predecessor_that_it_had() {
+    let (known, other) = (decided(7, &[1, 2, 3]), decided(8, &[11, 12, 13]));
+    for heard in 1..3 {
+        let mut tail = Node::new(fixed(2, 5));
+        tail.hear(member(1, 7), &known[..heard]);
+        let snapshot: Vec<_> = tail.server.saved_state().unwrap().collect();
+        for records in [tail.records.clone(), snapshot] {
+            tail.restart(&records);
+            assert_eq!(tail.applied(0), heard as u64);
+            // The head lost its disk, began anew, and has come to the next number.
+            tail.hear(member(1, 8), &other[heard..=heard]);
+            assert_eq!(tail.applied(0), heard as u64);
+            assert_eq!(tail.server.counters().chain_wrong_incarnation, 1);
+            tail.hear(member(1, 7), &known[heard..=heard]);
+            assert_eq!(tail.applied(0), heard as u64 + 1);
+        }
+    }
+}
+
+#[test]
+fn in_another_place_a_server_that_comes_back_listens_to_the_predecessor_there() {
+    let members = [member(1, 7), member(3, 4), member(2, 5)];
+    let mut nodes = members.map(|member| Node::new(managed(member)));
+    let whole = configuration(1, &members);
+    for node in &mut nodes {
+        node.configure(&whole);
+    }
+    let [first, second, tail] = &mut nodes;
+    first.ask(CHAIN, 1);
+    let updates = first.updates();
+    second.hear(members[0], &updates);
+    let updates = second.updates();
+    tail.hear(members[1], &updates);
+    assert_eq!(tail.applied(CHAIN), 1);
+    // The one between is cut out; then the tail loses power before it hears the head.
+    let shorter = configuration(2, &[members[0], members[2]]);
+    first.configure(&shorter);
+    tail.configure(&shorter);
+    let records = tail.records.clone();
+    tail.restart(&records);
+    first.updates();
+    first.ask(CHAIN, 2);
+    let updates = first.updates();
+    tail.hear(members[0], &updates);
+    assert_eq!(tail.applied(CHAIN), 2);
+    assert_eq!(tail.server.counters().chain_wrong_incarnation, 0);
+}
+
+#[test]
+fn who_has_no_place_in_a_chain_is_not_listened_to() {
+    let mut tail = Node::new(fixed(2, 5));
+    let updates = decided(7, &[1]);
+    tail.hear(member(3, 7), &updates);
+    assert_eq!(tail.applied(0), 0);
+    assert_eq!(tail.server.server_counters().unknown_neighbour, 1);
+    tail.hear(member(1, 7), &updates);
+    assert_eq!(tail.applied(0), 1);
+}
