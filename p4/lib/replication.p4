@@ -32,6 +32,7 @@
 #include "unreplicated.p4"
 #else
 
+#include "flow_hash.p4"
 #include "headers.p4"
 #include "replication_message.p4"
 #include "replication_rules.p4"
@@ -40,7 +41,9 @@
 #define REPLICATION_BUCKETS 16384
 #endif
 
-// Slots of one bucket; FindSlot and ClaimSlot are unrolled for this number.
+// Slots of one bucket; FindInBucket and ClaimInBucket are unrolled for this number. A flow
+// has two buckets: it lies in the second one only if it found the first one full, so that
+// nearly all are found as soon as in a table of single buckets.
 #define REPLICATION_WAYS 4
 #define REPLICATION_SLOTS (REPLICATION_BUCKETS * REPLICATION_WAYS)
 #define REPLICATION_SHARDS 256
@@ -123,6 +126,9 @@ error {
 // What a slot holds while a packet is in the pipeline.
 struct replication_slot_t {
     bit<32> index;
+    // First slot of the second bucket, of a key that has no slot; `index` is that of the
+    // first bucket.
+    bit<32> second;
     bit<8> status;
     bit<32> claim;
     bit<32> epoch;
@@ -359,15 +365,11 @@ control ReplicationComputeChecksum(inout replication_headers_t hdr) {
     }
 }
 
-// Looks the key up in the four ways of its bucket and loads the slot.
-control FindSlot(inout replication_metadata_t meta) {
-    bit<32> bucket;
-    bit<32> first;
+// Looks the key up in the four ways of a bucket, which begins with the slot `first`.
+control FindInBucket(inout replication_metadata_t meta, in bit<32> first) {
     bit<128> stored;
 
     apply {
-        hash(bucket, HashAlgorithm.crc32, (bit<32>)0, { meta.key }, (bit<32>)REPLICATION_BUCKETS);
-        first = bucket * REPLICATION_WAYS;
         meta.slot.index = first;
         slot_key.read(stored, first);
         meta.found = stored == meta.key || (!RULE_KEY_COMPARISON && stored != 0);
@@ -386,6 +388,34 @@ control FindSlot(inout replication_metadata_t meta) {
                 }
             }
         }
+    }
+}
+
+// Looks the key up in its two buckets and loads the slot.
+control FindSlot(inout replication_metadata_t meta) {
+    FlowHash() flow_hash;
+    FirstBucket() first_bucket;
+    SecondBucket() second_bucket;
+    FindInBucket() find_in_first;
+    FindInBucket() find_in_second;
+    bit<64> mixed;
+    bit<32> first;
+    bit<32> second;
+
+    apply {
+        flow_hash.apply(meta.key, mixed);
+        first_bucket.apply(mixed, REPLICATION_BUCKETS, first);
+        first = first * REPLICATION_WAYS;
+        find_in_first.apply(meta, first);
+        if (!meta.found) @unlikely {
+            second_bucket.apply(mixed, REPLICATION_BUCKETS, second);
+            second = second * REPLICATION_WAYS;
+            find_in_second.apply(meta, second);
+            if (!meta.found) {
+                meta.slot.index = first;
+                meta.slot.second = second;
+            }
+        }
         if (meta.found) {
             slot_status.read(meta.slot.status, meta.slot.index);
             slot_claim.read(meta.slot.claim, meta.slot.index);
@@ -394,8 +424,6 @@ control FindSlot(inout replication_metadata_t meta) {
             slot_sequence.read(meta.slot.sequence, meta.slot.index);
             slot_acknowledged.read(meta.slot.acknowledged, meta.slot.index);
             slot_value.read(meta.value, meta.slot.index);
-        } else @unlikely {
-            meta.slot.index = first;
         }
     }
 }
@@ -426,14 +454,12 @@ control MayClaim(in bit<32> index, in bit<48> now, out bool free) {
     }
 }
 
-// Claims a slot of the key's bucket; slot.index is the bucket's first. `found`
-// tells whether there was one.
-control ClaimSlot(inout replication_metadata_t meta) {
+// Looks for a slot to claim in the bucket that begins with the slot `first`.
+control ClaimInBucket(inout replication_metadata_t meta, in bit<32> first) {
     MayClaim() may_claim;
-    bit<32> first;
 
     apply {
-        first = meta.slot.index;
+        meta.slot.index = first;
         may_claim.apply(first, meta.now, meta.found);
         if (!meta.found) {
             meta.slot.index = first + 1;
@@ -446,6 +472,22 @@ control ClaimSlot(inout replication_metadata_t meta) {
         if (!meta.found) {
             meta.slot.index = first + 3;
             may_claim.apply(meta.slot.index, meta.now, meta.found);
+        }
+    }
+}
+
+// Claims a slot for a key that FindSlot did not find, in its first bucket if one may be
+// claimed there, else in its second. `found` tells whether there was one.
+control ClaimSlot(inout replication_metadata_t meta) {
+    ClaimInBucket() claim_in_first;
+    ClaimInBucket() claim_in_second;
+    bit<32> first;
+
+    apply {
+        first = meta.slot.index;
+        claim_in_first.apply(meta, first);
+        if (!meta.found) {
+            claim_in_second.apply(meta, meta.slot.second);
         }
         if (meta.found) {
             replication_claims.read(meta.slot.claim, 0);

@@ -9,6 +9,7 @@
 #ifndef STATEPLANE_UNREPLICATED_P4
 #define STATEPLANE_UNREPLICATED_P4
 
+#include "flow_hash.p4"
 #include "headers.p4"
 #include "replication_message.p4"
 
@@ -94,14 +95,31 @@ control TryWay(inout replication_metadata_t meta, in bit<32> index, in bool any)
     }
 }
 
+// The same of the four ways of a bucket, which begins with the slot `first`.
+control TryBucket(inout replication_metadata_t meta, in bit<32> first, in bool any) {
+    TryWay() try_way;
+
+    apply {
+        try_way.apply(meta, first, any);
+        try_way.apply(meta, first + 1, any);
+        try_way.apply(meta, first + 2, any);
+        try_way.apply(meta, first + 3, any);
+    }
+}
+
 control ReplicationIngressBefore(
     inout replication_headers_t hdr,
     inout replication_metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
-    TryWay() try_way;
-    bit<32> bucket;
+    FlowHash() flow_hash;
+    FirstBucket() first_bucket;
+    SecondBucket() second_bucket;
+    TryBucket() try_first;
+    TryBucket() try_second;
+    bit<64> mixed;
     bit<32> first;
+    bit<32> second;
 
     apply {
         meta.now = standard_metadata.ingress_global_timestamp;
@@ -111,29 +129,23 @@ control ReplicationIngressBefore(
         meta.found = false;
         meta.value = 0;
         if (meta.flow) {
-            hash(
-                bucket,
-                HashAlgorithm.crc32,
-                (bit<32>)0,
-                { meta.key },
-                (bit<32>)REPLICATION_BUCKETS
-            );
-            first = bucket * REPLICATION_WAYS;
-            try_way.apply(meta, first, false);
-            try_way.apply(meta, first + 1, false);
-            try_way.apply(meta, first + 2, false);
-            try_way.apply(meta, first + 3, false);
+            flow_hash.apply(meta.key, mixed);
+            first_bucket.apply(mixed, REPLICATION_BUCKETS, first);
+            try_first.apply(meta, first * REPLICATION_WAYS, false);
+            if (!meta.found) @unlikely {
+                second_bucket.apply(mixed, REPLICATION_BUCKETS, second);
+                try_second.apply(meta, second * REPLICATION_WAYS, false);
+                if (!meta.found) {
+                    try_first.apply(meta, first * REPLICATION_WAYS, true);
+                    try_second.apply(meta, second * REPLICATION_WAYS, true);
+                    if (meta.found) {
+                        slot_key.write(meta.slot.index, meta.key);
+                        slot_value.write(meta.slot.index, 0);
+                    }
+                }
+            }
             if (meta.found) {
                 slot_value.read(meta.value, meta.slot.index);
-            } else {
-                try_way.apply(meta, first, true);
-                try_way.apply(meta, first + 1, true);
-                try_way.apply(meta, first + 2, true);
-                try_way.apply(meta, first + 3, true);
-                if (meta.found) {
-                    slot_key.write(meta.slot.index, meta.key);
-                    slot_value.write(meta.slot.index, 0);
-                }
             }
             if (meta.found) {
                 slot_used.write(meta.slot.index, meta.now);

@@ -11,6 +11,7 @@ use crate::store::read_keys;
 use clap::{Args, ValueEnum};
 use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec};
+use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
     Attachment, Beside, ChainsError, Remote, RunOptions, Sealing, Status, SwitchFile, SwitchReport,
     SwitchServerError, check_use, follow_chains, remote, run_controlled, run_workers,
@@ -259,6 +260,13 @@ fn refused(error: SwitchServerError) -> CommandError {
     CommandError::coded(failure, error.code(), error)
 }
 
+/// An engine for a switch that runs, its registers `@drawn_at_start` filled.
+fn drawn<E: Engine>(mut engine: E) -> Result<E, String> {
+    draw_registers(engine.state_mut())
+        .map_err(|error| SwitchServerError::Random(error).to_string())?;
+    Ok(engine)
+}
+
 /// Runs the command.
 pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let settings = arguments.p4runtime.settings(&arguments.ports)?;
@@ -335,7 +343,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
             let make: MakeEngine<Native> = |program| {
                 check_use(&program).map_err(|it| it.to_string())?;
-                Native::new(program, Default::default()).map_err(|it| it.to_string())
+                drawn(Native::new(program, Default::default()).map_err(|it| it.to_string())?)
             };
             let loaded = Loaded {
                 engine,
@@ -354,7 +362,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
             let make: MakeEngine<Interp> = |program| {
                 check_use(&program).map_err(|it| it.to_string())?;
-                Interp::new(program, Default::default()).map_err(|it| it.to_string())
+                drawn(Interp::new(program, Default::default()).map_err(|it| it.to_string())?)
             };
             let loaded = Loaded {
                 engine,

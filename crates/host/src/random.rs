@@ -1,5 +1,6 @@
 //! Random bits from the system.
 
+use stateplane_target::TargetState;
 use std::io;
 
 /// 64 bits that an earlier start of the process most likely did not draw.
@@ -16,4 +17,20 @@ pub fn random_bits() -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     Ok(u64::from_ne_bytes(bytes))
+}
+
+/// Fills the registers that a program annotates `@drawn_at_start`.
+///
+/// # Errors
+///
+/// What the system says if it gives no random bits.
+pub fn draw_registers(state: &mut TargetState) -> io::Result<()> {
+    let mut failure = None;
+    state.draw(&mut || {
+        random_bits().unwrap_or_else(|error| {
+            failure = Some(error);
+            0
+        })
+    });
+    failure.map_or(Ok(()), Err)
 }

@@ -114,8 +114,8 @@ impl App for HeavyHitter {
         vec![
             ("SNAPSHOT_KEYS", TENANTS.to_string()),
             ("SNAPSHOT_SLOTS", SLOTS.to_string()),
-            // Records of two snapshots, and room for what hashes to one bucket.
-            ("REPLICATION_BUCKETS", (TENANTS * SLOTS * 4).to_string()),
+            // Records of two snapshots, and room for what hashes to the same buckets.
+            ("REPLICATION_BUCKETS", (TENANTS * SLOTS * 8).to_string()),
         ]
     }
 

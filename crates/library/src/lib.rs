@@ -18,6 +18,7 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files![
     "include/core.p4",
     "include/v1model.p4",
+    "lib/flow_hash.p4",
     "lib/headers.p4",
     "lib/ipv4.p4",
     "lib/replication.p4",

@@ -1,5 +1,8 @@
 //! Switches that run a compiled program.
 
+#[cfg(test)]
+mod crowding;
+
 use crate::chain::SHARDS;
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
@@ -11,7 +14,7 @@ use crate::options::ProgramKind;
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
 use stateplane_hosts::table::{address, exact, insert, number};
-use stateplane_hosts::{SNAPSHOT_PORT, app, walk_frame};
+use stateplane_hosts::{Random, SNAPSHOT_PORT, app, walk_frame};
 use stateplane_switch::{Generator, MirrorSession, Switch, SwitchConfig, SwitchError, Watch};
 use stateplane_target::{Engine, Entry, KeyMatch, StateError, TargetState, Value};
 use stateplane_wire::replication::{HEADER_LENGTH, KEY_LENGTH, Key};
@@ -280,6 +283,9 @@ fn set_up(
         switch,
         incarnation,
     } = identity;
+    // Another start has other random numbers.
+    let mut random = Random::new(incarnation.into());
+    state.draw(&mut || random.next());
     state
         .register_mut("replication_incarnation")?
         .write(0, &Value::from(u64::from(incarnation)))?;

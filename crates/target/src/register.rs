@@ -7,19 +7,25 @@ mod tests;
 
 pub use placement::{Cell, Placement};
 
+use crate::bits;
 use crate::error::{Kind, StateError};
 use crate::value::{Shape, Value};
 use memory::Memory;
-use stateplane_ir::Program;
+use stateplane_ir::{Annotation, Program};
 use std::sync::Arc;
 
 /// Words that one register array may take: 1 GiB.
 pub const MAX_REGISTER_WORDS: u64 = 1 << 26;
 
+/// Annotation of a register that [`TargetState::draw`](crate::TargetState::draw) fills.
+const DRAWN: &str = "drawn_at_start";
+
 /// A register array. All elements are zero at first.
 #[derive(Debug)]
 pub struct Register {
     name: String,
+    /// Whether the program wants random elements.
+    drawn: bool,
     shape: Shape,
     /// Words of one element.
     stride: usize,
@@ -58,6 +64,7 @@ impl Register {
                 let shape = Shape::of(program, def.element)?;
                 Some(Register {
                     name: def.name.clone(),
+                    drawn: Annotation::find(&def.annotations, DRAWN).is_some(),
                     stride: shape.words(),
                     shape,
                     size: def.size,
@@ -146,11 +153,26 @@ impl Register {
     pub(crate) fn share(&self) -> Register {
         Register {
             name: self.name.clone(),
+            drawn: self.drawn,
             shape: self.shape.clone(),
             stride: self.stride,
             size: self.size,
             placement: self.placement.clone(),
             memory: self.memory.clone(),
+        }
+    }
+
+    /// Fills the array with random elements if the program wants that. `random` gives 64
+    /// random bits at a time.
+    pub(crate) fn draw(&mut self, random: &mut dyn FnMut() -> u64) {
+        if !self.drawn {
+            return;
+        }
+        let mut words = Vec::with_capacity(self.stride);
+        for index in 0..self.size {
+            words.clear();
+            push_random(&self.shape, random, &mut words);
+            self.store(index, &words);
         }
     }
 
@@ -214,5 +236,23 @@ impl Register {
             self.store(index, &words);
         }
         Ok(())
+    }
+}
+
+/// Appends the words of a random value.
+fn push_random(shape: &Shape, random: &mut dyn FnMut() -> u64, words: &mut Vec<u128>) {
+    match shape {
+        Shape::Bits(width) => {
+            let start = words.len();
+            for _ in 0..bits::word_count(*width) {
+                words.push(u128::from(random()) << 64 | u128::from(random()));
+            }
+            bits::clear_above(&mut words[start..], *width);
+        }
+        Shape::Struct(members) => {
+            for (_, member) in members {
+                push_random(member, random, words);
+            }
+        }
     }
 }

@@ -226,6 +226,16 @@ impl TargetState {
         Ok(fellow)
     }
 
+    /// Fills the registers that the program annotates `@drawn_at_start` with random
+    /// elements, which is to be done before the first packet: a program that hashes with
+    /// them keeps those who send packets from choosing the places of these. `random` gives
+    /// 64 random bits at a time.
+    pub fn draw(&mut self, random: &mut dyn FnMut() -> u64) {
+        for register in &mut self.registers {
+            register.draw(random);
+        }
+    }
+
     /// Enters an atomic block: no fellow is in one until this engine has
     /// [left](Self::leave_atomic) it.
     pub fn enter_atomic(&mut self) {

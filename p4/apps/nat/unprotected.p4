@@ -5,6 +5,7 @@
 #include <core.p4>
 #include <v1model.p4>
 
+#include "flow_hash.p4"
 #include "router.p4"
 #include "nat_packet.p4"
 
@@ -27,6 +28,9 @@ control LocalMappings(in bit<128> mapping, out bool found, out endpoint_t endpoi
     register<bit<16>>(1) next_port;
     counter(1, CounterType.packets) exhausted;
 
+    FlowHash() flow_hash;
+    FirstBucket() bucket;
+    bit<64> mixed;
     bit<32> public_address = 0;
     bit<16> first_port = 0;
     bit<16> last_port = 0;
@@ -76,7 +80,8 @@ control LocalMappings(in bit<128> mapping, out bool found, out endpoint_t endpoi
             found = inside != 0;
         } else {
             endpoint.address = public_address;
-            hash(slot, HashAlgorithm.crc32, (bit<32>)0, { mapping }, (bit<32>)MAPPING_BUCKETS);
+            flow_hash.apply(mapping, mixed);
+            bucket.apply(mixed, MAPPING_BUCKETS, slot);
             slot = slot * MAPPING_WAYS;
             free_slot = 0;
             has_free = false;

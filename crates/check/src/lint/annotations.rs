@@ -9,7 +9,7 @@ use stateplane_syntax::tree::{
 };
 
 /// Annotations that mean something here or to the control plane.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     "name",
     "hidden",
     "atomic",
@@ -24,6 +24,7 @@ const KNOWN: [&str; 15] = [
     "p4runtime_translation",
     "controller_header",
     "brief",
+    "drawn_at_start",
     side_effect::ALLOWED,
 ];
 

@@ -11,7 +11,7 @@ use super::{
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{Port as HostPort, PortError, PortNotice, PortSpec};
-use crate::random::random_bits;
+use crate::random::{draw_registers, random_bits};
 use stateplane_switch::{Port, Switch, SwitchConfig, SwitchError};
 use stateplane_target::{Adopted, Engine, Fellow};
 use std::collections::BTreeMap;
@@ -650,6 +650,7 @@ fn configured<E: Engine>(
     file: &SwitchFile,
 ) -> Result<Switch<E>, SwitchServerError> {
     let mut switch = Switch::new(engine, config)?;
+    draw_registers(switch.engine_mut().state_mut()).map_err(SwitchServerError::Random)?;
     let mut failure = None;
     let mut draw = || {
         random_bits().unwrap_or_else(|error| {

@@ -9,11 +9,12 @@ use crate::snapshot::{ELEMENT_BITS, Kept, Plan};
 use crate::walk::Access;
 use std::fmt::Write as _;
 
-/// Buckets of the switch's table of records, of four each. The library finds a record by
-/// the CRC of its key, whose low bits differ so much among the keys of an array's elements
-/// that no bucket of this number has more than four of the two snapshots in it.
+/// Buckets of the switch's table of records, of four each, a record having two. With so
+/// many for the records of two snapshots, not one start in ten thousand hashes an element of
+/// a thousand such that both its buckets are full; its snapshots then wait until a record of
+/// the one before is idle.
 fn buckets(elements: u64) -> u64 {
-    2 * elements.next_power_of_two()
+    8 * elements.next_power_of_two()
 }
 
 /// The call that takes the place of a read or write of an array.

@@ -46,7 +46,7 @@
 #define SNAPSHOT_KEYS 1
 #define SNAPSHOT_SLOTS 64
 #ifndef REPLICATION_BUCKETS
-#define REPLICATION_BUCKETS 128
+#define REPLICATION_BUCKETS 512
 #endif
 // From one snapshot to the next, and the bound, in µs.
 #ifndef SNAPSHOT_PERIOD

@@ -38,7 +38,7 @@
 #define SNAPSHOT_KEYS 1
 #define SNAPSHOT_SLOTS 32
 #ifndef REPLICATION_BUCKETS
-#define REPLICATION_BUCKETS 64
+#define REPLICATION_BUCKETS 256
 #endif
 // From one snapshot to the next, and the bound, in µs.
 #ifndef SNAPSHOT_PERIOD

@@ -3,8 +3,8 @@
 use crate::TargetState;
 use crate::register::Register;
 use num_bigint::BigUint;
-use stateplane_ir::Type;
 use stateplane_ir::builder::Builder;
+use stateplane_ir::{Annotation, AnnotationBody, Type};
 
 /// Registers by width and size.
 fn state(registers: &[(u32, u64)]) -> TargetState {
@@ -84,4 +84,46 @@ fn states_are_equal_if_their_elements_are() {
     let register = one.register_mut("r0").expect("it");
     register.write(3, &crate::Value::from(1)).expect("it fits");
     assert_ne!(one, two);
+}
+
+#[test]
+fn only_what_is_drawn_at_start_is_drawn() {
+    let mut b = Builder::new();
+    let headers = b.structure("headers", &[]);
+    let metadata = b.structure("metadata", &[]);
+    b.pipeline(headers, metadata);
+    for (name, width) in [("drawn", 64), ("narrow", 3), ("wide", 200), ("other", 64)] {
+        b.register(name, Type::Bits(width), 4);
+    }
+    let mut program = b.finish().expect("the program keeps the rules");
+    for register in &mut program.registers[..3] {
+        register.annotations = vec![Annotation {
+            name: "drawn_at_start".into(),
+            body: AnnotationBody::Empty,
+        }];
+    }
+    let mut state = TargetState::new(&program, 0).expect("a state");
+    let mut next = 0u64;
+    state.draw(&mut || {
+        next += 1;
+        u64::MAX - next
+    });
+    let read = |name: &str| -> Vec<crate::Value> {
+        let register = state.register(name).expect("one");
+        (0..4)
+            .map(|at| register.read(at).expect("in range"))
+            .collect()
+    };
+    let drawn = read("drawn");
+    assert!((1..4).all(|at| drawn[at] != drawn[at - 1]), "{drawn:?}");
+    let bits = |value: &crate::Value| match value {
+        crate::Value::Bits(bits) => bits.bits(),
+        crate::Value::Struct(_) => 0,
+    };
+    assert_eq!(read("narrow").iter().map(bits).max(), Some(3));
+    assert_eq!(read("wide").iter().map(bits).max(), Some(200));
+    assert_eq!(read("other"), vec![crate::Value::from(0); 4]);
+    // An engine that shares the registers sees the same.
+    let fellow = state.fellow(1).expect("a fellow");
+    assert_eq!(fellow.register("drawn"), state.register("drawn"));
 }
