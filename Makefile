@@ -14,12 +14,17 @@ TOOLS = ip:iproute2 ethtool:ethtool iperf3:iperf3
 
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
-.PHONY: help demo test soak fuzz bench eval build setup rust tools peers lint clean
+# One part of several (PART=2/4), or those of a name, of what `make mutants` runs.
+PART ?=
+ONLY ?=
+
+.PHONY: help demo test soak mutants fuzz bench eval build setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
-	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make fuzz'
+	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make mutants, make fuzz'
+	@echo 'make mutants the code that keeps state broken rule by rule; a test has to object each time (PART=1/4, ONLY=name)'
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make bench   committed benchmarks, results in target/bench'
 	@echo 'make eval    the experiments of the RedPlane paper, tables and plots in target/eval (about an hour)'
@@ -58,7 +63,12 @@ soak: build tools
 	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500
 	$(CARGO) run --release --quiet --package stateplane-native --example compare -- 100000 1000 10000
 	STATEPLANE_ATTACKS=1000000 $(CARGO) test --release --quiet --package stateplane-host --test sealed attacks
+	$(MAKE) mutants
 	$(MAKE) fuzz
+
+mutants: rust
+	$(CARGO) run --release --quiet --package stateplane-mutants -- \
+	  $(if $(PART),--part $(PART)) $(if $(ONLY),--only $(ONLY))
 
 # With coverage where nightly Rust and cargo-fuzz are installed, else with inputs damaged at random.
 fuzz: rust
