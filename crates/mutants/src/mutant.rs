@@ -162,7 +162,7 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-        assert!(mutants.len() >= 100, "only {} mutants", mutants.len());
+        assert!(mutants.len() >= 150, "only {} mutants", mutants.len());
     }
 
     #[test]
