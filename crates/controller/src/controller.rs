@@ -34,6 +34,8 @@ pub struct ControllerCounters {
     pub malformed: u64,
     /// Heartbeats.
     pub heartbeats: u64,
+    /// Heartbeats of servers beyond those that can be remembered.
+    pub refused: u64,
     /// Servers taken for dead.
     pub deaths: u64,
     /// Servers cut out of a chain because a neighbour did not hear them.
@@ -171,7 +173,16 @@ impl Controller {
     fn heartbeat(&mut self, now: u64, from: SocketAddrV4, heartbeat: &Heartbeat) {
         self.counters.heartbeats += 1;
         let member = heartbeat.from;
-        match self.servers.heard(now, from, member, heartbeat.number) {
+        let is_named = |server| {
+            let mut named = self.chains.values().flat_map(Chain::all);
+            named.any(|it| it.server == server)
+        };
+        if !self.servers.make_room(member.server, is_named) {
+            self.counters.refused += 1;
+            return;
+        }
+        let (number, detection) = (heartbeat.number, self.settings.detection);
+        match self.servers.heard(now, from, member, number, detection) {
             Beat::Old => return,
             Beat::Same => {}
             Beat::Changed => self.place_anew(now),

@@ -10,6 +10,10 @@ use stateplane_wire::control::Member;
 /// for that of a new start.
 const FORMER: usize = 8;
 
+/// Servers remembered at most. Heartbeats of others are not heard while none of these can
+/// be forgotten.
+const MOST_SERVERS: usize = 1024;
+
 /// A server that was heard, or that a stored configuration names.
 #[derive(Debug, Clone)]
 pub(crate) struct Health {
@@ -20,7 +24,8 @@ pub(crate) struct Health {
     pub(crate) alive: bool,
     /// Number of its last heartbeat.
     number: u64,
-    former: Vec<u32>,
+    /// Incarnations of earlier starts, with the number of the last heartbeat of each.
+    former: Vec<(u32, u64)>,
     /// It is to lose its shards.
     pub(crate) drained: bool,
 }
@@ -37,12 +42,25 @@ pub(crate) struct Servers {
 /// What a heartbeat says beside its statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// It is late, or of an earlier start.
+    /// It is late, of an earlier start, or not of the server.
     Old,
     /// As before.
     Same,
     /// The server is new, started again, or was taken for dead.
     Changed,
+}
+
+impl Health {
+    /// Another start takes the place of the present one.
+    fn supersede(&mut self, incarnation: u32) {
+        self.former.retain(|(former, _)| *former != incarnation);
+        if self.member.incarnation != incarnation {
+            self.former.push((self.member.incarnation, self.number));
+        }
+        if self.former.len() > FORMER {
+            self.former.remove(0);
+        }
+    }
 }
 
 impl Servers {
@@ -70,31 +88,36 @@ impl Servers {
         }
     }
 
+    /// Takes a heartbeat. While a server's heartbeats go on, one that they contradict is
+    /// nobody's: of another start or with other addresses. Only when nothing else was heard
+    /// of the server for half of `detection`, it started anew, or what was heard before was
+    /// not its own; then the number is not compared either, unless it is an earlier start's.
     pub(crate) fn heard(
         &mut self,
         now: u64,
         from: SocketAddrV4,
         member: Member,
         number: u64,
+        detection: u64,
     ) -> Beat {
         let fresh = !self.all.contains_key(&member.server);
         self.remember(now, member);
         let Some(health) = self.all.get_mut(&member.server) else {
             return Beat::Old;
         };
-        let mut changed = fresh || !health.alive || health.control.is_none();
-        if health.member.incarnation != member.incarnation {
-            if health.former.contains(&member.incarnation) {
+        let unheard = health.control.is_none();
+        let silent = unheard || now.saturating_sub(health.heard) >= detection.div_ceil(2);
+        if health.member != member {
+            let mut former = health.former.iter();
+            let former = former.find(|(incarnation, _)| *incarnation == member.incarnation);
+            if !silent || former.is_some_and(|(_, last)| number <= *last) {
                 return Beat::Old;
             }
-            health.former.push(health.member.incarnation);
-            if health.former.len() > FORMER {
-                health.former.remove(0);
-            }
-            changed = true;
-        } else if number <= health.number {
+            health.supersede(member.incarnation);
+        } else if number <= health.number && !silent {
             return Beat::Old;
         }
+        let changed = fresh || unheard || !health.alive || health.member != member;
         health.member = member;
         health.number = number;
         health.control = Some(from);
@@ -104,6 +127,18 @@ impl Servers {
             true => Beat::Changed,
             false => Beat::Same,
         }
+    }
+
+    /// Whether a server that is heard for the first time can be remembered; forgets a dead
+    /// one for it that no configuration names, as `is_named` tells.
+    pub(crate) fn make_room(&mut self, server: u32, is_named: impl Fn(u32) -> bool) -> bool {
+        if self.all.contains_key(&server) || self.all.len() < MOST_SERVERS {
+            return true;
+        }
+        let mut dead = self.all.iter().filter(|(_, health)| !health.alive);
+        let forgotten = dead.find(|(number, _)| !is_named(**number));
+        let forgotten = forgotten.map(|(number, _)| *number);
+        forgotten.is_some_and(|number| self.all.remove(&number).is_some())
     }
 
     /// Whether this start of a server is alive.

@@ -79,8 +79,11 @@ impl World {
             let Ok(Message::Configure { config, .. }) = Message::parse(&transmit.bytes) else {
                 continue;
             };
-            let to = self.servers.values().find(|m| m.links == transmit.to);
-            let to = to.unwrap().server;
+            let mut servers = self.servers.values();
+            let Some(to) = servers.find(|m| m.links == transmit.to) else {
+                continue;
+            };
+            let to = to.server;
             if !self.silent.contains(&to) {
                 self.followed.insert((to, config.chain), config);
             }
@@ -277,6 +280,95 @@ fn late_heartbeats_of_an_earlier_start_do_not_count() {
         .servers()
         .find(|view| view.member.server == 1);
     assert_eq!(known.unwrap().member.incarnation, 7);
+}
+
+/// A heartbeat that server 1 did not send.
+fn forge(world: &mut World, from: Member, number: u64) {
+    let heartbeat = Message::Heartbeat(Heartbeat {
+        from,
+        number,
+        statuses: Vec::new(),
+    });
+    let nowhere = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 9);
+    let bytes = heartbeat.to_vec();
+    world.controller.handle_message(world.now, nowhere, &bytes);
+    world.act();
+}
+
+#[test]
+fn a_forged_number_is_no_death() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let before = world.log.len();
+    let from = world.servers[&1];
+    forge(&mut world, from, u64::MAX);
+    world.pass(1_000_000);
+    assert_eq!(world.controller.counters().deaths, 0);
+    assert_eq!(world.log.len(), before);
+    // Its heartbeats are heard again: it dies of silence, and not before.
+    world.silent.insert(1);
+    world.pass(100_000);
+    assert_eq!(world.controller.counters().deaths, 0);
+    world.pass(200_000);
+    assert_eq!(world.controller.counters().deaths, 1);
+}
+
+#[test]
+fn an_invented_start_of_a_server_that_is_heard_is_not_believed() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let before = world.log.len();
+    for incarnation in 100..120 {
+        forge(&mut world, member(1, incarnation), 1);
+        world.pass(50_000);
+    }
+    let elsewhere = Member {
+        links: SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 9),
+        ..world.servers[&1]
+    };
+    forge(&mut world, elsewhere, u64::MAX - 1);
+    world.pass(500_000);
+    assert_eq!(world.controller.counters().deaths, 0);
+    assert_eq!(world.log.len(), before);
+    let known: Vec<Member> = world.controller.servers().map(|it| it.member).collect();
+    let present: Vec<Member> = world.servers.values().copied().collect();
+    assert_eq!(known, present);
+}
+
+#[test]
+fn an_invented_start_of_a_silent_server_gives_way_to_the_server() {
+    for times in [1, 20] {
+        let mut world = World::new(3);
+        world.pass(500_000);
+        world.silent.insert(1);
+        world.pass(150_000);
+        for number in 0..times {
+            forge(&mut world, member(1, 100 + number), 1 << 40);
+            world.pass(100_000);
+        }
+        world.silent.clear();
+        world.pass(3_000_000);
+        assert!(world.controller.is_alive(&world.servers[&1]), "{times}");
+        assert!(world.controller.is_settled(), "{times}");
+        world.check_log();
+    }
+}
+
+#[test]
+fn servers_that_are_none_are_forgotten() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    for number in 0..3000 {
+        forge(&mut world, member(1000 + number, 1), 1);
+    }
+    assert_eq!(world.controller.servers().count(), 1024);
+    assert_eq!(world.controller.counters().refused, 3000 - 1021);
+    world.pass(11_000_000);
+    world.servers.insert(9, member(9, 1));
+    world.pass(2_000_000);
+    assert!(world.controller.is_alive(&member(9, 1)));
+    assert!(world.controller.is_settled());
+    world.check_log();
 }
 
 #[test]
