@@ -319,6 +319,8 @@ control ReplicationDeparser(packet_out packet, in replication_headers_t hdr) {
     }
 }
 
+// A message that was damaged on the way is not believed: `checksum_error` tells. The packet
+// on board has checksums of its own.
 control ReplicationVerifyChecksum(inout replication_headers_t hdr) {
     apply {
         verify_checksum(
@@ -337,6 +339,59 @@ control ReplicationVerifyChecksum(inout replication_headers_t hdr) {
                 hdr.ipv4.destination
             },
             hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
+        verify_checksum(
+            hdr.message.isValid() && !hdr.state.isValid() && RULE_MESSAGE_CHECKSUM,
+            {
+                hdr.message.version,
+                hdr.message.type,
+                hdr.message.code,
+                hdr.message.flags,
+                hdr.message.chain_epoch,
+                hdr.message.shard,
+                hdr.message.switch_id,
+                hdr.message.incarnation,
+                hdr.message.claim,
+                hdr.message.request,
+                hdr.message.send_time,
+                hdr.message.ingress_port,
+                hdr.message.key,
+                hdr.message.lease_epoch,
+                hdr.message.sequence,
+                hdr.message.parked,
+                hdr.message.period,
+                hdr.message.attempt,
+                hdr.message.state_length
+            },
+            hdr.message.checksum,
+            HashAlgorithm.csum16
+        );
+        verify_checksum(
+            hdr.message.isValid() && hdr.state.isValid() && RULE_MESSAGE_CHECKSUM,
+            {
+                hdr.message.version,
+                hdr.message.type,
+                hdr.message.code,
+                hdr.message.flags,
+                hdr.message.chain_epoch,
+                hdr.message.shard,
+                hdr.message.switch_id,
+                hdr.message.incarnation,
+                hdr.message.claim,
+                hdr.message.request,
+                hdr.message.send_time,
+                hdr.message.ingress_port,
+                hdr.message.key,
+                hdr.message.lease_epoch,
+                hdr.message.sequence,
+                hdr.message.parked,
+                hdr.message.period,
+                hdr.message.attempt,
+                hdr.message.state_length,
+                hdr.state.value
+            },
+            hdr.message.checksum,
             HashAlgorithm.csum16
         );
     }
@@ -360,6 +415,59 @@ control ReplicationComputeChecksum(inout replication_headers_t hdr) {
                 hdr.ipv4.destination
             },
             hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
+        update_checksum(
+            hdr.message.isValid() && !hdr.state.isValid(),
+            {
+                hdr.message.version,
+                hdr.message.type,
+                hdr.message.code,
+                hdr.message.flags,
+                hdr.message.chain_epoch,
+                hdr.message.shard,
+                hdr.message.switch_id,
+                hdr.message.incarnation,
+                hdr.message.claim,
+                hdr.message.request,
+                hdr.message.send_time,
+                hdr.message.ingress_port,
+                hdr.message.key,
+                hdr.message.lease_epoch,
+                hdr.message.sequence,
+                hdr.message.parked,
+                hdr.message.period,
+                hdr.message.attempt,
+                hdr.message.state_length
+            },
+            hdr.message.checksum,
+            HashAlgorithm.csum16
+        );
+        update_checksum(
+            hdr.message.isValid() && hdr.state.isValid(),
+            {
+                hdr.message.version,
+                hdr.message.type,
+                hdr.message.code,
+                hdr.message.flags,
+                hdr.message.chain_epoch,
+                hdr.message.shard,
+                hdr.message.switch_id,
+                hdr.message.incarnation,
+                hdr.message.claim,
+                hdr.message.request,
+                hdr.message.send_time,
+                hdr.message.ingress_port,
+                hdr.message.key,
+                hdr.message.lease_epoch,
+                hdr.message.sequence,
+                hdr.message.parked,
+                hdr.message.period,
+                hdr.message.attempt,
+                hdr.message.state_length,
+                hdr.state.value
+            },
+            hdr.message.checksum,
             HashAlgorithm.csum16
         );
     }
@@ -680,6 +788,8 @@ control HandleReply(
     bool recalled;
     bool first;
     bool on_board;
+    bit<32> asked;
+    bit<32> held;
     bit<32> difference;
 
     action free_slot() {
@@ -700,6 +810,13 @@ control HandleReply(
         newer = meta.slot.status == STATUS_PENDING || (difference != 0 && difference[31:31] == 0);
 
         if (hdr.message.type == TYPE_LEASE_REPLY) {
+            // What answers a request made under the present epoch is not older than that,
+            // however far the numbers are apart.
+            slot_asked.read(asked, meta.slot.index);
+            if (asked != 0 && difference != 0) {
+                asked = hdr.message.request - asked;
+                newer = newer || asked[31:31] == 0;
+            }
             if (!newer && (!present || recalled)) {
                 replication_events.count(EVENT_STALE_REPLY);
             } else if (!hdr.state.isValid()) {
@@ -761,10 +878,16 @@ control HandleReply(
         } else if (!present) {
             replication_events.count(EVENT_STALE_REPLY);
         } else {
-            // WRITE_REPLY or RENEW_REPLY
-            difference = hdr.message.sequence - meta.slot.acknowledged;
+            // WRITE_REPLY or RENEW_REPLY. What the claim did not write cannot be
+            // acknowledged to it.
+            held = hdr.message.sequence;
+            difference = meta.slot.sequence - held;
+            if (difference[31:31] == 1) {
+                held = meta.slot.sequence;
+            }
+            difference = held - meta.slot.acknowledged;
             if (difference != 0 && difference[31:31] == 0) {
-                meta.slot.acknowledged = hdr.message.sequence;
+                meta.slot.acknowledged = held;
                 slot_acknowledged.write(meta.slot.index, meta.slot.acknowledged);
             }
             if (!recalled) {

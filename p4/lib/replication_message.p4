@@ -28,27 +28,29 @@ const bit<8> TYPE_PROBE_REPLY = 0x14;
 const bit<8> TYPE_RECALL = 0x15;
 const bit<8> TYPE_REFUSAL = 0x1f;
 
-const bit<16> FLAG_PACKET = 0x0001;
-const bit<16> FLAG_SHARED = 0x0002;
+const bit<8> FLAG_PACKET = 0x01;
+const bit<8> FLAG_SHARED = 0x02;
 
-const bit<16> CODE_FENCED = 1;
-const bit<16> CODE_NO_RECORD = 2;
-const bit<16> CODE_PARKING_FULL = 3;
-const bit<16> CODE_POOL_EXHAUSTED = 4;
-const bit<16> CODE_WRONG_SERVER = 5;
-const bit<16> CODE_WRONG_CHAIN_EPOCH = 6;
-const bit<16> CODE_BAD_STATE = 7;
-const bit<16> CODE_STORE_FULL = 8;
-const bit<16> CODE_NOT_WRITABLE = 9;
-const bit<16> CODE_QUOTA_EXCEEDED = 10;
+const bit<8> CODE_FENCED = 1;
+const bit<8> CODE_NO_RECORD = 2;
+const bit<8> CODE_PARKING_FULL = 3;
+const bit<8> CODE_POOL_EXHAUSTED = 4;
+const bit<8> CODE_WRONG_SERVER = 5;
+const bit<8> CODE_WRONG_CHAIN_EPOCH = 6;
+const bit<8> CODE_BAD_STATE = 7;
+const bit<8> CODE_STORE_FULL = 8;
+const bit<8> CODE_NOT_WRITABLE = 9;
+const bit<8> CODE_QUOTA_EXCEEDED = 10;
 
 header replication_t {
     bit<8> version;
     bit<8> type;
-    bit<16> flags;
+    bit<8> code;
+    bit<8> flags;
     bit<32> chain_epoch;
     bit<16> shard;
-    bit<16> code;
+    // Over the message and its state (RFC 1071), without the packet.
+    bit<16> checksum;
     bit<32> switch_id;
     bit<32> incarnation;
     bit<32> claim;

@@ -46,6 +46,12 @@ const bool RULE_RELEASE_ORDER = false;
 const bool RULE_RELEASE_ORDER = true;
 #endif
 
+#ifdef REPLICATION_FAULT_MESSAGE_CHECKSUM
+const bool RULE_MESSAGE_CHECKSUM = false;
+#else
+const bool RULE_MESSAGE_CHECKSUM = true;
+#endif
+
 #ifdef REPLICATION_FAULT_RECALL_STOPS
 const bool RULE_RECALL_STOPS = false;
 #else

@@ -16,6 +16,9 @@ pub(crate) const STORE_MTU: u16 = 1700;
 /// Address of the first store server, which is the head where the chain is fixed.
 pub(crate) const HEAD_ADDRESS: Ipv4Addr = store_address(0);
 pub(crate) const HOST_MAC: [u8; 6] = [2, 0, 0, 0, 2, 1];
+/// Where the message begins in a frame between switch and store.
+pub(crate) const MESSAGE_AT: usize =
+    ethernet::HEADER_LENGTH + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH;
 /// The NAT's public address.
 pub(crate) const PUBLIC_ADDRESS: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 

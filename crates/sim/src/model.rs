@@ -326,7 +326,7 @@ impl Model {
                 }
             }
             MessageType::Refusal => {
-                let code = RefusalCode::from_u16(message.code());
+                let code = RefusalCode::from_u8(message.code());
                 let done = flow.recalled && slot.sequence == slot.acknowledged;
                 let ends = match code {
                     Some(RefusalCode::Fenced) => {

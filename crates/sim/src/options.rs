@@ -123,6 +123,8 @@ pub enum Rule {
     ReleaseOrder,
     /// A switch drops replies to another incarnation (rule 6).
     IncarnationCheck,
+    /// A switch drops messages whose checksum is wrong.
+    MessageChecksum,
     /// What is not acknowledged is sent again (paper §5.2).
     Retransmission,
     /// A slot belongs to the flow whose key it holds.
@@ -154,7 +156,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,
@@ -164,6 +166,7 @@ impl Rule {
         Self::ReleaseOnce,
         Self::ReleaseOrder,
         Self::IncarnationCheck,
+        Self::MessageChecksum,
         Self::Retransmission,
         Self::KeyComparison,
         Self::SnapshotSynchronise,
@@ -191,6 +194,7 @@ impl Rule {
             Self::ReleaseOnce => "release-once",
             Self::ReleaseOrder => "release-order",
             Self::IncarnationCheck => "incarnation-check",
+            Self::MessageChecksum => "message-checksum",
             Self::Retransmission => "retransmission",
             Self::KeyComparison => "key-comparison",
             Self::SnapshotSynchronise => "snapshot-synchronise",
@@ -231,6 +235,7 @@ impl Rule {
             Self::ReleaseOnce => Some("REPLICATION_FAULT_RELEASE_ONCE"),
             Self::ReleaseOrder => Some("REPLICATION_FAULT_RELEASE_ORDER"),
             Self::IncarnationCheck => Some("REPLICATION_FAULT_INCARNATION"),
+            Self::MessageChecksum => Some("REPLICATION_FAULT_MESSAGE_CHECKSUM"),
             Self::Retransmission => Some("REPLICATION_FAULT_RETRANSMISSION"),
             Self::KeyComparison => Some("REPLICATION_FAULT_KEY_COMPARISON"),
             Self::SnapshotSynchronise => Some("SNAPSHOT_FAULT_SYNCHRONISE"),

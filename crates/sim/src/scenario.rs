@@ -59,6 +59,8 @@ pub struct Scenario {
     pub buckets: u32,
     /// At most so many writes before sequence numbers wrap.
     pub before_wrap: u64,
+    /// Chance in thousandths that a message between switch and store has a bit flipped.
+    pub damage: u32,
     /// Store servers under a controller; without it, three in one fixed chain.
     pub cluster: Option<Cluster>,
     /// Disks of the servers, and what befalls them; without, they keep nothing.
@@ -198,6 +200,7 @@ impl Scenario {
             idle: 400_000,
             buckets: 4,
             before_wrap: 4,
+            damage: 0,
             cluster: None,
             disks: None,
         }
@@ -286,6 +289,16 @@ impl Scenario {
                 ..Self::mixed().chain_link
             },
             ..Self::failing_stores()
+        }
+    }
+
+    /// Links between switches and store that flip bits, and nothing else befalls them but
+    /// the death of a switch.
+    pub const fn damaged() -> Self {
+        Self {
+            name: "damaged",
+            damage: 30,
+            ..Self::calm()
         }
     }
 
@@ -386,7 +399,7 @@ impl Scenario {
     }
 
     /// All scenarios that have a name.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::mixed(),
         Self::calm(),
         Self::echoes(),
@@ -394,6 +407,7 @@ impl Scenario {
         Self::restarts(),
         Self::failing_stores(),
         Self::lossy_chains(),
+        Self::damaged(),
         Self::moving_shards(),
         Self::store_failover(),
         Self::handover(),

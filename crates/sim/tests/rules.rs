@@ -60,6 +60,12 @@ fn without_incarnation_check_the_checker_objects() {
 }
 
 #[test]
+fn without_message_checksum_the_checker_objects() {
+    let checkers = [Checker::Counter];
+    counter_without(Rule::MessageChecksum, Scenario::damaged(), &checkers);
+}
+
+#[test]
 fn without_retransmission_the_checker_objects() {
     let checkers = [Checker::Progress];
     counter_without(Rule::Retransmission, Scenario::mixed(), &checkers);

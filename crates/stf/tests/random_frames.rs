@@ -455,7 +455,7 @@ impl<'a> World<'a> {
                 reply.state = &state[..self.app.state_bytes];
             }
             MessageType::Refusal => {
-                reply.code = answer.code as u16;
+                reply.code = answer.code as u8;
                 reply.sequence = request.lease_epoch;
                 reply.packet = None;
             }

@@ -100,10 +100,11 @@ fn fields_have_the_same_names_places_and_widths() {
     let mut wire = wire_fields![
         VERSION,
         TYPE,
+        CODE,
         FLAGS,
         CHAIN_EPOCH,
         SHARD,
-        CODE,
+        CHECKSUM,
         SWITCH_ID,
         INCARNATION,
         CLAIM,
@@ -142,7 +143,7 @@ fn what_one_writes_the_other_reads() {
         shared: true,
         chain_epoch: 0x0102_0304,
         shard: 0x0506,
-        code: 0x0708,
+        code: 0x07,
         switch_id: 0x1112_1314,
         incarnation: 0x1516_1718,
         claim: 0x2122_2324,
@@ -170,6 +171,10 @@ fn what_one_writes_the_other_reads() {
             "chain_epoch" => message.chain_epoch.into(),
             "shard" => message.shard.into(),
             "code" => message.code.into(),
+            "checksum" => {
+                let at = field::CHECKSUM;
+                u16::from_be_bytes([bytes[at], bytes[at + 1]]).into()
+            }
             "switch_id" => message.switch_id.into(),
             "incarnation" => message.incarnation.into(),
             "claim" => message.claim.into(),

@@ -246,7 +246,7 @@ impl Server {
         }
         let reply = Repr {
             message_type: MessageType::Refusal,
-            code: RefusalCode::WrongServer as u16,
+            code: RefusalCode::WrongServer as u8,
             ..echo(&packet, 0)
         };
         if let Ok(bytes) = reply.to_vec() {

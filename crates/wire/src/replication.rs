@@ -8,6 +8,7 @@
 use core::fmt;
 
 use crate::big_endian::{get_array, get_u16, get_u32, get_u48, put};
+use crate::checksum::Sum;
 use crate::error::{at_least, exactly};
 use crate::{Error, Header};
 
@@ -34,14 +35,16 @@ pub mod field {
     pub const VERSION: usize = 0;
     /// 1 byte: [`super::MessageType`].
     pub const TYPE: usize = 1;
-    /// 2 bytes: [`super::flag`].
-    pub const FLAGS: usize = 2;
+    /// 1 byte: [`super::RefusalCode`] of a refusal, otherwise 0.
+    pub const CODE: usize = 2;
+    /// 1 byte: [`super::flag`].
+    pub const FLAGS: usize = 3;
     /// 4 bytes: configuration number of the shard's chain.
     pub const CHAIN_EPOCH: usize = 4;
     /// 2 bytes: part of the key space that the key belongs to.
     pub const SHARD: usize = 8;
-    /// 2 bytes: [`super::RefusalCode`] of a refusal, otherwise 0.
-    pub const CODE: usize = 10;
+    /// 2 bytes: RFC 1071 over header and state, without the packet.
+    pub const CHECKSUM: usize = 10;
     /// 4 bytes: the switch that asks.
     pub const SWITCH_ID: usize = 12;
     /// 4 bytes: drawn anew at each start of that switch, never 0.
@@ -76,9 +79,9 @@ pub mod field {
 /// sent as 0.
 pub mod flag {
     /// A packet follows the state.
-    pub const PACKET: u16 = 1 << 0;
+    pub const PACKET: u8 = 1 << 0;
     /// The lease asked for or granted is shared.
-    pub const SHARED: u16 = 1 << 1;
+    pub const SHARED: u8 = 1 << 1;
 }
 
 /// What a message is. The values below 0x10 go to a store, the others to a switch.
@@ -139,7 +142,7 @@ impl MessageType {
 
 /// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u16)]
+#[repr(u8)]
 pub enum RefusalCode {
     /// Another grant is newer: `lease_epoch` is the present epoch and `sequence`
     /// echoes the request's lease epoch (rule 12).
@@ -180,8 +183,8 @@ impl RefusalCode {
     ];
 
     /// The code of value `value`, if there is one.
-    pub fn from_u16(value: u16) -> Option<RefusalCode> {
-        RefusalCode::ALL.into_iter().find(|c| *c as u16 == value)
+    pub fn from_u8(value: u8) -> Option<RefusalCode> {
+        RefusalCode::ALL.into_iter().find(|c| *c as u8 == value)
     }
 }
 
@@ -221,12 +224,14 @@ pub struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// Checks that `bytes` are one message of a known version and type, whose
-    /// state lies within, and which ends where it says.
+    /// state lies within, which ends where it says, and whose header and state are
+    /// what was sent.
     ///
     /// # Errors
     ///
-    /// [`Error::Truncated`], [`Error::Version`], [`Error::Unknown`] (the type) or
-    /// [`Error::TrailingBytes`] (bytes after the state without a packet).
+    /// [`Error::Truncated`], [`Error::Version`], [`Error::Unknown`] (the type),
+    /// [`Error::TrailingBytes`] (bytes after the state without a packet) or
+    /// [`Error::Checksum`].
     pub fn new_checked(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
         let header = Header::Replication;
         let Some(fixed) = bytes.first_chunk() else {
@@ -250,11 +255,14 @@ impl<'a> Packet<'a> {
             })?;
         let end = HEADER_LENGTH + usize::from(get_u16(bytes, field::STATE_LENGTH));
         at_least(header, bytes, end)?;
-        if get_u16(bytes, field::FLAGS) & flag::PACKET == 0 && bytes.len() > end {
+        if bytes[field::FLAGS] & flag::PACKET == 0 && bytes.len() > end {
             return Err(Error::TrailingBytes {
                 header,
                 extra: bytes.len() - end,
             });
+        }
+        if Sum::new().over(&bytes[..end]).finish() != 0 {
+            return Err(Error::Checksum { header });
         }
         Ok(Packet {
             bytes,
@@ -277,8 +285,8 @@ impl<'a> Packet<'a> {
 
     /// All flag bits; see [`flag`].
     #[inline]
-    pub fn flags(&self) -> u16 {
-        get_u16(self.header, field::FLAGS)
+    pub fn flags(&self) -> u8 {
+        self.header[field::FLAGS]
     }
 
     /// Whether the lease asked for or granted is shared.
@@ -301,8 +309,8 @@ impl<'a> Packet<'a> {
 
     /// Why a request was refused, as a number; 0 in other messages.
     #[inline]
-    pub fn code(&self) -> u16 {
-        get_u16(self.header, field::CODE)
+    pub fn code(&self) -> u8 {
+        self.header[field::CODE]
     }
 
     /// The switch that asks.
@@ -407,7 +415,7 @@ pub struct Repr<'a> {
     /// Part of the key space that the key belongs to.
     pub shard: u16,
     /// Why a request was refused ([`RefusalCode`]); otherwise 0.
-    pub code: u16,
+    pub code: u8,
     /// The switch that asks.
     pub switch_id: u32,
     /// Which start of that switch asks; never 0.
@@ -537,14 +545,14 @@ impl<'a> Repr<'a> {
         let mut buffer = [0; HEADER_LENGTH];
         buffer[field::VERSION] = VERSION;
         buffer[field::TYPE] = self.message_type as u8;
-        put(&mut buffer, field::FLAGS, &flags.to_be_bytes());
+        buffer[field::CODE] = self.code;
+        buffer[field::FLAGS] = flags;
         put(
             &mut buffer,
             field::CHAIN_EPOCH,
             &self.chain_epoch.to_be_bytes(),
         );
         put(&mut buffer, field::SHARD, &self.shard.to_be_bytes());
-        put(&mut buffer, field::CODE, &self.code.to_be_bytes());
         put(&mut buffer, field::SWITCH_ID, &self.switch_id.to_be_bytes());
         put(
             &mut buffer,
@@ -578,6 +586,8 @@ impl<'a> Repr<'a> {
             field::STATE_LENGTH,
             &state_length.to_be_bytes(),
         );
+        let checksum = Sum::new().over(&buffer).over(self.state).finish();
+        put(&mut buffer, field::CHECKSUM, &checksum.to_be_bytes());
         Ok(buffer)
     }
 

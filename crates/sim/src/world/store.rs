@@ -2,7 +2,7 @@
 
 use super::{Happening, World};
 use crate::chain::{self, SHARDS, link_address};
-use crate::frame::{STORE_PORT, message_to_switch, store_address};
+use crate::frame::{MESSAGE_AT, STORE_PORT, message_to_switch, store_address};
 use crate::plan::{Node, SWITCHES};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::EventKind;
@@ -255,10 +255,12 @@ impl World<'_> {
         let mut copies = 0;
         for delay in link.carry(&mut self.random) {
             copies += 1;
+            let mut frame = frame.clone();
+            self.damage(&mut frame, MESSAGE_AT);
             let arrival = Happening::ToSwitch {
                 switch,
                 port: STORE_PORT,
-                frame: frame.clone(),
+                frame,
             };
             self.schedule.add(now + delay, arrival);
         }

@@ -7,7 +7,7 @@ use crate::frame::{
 use crate::plan::Misfortune;
 use crate::traffic::Carried;
 use stateplane_history::{Direction, EventKind};
-use stateplane_wire::replication::{Key, Packet};
+use stateplane_wire::replication::{HEADER_LENGTH, Key, Packet};
 
 impl World<'_> {
     pub(super) fn send(&mut self, connection: usize, direction: Direction) {
@@ -210,10 +210,24 @@ impl World<'_> {
         let mut copies = 0;
         for delay in link.carry(&mut self.random).filter(|_| !cut) {
             copies += 1;
-            let bytes = bytes.to_vec();
+            let mut bytes = bytes.to_vec();
+            self.damage(&mut bytes, 0);
             self.schedule
                 .add(now + delay, Happening::Request { to, from, bytes });
         }
         self.count_copies(copies);
+    }
+
+    /// Perhaps flips a bit of the message that begins `at`: of its header or state.
+    pub(super) fn damage(&mut self, bytes: &mut [u8], at: usize) {
+        let chance = self.options.scenario.damage;
+        if chance == 0 || !self.random.permille(chance) {
+            return;
+        }
+        let state = Packet::new_checked(&bytes[at..]).map_or(0, |message| message.state().len());
+        let bit = self.random.place((HEADER_LENGTH + state) * 8);
+        if let Some(byte) = bytes.get_mut(at + bit / 8) {
+            *byte ^= 1 << (bit % 8);
+        }
     }
 }

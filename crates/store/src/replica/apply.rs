@@ -336,7 +336,7 @@ impl Replica {
                 message_type: MessageType::Refusal,
                 code,
                 lease_epoch,
-                sequence: if code == RefusalCode::Fenced as u16 {
+                sequence: if code == RefusalCode::Fenced as u8 {
                     packet.lease_epoch()
                 } else {
                     0

@@ -135,7 +135,7 @@ impl Replica {
         self.count_refusal(code);
         let reply = Repr {
             message_type: MessageType::Refusal,
-            code: code as u16,
+            code: code as u8,
             ..echo(packet, self.place.epoch)
         };
         self.reply(from, &reply);
@@ -160,7 +160,7 @@ impl Replica {
     fn refusal(&self, shard: u16, key: &Key, code: RefusalCode) -> Decision {
         let shard = self.shards.get(&shard);
         Decision::Refuse {
-            code: code as u16,
+            code: code as u8,
             lease_epoch: shard.map_or(0, |shard| shard.present_epoch(key)),
         }
     }
@@ -530,7 +530,7 @@ impl Replica {
             Decision::Renew { .. } => counters.renewed += 1,
             Decision::Probe => counters.probed += 1,
             Decision::Refuse { code, .. } => {
-                if let Some(code) = RefusalCode::from_u16(code) {
+                if let Some(code) = RefusalCode::from_u8(code) {
                     self.count_refusal(code);
                 }
             }

@@ -367,7 +367,7 @@ impl World {
             _ => "REFUSED",
         };
         write!(line, " {name}").unwrap();
-        if let Some(code) = RefusalCode::from_u16(reply.code) {
+        if let Some(code) = RefusalCode::from_u8(reply.code) {
             write!(line, " {code:?}").unwrap();
         }
         if reply.shared {

@@ -111,7 +111,7 @@ pub enum Decision {
     /// The request is refused.
     Refuse {
         /// Why, a [`crate::replication::RefusalCode`].
-        code: u16,
+        code: u8,
         /// The flow's present epoch.
         lease_epoch: u32,
     },
@@ -124,6 +124,16 @@ pub enum Decision {
     },
     /// A holder gave its lease up; its epoch is the request's.
     Release,
+}
+
+/// The code of a refusal.
+fn code(bytes: &[u8]) -> Result<u8, Error> {
+    let code = get_u16(bytes, entry_field::CODE);
+    u8::try_from(code).map_err(|_| Error::Unknown {
+        header: Header::ChainEntry,
+        field: "code",
+        found: code.into(),
+    })
 }
 
 /// What the grant with `flags` in the entry `bytes` makes.
@@ -199,7 +209,7 @@ impl<'a> Entry<'a> {
             3 => Decision::Renew { period },
             4 => Decision::Probe,
             5 => Decision::Refuse {
-                code: get_u16(bytes, entry_field::CODE),
+                code: code(bytes)?,
                 lease_epoch,
             },
             6 => {
@@ -329,7 +339,7 @@ impl<'a> Entry<'a> {
             }
             Decision::Probe | Decision::Release => {}
             Decision::Refuse { code, lease_epoch } => {
-                put(&mut bytes, entry_field::CODE, &code.to_be_bytes());
+                put(&mut bytes, entry_field::CODE, &u16::from(code).to_be_bytes());
                 put(
                     &mut bytes,
                     entry_field::LEASE_EPOCH,

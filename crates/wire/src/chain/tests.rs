@@ -31,7 +31,7 @@ fn decision() -> impl Strategy<Value = Decision> {
         any::<u32>().prop_map(|period| Decision::Renew { period }),
         Just(Decision::Probe),
         Just(Decision::Release),
-        any::<(u16, u32)>().prop_map(|(code, lease_epoch)| Decision::Refuse { code, lease_epoch }),
+        any::<(u8, u32)>().prop_map(|(code, lease_epoch)| Decision::Refuse { code, lease_epoch }),
         any::<(u16, [u8; 16])>().prop_map(|(shard, key)| Decision::Expire {
             shard,
             key: Key(key)
