@@ -70,7 +70,7 @@ impl Job {
         for flow in 0..FLOWS {
             let client = SocketAddrV4::new(Ipv4Addr::new(10, 1, 1, 1), 20_000 + flow);
             let frame = frame::udp(client, server, 60);
-            let at = flow_hash(&frame) as usize % workers;
+            let at = flow_hash(&frame, 0) as usize % workers;
             lanes[at].1.push(frame);
         }
         stateplane_bench::timed(|| {

@@ -217,7 +217,7 @@ fn another_switch_gets_the_state_when_the_lease_is_over() {
     };
     let fenced = Repr::parse(&Packet::new_checked(&bytes).unwrap());
     assert_eq!(fenced.message_type, MessageType::Refusal);
-    assert_eq!(fenced.code, RefusalCode::Fenced as u16);
+    assert_eq!(fenced.code, RefusalCode::Fenced as u8);
     assert_eq!(fenced.lease_epoch, second.lease_epoch);
     assert_eq!(fenced.sequence, first.lease_epoch);
     chain.stop(0);
@@ -260,7 +260,7 @@ fn a_server_that_is_not_the_head_refuses() {
     let (from, bytes) = switch.receive();
     assert_eq!(from, chain.address(1));
     let reply = Repr::parse(&Packet::new_checked(&bytes).unwrap());
-    assert_eq!(reply.code, RefusalCode::WrongServer as u16);
+    assert_eq!(reply.code, RefusalCode::WrongServer as u8);
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn until_given(chain: &Chain, switch: &Switch, done: impl Fn(&[Option<u16>]) -> 
                 Some(u16::from_be_bytes([state[4], state[5]]))
             }
             _ => {
-                assert_eq!(reply.code(), RefusalCode::PoolExhausted as u16);
+                assert_eq!(reply.code(), RefusalCode::PoolExhausted as u8);
                 None
             }
         });

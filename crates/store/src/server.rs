@@ -209,7 +209,7 @@ impl Server {
     /// Takes a datagram that came from `from` to the request port at `now`.
     pub fn handle_request(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
         // The chain of anything that is not a message is of no interest.
-        let chain = Packet::new_checked(bytes).map_or(0, |packet| self.chain_of(&packet));
+        let chain = Packet::new_unsummed(bytes).map_or(0, |packet| self.chain_of(&packet));
         match self.chains.get_mut(&chain) {
             Some(hosted) => {
                 hosted.replica.handle_request(now, from, bytes);
@@ -222,7 +222,7 @@ impl Server {
     /// [`Replica::look_ahead`] for requests to any of its replicas.
     pub fn look_ahead<'a>(&self, requests: impl Iterator<Item = &'a [u8]>) {
         fetch(requests.map(|request| {
-            let packet = Packet::new_checked(request).ok()?;
+            let packet = Packet::new_unsummed(request).ok()?;
             let hosted = self.chains.get(&self.chain_of(&packet))?;
             hosted.replica.sought(&packet)
         }));

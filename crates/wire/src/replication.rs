@@ -233,6 +233,22 @@ impl<'a> Packet<'a> {
     /// [`Error::TrailingBytes`] (bytes after the state without a packet) or
     /// [`Error::Checksum`].
     pub fn new_checked(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
+        let packet = Packet::new_unsummed(bytes)?;
+        match Sum::new().over(&bytes[..packet.state_end()]).finish() {
+            0 => Ok(packet),
+            _ => Err(Error::Checksum {
+                header: Header::Replication,
+            }),
+        }
+    }
+
+    /// As [`new_checked`](Self::new_checked), but for the checksum: for a first look at
+    /// what is checked later.
+    ///
+    /// # Errors
+    ///
+    /// As [`new_checked`](Self::new_checked), without [`Error::Checksum`].
+    pub fn new_unsummed(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
         let header = Header::Replication;
         let Some(fixed) = bytes.first_chunk() else {
             return Err(Error::Truncated {
@@ -260,9 +276,6 @@ impl<'a> Packet<'a> {
                 header,
                 extra: bytes.len() - end,
             });
-        }
-        if Sum::new().over(&bytes[..end]).finish() != 0 {
-            return Err(Error::Checksum { header });
         }
         Ok(Packet {
             bytes,

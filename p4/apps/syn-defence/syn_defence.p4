@@ -86,6 +86,9 @@ control DefenceIngress(
     // these does a SYN ask the store. A flood from invented ones asks it nothing.
     register<bit<1>>(DEFENCE_KNOWN) defence_known;
     counter(DEFENCE_EVENTS, CounterType.packets) defence_events;
+    FlowHash() source_hash;
+    FirstBucket() place_of;
+    bit<64> mixed;
     ExchangeInChecksum() exchange_sequence;
     ExchangeInChecksum() exchange_acknowledgement;
     bit<1> guarded = 0;
@@ -157,13 +160,9 @@ control DefenceIngress(
                 },
                 (bit<64>)0x100000000
             );
-            hash(
-                place,
-                HashAlgorithm.crc32,
-                (bit<32>)0,
-                { hdr.own.ipv4.source },
-                (bit<32>)DEFENCE_KNOWN
-            );
+            // By what this switch drew: nobody finds sources that share the place of his own.
+            source_hash.apply((bit<128>)hdr.own.ipv4.source, mixed);
+            place_of.apply(mixed, DEFENCE_KNOWN, place);
         }
         if (meta.replication.arriving && guarded == 1) {
             defence_known.read(known, place);

@@ -190,7 +190,7 @@ impl Client {
                 flow.answered = Some(Instant::now());
                 flow.answers += 1;
             }
-            MessageType::Refusal if reply.code == RefusalCode::Fenced as u16 => {
+            MessageType::Refusal if reply.code == RefusalCode::Fenced as u8 => {
                 flow.claim += 1;
                 flow.epoch = 0;
             }

@@ -13,6 +13,7 @@ pub use flow::flow_hash;
 
 use super::report::ProgramReport;
 use crate::clock::boot_time_us;
+use crate::random::random_bits;
 use lane::{Doorbell, Inputs, Lane, Output};
 use stateplane_switch::{Counters, Occupancy, Port, PortCounters, Switch, Transmit, Watch};
 use stateplane_target::Engine;
@@ -57,6 +58,8 @@ pub(super) struct Workers<E: Engine> {
     transmit: VecDeque<Transmit>,
     port_states: VecDeque<(Port, bool)>,
     spare: Vec<Vec<u8>>,
+    /// Key of [`flow_hash`], so that nobody gives all his flows to one worker.
+    key: u64,
     /// Of each port as it was last told: whether its link is up.
     links: Vec<Option<bool>>,
 }
@@ -84,6 +87,7 @@ where
             .collect::<io::Result<_>>()?;
         Ok(Workers {
             lanes,
+            key: random_bits()?,
             doorbell,
             links: vec![None; numbers.len()],
             numbers,
@@ -107,7 +111,7 @@ impl<E: Engine> Workers<E> {
 
     /// Gives a frame to its worker; waits while that has no room.
     pub(super) fn handle_frame(&mut self, port: Port, frame: &[u8]) {
-        let at = (flow_hash(frame) % self.lanes.len() as u64) as usize;
+        let at = (flow_hash(frame, self.key) % self.lanes.len() as u64) as usize;
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
         copy.extend_from_slice(frame);

@@ -20,7 +20,7 @@ impl Replica {
     /// the processor's caches takes several fetches from memory, each of which needs the one
     /// before; here those of many requests wait at the same time. It changes nothing else.
     pub fn look_ahead<'a>(&self, requests: impl Iterator<Item = &'a [u8]>) {
-        fetch(requests.map(|request| self.sought(&Packet::new_checked(request).ok()?)));
+        fetch(requests.map(|request| self.sought(&Packet::new_unsummed(request).ok()?)));
     }
 
     /// Where the record of a request is looked for.

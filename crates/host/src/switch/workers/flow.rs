@@ -13,8 +13,8 @@ const WITH_PORTS: [u8; 4] = [6, 17, 33, 132];
 
 /// A hash of the frame's flow, the same for both directions: of the addresses and, of TCP,
 /// UDP, DCCP and SCTP that are not in fragments, the ports; of other frames of the Ethernet
-/// addresses.
-pub fn flow_hash(frame: &[u8]) -> u64 {
+/// addresses. Who does not know `key` cannot compute flows whose hashes are alike.
+pub fn flow_hash(frame: &[u8], key: u64) -> u64 {
     let (mut at, mut ethertype) = (ETHERNET_BYTES, word(frame, 12));
     for _ in 0..MAX_TAGS {
         match ethertype {
@@ -27,12 +27,12 @@ pub fn flow_hash(frame: &[u8]) -> u64 {
     }
     let packet = frame.get(at..).unwrap_or(&[]);
     let hash = match ethertype {
-        Some(ETHERTYPE_IPV4) => ipv4(packet),
-        Some(ETHERTYPE_IPV6) => ipv6(packet),
+        Some(ETHERTYPE_IPV4) => ipv4(packet, key),
+        Some(ETHERTYPE_IPV6) => ipv6(packet, key),
         _ => None,
     };
     hash.unwrap_or_else(|| match (frame.get(..6), frame.get(6..12)) {
-        (Some(to), Some(from)) => both(from, 0, to, 0),
+        (Some(to), Some(from)) => both(key, (from, 0), (to, 0)),
         _ => 0,
     })
 }
@@ -42,7 +42,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([bytes[0], bytes[1]]))
 }
 
-fn ipv4(packet: &[u8]) -> Option<u64> {
+fn ipv4(packet: &[u8], key: u64) -> Option<u64> {
     let header = usize::from(packet.first()? & 0xf) * 4;
     let (from, to) = (packet.get(12..16)?, packet.get(16..20)?);
     let in_fragments = word(packet, 6)? & 0x3fff != 0;
@@ -50,25 +50,28 @@ fn ipv4(packet: &[u8]) -> Option<u64> {
         true => (word(packet, header), word(packet, header + 2)),
         false => (None, None),
     };
-    Some(both(from, ports.0.unwrap_or(0), to, ports.1.unwrap_or(0)))
+    let [from_port, to_port] = [ports.0, ports.1].map(|port| port.unwrap_or(0));
+    Some(both(key, (from, from_port), (to, to_port)))
 }
 
-fn ipv6(packet: &[u8]) -> Option<u64> {
+fn ipv6(packet: &[u8], key: u64) -> Option<u64> {
     let (from, to) = (packet.get(8..24)?, packet.get(24..40)?);
     let ports = match WITH_PORTS.contains(&packet[6]) {
         true => (word(packet, IPV6_BYTES), word(packet, IPV6_BYTES + 2)),
         false => (None, None),
     };
-    Some(both(from, ports.0.unwrap_or(0), to, ports.1.unwrap_or(0)))
+    let [from_port, to_port] = [ports.0, ports.1].map(|port| port.unwrap_or(0));
+    Some(both(key, (from, from_port), (to, to_port)))
 }
 
 /// A hash of two ends that does not tell which is which.
-fn both(from: &[u8], from_port: u16, to: &[u8], to_port: u16) -> u64 {
-    mixed(end(from, from_port).wrapping_add(end(to, to_port)))
+fn both(key: u64, from: (&[u8], u16), to: (&[u8], u16)) -> u64 {
+    mixed(end(key, from).wrapping_add(end(key, to)))
 }
 
-fn end(address: &[u8], port: u16) -> u64 {
-    let mut hash = u64::from(port);
+fn end(key: u64, (address, port): (&[u8], u16)) -> u64 {
+    // Mixed once before what the sender chooses comes in, and once after each part.
+    let mut hash = mixed(key ^ u64::from(port));
     for bytes in address.chunks(4) {
         let mut word = [0; 4];
         word[..bytes.len()].copy_from_slice(bytes);
@@ -110,15 +113,15 @@ mod tests {
 
     #[test]
     fn both_directions_fall_together() {
-        let there = flow_hash(&frame(A, 1000, B, 53, 0));
-        assert_eq!(there, flow_hash(&frame(B, 53, A, 1000, 0)));
+        let there = flow_hash(&frame(A, 1000, B, 53, 0), 7);
+        assert_eq!(there, flow_hash(&frame(B, 53, A, 1000, 0), 7));
         assert_eq!(
             there,
-            flow_hash(&frame(A, 1000, B, 53, 2)),
+            flow_hash(&frame(A, 1000, B, 53, 2), 7),
             "tags do not count"
         );
-        assert_ne!(there, flow_hash(&frame(A, 1001, B, 53, 0)));
-        assert_ne!(there, flow_hash(&frame(A, 53, B, 1000, 0)));
+        assert_ne!(there, flow_hash(&frame(A, 1001, B, 53, 0), 7));
+        assert_ne!(there, flow_hash(&frame(A, 53, B, 1000, 0), 7));
     }
 
     #[test]
@@ -127,14 +130,25 @@ mod tests {
         first[20] = 0x20;
         let mut second = frame(A, 7777, B, 8888, 0);
         second[20..22].copy_from_slice(&[0, 8]);
-        assert_eq!(flow_hash(&first), flow_hash(&second));
+        assert_eq!(flow_hash(&first, 7), flow_hash(&second, 7));
+    }
+
+    #[test]
+    fn flows_that_fall_together_by_one_key_do_not_by_another() {
+        let worker = |port, key| flow_hash(&frame(A, port, B, 443, 0), key) % 4;
+        let chosen: Vec<u16> = (1024..9024).filter(|port| worker(*port, 0) == 0).collect();
+        for key in [1, 1 << 63, 0x0123_4567_89ab_cdef] {
+            let together = chosen.iter().filter(|port| worker(**port, key) == 0).count();
+            let share = together * 100 / chosen.len();
+            assert!((20..30).contains(&share), "{share} % with {key:#x}");
+        }
     }
 
     #[test]
     fn flows_spread_evenly() {
         let mut counts = [0u32; 4];
         for port in 0..4000 {
-            let hash = flow_hash(&frame(A, 1024 + port, B, 443, 0));
+            let hash = flow_hash(&frame(A, 1024 + port, B, 443, 0), 7);
             counts[(hash % 4) as usize] += 1;
         }
         assert!(
@@ -146,7 +160,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_have_a_hash(bytes: Vec<u8>) {
-            flow_hash(&bytes);
+            flow_hash(&bytes, 7);
         }
 
         #[test]
@@ -155,7 +169,7 @@ mod tests {
             let mut frame = vec![0; 12];
             frame.extend(ethertype.to_be_bytes());
             frame.extend(bytes);
-            flow_hash(&frame);
+            flow_hash(&frame, 7);
         }
     }
 }
