@@ -9,6 +9,7 @@ pub mod expr;
 mod minimise;
 mod program;
 pub mod properties;
+pub mod semantics;
 mod session;
 pub mod source;
 

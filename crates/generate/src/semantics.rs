@@ -1,0 +1,253 @@
+//! Generated programs that show the semantics of the language, judged by an evaluator of
+//! its own (`stateplane_semantics`), and not by another engine: the front end is shared by
+//! all engines, so that no comparison of two of them sees what it gets wrong.
+//!
+//! The programs have what makes meanings differ: arguments that name one variable twice,
+//! calls within arguments, conditions, keys and initialisers, named arguments in any
+//! order, parameters copied out behind `return` and `exit`, elements of stacks whose
+//! index has side effects, errors declared before those of `core.p4`.
+
+mod declaration;
+mod expression;
+mod parser;
+mod program;
+mod statement;
+
+use crate::minimise::minimise;
+use crate::program::{Generated, PORTS};
+use crate::properties::interpreter;
+use crate::session::{Change, Session, Write};
+use crate::source;
+use crate::{Difference, Mismatch};
+use stateplane_diagnostics::{Color, render_all};
+use stateplane_interp::Interp;
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_semantics::{Evaluator, Fault, Match, Outcome};
+use stateplane_switch::{MIN_FRAME, Switch, Transmit};
+use stateplane_syntax::{MemoryLoader, Options, Parsed, parse};
+use stateplane_target::{Engine, Entry, KeyMatch};
+use std::fmt;
+
+pub use program::generate;
+
+/// What became of the packets of programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Packets that were given.
+    pub packets: u64,
+    /// Of those, packets whose fate the specification leaves open.
+    pub open: u64,
+    /// Packets that left.
+    pub sent: u64,
+    /// Bytes of those that were known, and compared.
+    pub bytes: u64,
+    /// Bytes of those that were open in part at least.
+    pub open_bytes: u64,
+}
+
+impl std::ops::AddAssign for Judged {
+    fn add_assign(&mut self, other: Judged) {
+        self.packets += other.packets;
+        self.open += other.open;
+        self.sent += other.sent;
+        self.bytes += other.bytes;
+        self.open_bytes += other.open_bytes;
+    }
+}
+
+impl fmt::Display for Judged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} packets, the fate of {} open; {} sent with {} bytes compared and {} open",
+            self.packets, self.open, self.sent, self.bytes, self.open_bytes
+        )
+    }
+}
+
+/// Generates a program with `packets` packets from `seed`, and compares what the
+/// specification makes of them with what checker and interpreter do.
+///
+/// # Errors
+///
+/// The first packet with another fate, with program and session made as small as
+/// `attempts` more comparisons allow.
+pub fn check(seed: u64, packets: usize, attempts: usize) -> Result<Judged, Box<Mismatch>> {
+    let Generated { program, session } = generate(seed, packets);
+    check_program(&program, &session, None, attempts)
+}
+
+/// The same for a given program, and an evaluator that makes a mistake.
+///
+/// # Errors
+///
+/// As [`check`].
+pub fn check_program(
+    program: &str,
+    session: &Session,
+    fault: Option<Fault>,
+    attempts: usize,
+) -> Result<Judged, Box<Mismatch>> {
+    let difference = match judge(program, session, fault) {
+        Ok(judged) => return Ok(judged),
+        Err(difference) => difference,
+    };
+    let refused = |difference: &Difference| difference.frames == 0;
+    // What is refused says so itself, and in a smaller program something else would be.
+    let attempts = if refused(&difference) { 0 } else { attempts };
+    let mut last = difference;
+    let (program, session) = minimise(program, session, attempts, |program, session| {
+        match judge(program, session, fault) {
+            Err(difference) if !refused(&difference) => {
+                last = difference;
+                true
+            }
+            _ => false,
+        }
+    });
+    Err(Box::new(Mismatch {
+        program,
+        session,
+        difference: last,
+    }))
+}
+
+fn read(program: &str) -> Parsed {
+    let loader = WithLibrary(MemoryLoader::new().with(source::MAIN_FILE, program));
+    parse(
+        &loader,
+        source::MAIN_FILE,
+        &with_library(Options::default()),
+    )
+}
+
+/// Runs a session on the interpreter and on the evaluator. A difference in no frame means
+/// that one of them does not take the program.
+fn judge(program: &str, session: &Session, fault: Option<Fault>) -> Result<Judged, Difference> {
+    let refusal = |what: String| Difference { frames: 0, what };
+    let parsed = read(program);
+    if parsed.diagnostics.has_errors() {
+        let errors = render_all(&parsed.diagnostics, &parsed.sources, Color::Never);
+        return Err(refusal(errors));
+    }
+    let compiled = source::compile(program).map_err(refusal)?;
+    let engine = interpreter(compiled, session.seed).map_err(refusal)?;
+    let switch = Switch::new(engine, session.config.clone());
+    let mut switch = switch.map_err(|error| refusal(error.to_string()))?;
+    let evaluator = Evaluator::new(&parsed.tree).map_err(refusal)?;
+    let mut evaluator = evaluator.with_fault(fault);
+    for write in &session.writes {
+        let written = write.apply(switch.engine_mut().state_mut());
+        written.map_err(|error| refusal(error.to_string()))?;
+        add_entry(&mut evaluator, write).map_err(refusal)?;
+    }
+    let mut judged = Judged::default();
+    for (number, arrival) in session.arrivals.iter().enumerate() {
+        let differs = |what: String| Difference {
+            frames: number + 1,
+            what,
+        };
+        if arrival.frame.len() < MIN_FRAME {
+            // Too short for a link: the program does not see it.
+            continue;
+        }
+        judged.packets += 1;
+        switch.handle_frame(arrival.at, arrival.port, &arrival.frame);
+        let sent = everything(&mut switch);
+        match evaluator.process(arrival.port, &arrival.frame) {
+            Outcome::Open(_) => judged.open += 1,
+            Outcome::Unsupported(what) => return Err(refusal(format!("not evaluated: {what}"))),
+            Outcome::Dropped if sent.is_empty() => {}
+            Outcome::Sent { port, bytes, known } if agrees(&sent, port, &bytes, &known) => {
+                judged.sent += 1;
+                for mask in known {
+                    match mask {
+                        0xff => judged.bytes += 1,
+                        _ => judged.open_bytes += 1,
+                    }
+                }
+            }
+            expected => {
+                let expected = shown_outcome(&expected);
+                let sent = match sent.as_slice() {
+                    [] => format!("nothing, of {:?}", switch.counters()),
+                    sent => shown(sent),
+                };
+                return Err(differs(format!("expected\n  {expected}\nand got\n  {sent}")));
+            }
+        }
+    }
+    Ok(judged)
+}
+
+fn everything(switch: &mut Switch<Interp>) -> Vec<Transmit> {
+    std::iter::from_fn(|| switch.poll_transmit()).collect()
+}
+
+fn agrees(sent: &[Transmit], port: u16, bytes: &[u8], known: &[u8]) -> bool {
+    let [sent] = sent else {
+        // The switch sends no frame too short for a link, and none by a port that is none.
+        return sent.is_empty() && (port >= PORTS || bytes.len() < MIN_FRAME);
+    };
+    let same = |((one, other), mask): ((&u8, &u8), &u8)| one & mask == other & mask;
+    sent.port == port
+        && sent.frame.len() == bytes.len()
+        && sent.frame.iter().zip(bytes).zip(known).all(same)
+}
+
+/// Gives the evaluator an entry that the control plane adds.
+fn add_entry(evaluator: &mut Evaluator<'_>, write: &Write) -> Result<(), String> {
+    let Write::Entry {
+        change: Change::Insert,
+        table,
+        entry:
+            Entry {
+                keys,
+                priority,
+                action,
+                data,
+            },
+    } = write
+    else {
+        return Err(format!("not evaluated: {write}"));
+    };
+    let keys = keys.iter().map(|key| {
+        Ok(match key.clone() {
+            KeyMatch::Any => Match::Any,
+            KeyMatch::Exact(value) => Match::Exact(value),
+            KeyMatch::Mask { value, mask } => Match::Mask { value, mask },
+            KeyMatch::Range { low, high } => Match::Range { low, high },
+            KeyMatch::Prefix { .. } => return Err(format!("not evaluated: {key}")),
+        })
+    });
+    let keys = keys.collect::<Result<_, String>>()?;
+    evaluator.add(table, keys, *priority, action, data.clone());
+    Ok(())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn shown(sent: &[Transmit]) -> String {
+    let frames = sent
+        .iter()
+        .map(|sent| format!("port {}: {}", sent.port, hexadecimal(&sent.frame)));
+    frames.collect::<Vec<_>>().join(" and ")
+}
+
+fn shown_outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Sent { port, bytes, known } => {
+            let text = format!("port {port}: {}", hexadecimal(bytes));
+            if known.iter().all(|mask| *mask == 0xff) {
+                return text;
+            }
+            format!("{text}, of which {} is known", hexadecimal(known))
+        }
+        _ => "nothing".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

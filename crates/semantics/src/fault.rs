@@ -1,0 +1,71 @@
+//! Mistakes that an evaluator can make: a comparison that does not find them shows nothing.
+
+/// A mistake in one rule of the language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each name is a sentence")]
+pub enum Fault {
+    ArgumentsAreReadLast,
+    ArgumentsFromTheRight,
+    AssignedValueFirst,
+    BreakContinues,
+    ConcatenationIsReversed,
+    ContinueBreaks,
+    CopiedOutByParameter,
+    CopiesAreValid,
+    ErrorsAreLost,
+    ExitEndsOneControl,
+    ExitLosesParameters,
+    HitsAreMisses,
+    KeysFromTheRight,
+    LeastRankWins,
+    LoopsRunOnce,
+    MissesRunNothing,
+    NextStays,
+    NoShortCircuit,
+    NothingFallsThrough,
+    NothingSaturates,
+    OutParametersKeepTheirValue,
+    PushIsPop,
+    RangesLackTheirEnd,
+    ReturnEndsOneBlock,
+    ReturnLosesParameters,
+    RightOperandFirst,
+    SelectTakesTheLast,
+    ShiftsAreLogical,
+    VerifyIsInverted,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Fault; 29] = [
+        Fault::ArgumentsAreReadLast,
+        Fault::ArgumentsFromTheRight,
+        Fault::AssignedValueFirst,
+        Fault::BreakContinues,
+        Fault::ConcatenationIsReversed,
+        Fault::ContinueBreaks,
+        Fault::CopiedOutByParameter,
+        Fault::CopiesAreValid,
+        Fault::ErrorsAreLost,
+        Fault::ExitEndsOneControl,
+        Fault::ExitLosesParameters,
+        Fault::HitsAreMisses,
+        Fault::KeysFromTheRight,
+        Fault::LeastRankWins,
+        Fault::LoopsRunOnce,
+        Fault::MissesRunNothing,
+        Fault::NextStays,
+        Fault::NoShortCircuit,
+        Fault::NothingFallsThrough,
+        Fault::NothingSaturates,
+        Fault::OutParametersKeepTheirValue,
+        Fault::PushIsPop,
+        Fault::RangesLackTheirEnd,
+        Fault::ReturnEndsOneBlock,
+        Fault::ReturnLosesParameters,
+        Fault::RightOperandFirst,
+        Fault::SelectTakesTheLast,
+        Fault::ShiftsAreLogical,
+        Fault::VerifyIsInverted,
+    ];
+}
