@@ -25,13 +25,15 @@ fn session(count: u8) -> Session {
 #[test]
 fn writing_keeps_the_tokens() {
     let text = "#include <v1model.p4>\n// no\nheader h { bit<8> a; } /* no */\n\
-                control C(inout h x) { apply { x.a = (x.a |+| 8w3) ++ x.a[3:0]; @atomic { } } }\n";
+                control C(inout h x) { apply { x.a = (x.a |+| 8w3) ++ x.a[3:0]; @atomic { } x = {#}; x.a[0+:4] = 1; } }\n";
     let once = write(&read(text));
     assert_eq!(write(&read(&once)), once);
     assert!(
         once.contains("x . a = (x . a |+| 8w3 ) ++ x . a [3 : 0 ] ;"),
         "{once}"
     );
+    assert!(once.contains("x = {#} ;"), "{once}");
+    assert!(once.contains("x . a [0 +: 4 ] = 1 ;"), "{once}");
     assert!(!once.contains(" no"));
 }
 
