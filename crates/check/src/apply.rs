@@ -38,6 +38,7 @@ impl<'a> Checker<'a> {
         hit: Option<ir::Place>,
         action_run: Option<ir::Place>,
     ) {
+        self.callable.rounds.may_leave = true;
         let prelude = self.made.tables[table as usize].prelude.clone();
         self.callable.block.extend(prelude.iter().cloned());
         self.emit(ir::Stmt::Apply {

@@ -293,7 +293,10 @@ impl<'a> Checker<'a> {
     /// The place of a value that is written to; reports if it cannot be.
     pub(crate) fn writable(&mut self, value: Value) -> Option<ir::Place> {
         let (why, help) = match value.kind {
-            ValueKind::Place(place, Access::Writable) => return Some(place),
+            ValueKind::Place(place, Access::Writable) => {
+                self.callable.written.push(place.var);
+                return Some(place);
+            }
             ValueKind::Poison => return None,
             ValueKind::Place(_, Access::InParameter) => (
                 "an `in` parameter cannot be changed",

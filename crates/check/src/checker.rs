@@ -4,6 +4,7 @@
 use crate::build::Builder;
 use crate::codes;
 use crate::deprecated::WrittenList;
+use crate::loops::Rounds;
 use crate::scope::{
     BlockInfo, BodyInfo, Entity, ExternInfo, Frame, FunctionInfo, Signature, Symbol,
 };
@@ -134,6 +135,10 @@ pub(crate) struct Callable {
     pub temporaries: u32,
     /// Loops around the present statement.
     pub loops: u32,
+    /// What is known of the rounds that its loops begin.
+    pub rounds: Rounds,
+    /// Variables written so far, one for each write.
+    pub written: Vec<ir::VarId>,
     /// Whether it stands in a control whose side effects are allowed.
     pub side_effects_allowed: bool,
     /// Side effects in it that are not.
@@ -151,6 +156,8 @@ impl Callable {
             direct: BTreeMap::new(),
             temporaries: 0,
             loops: 0,
+            rounds: Rounds::default(),
+            written: Vec::new(),
             side_effects_allowed: false,
             side_effects: Vec::new(),
         }

@@ -45,6 +45,7 @@ stateplane_diagnostics::codes! {
     SWITCH_SUBJECT = "E1309": "a switch is on something that it does not work on";
     SWITCH_LABEL = "E1310": "the label of a case does not fit its switch";
     DUPLICATE_CASE = "E1311": "a case exists twice";
+    LOOP_BOUND = "E1312": "a loop has more rounds than a packet may begin";
     NO_START_STATE = "E1401": "a parser has no state start";
     UNKNOWN_STATE = "E1402": "a transition goes to a state that does not exist";
     RESERVED_STATE = "E1403": "a state has a reserved name";

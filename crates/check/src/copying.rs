@@ -24,6 +24,9 @@ impl<'a> Checker<'a> {
         result: Option<ir::Place>,
         span: Span,
     ) {
+        if !matches!(callee, ir::Callee::Function(_)) {
+            self.callable.rounds.may_leave = true;
+        }
         let (callee, args) = self.prepare_call(callee, params, arguments, span);
         self.emit(ir::Stmt::Call {
             callee,

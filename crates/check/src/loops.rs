@@ -7,9 +7,120 @@ use crate::scope::Entity;
 use crate::types::Ty;
 use crate::value::{Access, Value, ValueKind};
 use num_bigint::BigUint;
+use num_traits::{Signed, ToPrimitive};
 use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, ForCollection};
+
+/// What is known of the rounds that loops begin in one run of some statements.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rounds {
+    /// So many at least, if they run to their end.
+    pub certain: u64,
+    /// Whether something may leave them before, or change variables of the control around.
+    pub may_leave: bool,
+    /// Whether `continue` may skip some of them.
+    pub may_skip: bool,
+}
+
+/// Watches the body of a loop.
+struct Watch {
+    around: Rounds,
+    /// Writes before it.
+    before: usize,
+    inside: Rounds,
+    /// What it writes.
+    written: Vec<ir::VarId>,
+}
+
+impl Watch {
+    fn begin(checker: &mut Checker<'_>) -> Watch {
+        Watch {
+            around: std::mem::take(&mut checker.callable.rounds),
+            before: checker.callable.written.len(),
+            inside: Rounds::default(),
+            written: Vec::new(),
+        }
+    }
+
+    fn end(&mut self, checker: &Checker<'_>) {
+        self.inside = checker.callable.rounds;
+        self.written = checker.callable.written[self.before..].to_vec();
+    }
+}
+
+/// The numbers in a range of constants.
+fn between(first: &Value, last: &Value) -> Option<u64> {
+    let count = last.as_int()? - first.as_int()? + 1u32;
+    Some(
+        count
+            .to_u64()
+            .unwrap_or(if count.is_negative() { 0 } else { u64::MAX }),
+    )
+}
+
+/// The variable that a loop counts in, and its rounds, or more than [`ir::LOOP_LIMIT`] of
+/// them: if it starts at a constant, is compared with one, and then one is added or
+/// subtracted.
+fn counted(start: &[ir::Stmt], body: &[ir::Stmt], update: &[ir::Stmt]) -> Option<(ir::VarId, u64)> {
+    let [ir::Stmt::Assign(target, next)] = update else {
+        return None;
+    };
+    let var = target.var;
+    let of_var = |expr: &ir::Expr| matches!(&expr.kind, ir::ExprKind::Read(place) if *place == ir::Place::var(var));
+    let number = |expr: &ir::Expr| match &expr.kind {
+        ir::ExprKind::Const(ir::Const::Bits(number)) => number.to_u64(),
+        _ => None,
+    };
+    let ir::Type::Bits(width @ 1..=64) = next.ty else {
+        return None;
+    };
+    let ir::ExprKind::Binary(step, left, right) = &next.kind else {
+        return None;
+    };
+    if !target.path.is_empty() || !of_var(left) {
+        return None;
+    }
+    let by = number(right)?;
+    let mask = u64::MAX >> (64 - width);
+    let next = |value: u64| match step {
+        ir::BinaryOp::Add => Some(value.wrapping_add(by) & mask),
+        ir::BinaryOp::Sub => Some(value.wrapping_sub(by) & mask),
+        _ => None,
+    };
+    let Some(ir::Stmt::If { condition, .. }) = body.first() else {
+        return None;
+    };
+    let ir::ExprKind::Unary(ir::UnaryOp::Not, condition) = &condition.kind else {
+        return None;
+    };
+    let ir::ExprKind::Binary(compare, left, right) = &condition.kind else {
+        return None;
+    };
+    if !of_var(left) {
+        return None;
+    }
+    let end = number(right)?;
+    let goes_on = |value: u64| match compare {
+        ir::BinaryOp::Lt => Some(value < end),
+        ir::BinaryOp::Le => Some(value <= end),
+        ir::BinaryOp::Gt => Some(value > end),
+        ir::BinaryOp::Ge => Some(value >= end),
+        ir::BinaryOp::Ne => Some(value != end),
+        _ => None,
+    };
+    let first = start.iter().rev().find_map(|stmt| match stmt {
+        ir::Stmt::Assign(place, value) if place.var == var => Some(value),
+        _ => None,
+    });
+    let mut value = number(first?)?;
+    let mut rounds = 0;
+    while rounds <= u64::from(ir::LOOP_LIMIT) && goes_on(value)? {
+        rounds += 1;
+        value = next(value)?;
+    }
+    Some((var, rounds))
+}
 
 impl<'a> Checker<'a> {
     /// `break` and `continue`.
@@ -38,7 +149,10 @@ impl<'a> Checker<'a> {
         body: &'a tree::Stmt,
     ) {
         self.scoped(|checker| {
+            let (declared, before) = (checker.out.vars.len(), checker.callable.block.len());
             checker.statements(init);
+            let start = checker.callable.block[before..].to_vec();
+            let mut watch = Watch::begin(checker);
             let ((), rounds) = checker.rounds(|checker| {
                 let condition = checker.condition(condition);
                 match condition.as_bool() {
@@ -50,13 +164,54 @@ impl<'a> Checker<'a> {
                     }
                 }
                 checker.statements(std::slice::from_ref(body));
+                watch.end(checker);
             });
             let ((), update) = checker.rounds(|checker| checker.statements(update));
+            let count = counted(&start, &rounds, &update).filter(|(var, _)| {
+                let own = var.index() >= declared;
+                !watch.written.contains(var) && (own || !watch.inside.may_leave)
+            });
+            checker.bound(count.map(|(_, rounds)| rounds), &watch, condition.span);
             checker.emit(ir::Stmt::Loop {
                 body: rounds,
                 update,
             });
         });
+    }
+
+    /// Notes how many rounds a loop has, if that is known, and refuses too many.
+    fn bound(&mut self, rounds: Option<u64>, watch: &Watch, span: Span) {
+        let inside = watch.inside;
+        self.callable.rounds = watch.around;
+        self.callable.rounds.may_leave |= inside.may_leave;
+        let Some(rounds) = rounds.filter(|_| !inside.may_leave) else {
+            return;
+        };
+        let within = if inside.may_skip { 0 } else { inside.certain };
+        // The last round finds only that the loop is at its end.
+        let all = rounds
+            .saturating_mul(within.saturating_add(1))
+            .saturating_add(1);
+        if all <= u64::from(ir::LOOP_LIMIT) {
+            let certain = &mut self.callable.rounds.certain;
+            *certain = certain.saturating_add(all);
+        } else {
+            // Loops around it are not refused for the same rounds.
+            let nested = if within > 0 { " with those in it" } else { "" };
+            self.report(
+                Diagnostic::error(
+                    codes::LOOP_BOUND,
+                    span,
+                    format!("this loop{nested} has more rounds than a packet may begin"),
+                )
+                .with_note(format!(
+                    "a packet may begin {} rounds in a parser or control with what it calls, that \
+                     at each loop's end included",
+                    ir::LOOP_LIMIT
+                ))
+                .with_help("give it a smaller bound, or spread the work over several packets"),
+            );
+        }
     }
 
     /// `for (ty name in collection) body`.
@@ -134,6 +289,7 @@ impl<'a> Checker<'a> {
             kind: ir::ExprKind::Binary(op, Box::new(left), Box::new(right)),
             ty: ir::Type::Bool,
         };
+        let known = between(&first, &last);
         let [counter, end] = [first, last].map(|bound| {
             let var = self.temporary(lowered);
             let bound = self.lower(bound);
@@ -141,6 +297,7 @@ impl<'a> Checker<'a> {
             var
         });
         let more = self.temporary(ir::Type::Bool);
+        let mut watch = Watch::begin(self);
         let any = compare(ir::BinaryOp::Le, read(counter, lowered), read(end, lowered));
         self.emit(ir::Stmt::Assign(ir::Place::var(more), any));
         let ((), rounds) = self.rounds(|checker| {
@@ -153,7 +310,9 @@ impl<'a> Checker<'a> {
             };
             checker.loop_variable(variable, ty, value);
             checker.statements(std::slice::from_ref(body));
+            watch.end(checker);
         });
+        self.bound(known, &watch, low.span.to(high.span));
         let one = ir::Expr {
             kind: ir::ExprKind::Const(ir::Const::Bits(BigUint::from(1u32))),
             ty: lowered,
@@ -213,6 +372,7 @@ impl<'a> Checker<'a> {
             ty: ir::Type::Bits(32),
         };
         self.emit(ir::Stmt::Assign(ir::Place::var(counter), bits(0, 32)));
+        let mut watch = Watch::begin(self);
         let ((), rounds) = self.rounds(|checker| {
             checker.emit(break_unless(ir::Expr {
                 kind: ir::ExprKind::Binary(
@@ -230,7 +390,9 @@ impl<'a> Checker<'a> {
             };
             checker.loop_variable(variable, ty, element);
             checker.statements(std::slice::from_ref(body));
+            watch.end(checker);
         });
+        self.bound(Some(u64::from(count)), &watch, collection.span);
         let next = ir::Expr {
             kind: ir::ExprKind::Binary(ir::BinaryOp::Add, Box::new(read), Box::new(bits(1, 32))),
             ty: ir::Type::Bits(32),

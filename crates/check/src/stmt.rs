@@ -35,6 +35,13 @@ impl<'a> Checker<'a> {
 
     fn statement_within(&mut self, statement: &'a tree::Stmt) {
         match &statement.kind {
+            StmtKind::Return(_) | StmtKind::Exit | StmtKind::Break => {
+                self.callable.rounds.may_leave = true;
+            }
+            StmtKind::Continue => self.callable.rounds.may_skip = true,
+            _ => {}
+        }
+        match &statement.kind {
             StmtKind::Malformed | StmtKind::Empty => {}
             StmtKind::Assign {
                 target,
@@ -206,12 +213,14 @@ impl<'a> Checker<'a> {
     ) {
         let condition = self.condition(condition);
         let likelihoods = [likelihood(then), otherwise.map_or(0, likelihood)];
+        let certain = self.callable.rounds.certain;
         let ((), mut then) = self.nested(|checker| checker.scoped(|c| c.statement(then)));
         let ((), mut otherwise) = self.nested(|checker| {
             if let Some(otherwise) = otherwise {
                 checker.scoped(|c| c.statement(otherwise));
             }
         });
+        self.callable.rounds.certain = certain;
         match condition.as_bool() {
             Some(true) => self.callable.block.extend(then),
             Some(false) => self.callable.block.extend(otherwise),
@@ -440,7 +449,9 @@ impl<'a> Checker<'a> {
                 }
             }
             let Some(body) = &case.body else { continue };
+            let certain = self.callable.rounds.certain;
             let ((), statements) = self.nested(|checker| checker.nested_block(body));
+            self.callable.rounds.certain = certain;
             if falls_to_default {
                 // Labels that share the default's body need no case of their own.
                 labels.clear();

@@ -85,6 +85,15 @@ impl<O: Observer> Interp<O> {
     }
 }
 
+/// What egress decides of a packet that is given up.
+fn given_up<P>() -> EgressOutcome<P> {
+    EgressOutcome {
+        dropped: true,
+        clone: None,
+        recirculate: None,
+    }
+}
+
 impl<O: Observer> Engine for Interp<O> {
     type InFlight = InFlight;
 
@@ -94,11 +103,24 @@ impl<O: Observer> Engine for Interp<O> {
         let pipeline = &self.code.program.pipeline;
         let (verify, ingress) = (pipeline.verify_checksum, pipeline.ingress);
         let meta = self.code.meta;
-        self.run().block(verify, Block::VerifyChecksum);
-        if self.get(meta.checksum_error) != 0 {
+        if !self.machine.gave_up {
+            self.run().block(verify, Block::VerifyChecksum);
+        }
+        if !self.machine.gave_up && self.get(meta.checksum_error) != 0 {
             self.machine.state.events.checksum_errors += 1;
         }
-        self.run().block(ingress, Block::Ingress);
+        if !self.machine.gave_up {
+            self.run().block(ingress, Block::Ingress);
+        }
+        if self.machine.gave_up {
+            return IngressOutcome {
+                egress_spec: DROP_PORT,
+                mcast_grp: 0,
+                clone: None,
+                resubmit: None,
+                packet: self.machine.store(&self.code),
+            };
+        }
         let requests = self.machine.requests;
         IngressOutcome {
             egress_spec: self.get(meta.egress_spec),
@@ -158,6 +180,9 @@ impl<O: Observer> Engine for Interp<O> {
         let pipeline = &self.code.program.pipeline;
         let (egress, compute) = (pipeline.egress, pipeline.compute_checksum);
         self.run().block(egress, Block::Egress);
+        if self.machine.gave_up {
+            return given_up();
+        }
         let requests = self.machine.requests;
         let clone = requests.egress_clone.map(|request| {
             let request = self.clone_request(request);
@@ -174,12 +199,22 @@ impl<O: Observer> Engine for Interp<O> {
             .recirculate
             .map(|list| self.code.preserve(Some(list), &self.machine.words));
         self.run().block(compute, Block::ComputeChecksum);
-        self.deparse(frame);
+        if !self.machine.gave_up {
+            self.deparse(frame);
+        }
+        if self.machine.gave_up {
+            frame.clear();
+            return given_up();
+        }
         EgressOutcome {
             dropped: false,
             clone,
             recirculate,
         }
+    }
+
+    fn gave_up(&self) -> bool {
+        self.machine.gave_up
     }
 
     fn note(&mut self, event: SwitchEvent<'_>) {

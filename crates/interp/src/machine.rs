@@ -61,7 +61,8 @@ pub(crate) enum Flow {
     Continue,
     /// At the end of the callable.
     Return,
-    /// At the end of the architecture's block.
+    /// At the end of the architecture's block, and with the packet given up at the end of
+    /// all.
     Exit,
     /// With a parser error.
     Reject(u32),
@@ -90,6 +91,8 @@ pub(crate) struct Machine {
     pub(crate) transitions: u32,
     /// Rounds that the loops of the block at hand may still begin.
     pub(crate) rounds: u32,
+    /// Whether one more would have begun, so that the packet is given up.
+    pub(crate) gave_up: bool,
     pub(crate) in_parser: bool,
     /// A parser error that an expression met.
     pub(crate) fault: Option<u32>,
@@ -118,6 +121,7 @@ impl Machine {
             now: 0,
             transitions: 0,
             rounds: 0,
+            gave_up: false,
             in_parser: false,
             fault: None,
             requests: Requests::default(),
@@ -172,6 +176,7 @@ impl Machine {
     pub(crate) fn start_block(&mut self, now: u64) {
         self.now = now;
         self.fault = None;
+        self.gave_up = false;
         self.in_parser = false;
         self.requests = Requests::default();
         self.stack.clear();

@@ -95,11 +95,15 @@ impl<O: Observer> Run<'_, O> {
     }
 
     fn rounds(&mut self, body: &[Stmt], update: &[Stmt]) -> Flow {
-        while let Some(left) = self.m.rounds.checked_sub(1) {
+        loop {
+            let Some(left) = self.m.rounds.checked_sub(1) else {
+                self.m.gave_up = true;
+                return Flow::Exit;
+            };
             self.m.rounds = left;
             match self.stmts(body) {
                 Flow::Next | Flow::Continue => {}
-                Flow::Break => break,
+                Flow::Break => return Flow::Next,
                 stopped => return stopped,
             }
             match self.stmts(update) {
@@ -107,7 +111,6 @@ impl<O: Observer> Run<'_, O> {
                 stopped => return stopped,
             }
         }
-        Flow::Next
     }
 
     fn assign(&mut self, place: &Place, value: &Expr) -> Flow {

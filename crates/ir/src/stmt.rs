@@ -73,7 +73,8 @@ pub enum Stmt {
     ///
     /// All loops of one run of a pipeline's block (its parser or one of its controls,
     /// with all that it calls) together begin at most [`LOOP_LIMIT`] rounds; where one
-    /// more would begin, the loop is left instead, as by `Break`.
+    /// more would begin, the packet is given up: nothing more of the program runs for it,
+    /// and it is dropped, with all copies of it that were asked for and not yet made.
     Loop {
         /// What a round runs.
         body: Vec<Stmt>,

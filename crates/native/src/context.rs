@@ -15,7 +15,7 @@ pub(crate) mod request {
     pub(crate) const EGRESS_LIST: u64 = 32;
 }
 
-/// How the code of ingress ended.
+/// How generated code ended.
 pub(crate) mod ended {
     /// The packet waits for egress.
     pub(crate) const INGRESS: u64 = 0;
@@ -23,6 +23,8 @@ pub(crate) mod ended {
     pub(crate) const EGRESS: u64 = 1;
     /// Egress has run and dropped the packet.
     pub(crate) const DROPPED: u64 = 2;
+    /// Loops began as many rounds as they may: the packet is given up.
+    pub(crate) const GIVEN_UP: u64 = 3;
 }
 
 /// The one argument of generated code. Pointers are valid while it runs.

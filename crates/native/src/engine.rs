@@ -12,6 +12,9 @@ use stateplane_target::{
     IngressOutcome, InstanceType, Port, Preserved, TargetState,
 };
 
+/// In place of an egress port before egress begins.
+const NO_PORT: u64 = u64::MAX;
+
 /// Buffers kept for later packets.
 const MAX_SPARE: usize = 1024;
 
@@ -63,6 +66,7 @@ impl Native {
         // this program, and of the frame; none of them moves while the function runs,
         // except the output, which it asks for anew when it may have moved.
         let how = unsafe { function(context) };
+        self.gave_up = how == ended::GIVEN_UP;
         if self.shared.plan.guarded {
             self.machine.state.leave_all_atomic();
         }
@@ -130,6 +134,15 @@ impl Native {
     }
 
     fn ingress_outcome(&mut self, frame: &[u8]) -> IngressOutcome<InFlight> {
+        if self.gave_up {
+            return IngressOutcome {
+                egress_spec: DROP_PORT,
+                mcast_grp: 0,
+                clone: None,
+                resubmit: None,
+                packet: self.store(frame),
+            };
+        }
         let context = &self.context;
         let (session, list) = (context.ingress_session, context.ingress_list);
         let resubmit_list = context.resubmit_list as u32;
@@ -195,6 +208,14 @@ impl Native {
     }
 
     fn egress_outcome(&mut self, how: u64) -> EgressOutcome<InFlight> {
+        if how == ended::GIVEN_UP {
+            self.machine.captured = None;
+            return EgressOutcome {
+                dropped: true,
+                clone: None,
+                recirculate: None,
+            };
+        }
         let (session, list) = (self.context.egress_session, self.context.egress_list);
         let captured = match self.requested(request::EGRESS_CLONE) {
             true => self.machine.captured.take(),
@@ -231,6 +252,7 @@ impl Engine for Native {
         context.direct = 1;
         let normal = input.instance_type == InstanceType::Normal;
         context.fresh = u64::from(normal && context.preserved == 0);
+        context.egress_port = NO_PORT;
         context.egress_rid = 0;
         context.enqueued_at = input.now;
         context.enqueue_depth = 0;
@@ -245,6 +267,9 @@ impl Engine for Native {
                 return Forwarded::Dropped;
             }
             return Forwarded::Waits(self.ingress_outcome(input.frame));
+        }
+        if how == ended::GIVEN_UP && self.context.egress_port == NO_PORT {
+            return Forwarded::Dropped;
         }
         let port = self.context.egress_port as Port;
         if how == ended::EGRESS && self.context.requests == 0 {
@@ -327,6 +352,10 @@ impl Engine for Native {
             self.spare_frames.push(frame);
         }
         outcome
+    }
+
+    fn gave_up(&self) -> bool {
+        self.gave_up
     }
 
     fn length(&self, packet: &InFlight) -> usize {

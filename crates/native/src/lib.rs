@@ -157,6 +157,7 @@ impl Compiled {
             views: Vec::new(),
             counters: Vec::new(),
             stale: true,
+            gave_up: false,
             announces: false,
             packet: vec![0; plan.packet_words()],
             locals: vec![0; plan.local_words()],
@@ -181,6 +182,8 @@ pub struct Native {
     counters: Vec<*mut Count>,
     /// Whether the control plane may have changed something.
     stale: bool,
+    /// Whether the last run gave its packet up.
+    gave_up: bool,
     /// Whether lookups in some table are worth announcing.
     announces: bool,
     /// The packet at hand, and all other variables.

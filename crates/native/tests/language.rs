@@ -1,5 +1,5 @@
-//! What the specification says of arguments, their order and errors, on both engines: that
-//! they agree tells nothing of what the checker made of the program.
+//! What the specification says of arguments, their order, errors and loops, on both engines:
+//! that they agree tells nothing of what the checker made of the program.
 
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::Interp;
@@ -45,7 +45,7 @@ fn program(parser: &str, locals: &str, apply: &str) -> Program {
 
 /// A program whose text begins with `head`.
 fn program_with(head: &str, parser: &str, locals: &str, apply: &str) -> Program {
-    let text = format!(
+    whole(&format!(
         "{head}
 #include <core.p4>
 #include <v1model.p4>
@@ -69,7 +69,11 @@ control NoChecksum(inout headers hdr, inout metadata meta) {{ apply {{ }} }}
 control Deparse(packet_out packet, in headers hdr) {{ apply {{ packet.emit(hdr.h); }} }}
 V1Switch(Parse(), NoChecksum(), MyIngress(), MyEgress(), NoChecksum(), Deparse()) main;
 "
-    );
+    ))
+}
+
+/// A program from its whole text.
+fn whole(text: &str) -> Program {
     let loader = WithLibrary(MemoryLoader::new().with("test.p4", text));
     let options = with_library(stateplane_syntax::Options::default());
     let compiled = stateplane_check::compile(&loader, "test.p4", &options);
@@ -426,5 +430,116 @@ fn no_error_is_the_default_whatever_is_declared_first() {
         assert_eq!(run(&program, [1, 0, 0, 0]), [1, 3, 1, 2], "{before}");
         assert_eq!(run(&program, [2, 0, 0, 0]), [2, 5, 1, 0], "{before}");
         assert_eq!(run(&program, [3, 0, 0, 0]), [3, 4, 1, 0], "{before}");
+    }
+}
+
+/// Loops that `hdr.h.a` chooses, one for each block, and a register that tells what ran.
+const LOOPS: &str = "
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> n; }
+struct headers { h_t h; }
+struct metadata { bit<32> n; bit<32> x; }
+register<bit<32>>(4) ran;
+bit<32> spin(in bit<32> n) {
+    bit<32> x = 0;
+    for (bit<32> i = 0; i < n; i = i + 1) { x = x + 1; }
+    return x;
+}
+parser Inner(packet_in packet, inout metadata meta) {
+    state start { meta.x = spin(meta.n); transition accept; }
+}
+parser Parse(packet_in packet, out headers hdr, inout metadata meta,
+             inout standard_metadata_t std) {
+    Inner() inner;
+    state start {
+        packet.extract(hdr.h);
+        meta.n = hdr.h.n == 0 ? 32w4 : (hdr.h.n == 1 ? 32w65535 : 65536);
+        transition select(hdr.h.a) { 1: loop; default: accept; }
+    }
+    state loop { inner.apply(packet, meta); transition accept; }
+}
+control Verify(inout headers hdr, inout metadata meta) {
+    apply { if (hdr.h.a == 2) { meta.x = spin(meta.n); } }
+}
+control Spin(inout metadata meta) {
+    action act(inout bit<32> x) {
+        clone(CloneType.I2E, 5);
+        @atomic { ran.write(1, 7); x = spin(meta.n); }
+        ran.write(2, x);
+    }
+    table t { actions = { act(meta.x); } const default_action = act(meta.x); }
+    apply { t.apply(); }
+}
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    Spin() inner;
+    apply {
+        std.egress_spec = 2;
+        if (hdr.h.a == 3) { inner.apply(meta); }
+        ran.write(0, meta.x);
+    }
+}
+control MyEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply {
+        if (hdr.h.a == 4 && std.instance_type == 0) {
+            clone(CloneType.E2E, 6); meta.x = spin(meta.n);
+        }
+    }
+}
+control Compute(inout headers hdr, inout metadata meta) {
+    apply { if (hdr.h.a == 5) { meta.x = spin(meta.n); } }
+}
+control Deparse(packet_out packet, in headers hdr) {
+    apply {
+        packet.emit(hdr);
+        if (hdr.h.a == 6) {
+            bit<32> x = spin(hdr.h.n == 0 ? 32w4 : (hdr.h.n == 1 ? 32w65535 : 65536));
+        }
+    }
+}
+V1Switch(Parse(), Verify(), MyIngress(), MyEgress(), Compute(), Deparse()) main;
+";
+
+/// Runs a script on both engines, and compares what they leave and count.
+fn script(program: &Program, text: &str) {
+    let script = stateplane_stf::parse("test.stf", text).unwrap();
+    let interp = Interp::new(program.clone(), Default::default()).unwrap();
+    let native = Native::new(program.clone(), Default::default()).unwrap();
+    let interp = stateplane_stf::run(&script, interp);
+    let interp = interp.unwrap_or_else(|error| panic!("interp: {text}\n{error}"));
+    let native = stateplane_stf::run(&script, native);
+    let native = native.unwrap_or_else(|error| panic!("native: {text}\n{error}"));
+    assert_eq!(interp.counters(), native.counters(), "{text}");
+    assert_eq!(interp.engine().state(), native.engine().state(), "{text}");
+}
+
+#[test]
+fn a_packet_whose_loops_begin_too_many_rounds_is_dropped_and_counted() {
+    let program = whole(LOOPS);
+    for block in 1..=6 {
+        let rest = "0000000000000000000000000000";
+        let passes = |n: u8| {
+            format!("packet 0 {block:02x} {n:02x} {rest}\nexpect 2 {block:02x} {n:02x} {rest} $\n")
+        };
+        // 65,535 rounds and the one that finds the end.
+        let mut text = format!(
+            "{}{}check_dropped loop_limit == 0
+            packet 0 {block:02x} 02 {rest}\nexpect_none
+            check_dropped loop_limit == 1
+            check_dropped ingress == 0
+            check_dropped egress == 0\n",
+            passes(0),
+            passes(1),
+        );
+        if block == 3 {
+            // What was written before stays, and nothing follows.
+            text += "register_read ran 1 == 7\nregister_read ran 2 == 65535\n";
+            text += "check_dropped unknown_mirror_session == 2\n";
+        }
+        if block == 4 {
+            text += "check_dropped unknown_mirror_session == 2\n";
+        }
+        text += &passes(0);
+        script(&program, &text);
     }
 }

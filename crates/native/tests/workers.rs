@@ -115,6 +115,18 @@ fn a_block_that_is_left_early_is_left() {
 }
 
 #[test]
+fn a_block_in_which_a_packet_is_given_up_is_left() {
+    let count = "@atomic { plain.read(a, 0); plain.write(0, a + 1); \
+                 if (s.ingress_global_timestamp[12:0] == 0) { for (; true; ) { b = b + 1; } } \
+                 other.read(b, 0); other.write(0, b + 1); }";
+    let given_up = WORKERS * PACKETS.div_ceil(1 << 13);
+    on_both(count, |read, _| {
+        assert_eq!(read("plain", 0), Value::from(WORKERS * PACKETS));
+        assert_eq!(read("other", 0), Value::from(WORKERS * PACKETS - given_up));
+    });
+}
+
+#[test]
 fn a_wide_element_never_tears() {
     // Both halves are always equal; a torn read would show in `other`.
     let count = "if (s.ingress_port == 0) { \

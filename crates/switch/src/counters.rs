@@ -37,6 +37,9 @@ drop_reasons! {
     Ingress = "ingress",
     /// By the program in egress.
     Egress = "egress",
+    /// Its loops would have begun more rounds than a packet may
+    /// ([`LOOP_LIMIT`](stateplane_ir::LOOP_LIMIT)).
+    LoopLimit = "loop_limit",
     /// The egress queue of the port is full.
     QueueFull = "queue_full",
     /// Too many copies held by mirror sessions, or too many bytes.

@@ -218,6 +218,13 @@ pub trait Engine {
     /// but for `preserved`; standard metadata is reset.
     fn restore(&mut self, packet: &mut Self::InFlight, preserved: &Preserved);
 
+    /// Whether the last run of the program gave its packet up, since the loops of one of its
+    /// blocks would have begun more than [`LOOP_LIMIT`](stateplane_ir::LOOP_LIMIT) rounds.
+    /// What that run decided is then that the packet is dropped, and nothing else.
+    fn gave_up(&self) -> bool {
+        false
+    }
+
     /// Limits the frame that `packet` deparses to, to `bytes` (mirror sessions).
     fn truncate(&mut self, packet: &mut Self::InFlight, bytes: u32);
 

@@ -96,6 +96,10 @@ impl Engine for Faulty {
         outcome
     }
 
+    fn gave_up(&self) -> bool {
+        self.interp.gave_up()
+    }
+
     fn length(&self, packet: &InFlight) -> usize {
         self.interp.length(packet)
     }

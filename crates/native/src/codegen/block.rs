@@ -283,7 +283,7 @@ impl Maker<'_> {
 }
 
 impl Gen<'_, '_> {
-    fn end(&mut self, how: u64) {
+    pub(super) fn end(&mut self, how: u64) {
         if self.live {
             let how = self.number(how);
             self.b.ins().return_(&[how]);

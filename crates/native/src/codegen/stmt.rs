@@ -3,6 +3,7 @@
 use super::Gen;
 use super::place::constant;
 use super::scalar::is_narrow;
+use crate::context::ended;
 use crate::run;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
@@ -208,11 +209,14 @@ impl Gen<'_, '_> {
     }
 
     fn rounds(&mut self, body: &[Stmt], update: &[Stmt]) {
-        let [head, round, next, after] = [(); 4].map(|()| self.block());
+        let [head, round, next, after, beyond] = [(); 5].map(|()| self.block());
         self.jump(head);
         self.enter_open(head);
         let left = self.b.use_var(self.rounds);
-        self.branch(left, round, after);
+        self.b.set_cold_block(beyond);
+        self.branch(left, round, beyond);
+        self.enter(beyond);
+        self.end(ended::GIVEN_UP);
         self.enter(round);
         let fewer = self.b.ins().iadd_imm_s(left, -1);
         self.b.def_var(self.rounds, fewer);
@@ -228,7 +232,7 @@ impl Gen<'_, '_> {
         if self.plan.calls.inline_all {
             self.b.seal_block(head);
         }
-        self.enter(after);
+        self.go_on(after);
     }
 
     fn set_validity(&mut self, place: &Place, valid: u64) {

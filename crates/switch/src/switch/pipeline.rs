@@ -69,7 +69,7 @@ impl<E: Engine> Switch<E> {
             }
             Forwarded::Dropped => {
                 self.recycle(sent);
-                self.drop(DropReason::Ingress);
+                self.drop(self.why(DropReason::Ingress));
                 false
             }
             Forwarded::Waits(outcome) => {
@@ -89,6 +89,7 @@ impl<E: Engine> Switch<E> {
         work: &mut u32,
     ) {
         let now = self.now & TIMESTAMP_MASK;
+        let by_program = self.why(DropReason::Ingress);
         if let Some(CloneRequest {
             session: number,
             preserved,
@@ -106,7 +107,11 @@ impl<E: Engine> Switch<E> {
                     preserved,
                     now,
                 });
-                self.mirror(session, packet, instance_type);
+                if self.engine.gave_up() {
+                    self.drop(DropReason::LoopLimit);
+                } else {
+                    self.mirror(session, packet, instance_type);
+                }
             } else {
                 self.drop(DropReason::UnknownMirrorSession);
             }
@@ -117,7 +122,7 @@ impl<E: Engine> Switch<E> {
         } else if outcome.mcast_grp != 0 {
             self.replicate(outcome.packet, outcome.mcast_grp);
         } else if outcome.egress_spec == DROP_PORT {
-            self.drop(DropReason::Ingress);
+            self.drop(by_program);
         } else if outcome.egress_spec > DROP_PORT {
             self.drop(DropReason::UnknownPort);
         } else {
@@ -127,6 +132,16 @@ impl<E: Engine> Switch<E> {
                 // As BMv2 has it, also after a resubmission or recirculation.
                 InstanceType::Normal,
             ));
+        }
+    }
+
+    /// Why a packet ends that the program's last run dropped: as said, unless it was given
+    /// up.
+    fn why(&self, by_program: DropReason) -> DropReason {
+        if self.engine.gave_up() {
+            DropReason::LoopLimit
+        } else {
+            by_program
         }
     }
 
@@ -262,7 +277,7 @@ impl<E: Engine> Switch<E> {
         }
 
         let verdict = if outcome.dropped {
-            Err(DropReason::Egress)
+            Err(self.why(DropReason::Egress))
         } else if outcome.recirculate.is_some() {
             self.admit_recirculation(frame.len())
         } else {
