@@ -233,6 +233,8 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     config.recall = scenario.recall;
     config.clock_ppm = scenario.drift_bound;
     config.first_sequence = first_sequence;
+    // So do epochs soon.
+    config.first_epoch = first_sequence;
     config.durable = scenario.disks.is_some();
     config.limits = Limits {
         resend_first: 2_000,

@@ -58,3 +58,10 @@ pub(crate) struct Identity {
     /// Which start of it; never 0.
     pub(crate) incarnation: u32,
 }
+
+impl Identity {
+    /// The number before the first of what it counts, a little before the numbers wrap.
+    pub(crate) fn first_number(self) -> u32 {
+        u32::MAX - self.incarnation % 8
+    }
+}

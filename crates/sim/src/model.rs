@@ -19,7 +19,7 @@ pub(crate) const FIRST_HOLD: u64 = 5_000;
 pub(crate) const HOLD_DOUBLINGS: u32 = 5;
 const LEASE_ATTEMPTS: u16 = 16;
 /// Requests behind the newest whose packets may still come back.
-const WINDOW: usize = 128;
+const WINDOW: u32 = 128;
 
 struct Flow {
     slot: Slot,
@@ -68,7 +68,7 @@ impl Model {
             chains: vec![(HEAD_ADDRESS, 1); shards.into()],
             capacity,
             flows: BTreeMap::new(),
-            claims: 0,
+            claims: identity.first_number(),
             held: BTreeMap::new(),
             next_held: 0,
             outbox: VecDeque::new(),
@@ -109,7 +109,7 @@ impl Model {
             };
             self.flows.remove(&idle);
         }
-        self.claims += 1;
+        self.claims = self.claims.wrapping_add(1);
         let flow = Flow {
             slot: Slot {
                 granted: false,
@@ -123,7 +123,7 @@ impl Model {
             recalled: false,
             value: 0,
             period: 0,
-            request: 0,
+            request: self.identity.first_number(),
             asked: None,
             returned: BTreeSet::new(),
         };
@@ -135,7 +135,7 @@ impl Model {
         let Some(flow) = self.flows.get_mut(&key) else {
             return;
         };
-        flow.request += 1;
+        flow.request = flow.request.wrapping_add(1).max(1);
         let hold = flow.asked.is_none();
         if hold {
             flow.asked = Some(flow.request);
@@ -163,7 +163,7 @@ impl Model {
         };
         flow.value += 1;
         flow.slot.sequence = flow.slot.sequence.wrapping_add(1);
-        flow.request += 1;
+        flow.request = flow.request.wrapping_add(1).max(1);
         let request = Held {
             message_type: MessageType::WriteRequest,
             key,
@@ -378,12 +378,10 @@ impl Flow {
 
     /// Rule 4: whether the packet of this request comes back for the first time.
     fn returns(&mut self, request: u32) -> bool {
-        let forgotten = (WINDOW as u32) < self.request && request <= self.request - WINDOW as u32;
-        let first = !forgotten && self.returned.insert(request);
-        while self.returned.len() > WINDOW {
-            self.returned.pop_first();
-        }
-        first
+        let newest = self.request;
+        let remembered = |request: u32| newest.wrapping_sub(request) < WINDOW;
+        self.returned.retain(|&request| remembered(request));
+        remembered(request) && self.returned.insert(request)
     }
 }
 

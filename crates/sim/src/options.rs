@@ -139,6 +139,8 @@ pub enum Rule {
     SnapshotBound,
     /// Replicas drop what was sent in another configuration of the chain (rule 21).
     ChainEpoch,
+    /// Replicas drop what does not come from a neighbour (rule 21).
+    ChainNeighbour,
     /// A replica that joins counts a whole lease period from then (rule 20).
     JoinedLeases,
     /// A replica keeps an update until every replica behind it has it.
@@ -174,6 +176,7 @@ impl Rule {
         Self::SnapshotAcknowledged,
         Self::SnapshotBound,
         Self::ChainEpoch,
+        Self::ChainNeighbour,
         Self::JoinedLeases,
         Self::KeptUpdates,
         Self::WholeJoin,
@@ -202,6 +205,7 @@ impl Rule {
             Self::SnapshotAcknowledged => "snapshot-acknowledged",
             Self::SnapshotBound => "snapshot-bound",
             Self::ChainEpoch => "chain-epoch",
+            Self::ChainNeighbour => "chain-neighbour",
             Self::JoinedLeases => "joined-leases",
             Self::KeptUpdates => "kept-updates",
             Self::WholeJoin => "whole-join",
@@ -225,6 +229,7 @@ impl Rule {
             | Self::WholeChainAcknowledgement
             | Self::LeaseExpiry
             | Self::ChainEpoch
+            | Self::ChainNeighbour
             | Self::JoinedLeases
             | Self::KeptUpdates
             | Self::WholeJoin
@@ -255,6 +260,7 @@ impl Rule {
             Self::WholeChainAcknowledgement => faults.answer_at_head = true,
             Self::LeaseExpiry => faults.ignore_lease_expiry = true,
             Self::ChainEpoch => faults.ignore_chain_epoch = true,
+            Self::ChainNeighbour => faults.ignore_neighbour = true,
             Self::JoinedLeases => faults.forget_leases = true,
             Self::KeptUpdates => faults.forget_entries = true,
             Self::WholeJoin => faults.join_early = true,

@@ -289,6 +289,9 @@ fn set_up(
     state
         .register_mut("replication_incarnation")?
         .write(0, &Value::from(u64::from(incarnation)))?;
+    state
+        .register_mut("replication_claims")?
+        .write(0, &Value::from(u64::from(identity.first_number())))?;
     let own = [
         number(switch),
         address(switch_address(switch)),

@@ -134,6 +134,6 @@ fn without_recall_stops_the_checker_objects() {
         ProgramKind::Counter,
         Scenario::tug_of_war(),
         &checkers,
-        20,
+        6,
     );
 }

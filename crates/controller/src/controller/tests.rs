@@ -210,6 +210,30 @@ fn a_drained_server_loses_its_chains_only_to_others_that_have_joined() {
 }
 
 #[test]
+fn a_drained_server_stays_while_who_should_take_its_place_is_away() {
+    let mut world = World::new(4);
+    world.pass(2_000_000);
+    world.silent.insert(4);
+    world.pass(1_000_000);
+    let with = |world: &World, server| {
+        let members = world.controller.configurations().flat_map(|c| &c.members);
+        members.filter(|member| member.server == server).count()
+    };
+    assert_eq!(with(&world, 4), 0);
+    let before = with(&world, 2);
+    assert!(before > 0);
+    world.controller.drain(world.now, 2, true);
+    world.act();
+    world.pass(1_000_000);
+    assert_eq!(with(&world, 2), before);
+    world.silent.clear();
+    world.pass(5_000_000);
+    assert_eq!(with(&world, 2), 0);
+    assert!(world.controller.is_settled());
+    world.check_log();
+}
+
+#[test]
 fn a_neighbour_that_is_not_heard_is_cut_out_and_tried_again_later() {
     let mut world = World::new(3);
     world.pass(500_000);
@@ -219,6 +243,10 @@ fn a_neighbour_that_is_not_heard_is_cut_out_and_tried_again_later() {
     assert!(!present.members.contains(&first.members[1]));
     assert_eq!(present.joining, None);
     assert_eq!(world.controller.counters().suspected, 1);
+    world.pass(500_000);
+    let present = world.controller.configuration(0).unwrap();
+    assert!(!present.members.contains(&first.members[1]));
+    assert_eq!(present.joining, None);
     world.pass(3_000_000);
     assert!(world.controller.is_settled());
     world.check_log();
@@ -243,6 +271,9 @@ fn a_controller_goes_on_from_its_log_and_never_from_less() {
     let before = world.log.len();
     world.pass(2_000_000);
     assert!(world.controller.is_behind());
+    world.silent.insert(1);
+    world.pass(2_000_000);
+    assert_eq!(world.controller.counters().deaths, 1);
     assert_eq!(world.log.len(), before);
 }
 
@@ -496,8 +527,8 @@ fn a_shard_whose_keepers_are_all_lost_stays_down() {
 fn a_configuration_is_sent_to_nobody_before_it_is_stored() {
     let mut world = World::new(3);
     world.pass(500_000);
-    // Server 3 goes. It hears nothing of that yet, and all say what they follow.
-    world.controller.drain(world.now, 3, true);
+    // Server 4 comes, and is to join some chains. Nobody hears of that yet, and all say what
+    // they follow.
     world.servers.insert(4, member(4, 1));
     let heartbeat = world.heartbeat(4);
     world.hear(4, &heartbeat);
@@ -515,6 +546,11 @@ fn a_configuration_is_sent_to_nobody_before_it_is_stored() {
         assert!(early.iter().all(|(_, config)| !is_new(config)), "{early:?}");
         assert_eq!(world.controller.poll_record(), None, "one at a time");
     }
+    // Nor is there another one, though who was to join has started anew.
+    world.servers.insert(4, member(4, 2));
+    let heartbeat = world.heartbeat(4);
+    world.hear(4, &heartbeat);
+    assert_eq!(world.controller.poll_record(), None, "one at a time");
     for config in &waiting {
         world.controller.handle_stored(world.now, config);
     }
@@ -668,8 +704,19 @@ fn only_the_tail_says_that_another_has_joined() {
     let joining = configurations.find(|config| config.joining.is_some());
     let joining = joining.unwrap().clone();
     drop(configurations);
-    for (of, moves) in [(0, false), (1, true)] {
-        let from = joining.members[of];
+    let [head, tail] = joining.members[..] else {
+        panic!("{joining:?}");
+    };
+    // All follow it; then the head says so, and at last the tail.
+    let said = [
+        (head, false),
+        (tail, false),
+        (member(3, 9), false),
+        (head, true),
+        (tail, true),
+    ];
+    for (from, joined) in said {
+        let moves = joined && from == tail;
         let number = world.numbers.entry(from.server).or_default();
         *number += 1;
         let heartbeat = Message::Heartbeat(Heartbeat {
@@ -678,7 +725,7 @@ fn only_the_tail_says_that_another_has_joined() {
             statuses: vec![ChainStatus {
                 chain: joining.chain,
                 epoch: joining.epoch,
-                joined: true,
+                joined,
                 suspects: false,
                 applied: 0,
                 base: 0,

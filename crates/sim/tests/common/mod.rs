@@ -29,26 +29,46 @@ pub fn all_good(program: ProgramKind, scenario: Scenario, seeds: u64) {
     }
 }
 
-/// Runs `program` in `scenario` without `rule`, seed by seed, until one of
-/// `checkers` objects, which it must within `most` seeds; the same seeds must be
-/// good with the rule.
+/// Runs the first `seeds` seeds of `program` in `scenario` without `rule`: one of `checkers`
+/// must object to a quarter of them at least, and all must be good with the rule.
+///
+/// A scenario in which nearly every seed misses the rule keeps doing so when something else
+/// makes all seeds run otherwise.
 #[allow(dead_code, reason = "not every test file needs it")]
 pub fn without(
     rule: Rule,
     program: ProgramKind,
     scenario: Scenario,
     checkers: &[Checker],
-    most: u64,
+    seeds: u64,
 ) {
     let options = Options::new(program).scenario(scenario);
-    let broken = options.clone().without(rule);
-    let objection = reports(broken, 0..most)
-        .find(|report| checkers.iter().any(|&checker| report.objects(checker)));
-    let Some(objection) = objection else {
-        panic!("none of {checkers:?} misses {rule} in {most} seeds of {program}");
-    };
-    println!("{objection}");
-    for report in reports(options, 0..objection.seed + 1) {
+    let mut objections = 0;
+    for report in reports(options.clone().without(rule), 0..seeds) {
+        if checkers.iter().any(|&checker| report.objects(checker)) {
+            if objections == 0 {
+                println!("{report}");
+            }
+            objections += 1;
+        }
+    }
+    println!("{objections} of {seeds} seeds of {program} miss {rule}");
+    assert!(
+        4 * objections >= seeds,
+        "one of {checkers:?} misses {rule} in {objections} of {seeds} seeds of {program}"
+    );
+    for report in reports(options, 0..seeds) {
         assert!(report.is_good(), "{report}");
     }
 }
+
+/// Few flows that change their way often, by short leases that are only outwaited, over links
+/// on which much is late.
+#[allow(dead_code, reason = "not every test file needs it")]
+pub const LATE: Scenario = Scenario {
+    lease_period: 50_000,
+    idle: 100_000,
+    recall: false,
+    protocol_link: Scenario::echoes().protocol_link,
+    ..Scenario::tug_of_war()
+};
