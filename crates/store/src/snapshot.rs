@@ -195,6 +195,9 @@ mod tests {
         assert_eq!(newest(&records, 0, 2)[&1].number, 5);
         // Of another part of the arrays nothing is known.
         assert_eq!(newest(&records, 2, 2), BTreeMap::new());
+        // Whichever element is ahead.
+        let mixed = [record(1, 3, 0, [1, 2]), record(1, 5, 1, [3, 4])];
+        assert_eq!(newest(&mixed, 0, 2), BTreeMap::new());
         // A record that was granted and never written is no element.
         records[0].1 = vec![0; 12];
         records[2].1 = vec![0; 12];
