@@ -100,6 +100,14 @@ pub struct Source {
 }
 
 impl PreprocessArguments {
+    /// The same as options, each behind a space.
+    pub fn to_options(&self) -> String {
+        let include = self.include.iter();
+        let include = include.map(|folder| format!(" -I {}", folder.display()));
+        let define = self.define.iter().map(|define| format!(" -D {define}"));
+        include.chain(define).collect()
+    }
+
     /// The source of `program`.
     pub fn source(&self, program: &Path) -> Source {
         let folders = self.include.iter();

@@ -5,13 +5,18 @@ use crate::program::PreprocessArguments;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
-use stateplane_sim::{EngineKind, Options, Own, ProgramKind, Rule, Scenario, SimError, Simulator};
+use stateplane_sim::{
+    Chosen, EngineKind, Numbers, Options, Own, ProgramKind, Report, Rule, Scenario, SimError,
+    Simulator,
+};
 use std::path::{Path, PathBuf};
 
 /// Simulate switches, store, links and clocks in virtual time, and judge what happened.
 ///
 /// Everything follows from the seed: an equal seed gives an equal run. Exits with 1 if a
-/// checker objects.
+/// checker objects. The first run to which one objects is made small then: fewer nodes,
+/// flows, packets and faults, better links, as long as the objection remains. What is left is
+/// told from its beginning, and with the command that runs it.
 ///
 /// With --p4 and --stf, switches run an annotated program as `stateplane protect` makes it
 /// fault-tolerant, and hosts send the packets of a packet test of it. The test has to pass
@@ -43,6 +48,10 @@ pub struct SimArguments {
     /// How the world behaves
     #[arg(long, default_value = "mixed", value_parser = PossibleValuesParser::new(Scenario::ALL.map(|s| s.name)))]
     scenario: String,
+    /// Set something of the scenario otherwise, such as flows=8 or chain_link.loss=0; may be
+    /// given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
     /// Run this one seed and show it
     #[arg(long, conflicts_with_all = ["first_seed", "seeds"])]
     seed: Option<u64>,
@@ -52,6 +61,15 @@ pub struct SimArguments {
     /// How many seeds
     #[arg(long, default_value_t = 100)]
     seeds: u64,
+    /// Let hosts send only these of the packets that the seed draws, such as 0-3,17 or none
+    #[arg(long, value_name = "NUMBERS", requires = "seed")]
+    packets: Option<Numbers>,
+    /// Let only these of the faults happen that the seed draws
+    #[arg(long, value_name = "NUMBERS", requires = "seed")]
+    faults: Option<Numbers>,
+    /// In how many runs, at most, to make a run small to which a checker objects; 0: leave it
+    #[arg(long, value_name = "RUNS", default_value_t = 1000)]
+    shrink: usize,
     /// Turn a rule off, to see the checkers object
     #[arg(long, value_parser = PossibleValuesParser::new(Rule::ALL.map(Rule::name)))]
     without: Option<String>,
@@ -62,8 +80,16 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
     let unknown = || CommandError::explained(Failure::Input);
     let program = ProgramKind::from_name(&arguments.program).ok_or_else(unknown)?;
     let scenario = Scenario::from_name(&arguments.scenario).ok_or_else(unknown)?;
+    let scenario = scenario
+        .with_settings(&arguments.set)
+        .map_err(|error| CommandError::new(Failure::Input, format!("--set: {error}")))?;
     let engine = EngineKind::from_name(&arguments.engine).ok_or_else(unknown)?;
     let mut options = Options::new(program).scenario(scenario).engine(engine);
+    options.own_program = own_program(arguments);
+    options.chosen = Chosen {
+        packets: arguments.packets.clone(),
+        faults: arguments.faults.clone(),
+    };
     if let Some(rule) = &arguments.without {
         options = options.without(Rule::from_name(rule).ok_or_else(unknown)?);
     }
@@ -78,13 +104,15 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
     if let Some(seed) = arguments.seed {
         let report = simulator.run(seed).map_err(failed)?;
         print!("{report}");
-        return match report.is_good() {
-            true => Ok(()),
-            false => Err(CommandError::explained(Failure::Expectation)),
-        };
+        if report.is_good() {
+            return Ok(());
+        }
+        shrink(&simulator, &report, arguments.shrink).map_err(failed)?;
+        return Err(CommandError::explained(Failure::Expectation));
     }
     let bar = ProgressBar::new(arguments.seeds);
     let (mut bad, mut taken, mut freed) = (0u64, 0, 0);
+    let mut first_bad = None;
     for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
         let report = simulator.run(seed).map_err(failed)?;
         taken += report.coverage.ports_taken;
@@ -92,11 +120,15 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
         if !report.is_good() {
             bad += 1;
             bar.suspend(|| print!("{report}"));
+            first_bad.get_or_insert(report);
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
     println!("{} seeds, {bad} with objections", arguments.seeds);
+    if let Some(report) = &first_bad {
+        shrink(&simulator, report, arguments.shrink).map_err(failed)?;
+    }
     if taken > 0 {
         println!("{taken} ports taken, {freed} given back");
     }
@@ -104,6 +136,25 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
         0 => Ok(()),
         _ => Err(CommandError::explained(Failure::Expectation)),
     }
+}
+
+/// Makes a run small, and shows what is left.
+fn shrink(simulator: &Simulator, report: &Report, runs: usize) -> Result<(), SimError> {
+    // What was chosen by hand is to be seen as it is.
+    if runs == 0 || !report.options.chosen.is_all() {
+        return Ok(());
+    }
+    let shrunk = simulator.shrink(report, runs)?;
+    print!("\nthe same objection in a smaller world:\n{shrunk}");
+    Ok(())
+}
+
+/// The options that name the user's program, if there is one.
+fn own_program(arguments: &SimArguments) -> Option<String> {
+    let (program, test) = arguments.p4.as_ref().zip(arguments.stf.as_ref())?;
+    let mut options = format!("--p4 {} --stf {}", program.display(), test.display());
+    options.push_str(&arguments.preprocess.to_options());
+    Some(options)
 }
 
 /// A program of the user's, which passes its packet test before and after it is protected.

@@ -12,6 +12,7 @@
 
 pub mod capacity;
 mod chain;
+mod chosen;
 mod clock;
 mod device;
 mod disk;
@@ -28,15 +29,19 @@ mod recorder;
 mod report;
 mod scenario;
 mod schedule;
+mod settings;
+mod shrink;
 mod simulator;
 mod traffic;
 mod world;
 
+pub use chosen::{Chosen, NotNumbers, Numbers};
 pub use link::LinkQuality;
 pub use options::{Class, EngineKind, Options, ProgramKind, Rule, Walk};
 pub use own::Own;
 pub use p4::SetupError;
 pub use report::{Coverage, Report};
 pub use scenario::{Cluster, Disks, Scenario};
+pub use settings::SettingError;
 pub use simulator::{SimError, Simulator, run};
 pub use world::DETECTION;

@@ -1,9 +1,11 @@
 //! Links that lose, duplicate, reorder and delay.
 
+use serde::{Deserialize, Serialize};
 use stateplane_hosts::Random;
 
 /// How badly a link behaves. Chances are in thousandths; times in µs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LinkQuality {
     /// Chance that a frame is lost.
     pub loss: u32,

@@ -1,5 +1,6 @@
 //! What is simulated, and what is turned off.
 
+use crate::chosen::Chosen;
 use crate::scenario::Scenario;
 use stateplane_history::Application;
 use std::fmt;
@@ -317,6 +318,10 @@ pub struct Options {
     pub scenario: Scenario,
     /// A rule that is turned off.
     pub without: Option<Rule>,
+    /// What of the plan happens.
+    pub chosen: Chosen,
+    /// The options of `stateplane sim` that name a program of the user's.
+    pub own_program: Option<String>,
 }
 
 impl Options {
@@ -327,6 +332,8 @@ impl Options {
             engine: EngineKind::default(),
             scenario: Scenario::mixed(),
             without: None,
+            chosen: Chosen::default(),
+            own_program: None,
         }
     }
 
@@ -351,19 +358,36 @@ impl Options {
         self
     }
 
-    /// The command that repeats the run of `seed`, if the scenario is one of
-    /// [`Scenario::ALL`].
+    /// The same with only a part of the plan.
+    #[must_use]
+    pub fn chosen(mut self, chosen: Chosen) -> Self {
+        self.chosen = chosen;
+        self
+    }
+
+    /// The command that repeats the run of `seed`.
     pub fn command(&self, seed: u64) -> String {
-        let program = match self.program {
-            ProgramKind::Own(_) => "--p4 PROGRAM.p4 --stf TEST.stf".to_owned(),
-            program => format!("--program {program}"),
+        let program = match (self.program, &self.own_program) {
+            (ProgramKind::Own(_), Some(own)) => own.clone(),
+            (ProgramKind::Own(_), None) => "--p4 PROGRAM.p4 --stf TEST.stf".to_owned(),
+            (program, _) => format!("--program {program}"),
         };
-        let mut command = format!(
-            "stateplane sim {program} --scenario {} --seed {seed}",
-            self.scenario.name
-        );
+        let scenario = self.scenario.name;
+        let mut command = format!("stateplane sim {program} --scenario {scenario} --seed {seed}");
+        for setting in self.scenario.settings() {
+            command.push_str(&format!(" --set {setting}"));
+        }
+        if let Some(packets) = &self.chosen.packets {
+            command.push_str(&format!(" --packets {packets}"));
+        }
+        if let Some(faults) = &self.chosen.faults {
+            command.push_str(&format!(" --faults {faults}"));
+        }
         if let Some(rule) = self.without {
             command.push_str(&format!(" --without {rule}"));
+        }
+        if self.engine != EngineKind::default() {
+            command.push_str(&format!(" --engine {}", self.engine.name()));
         }
         command
     }

@@ -1,7 +1,8 @@
-//! What goes wrong in one run, and when: drawn before it starts.
+//! What hosts send in one run, and what goes wrong, and when: drawn before it starts.
 
 use crate::scenario::{Cluster, Disks, Scenario};
 use stateplane_hosts::Random;
+use std::fmt;
 
 /// Switches in the world.
 pub(crate) const SWITCHES: usize = 2;
@@ -76,8 +77,102 @@ pub(crate) enum Misfortune {
     },
 }
 
-/// The misfortunes of a run with their times, in no order.
-pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64, Misfortune)> {
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Node::Store(store) => write!(f, "store server {}", store + 1),
+            Node::Controller => f.write_str("the controller"),
+        }
+    }
+}
+
+/// Switches and servers are told by number, from 1.
+impl fmt::Display for Misfortune {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Die { switch } => write!(f, "switch {} dies", switch + 1),
+            Self::Return { switch } => write!(f, "switch {} returns", switch + 1),
+            Self::Look { switch } => write!(f, "routing looks at switch {}", switch + 1),
+            Self::Cut { switch, until } => {
+                write!(
+                    f,
+                    "switch {} is cut from the store until {until}",
+                    switch + 1
+                )
+            }
+            Self::StallSwitch { switch, until } => {
+                write!(f, "switch {} stands still until {until}", switch + 1)
+            }
+            Self::StallReplica {
+                replica: store,
+                until,
+            }
+            | Self::StorePauses { store, until } => {
+                write!(f, "store server {} stands still until {until}", store + 1)
+            }
+            Self::StoreDies { store, until } => {
+                write!(f, "store server {} dies until {until}", store + 1)
+            }
+            Self::StoreReturns { store } => write!(f, "store server {} returns", store + 1),
+            Self::PowerCut { until } => {
+                write!(f, "all store servers lose power until about {until}")
+            }
+            Self::CutNodes { from, to, until } => {
+                write!(f, "nothing passes from {from} to {to} until {until}")
+            }
+            Self::ControllerRestarts => f.write_str("the controller restarts"),
+            Self::Drain { store, drained } => {
+                let verb = if drained {
+                    "is drained"
+                } else {
+                    "may keep shards again"
+                };
+                write!(f, "store server {} {verb}", store + 1)
+            }
+            Self::Reroute { chance } => {
+                write!(f, "{chance} in a thousand flows choose their way again")
+            }
+        }
+    }
+}
+
+/// What befalls the world together, with the times: a misfortune and its end.
+pub(crate) type Fault = Vec<(u64, Misfortune)>;
+
+/// What is to happen in a run, in no order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Packets that hosts inside send: when, and of which connection.
+    pub(crate) packets: Vec<(u64, usize)>,
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl Plan {
+    /// Draws `bursts` bursts of packets of so many `connections`, and what befalls the world.
+    pub(crate) fn draw(
+        scenario: &Scenario,
+        bursts: u64,
+        connections: usize,
+        random: &mut Random,
+    ) -> Plan {
+        let mut packets = Vec::new();
+        for _ in 0..bursts {
+            let mut at = random.between(0, scenario.traffic);
+            let connection = random.place(connections);
+            for _ in 0..random.between(1, scenario.burst_length) {
+                packets.push((at, connection));
+                at += random.between(0, scenario.burst_gap);
+            }
+        }
+        Plan {
+            packets,
+            faults: faults(scenario, random),
+        }
+    }
+}
+
+/// What befalls the world in a run.
+fn faults(scenario: &Scenario, random: &mut Random) -> Vec<Fault> {
     let mut plan = Vec::new();
     let end = scenario.traffic;
     // One death in each part of the run, so that never all switches are dead.
@@ -91,18 +186,19 @@ pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64,
             latest.max(part * number + part / 8),
         );
         let switch = random.place(SWITCHES);
-        plan.push((at, Misfortune::Die { switch }));
+        let mut death = vec![(at, Misfortune::Die { switch })];
         if outage > 20_000 {
             let noticed = at + random.between(1_000, 20_000);
-            plan.push((noticed, Misfortune::Look { switch }));
+            death.push((noticed, Misfortune::Look { switch }));
         }
-        plan.push((at + outage, Misfortune::Return { switch }));
+        death.push((at + outage, Misfortune::Return { switch }));
+        plan.push(death);
     }
     for _ in 0..scenario.cuts {
         let at = random.between(0, end);
         let until = at + random.between(1, scenario.cut);
         let switch = random.place(SWITCHES);
-        plan.push((at, Misfortune::Cut { switch, until }));
+        plan.push(vec![(at, Misfortune::Cut { switch, until })]);
     }
     for _ in 0..scenario.stalls {
         let at = random.between(0, end);
@@ -112,7 +208,7 @@ pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64,
             Some(_) => 0,
         };
         let place = random.place(SWITCHES + replicas);
-        plan.push((
+        plan.push(vec![(
             at,
             match place.checked_sub(SWITCHES) {
                 None => Misfortune::StallSwitch {
@@ -125,12 +221,12 @@ pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64,
                     until: at + (until - at) / 4,
                 },
             },
-        ));
+        )]);
     }
     for _ in 0..scenario.reroutes {
         let at = random.between(0, end);
         let chance = random.between(20, 600) as u32;
-        plan.push((at, Misfortune::Reroute { chance }));
+        plan.push(vec![(at, Misfortune::Reroute { chance })]);
     }
     if let Some(cluster) = &scenario.cluster {
         misfortunes_of_stores(cluster, end, random, &mut plan);
@@ -141,17 +237,12 @@ pub(crate) fn misfortunes(scenario: &Scenario, random: &mut Random) -> Vec<(u64,
     plan
 }
 
-fn misfortunes_of_disks(
-    disks: &Disks,
-    end: u64,
-    random: &mut Random,
-    plan: &mut Vec<(u64, Misfortune)>,
-) {
+fn misfortunes_of_disks(disks: &Disks, end: u64, random: &mut Random, plan: &mut Vec<Fault>) {
     let (least, most) = disks.outage;
     for number in 0..disks.power_cuts + disks.deaths {
         let begin = random.between(0, end);
         let until = begin + random.between(least, most);
-        plan.push((
+        plan.push(vec![(
             begin,
             match number < disks.power_cuts {
                 true => Misfortune::PowerCut { until },
@@ -160,19 +251,14 @@ fn misfortunes_of_disks(
                     until,
                 },
             },
-        ));
+        )]);
     }
 }
 
 /// Time in which the first chains are made, before anything befalls the servers.
 const FOUNDING: u64 = 60_000;
 
-fn misfortunes_of_stores(
-    cluster: &Cluster,
-    end: u64,
-    random: &mut Random,
-    plan: &mut Vec<(u64, Misfortune)>,
-) {
+fn misfortunes_of_stores(cluster: &Cluster, end: u64, random: &mut Random, plan: &mut Vec<Fault>) {
     let stores = usize::from(cluster.stores);
     let at = |random: &mut Random| random.between(FOUNDING, end.max(FOUNDING));
     for _ in 0..cluster.deaths {
@@ -180,13 +266,13 @@ fn misfortunes_of_stores(
         let begin = at(random);
         let until = begin + random.between(least, most);
         let store = random.place(stores);
-        plan.push((begin, Misfortune::StoreDies { store, until }));
+        plan.push(vec![(begin, Misfortune::StoreDies { store, until })]);
     }
     for _ in 0..cluster.pauses {
         let begin = at(random);
         let until = begin + random.between(1, cluster.pause);
         let store = random.place(stores);
-        plan.push((begin, Misfortune::StorePauses { store, until }));
+        plan.push(vec![(begin, Misfortune::StorePauses { store, until })]);
     }
     for _ in 0..cluster.cuts {
         let begin = at(random);
@@ -196,23 +282,23 @@ fn misfortunes_of_stores(
             _ => Node::Controller,
         };
         let (from, to) = (node(), node());
-        plan.push((begin, Misfortune::CutNodes { from, to, until }));
+        let mut cut = vec![(begin, Misfortune::CutNodes { from, to, until })];
         // Half of the cuts are of both ways.
         if random.permille(500) {
             let (from, to) = (to, from);
-            plan.push((begin, Misfortune::CutNodes { from, to, until }));
+            cut.push((begin, Misfortune::CutNodes { from, to, until }));
         }
+        plan.push(cut);
     }
     for _ in 0..cluster.controller_restarts {
-        plan.push((at(random), Misfortune::ControllerRestarts));
+        plan.push(vec![(at(random), Misfortune::ControllerRestarts)]);
     }
     if cluster.drains {
         let part = end / (2 * u64::from(cluster.stores) + 2);
         for store in 0..stores {
             let begin = FOUNDING + part * (2 * store as u64 + 1);
-            for (at, drained) in [(begin, true), (begin + part, false)] {
-                plan.push((at, Misfortune::Drain { store, drained }));
-            }
+            let drain = |(at, drained)| (at, Misfortune::Drain { store, drained });
+            plan.push([(begin, true), (begin + part, false)].map(drain).into());
         }
     }
 }

@@ -9,6 +9,9 @@ const SHOWN_EVENTS: usize = 30;
 /// Violations shown of each run.
 const SHOWN_VIOLATIONS: usize = 3;
 
+/// A history of so many events is shown whole.
+const SHOWN_WHOLE: usize = 200;
+
 /// What happened in a run, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Coverage {
@@ -71,6 +74,10 @@ pub struct Report {
     pub coverage: Coverage,
     /// A number over everything that was sent and when: equal for equal runs.
     pub trace: u64,
+    /// What befell the world, by true time in µs.
+    pub faults: Vec<(u64, String)>,
+    /// How many packets of hosts, and how many faults, were drawn.
+    pub planned: (usize, usize),
 }
 
 impl Report {
@@ -79,9 +86,36 @@ impl Report {
         self.violations.is_empty() && self.anomalies.is_empty()
     }
 
+    /// Who objects first, in words that are alike where the objection is.
+    pub fn objection(&self) -> Option<String> {
+        let named = |violation: &Violation| violation.checker.name().to_owned();
+        let anomaly = self.anomalies.first().map(|anomaly| {
+            let is_sign = |c: char| c.is_alphabetic() || c == ' ';
+            anomaly.chars().filter(|c| is_sign(*c)).collect()
+        });
+        self.violations.first().map(named).or(anomaly)
+    }
+
     /// Whether `checker` objects.
     pub fn objects(&self, checker: Checker) -> bool {
         self.violations.iter().any(|v| v.checker == checker)
+    }
+}
+
+impl Report {
+    /// What befell the world and what happened, in the order of time.
+    fn write_timeline(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut faults = self.faults.iter().peekable();
+        for (index, event) in self.history.events.iter().enumerate() {
+            while let Some((at, fault)) = faults.next_if(|(at, _)| *at <= event.at) {
+                writeln!(f, "     fault: {at} {fault}")?;
+            }
+            writeln!(f, "    {index:6}: {event}")?;
+        }
+        for (at, fault) in faults {
+            writeln!(f, "     fault: {at} {fault}")?;
+        }
+        Ok(())
     }
 }
 
@@ -127,8 +161,15 @@ impl fmt::Display for Report {
         for anomaly in &self.anomalies {
             writeln!(f, "wrong: {anomaly}")?;
         }
+        let is_short = self.history.events.len() <= SHOWN_WHOLE;
+        if is_short {
+            self.write_timeline(f)?;
+        }
         for violation in self.violations.iter().take(SHOWN_VIOLATIONS) {
             writeln!(f, "violated: {violation}")?;
+            if is_short {
+                continue;
+            }
             for index in violation.relevant(&self.history, SHOWN_EVENTS) {
                 writeln!(f, "    {index:6}: {}", self.history.events[index])?;
             }

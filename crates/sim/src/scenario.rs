@@ -2,12 +2,15 @@
 
 use crate::clock::MAX_DRIFT_PPM;
 use crate::link::LinkQuality;
+use serde::{Deserialize, Serialize};
 
 /// The knobs of a world. Times are in µs, chances in thousandths; each run draws
 /// the details from its seed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Its name on the command line.
+    /// Its name on the command line; of one that was changed, that of the one it was made of.
+    #[serde(skip)]
     pub name: &'static str,
     /// For how long hosts send.
     pub traffic: u64,
@@ -68,7 +71,8 @@ pub struct Scenario {
 }
 
 /// Disks of the servers. Times are in µs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Disks {
     /// Greatest time that it takes to write through to the disk.
     pub sync: u64,
@@ -83,7 +87,8 @@ pub struct Disks {
 }
 
 /// Store servers under a controller, and what befalls them. Times are in µs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cluster {
     /// How many servers there are.
     pub stores: u8,

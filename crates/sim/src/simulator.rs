@@ -133,21 +133,34 @@ impl Simulator {
     ///
     /// Whatever keeps the world from beginning.
     pub fn run(&self, seed: u64) -> Result<Report, SimError> {
+        self.run_in(&self.options, seed)
+    }
+
+    /// What it runs.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Runs one seed as `options` say, which differ from its own in what the program does
+    /// not depend on.
+    pub(crate) fn run_in(&self, options: &Options, seed: u64) -> Result<Report, SimError> {
         let make = |identity: Identity| self.device(identity);
         let own = self.own.as_ref();
-        let mut remains = World::new(&self.options, &make, own, seed)?.run()?;
+        let mut remains = World::new(options, &make, own, seed)?.run()?;
         if let Some(own) = own {
             let found = own.judge(&remains.history, &remains.released);
             remains.anomalies.extend(found);
         }
         Ok(Report {
             seed,
-            options: self.options.clone(),
+            options: options.clone(),
             violations: judge(&remains.history),
             anomalies: remains.anomalies,
             history: remains.history,
             coverage: remains.coverage,
             trace: remains.trace,
+            faults: remains.faults,
+            planned: remains.planned,
         })
     }
 

@@ -13,7 +13,7 @@ use crate::frame::HostPacket;
 use crate::link::LinkQuality;
 use crate::options::{Options, ProgramKind};
 use crate::own::{Own, Released};
-use crate::plan::{Misfortune, Node, REPLICAS, SWITCHES, misfortunes};
+use crate::plan::{Misfortune, Node, Plan, REPLICAS, SWITCHES};
 use crate::recorder::Recorder;
 use crate::report::Coverage;
 use crate::schedule::Schedule;
@@ -137,6 +137,10 @@ pub(crate) struct Remains {
     pub(crate) coverage: Coverage,
     pub(crate) anomalies: Vec<String>,
     pub(crate) trace: u64,
+    /// What befell the world, and when.
+    pub(crate) faults: Vec<(u64, String)>,
+    /// How many packets and faults were planned.
+    pub(crate) planned: (usize, usize),
     /// What a program of the user's let out, by packet.
     pub(crate) released: Released,
 }
@@ -158,6 +162,8 @@ pub(crate) struct World<'a> {
     recorder: Recorder,
     trace: FxHasher,
     anomalies: Vec<String>,
+    faults: Vec<(u64, String)>,
+    planned: (usize, usize),
     first_sequence: u32,
     whole: bool,
     /// A switch that returned could not be made.
@@ -220,6 +226,8 @@ impl<'a> World<'a> {
             ),
             trace: FxHasher::default(),
             anomalies: Vec::new(),
+            faults: Vec::new(),
+            planned: (0, 0),
             first_sequence,
             whole: false,
             failure: None,
@@ -265,24 +273,28 @@ impl<'a> World<'a> {
             }
             _ => scenario.bursts,
         };
-        for _ in 0..bursts {
-            let mut at = random.between(0, scenario.traffic);
-            let connection = random.place(self.traffic.connections());
-            for _ in 0..random.between(1, scenario.burst_length) {
+        let plan = Plan::draw(scenario, bursts, self.traffic.connections(), random);
+        let chosen = &self.options.chosen;
+        for (number, &(at, connection)) in plan.packets.iter().enumerate() {
+            if chosen.has_packet(number) {
                 let direction = Direction::Outbound;
-                self.schedule.add(
-                    at,
-                    Happening::Send {
-                        connection,
-                        direction,
-                    },
-                );
-                at += random.between(0, scenario.burst_gap);
+                let send = Happening::Send {
+                    connection,
+                    direction,
+                };
+                self.schedule.add(at, send);
             }
         }
-        for (at, misfortune) in misfortunes(scenario, random) {
-            self.schedule.add(at, Happening::Misfortune(misfortune));
+        for (number, fault) in plan.faults.iter().enumerate() {
+            if chosen.has_fault(number) {
+                for &(at, misfortune) in fault {
+                    self.schedule.add(at, Happening::Misfortune(misfortune));
+                    self.faults.push((at, misfortune.to_string()));
+                }
+            }
         }
+        self.planned = (plan.packets.len(), plan.faults.len());
+        self.faults.sort_by_key(|(at, _)| *at);
         self.schedule.add(scenario.traffic, Happening::Heal);
     }
 
@@ -309,6 +321,8 @@ impl<'a> World<'a> {
             coverage: self.recorder.coverage,
             anomalies: self.anomalies,
             trace: self.trace.finish(),
+            faults: self.faults,
+            planned: self.planned,
             released: self.traffic.into_released(),
         })
     }

@@ -1,0 +1,231 @@
+//! Making a run small to which a checker objects: fewer nodes, flows, packets and faults,
+//! better links, as long as the objection remains.
+
+use crate::chosen::{Chosen, Numbers};
+use crate::link::LinkQuality;
+use crate::options::Options;
+use crate::plan::REPLICAS;
+use crate::report::Report;
+use crate::scenario::{Cluster, Disks, Scenario};
+use crate::simulator::{SimError, Simulator};
+use std::collections::BTreeSet;
+
+/// A change that leaves less of a scenario; `None` if there is nothing to leave out.
+type Step = fn(&Scenario) -> Option<Scenario>;
+
+/// `changed` if it is another than `scenario`.
+fn other(scenario: &Scenario, changed: Scenario) -> Option<Scenario> {
+    (changed != *scenario).then_some(changed)
+}
+
+fn of_cluster(scenario: &Scenario, change: fn(Cluster) -> Cluster) -> Option<Scenario> {
+    let cluster = scenario.cluster.map(change);
+    let scenario_with = |cluster| Scenario {
+        cluster,
+        ..scenario.clone()
+    };
+    other(scenario, scenario_with(cluster))
+}
+
+fn of_disks(scenario: &Scenario, change: fn(Disks) -> Disks) -> Option<Scenario> {
+    let disks = scenario.disks.map(change);
+    let scenario_with = |disks| Scenario {
+        disks,
+        ..scenario.clone()
+    };
+    other(scenario, scenario_with(disks))
+}
+
+macro_rules! steps {
+    ($($field:ident = $value:expr;)*) => {
+        &[$(|s| other(s, Scenario { $field: $value(s), ..s.clone() })),*]
+    };
+}
+
+/// Changes after which all is drawn anew.
+const SMALLER: &[Step] = steps! {
+    disks = |_: &Scenario| None;
+    cluster = |_: &Scenario| None;
+    bursts = |s: &Scenario| s.bursts.div_ceil(4);
+    bursts = |s: &Scenario| s.bursts.div_ceil(2);
+    flows = |s: &Scenario| s.flows.min(1);
+    flows = |s: &Scenario| s.flows.div_ceil(2);
+    deaths = |_: &Scenario| 0;
+    deaths = |s: &Scenario| s.deaths / 2;
+    cuts = |_: &Scenario| 0;
+    cuts = |s: &Scenario| s.cuts / 2;
+    stalls = |_: &Scenario| 0;
+    stalls = |s: &Scenario| s.stalls / 2;
+    reroutes = |_: &Scenario| 0;
+    reroutes = |s: &Scenario| s.reroutes / 2;
+    burst_length = |s: &Scenario| s.burst_length.min(1);
+    outage = |s: &Scenario| (s.outage.0 / 2, s.outage.1 / 2);
+    cut = |s: &Scenario| s.cut.div_ceil(2);
+    stall = |s: &Scenario| s.stall.div_ceil(2);
+    traffic = |s: &Scenario| s.traffic.div_ceil(2);
+};
+
+/// The same of store servers and disks.
+const SMALLER_STORES: &[Step] = &[
+    |s| {
+        of_cluster(s, |c| Cluster {
+            deaths: c.deaths / 2,
+            ..c
+        })
+    },
+    |s| {
+        of_cluster(s, |c| Cluster {
+            pauses: c.pauses / 2,
+            ..c
+        })
+    },
+    |s| {
+        of_cluster(s, |c| Cluster {
+            cuts: c.cuts / 2,
+            ..c
+        })
+    },
+    |s| {
+        of_cluster(s, |c| Cluster {
+            controller_restarts: 0,
+            ..c
+        })
+    },
+    |s| of_cluster(s, |c| Cluster { drains: false, ..c }),
+    |s| {
+        of_cluster(s, |c| Cluster {
+            stores: c.stores.min((c.stores - 1).max(REPLICAS as u8)),
+            ..c
+        })
+    },
+    |s| {
+        of_disks(s, |d| Disks {
+            deaths: d.deaths / 2,
+            ..d
+        })
+    },
+    |s| {
+        of_disks(s, |d| Disks {
+            power_cuts: d.power_cuts / 2,
+            ..d
+        })
+    },
+];
+
+/// Changes that leave the plan as it is.
+const BETTER: &[Step] = steps! {
+    chain_link = |s: &Scenario| LinkQuality::whole(s.chain_link.delay);
+    host_link = |s: &Scenario| LinkQuality::whole(s.host_link.delay);
+    protocol_link = |s: &Scenario| LinkQuality::whole(s.protocol_link.delay);
+    protocol_link = |s: &Scenario| LinkQuality { loss: 0, ..s.protocol_link };
+    protocol_link = |s: &Scenario| LinkQuality { duplicate: 0, ..s.protocol_link };
+    protocol_link = |s: &Scenario| LinkQuality { straggle: 0, ..s.protocol_link };
+    protocol_link = |s: &Scenario| LinkQuality { jitter: 0, ..s.protocol_link };
+    drift = |_: &Scenario| 0;
+    service = |_: &Scenario| 0;
+    settle = |s: &Scenario| s.settle.div_ceil(2);
+};
+
+/// One search for a smaller run.
+struct Search<'a> {
+    simulator: &'a Simulator,
+    objection: String,
+    best: Report,
+    runs: usize,
+}
+
+impl Search<'_> {
+    /// Whether a run of `options` has the same objection; then it is the best so far.
+    fn tries(&mut self, options: Options) -> Result<bool, SimError> {
+        if self.runs == 0 {
+            return Ok(false);
+        }
+        self.runs -= 1;
+        let report = match self.simulator.run_in(&options, self.best.seed) {
+            Ok(report) => report,
+            // The store refuses a part of what is left.
+            Err(SimError::Store(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let same = report.objection().as_ref() == Some(&self.objection);
+        if same {
+            self.best = report;
+        }
+        Ok(same)
+    }
+
+    /// Takes steps as long as one goes.
+    fn walk(&mut self, steps: &[Step]) -> Result<(), SimError> {
+        let mut goes_on = true;
+        while std::mem::take(&mut goes_on) {
+            for step in steps {
+                while let Some(scenario) = step(&self.best.options.scenario)
+                    && self.tries(self.best.options.clone().scenario(scenario))?
+                {
+                    goes_on = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out of `count` what can be left out, many at once first. `with` puts what is
+    /// left into a choice.
+    fn thin(&mut self, count: usize, with: fn(Chosen, Numbers) -> Chosen) -> Result<(), SimError> {
+        let mut left: Vec<usize> = (0..count).collect();
+        let mut size = count;
+        while size > 0 {
+            let mut at = 0;
+            while at < left.len() {
+                let end = left.len().min(at + size);
+                let kept: Vec<usize> = [&left[..at], &left[end..]].concat();
+                let options = self.best.options.clone();
+                let numbers = Numbers(BTreeSet::from_iter(kept.iter().copied()));
+                let chosen = with(options.chosen.clone(), numbers);
+                match self.tries(options.chosen(chosen))? {
+                    true => left = kept,
+                    false => at = end,
+                }
+            }
+            size /= 2;
+        }
+        Ok(())
+    }
+}
+
+impl Simulator {
+    /// Makes a run small that a checker objects to, in at most `runs` runs, and gives the
+    /// smallest to which it objects alike.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps a world from beginning.
+    pub fn shrink(&self, report: &Report, runs: usize) -> Result<Report, SimError> {
+        let Some(objection) = report.objection() else {
+            return Ok(report.clone());
+        };
+        let mut search = Search {
+            simulator: self,
+            objection,
+            best: report.clone(),
+            runs,
+        };
+        // A plan that was thinned already must not be drawn anew.
+        if report.options.chosen.is_all() {
+            search.walk(SMALLER)?;
+            search.walk(SMALLER_STORES)?;
+            search.walk(BETTER)?;
+            let (packets, faults) = search.best.planned;
+            search.thin(faults, |chosen, faults| Chosen {
+                faults: Some(faults),
+                ..chosen
+            })?;
+            search.thin(packets, |chosen, packets| Chosen {
+                packets: Some(packets),
+                ..chosen
+            })?;
+        }
+        search.walk(BETTER)?;
+        Ok(search.best)
+    }
+}
