@@ -210,6 +210,18 @@ impl Controller {
             }
             return;
         }
+        if status.lost {
+            // It is cut out if others are there, and takes a copy again.
+            if chain.stored && chain.all().any(|member| member == from) {
+                let until = now.saturating_add(self.settings.retry_after);
+                let from = (from.server, from.incarnation);
+                if chain.shunned.insert(from, until).is_none() {
+                    self.counters.suspected += 1;
+                }
+            }
+            self.stale.insert(status.chain);
+            return;
+        }
         let fresh = chain.confirmed.insert((from.server, from.incarnation));
         let members = &chain.config.members;
         let is = |member: Option<&Member>| {

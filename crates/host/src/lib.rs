@@ -5,7 +5,7 @@
 pub mod clock;
 pub mod controller;
 mod datagram;
-pub mod log;
+pub mod files;
 pub mod metrics;
 mod poll;
 pub mod ports;

@@ -9,7 +9,7 @@ mod server;
 mod sockets;
 pub mod view;
 
-pub use disk::{Disk, DiskError, DiskReport, SNAPSHOT_AFTER};
+pub use disk::Disk;
 pub use error::StoreError;
 pub use file::{
     ClassFile, FirstLeaseFile, HealthFile, IdleFile, IdleInStateFile, LimitsFile, NatFile,
@@ -17,3 +17,4 @@ pub use file::{
 };
 pub use server::{StoreReport, StoreServer};
 pub use sockets::HostCounters;
+pub use stateplane_disk::{DiskError, DiskReport, SNAPSHOT_AFTER};

@@ -1,7 +1,6 @@
 //! The store servers as nodes of the world.
 
 use crate::clock::Clock;
-use crate::disk::Disk;
 use crate::frame::{PUBLIC_ADDRESS, store_address};
 use crate::key::{
     CLASS_COUNTER, CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, CLASS_NAT_SESSION, endpoint_in,
@@ -10,11 +9,12 @@ use crate::key::{
 use crate::options::{Options, ProgramKind};
 use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use stateplane_disk::{Disk, DiskError, FaultyFiles};
 use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
 use stateplane_hosts::app;
 use stateplane_store::{
-    ClassConfig, Config, ConfigError, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH, NatPool,
-    Recovery, RecoveryError, Replica, Server, ServiceAt, Setup,
+    ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH, NatPool, Replica,
+    Server, ServiceAt, Setup,
 };
 use stateplane_wire::control::Member;
 use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
@@ -38,6 +38,9 @@ pub(crate) const fn link_address(store: usize) -> SocketAddrV4 {
     SocketAddrV4::new(address, stateplane_wire::chain::PORT)
 }
 
+/// The folder of its disk.
+pub(crate) const FOLDER: &str = "data";
+
 /// One store server and its clock.
 pub(crate) struct StoreNode {
     /// `None` while it is dead.
@@ -48,7 +51,10 @@ pub(crate) struct StoreNode {
     pub(crate) timer: Option<u64>,
     /// When it died last.
     pub(crate) died_at: Option<u64>,
-    pub(crate) disk: Disk,
+    /// What its disk keeps.
+    pub(crate) files: FaultyFiles,
+    /// The disk, while it is alive.
+    pub(crate) disk: Option<Disk<FaultyFiles>>,
     /// It waits for its disk.
     pub(crate) syncing: bool,
     /// How often it died.
@@ -71,28 +77,36 @@ impl StoreNode {
             busy_until: 0,
             timer: None,
             died_at: None,
-            disk: Disk::default(),
+            files: FaultyFiles::new(incarnation.into()),
+            disk: None,
             syncing: false,
             deaths: 0,
             remains: None,
         }
     }
 
-    /// Starts an empty server at `now` of true time.
+    /// Starts its server at `now` of true time: with a disk as that says, else empty.
     pub(crate) fn start(
         &mut self,
         options: &Options,
         store: usize,
         first_sequence: u32,
         now: u64,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), DiskError> {
         let setup = self.setup(options, store, first_sequence);
-        let server = setup.server(self.clock.local(now))?;
-        if options.scenario.disks.is_some() {
-            self.disk
-                .replace(server.saved_state().into_iter().flatten());
-        }
+        let local = self.clock.local(now);
+        let server = match options.scenario.disks {
+            None => setup.server(local)?,
+            Some(disks) => {
+                let (mut disk, server) =
+                    Disk::open(self.files.clone(), FOLDER.as_ref(), &setup, local)?;
+                disk.set_snapshot_after(disks.snapshot_after);
+                self.disk = Some(disk);
+                server
+            }
+        };
         self.server = Some(server);
+        self.remains = None;
         Ok(())
     }
 
@@ -112,20 +126,18 @@ impl StoreNode {
         }
     }
 
-    /// The server that its disk makes at `now` of true time.
+    /// The server that its disk would make at `now` of true time.
     pub(crate) fn recovered(
         &self,
         options: &Options,
         store: usize,
         first_sequence: u32,
         now: u64,
-    ) -> Result<Server, RecoveryError> {
-        let mut recovery = Recovery::new(self.setup(options, store, first_sequence));
+    ) -> Result<Server, DiskError> {
+        let setup = self.setup(options, store, first_sequence);
         let local = self.clock.local(now);
-        for record in self.disk.records() {
-            recovery.take(local, record)?;
-        }
-        recovery.finish()
+        let (_, server) = Disk::open(self.files.copy(), FOLDER.as_ref(), &setup, local)?;
+        Ok(server)
     }
 
     /// Its replica in the chain of `shard`; of a dead server, what its disk has.

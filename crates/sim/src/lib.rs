@@ -15,7 +15,6 @@ mod chain;
 mod chosen;
 mod clock;
 mod device;
-mod disk;
 mod frame;
 mod key;
 mod link;

@@ -76,8 +76,8 @@ pub struct Scenario {
 pub struct Disks {
     /// Greatest time that it takes to write through to the disk.
     pub sync: u64,
-    /// Entries on the disk after which a snapshot takes their place.
-    pub snapshot_after: usize,
+    /// Bytes on the disk after which a snapshot takes their place.
+    pub snapshot_after: u64,
     /// How often all servers lose power at once.
     pub power_cuts: u64,
     /// How often one server alone dies.
@@ -377,7 +377,7 @@ impl Scenario {
             name: "power-cuts",
             disks: Some(Disks {
                 sync: 400,
-                snapshot_after: 100,
+                snapshot_after: 12_000,
                 power_cuts: 4,
                 deaths: 4,
                 outage: (1_000, 100_000),

@@ -22,6 +22,9 @@ pub enum SimError {
     /// The store refuses the scenario's configuration.
     #[error("the scenario cannot be run: {0}")]
     Store(#[from] stateplane_store::ConfigError),
+    /// The disk of a server does not begin.
+    #[error("the scenario cannot be run: {0}")]
+    Disk(#[from] stateplane_disk::DiskError),
     /// The program does not compile; the compiler says why.
     #[error("the program cannot be compiled:\n{0}")]
     Compile(String),
@@ -60,7 +63,7 @@ impl SimError {
     /// A short stable code, for messages and tests.
     pub fn code(&self) -> &'static str {
         match self {
-            SimError::Store(_) => "SIM001",
+            SimError::Store(_) | SimError::Disk(_) => "SIM001",
             SimError::Compile(_) => "SIM002",
             SimError::Load(_) => "SIM003",
             SimError::Setup(_) => "SIM004",

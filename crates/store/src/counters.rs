@@ -33,6 +33,9 @@ counters! {
     too_long,
     /// Requests dropped: too many entries are not on every replica.
     window_full,
+    /// Requests dropped: the head came back from its disk, and does not know yet how far its
+    /// successor is.
+    not_compared,
     /// Refused: not the head of that shard's chain.
     wrong_server,
     /// Refused: the request names another chain epoch.

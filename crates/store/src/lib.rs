@@ -48,6 +48,8 @@ pub use record::{Holder, Lease, Owner, Record};
 pub use replica::{Destination, Place, Replica, Transmit};
 pub use saved::RecoveryError;
 pub use serial::newer;
-pub use server::{Datagram, Recipient, Recovery, SavedState, Server, ServerCounters, Setup};
+pub use server::{
+    Datagram, LostEntries, Recipient, Recovery, SavedState, Server, ServerCounters, Setup,
+};
 pub use service::{SERVER_STATE_LENGTH, Service, ServiceAt, ServiceId, ServiceServer};
 pub use snapshot::{Life, Merge, Snapshot, merge_snapshots, newest_snapshots};

@@ -149,7 +149,13 @@ impl Log {
         self.unanswered >= SUSPECT_AFTER && now.saturating_sub(self.silent_since) >= time
     }
 
-    fn asks(&mut self, now: u64) {
+    /// The successor has said something.
+    pub(crate) fn heard(&mut self) {
+        self.unanswered = 0;
+    }
+
+    /// A datagram that the successor is to answer is sent.
+    pub(crate) fn asks(&mut self, now: u64) {
         if self.unanswered == 0 {
             self.silent_since = now;
         }

@@ -3,6 +3,7 @@
 mod ahead;
 mod apply;
 mod chain;
+mod compare;
 mod decide;
 mod feed;
 mod idle;
@@ -30,6 +31,7 @@ use crate::service::ServerLoads;
 use crate::shard::{Records, Shard};
 
 pub(crate) use ahead::fetch;
+use compare::Comparing;
 use feed::Feed;
 use install::Install;
 pub(crate) use persist::{Restoring, SavedReplica};
@@ -88,6 +90,10 @@ pub struct Replica {
     /// While it joins: what it has of the snapshot.
     install: Option<Install>,
     outbox: VecDeque<Transmit>,
+    /// It came back from its disk, and does not know how far its successor is.
+    comparing: Option<Comparing>,
+    /// Number of an entry that another has, and that this one had: its disk lost it.
+    lacks: Option<u64>,
     /// Records for the disk.
     unsaved: VecDeque<Vec<u8>>,
     pub(crate) counters: Counters,
@@ -136,6 +142,8 @@ impl Replica {
             feed: None,
             install: None,
             outbox: VecDeque::new(),
+            comparing: None,
+            lacks: None,
             unsaved: VecDeque::new(),
             counters: Counters::default(),
             mark: None,
@@ -163,6 +171,7 @@ impl Replica {
     pub fn handle_timeout(&mut self, now: u64) {
         self.run_due(now);
         self.resend(now);
+        self.ask_successor(now);
     }
 
     /// The next datagram to send at `now`. Entries that came since the last call
@@ -179,6 +188,9 @@ impl Replica {
     pub fn poll_timeout(&self) -> Option<u64> {
         let mut due = self.log.next_due();
         if let Some(at) = self.feed.as_ref().and_then(Feed::next_due) {
+            due = Some(due.map_or(at, |earliest| earliest.min(at)));
+        }
+        if let Some(at) = self.comparing.as_ref().map(Comparing::due) {
             due = Some(due.map_or(at, |earliest| earliest.min(at)));
         }
         if self.is_head() && !self.window_is_full() {
@@ -210,8 +222,10 @@ impl Replica {
         self.place.position + 1 == self.place.length && self.install.is_none()
     }
 
+    /// Whether the head is to decide nothing for the time being.
     fn window_is_full(&self) -> bool {
-        self.applied - self.base >= self.config.limits.link_window as u64
+        self.comparing.is_some()
+            || self.applied - self.base >= self.config.limits.link_window as u64
     }
 
     fn transmit(&mut self, to: Destination, bytes: Arc<Vec<u8>>) {

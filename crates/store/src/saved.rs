@@ -8,7 +8,7 @@
 //! and what the kind says.
 
 /// Version of the records.
-pub(crate) const VERSION: u8 = 2;
+pub(crate) const VERSION: u8 = 3;
 
 /// First byte of each record.
 pub(crate) mod kind {
@@ -26,8 +26,8 @@ pub(crate) mod kind {
     pub(crate) const STATE: u8 = 5;
     /// A configuration of the chain, as the controller's message says it.
     pub(crate) const CONFIGURATION: u8 = 6;
-    /// The newest configuration of a chain in which the server has no place: its number
-    /// (4 bytes).
+    /// The newest configuration of a chain that the server is not in: its number (4
+    /// bytes), and 1 if it has a place there and left it, since its disk lost entries.
     pub(crate) const LEFT: u8 = 7;
     /// The server came back from the disk. It is about no chain.
     pub(crate) const START: u8 = 8;

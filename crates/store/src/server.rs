@@ -58,8 +58,19 @@ pub struct ServerCounters {
     pub configuration_old: u64,
     /// Chains left because the controller gave the place to another.
     pub chains_left: u64,
+    /// Chains left because the disk lost entries that others have.
+    pub chains_lost: u64,
     /// Heartbeats sent.
     pub heartbeats: u64,
+}
+
+/// A disk lost entries of a chain that never changes, so that no other can give them back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostEntries {
+    /// Number of the last entry that is there.
+    pub applied: u64,
+    /// Number of one that another replica has, and that this server had once too.
+    pub known: u64,
 }
 
 /// A place in one chain.
@@ -94,6 +105,8 @@ struct Reporting {
     turn: u16,
     /// Newest configuration number of chains without a place here.
     left: BTreeMap<u16, u32>,
+    /// Of these, chains with a place here that was left, since the disk lost entries.
+    lost: BTreeSet<u16>,
 }
 
 /// One store server.
@@ -172,6 +185,7 @@ impl Server {
             urgent: BTreeSet::new(),
             turn: 0,
             left: BTreeMap::new(),
+            lost: BTreeSet::new(),
         };
         let management = Management::Controller(reporting);
         Ok(Server::empty(template, identity.incarnation, management))
@@ -308,6 +322,7 @@ impl Server {
             return false;
         }
         let own = reporting.identity;
+        reporting.lost.remove(&number);
         self.save_configuration(config);
         let is_own = |m: &Member| m.server == own.server && m.incarnation == own.incarnation;
         let all: Vec<&Member> = config.members.iter().chain(&config.joining).collect();
@@ -363,6 +378,37 @@ impl Server {
         true
     }
 
+    /// Leaves a chain if its replica lacks entries that it had: it waits until the
+    /// controller has cut it out, and takes a copy again.
+    fn leave_if_lost(&mut self, number: u16) {
+        let hosted = self.chains.get(&number);
+        let Some(hosted) = hosted.filter(|hosted| hosted.replica.lacks().is_some()) else {
+            return;
+        };
+        let epoch = hosted.replica.place().epoch;
+        let Management::Controller(reporting) = &mut self.management else {
+            return;
+        };
+        reporting.left.insert(number, epoch);
+        reporting.lost.insert(number);
+        reporting.next = 0;
+        self.save_lost(number, epoch);
+        self.leave(number);
+        self.counters.chains_lost += 1;
+    }
+
+    /// What the disk has lost of a chain that never changes: the server does nothing more.
+    pub fn lost_entries(&self) -> Option<LostEntries> {
+        let Management::Fixed = self.management else {
+            return None;
+        };
+        let replica = &self.chains.get(&0)?.replica;
+        Some(LostEntries {
+            applied: replica.applied(),
+            known: replica.lacks()?,
+        })
+    }
+
     /// Forgets a chain in which it has no place any more.
     fn leave(&mut self, number: u16) {
         if let Some(hosted) = self.chains.remove(&number) {
@@ -405,6 +451,7 @@ impl Server {
                 reporting.urgent.insert(*number);
             }
         }
+        reporting.urgent.extend(&reporting.lost);
         let mut chosen = BTreeSet::new();
         while chosen.len() < MOST_ROWS
             && let Some(number) = reporting.urgent.pop_first()
@@ -430,6 +477,7 @@ impl Server {
                 chain: *number,
                 epoch,
                 joined: replica.is_some_and(Replica::has_joined),
+                lost: replica.is_none() && reporting.lost.contains(number),
                 suspects: replica.is_some_and(|replica| replica.suspects_successor(now)),
                 applied: replica.map_or(0, Replica::applied),
                 base: replica.map_or(0, Replica::base),
@@ -466,12 +514,13 @@ impl Server {
                 reporting.next = 0;
             }
         }
+        self.leave_if_lost(number);
     }
 
     /// The next datagram to send at `now`. Where the configuration says `durable`, there is
     /// none as long as something is not on the disk ([`Server::poll_record`]).
     pub fn poll_transmit(&mut self, now: u64) -> Option<Datagram> {
-        if self.must_save_first() {
+        if self.must_save_first() || self.lost_entries().is_some() {
             return None;
         }
         if let Some(datagram) = self.outbox.pop_front() {

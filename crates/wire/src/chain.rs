@@ -63,6 +63,10 @@ pub enum Kind {
     Snapshot = 3,
     /// An acknowledgement of parts, to the tail.
     SnapshotAck = 4,
+    /// How far is the successor? From a replica that came back from its disk.
+    Compare = 5,
+    /// The answer to the predecessor.
+    Compared = 6,
 }
 
 impl Kind {
@@ -102,6 +106,8 @@ impl<'a> Packet<'a> {
             2 => Kind::Ack,
             3 => Kind::Snapshot,
             4 => Kind::SnapshotAck,
+            5 => Kind::Compare,
+            6 => Kind::Compared,
             found => {
                 return Err(Error::Unknown {
                     header,

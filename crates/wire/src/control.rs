@@ -54,6 +54,9 @@ pub struct ChainStatus {
     pub joined: bool,
     /// It sends to its successor, or to the joining replica, and hears nothing.
     pub suspects: bool,
+    /// It has left the chain in this configuration, although it has a place: its disk has
+    /// lost entries that others have.
+    pub lost: bool,
     /// Number of the last entry applied.
     pub applied: u64,
     /// Number of the entry up to which every replica has all, as it knows.
@@ -174,10 +177,11 @@ impl Reader<'_> {
     }
 
     fn status(&mut self) -> Result<ChainStatus, Error> {
-        let flags = self.flags(3)?;
+        let flags = self.flags(7)?;
         Ok(ChainStatus {
             joined: flags & 1 != 0,
             suspects: flags & 2 != 0,
+            lost: flags & 4 != 0,
             chain: self.u16()?,
             epoch: self.u32()?,
             applied: self.u64()?,
@@ -349,7 +353,9 @@ impl Message {
                 let count = statuses.len().min(255);
                 bytes.push(count as u8);
                 for status in &statuses[..count] {
-                    bytes.push(u8::from(status.joined) | u8::from(status.suspects) << 1);
+                    let flags = [status.joined, status.suspects, status.lost];
+                    let flags = flags.iter().rev();
+                    bytes.push(flags.fold(0, |all, flag| all << 1 | u8::from(*flag)));
                     bytes.extend_from_slice(&status.chain.to_be_bytes());
                     bytes.extend_from_slice(&status.epoch.to_be_bytes());
                     for field in [status.applied, status.base] {

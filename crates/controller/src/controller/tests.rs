@@ -23,6 +23,8 @@ struct World {
     numbers: BTreeMap<u32, u64>,
     followed: BTreeMap<(u32, u16), ChainConfig>,
     log: Vec<ChainConfig>,
+    /// A server and the chain of which its disk lost entries, in this configuration.
+    lost: Option<(u32, u16, u32)>,
 }
 
 fn settings() -> Settings {
@@ -43,6 +45,7 @@ impl World {
             numbers: BTreeMap::new(),
             followed: BTreeMap::new(),
             log: Vec::new(),
+            lost: None,
         }
     }
 
@@ -57,6 +60,7 @@ impl World {
             epoch: config.epoch,
             joined: config.joining.is_some() && config.members.last() == Some(&from),
             suspects: suspects == Some(*chain),
+            lost: self.lost == Some((server, *chain, config.epoch)),
             applied: 0,
             base: 0,
         });
@@ -819,4 +823,43 @@ fn a_joining_replica_that_dies_is_let_go_and_another_start_joins() {
     world.pass(3_000_000);
     assert!(world.controller.is_settled());
     world.check_log();
+
+#[test]
+fn a_server_that_lost_its_part_of_a_chain_takes_a_copy_again() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let before = world.controller.configuration(0).unwrap().clone();
+    let head = before.members[0];
+    world.lost = Some((head.server, 0, before.epoch));
+    world.beat(head.server, None);
+    let after = world.controller.configuration(0).unwrap();
+    assert_eq!(after.epoch, before.epoch + 1);
+    assert!(!after.members.contains(&head), "{after:?}");
+    assert!(after.members.len() == 2 && after.joining.is_none());
+    world.pass(30_000_000);
+    let present = world.controller.configuration(0).unwrap();
+    assert_eq!(present.members.len(), 3, "{present:?}");
+    assert!(present.members.contains(&head) && present.members[0] != head);
+    // The other chains are as they were.
+    let others = world.controller.configurations();
+    assert!(
+        others
+            .filter(|config| config.chain > 0)
+            .all(|c| c.epoch == 1)
+    );
+    world.check_log();
+}
+
+#[test]
+fn the_last_server_alive_stays_whatever_it_lost() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let members = world.controller.configuration(0).unwrap().members.clone();
+    world.silent.extend(members[1..].iter().map(|m| m.server));
+    world.pass(2_000_000);
+    let alone = world.controller.configuration(0).unwrap().clone();
+    assert_eq!(alone.members, members[..1]);
+    world.lost = Some((members[0].server, 0, alone.epoch));
+    world.pass(1_000_000);
+    assert_eq!(world.controller.configuration(0), Some(&alone));
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use stateplane_controller::SettingsError;
 
-use crate::log::LogError;
+use stateplane_disk::LogError;
 
 /// Why a controller does not start, or stops.
 #[derive(Debug, thiserror::Error)]

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use stateplane_disk::{Files, RecordLog};
 use stateplane_wire::control::ChainConfig;
 
 use super::{Backend, ControllerError, Kept, Record, Stored};
-use crate::log::RecordLog;
+use crate::files::SystemFiles;
 
 /// First byte of a configuration.
 const CONFIG: u8 = 1;
@@ -19,8 +20,8 @@ const SURPLUS: u64 = 1024;
 
 /// Decisions in a [`RecordLog`], whose lock keeps other controllers of the machine out.
 #[derive(Debug)]
-pub struct FileBackend {
-    log: RecordLog,
+pub struct FileBackend<F: Files = SystemFiles> {
+    log: RecordLog<F>,
     kept: Kept,
 }
 
@@ -31,8 +32,19 @@ impl FileBackend {
     ///
     /// [`ControllerError::Log`].
     pub fn open(path: &Path) -> Result<FileBackend, ControllerError> {
+        FileBackend::open_on(SystemFiles, path)
+    }
+}
+
+impl<F: Files> FileBackend<F> {
+    /// As [`FileBackend::open`], on other files than those of the system.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError::Log`].
+    pub fn open_on(files: F, path: &Path) -> Result<FileBackend<F>, ControllerError> {
         let mut kept = Kept::default();
-        let log = RecordLog::open(path, |bytes| match parse(bytes) {
+        let log = RecordLog::open(&files, path, 0, None, |bytes| match parse(bytes) {
             Some(record) => {
                 kept.add(record);
                 true
@@ -40,8 +52,16 @@ impl FileBackend {
             None => false,
         })?;
         let mut backend = FileBackend { log, kept };
+        // What is there is in force from here on.
+        backend.sync()?;
         backend.shorten()?;
         Ok(backend)
+    }
+
+    /// Writes everything through, and that it was: decisions are few.
+    fn sync(&mut self) -> Result<(), ControllerError> {
+        self.log.sync()?;
+        Ok(self.log.sync_marks()?)
     }
 
     /// Forgets decisions that are no longer in force, when they are many.
@@ -57,7 +77,7 @@ impl FileBackend {
     }
 }
 
-impl Backend for FileBackend {
+impl<F: Files> Backend for FileBackend<F> {
     fn lead(&mut self, _: &AtomicBool) -> Result<Option<Kept>, ControllerError> {
         Ok(Some(self.kept.clone()))
     }
@@ -74,7 +94,7 @@ impl Backend for FileBackend {
         for record in records {
             self.log.append(&bytes(record));
         }
-        self.log.sync()?;
+        self.sync()?;
         for record in records {
             self.kept.add(record.clone());
         }
@@ -179,7 +199,7 @@ mod tests {
     fn a_log_of_something_else_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let mut log = RecordLog::open(&path, |_| true).unwrap();
+        let mut log = RecordLog::open(&SystemFiles, &path, 0, None, |_| true).unwrap();
         log.append(b"\x03 no decision");
         log.sync().unwrap();
         drop(log);

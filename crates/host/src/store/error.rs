@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
-use stateplane_store::ConfigError;
+use stateplane_store::{ConfigError, LostEntries};
 
 use super::DiskError;
 
@@ -127,6 +127,17 @@ pub enum StoreError {
     /// The folder that keeps the state cannot be used.
     #[error("{0}")]
     Disk(#[from] DiskError),
+    /// The disk lost entries of a chain that no controller changes.
+    #[error(
+        "{}: the disk has entries up to {}, and another server of the chain knows that it had those up to {}: restore the folder from a copy that has them, or stop all servers of the chain, empty the folder of each, and start with empty state",
+        folder.display(), lost.applied, lost.known
+    )]
+    LostEntries {
+        /// The folder.
+        folder: PathBuf,
+        /// What is missing.
+        lost: LostEntries,
+    },
     /// The system gives no randomness for the incarnation.
     #[error("cannot draw an incarnation: {0}")]
     Random(io::Error),
@@ -154,6 +165,7 @@ impl StoreError {
             StoreError::Random(_) => "H113",
             StoreError::NoAddress => "H114",
             StoreError::Disk(error) => error.code(),
+            StoreError::LostEntries { .. } => "H123",
         }
     }
 }

@@ -5,11 +5,12 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
+use stateplane_disk::DiskReport;
 use stateplane_store::{Counters, Recipient, Server, ServerCounters, Setup};
 use stateplane_wire::control::Member;
 use stateplane_wire::replication::Key;
 
-use super::disk::{Disk, DiskReport};
+use super::disk::Disk;
 use super::health::HealthChecks;
 use super::sockets::{Port, Sockets};
 use super::view::{self, DigestView, FlowView, RecordView, StoreView, hexadecimal};
@@ -229,7 +230,11 @@ impl StoreServer {
             }
             self.server.handle_timeout(boot_time_us());
             if let Some(disk) = &mut self.disk {
-                disk.save(&mut self.server)?;
+                if let Some(lost) = self.server.lost_entries() {
+                    let folder = disk.folder().into();
+                    return Err(StoreError::LostEntries { folder, lost });
+                }
+                disk.save(&mut self.server, boot_time_us())?;
             }
             self.send_all();
         }

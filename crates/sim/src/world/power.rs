@@ -3,6 +3,7 @@
 use super::{Happening, World};
 use crate::clock::Clock;
 use crate::plan::Misfortune;
+use stateplane_disk::DiskError;
 
 impl World<'_> {
     /// Writes what a server has to save, for which it stands still; `true` if all is
@@ -12,18 +13,19 @@ impl World<'_> {
             return true;
         };
         let node = &mut self.stores[store];
-        let Some(server) = &mut node.server else {
+        let (Some(server), Some(disk)) = (&mut node.server, &mut node.disk) else {
             return false;
         };
         if node.syncing {
             return false;
         }
-        while let Some(record) = server.poll_record() {
-            node.syncing = true;
-            node.disk.append(record);
-        }
-        if !node.syncing {
-            return true;
+        match disk.write(server) {
+            Ok(false) => return true,
+            Ok(true) => node.syncing = true,
+            Err(error) => {
+                self.disk_fails(store, &error);
+                return false;
+            }
         }
         let until = self.now + self.random.between(1, disks.sync);
         node.busy_until = node.busy_until.max(until);
@@ -43,20 +45,26 @@ impl World<'_> {
             self.schedule.add(node.busy_until, again);
             return;
         }
-        let Some(server) = &mut node.server else {
+        let (Some(server), Some(disk)) = (&mut node.server, &mut node.disk) else {
             return;
         };
-        node.disk.sync();
         node.syncing = false;
-        server.handle_saved();
-        let disks = self.options.scenario.disks;
-        if disks.is_some_and(|disks| node.disk.saved() >= disks.snapshot_after)
-            && let Some(state) = server.saved_state()
-        {
-            node.disk.replace(state);
+        let synced = disk.sync(server, self.now).and_then(|()| {
+            let Some(snapshot) = disk.begin_snapshot(server)? else {
+                return Ok(());
+            };
             self.recorder.coverage.snapshots += 1;
+            disk.end_snapshot(snapshot.write())
+        });
+        match synced {
+            Ok(()) => self.after_store(store),
+            Err(error) => self.disk_fails(store, &error),
         }
-        self.after_store(store);
+    }
+
+    /// A server whose disk takes no more ends.
+    fn disk_fails(&mut self, store: usize, error: &DiskError) {
+        self.anomaly(format!("the disk of server {store}: {error}"));
     }
 
     pub(super) fn befall_disks(&mut self, misfortune: Misfortune) {
@@ -85,7 +93,9 @@ impl World<'_> {
         node.timer = None;
         node.syncing = false;
         node.deaths += 1;
-        node.disk.lose_power(&mut self.random);
+        node.disk = None;
+        node.files.reseed(self.random.next());
+        node.files.lose_power();
         match node.recovered(self.options, store, self.first_sequence, now) {
             Ok(server) => node.remains = Some(server),
             Err(error) => self.anomaly(format!("the disk of server {store}: {error}")),
@@ -104,12 +114,9 @@ impl World<'_> {
         let node = &mut self.stores[store];
         node.clock = clock;
         node.busy_until = now;
-        match node.recovered(self.options, store, self.first_sequence, now) {
-            Ok(server) => {
-                node.server = Some(server);
-                node.remains = None;
-            }
-            Err(error) => self.anomaly(format!("the disk of server {store}: {error}")),
+        let first = self.first_sequence;
+        if let Err(error) = node.start(self.options, store, first, now) {
+            self.anomaly(format!("the disk of server {store}: {error}"));
         }
         let cluster = self.options.scenario.cluster.is_some();
         for ((number, _), mappings) in &mut self.mappings {

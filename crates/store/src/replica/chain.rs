@@ -25,8 +25,9 @@ impl Replica {
         }
         let own = self.place.position;
         let neighbour = match packet.kind() {
-            Kind::Update | Kind::Snapshot => own.checked_sub(1),
+            Kind::Update | Kind::Snapshot | Kind::Compare => own.checked_sub(1),
             Kind::Ack => (!self.is_tail() || self.feed.is_some()).then_some(own + 1),
+            Kind::Compared => (!self.is_tail()).then_some(own + 1),
             Kind::SnapshotAck => self.feed.is_some().then_some(own + 1),
         };
         let other_chain = packet.chain() != self.config.chain;
@@ -40,6 +41,8 @@ impl Replica {
             Kind::Ack => self.acknowledged(now, &packet),
             Kind::Snapshot => self.snapshot_part(now, &packet),
             Kind::SnapshotAck => self.part_acknowledged(now, &packet),
+            Kind::Compare => self.asked_by_predecessor(&packet),
+            Kind::Compared => self.compared(now, &packet),
         }
     }
 
@@ -51,6 +54,7 @@ impl Replica {
         }
         if !self.log.acknowledge(now, packet.number()) {
             self.counters.chain_bad_ack += 1;
+            self.has_lost(packet.number());
             return;
         }
         if self.is_tail() {
@@ -80,6 +84,11 @@ impl Replica {
             return;
         }
         let incarnation = packet.incarnation();
+        let known = self.predecessor.incarnation();
+        if self.install.is_none() && known.is_none_or(|known| known == incarnation) {
+            // This one said once that it has all of these.
+            self.has_lost(packet.base());
+        }
         for (number, entry) in (packet.number()..).zip(packet.entries()) {
             let Ok(entry) = entry else {
                 self.counters.chain_malformed += 1;

@@ -82,6 +82,10 @@ impl Replica {
             self.counters.too_long += 1;
             return;
         }
+        if self.comparing.is_some() {
+            self.counters.not_compared += 1;
+            return;
+        }
         if self.window_is_full() {
             self.counters.window_full += 1;
             return;

@@ -236,8 +236,12 @@ impl Replica {
         Ok(())
     }
 
-    /// Goes on, with all that the records said.
-    pub(crate) fn resume(&mut self, mut restoring: Restoring) -> Result<(), RecoveryError> {
+    /// Goes on, with all that the records said, for the time numbered `start`.
+    pub(crate) fn resume(
+        &mut self,
+        mut restoring: Restoring,
+        start: u32,
+    ) -> Result<(), RecoveryError> {
         self.settle(&mut restoring)?;
         self.outbox.clear();
         self.base = self.log.before();
@@ -252,6 +256,7 @@ impl Replica {
         let predecessor = (restoring.predecessor != 0).then_some(restoring.predecessor);
         let window = self.config.limits.link_window;
         self.predecessor = Receiver::resumed(window, self.applied, predecessor);
+        self.begin_comparing(start);
         Ok(())
     }
 }

@@ -55,6 +55,7 @@ impl Replica {
             self.parking = Parking::new(&self.config.limits);
         }
         self.feed = None;
+        self.compare_anew(now);
         if self.is_tail() {
             self.answer_kept(self.applied);
             self.base = self.applied;
@@ -80,6 +81,7 @@ impl Replica {
         self.log.begin_link();
         self.predecessor = Receiver::new(limits.link_window, 0);
         self.feed = None;
+        self.comparing = None;
         self.install = Some(Install::new(limits.link_window));
     }
 

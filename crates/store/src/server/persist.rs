@@ -1,6 +1,6 @@
 //! What a server keeps on a disk, and how it comes back from there.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use core::net::SocketAddrV4;
 
@@ -55,6 +55,12 @@ fn configuration(config: &ChainConfig) -> Vec<u8> {
     record(kind::CONFIGURATION, config.chain, &[&message.to_vec()])
 }
 
+/// The record that the server is not in `chain`, as configuration `epoch` is.
+fn left_chain(chain: u16, epoch: u32, lost: &BTreeSet<u16>) -> Vec<u8> {
+    let lost = u8::from(lost.contains(&chain));
+    record(kind::LEFT, chain, &[&epoch.to_be_bytes(), &[lost]])
+}
+
 impl Server {
     /// The next record to append to those on the disk. None if the configuration does not
     /// say `durable`.
@@ -84,9 +90,8 @@ impl Server {
         let mut records = VecDeque::from([begin.record()]);
         if let Management::Controller(reporting) = &self.management {
             let left = reporting.left.iter();
-            records.extend(
-                left.map(|(chain, epoch)| record(kind::LEFT, *chain, &[&epoch.to_be_bytes()])),
-            );
+            let lost = &reporting.lost;
+            records.extend(left.map(|(chain, epoch)| left_chain(*chain, *epoch, lost)));
         }
         let chains = self.chains.values().map(|hosted| {
             let config = hosted.config.as_ref().map(configuration);
@@ -118,6 +123,15 @@ impl Server {
         if self.template.durable {
             self.collect_unsaved(config.chain);
             self.unsaved.records.push_back(configuration(config));
+        }
+    }
+
+    /// Lets it be saved that it left a chain of which its disk has lost entries.
+    pub(super) fn save_lost(&mut self, chain: u16, epoch: u32) {
+        if self.template.durable {
+            self.collect_unsaved(chain);
+            let left = left_chain(chain, epoch, &BTreeSet::from([chain]));
+            self.unsaved.records.push_back(left);
         }
     }
 
@@ -254,8 +268,14 @@ impl Recovery {
                 let Management::Controller(reporting) = &mut server.management else {
                     return Err(RecoveryError::Malformed);
                 };
-                let (epoch, _) = number::<4>(body)?;
+                let (epoch, rest) = number::<4>(body)?;
+                let (lost, _) = number::<1>(rest)?;
                 reporting.left.insert(chain, epoch as u32);
+                if lost != 0 {
+                    reporting.lost.insert(chain);
+                }
+                self.chains.remove(&chain);
+                server.leave(chain);
                 Ok(())
             }
             kind::CONFIGURATION => self.configure(now, chain, body),
@@ -339,7 +359,8 @@ impl Recovery {
                 continue;
             };
             if restoring.is_whole() {
-                hosted.replica.resume(restoring)?;
+                let start = server.starts.saturating_add(1);
+                hosted.replica.resume(restoring, start)?;
                 server.ready.insert(number);
                 continue;
             }

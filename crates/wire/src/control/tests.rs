@@ -19,12 +19,13 @@ fn member() -> impl Strategy<Value = Member> {
 
 fn status() -> impl Strategy<Value = ChainStatus> {
     let numbers = any::<[u64; 2]>();
-    (any::<(u16, u32, bool, bool)>(), numbers).prop_map(
-        |((chain, epoch, joined, suspects), [applied, base])| ChainStatus {
+    (any::<(u16, u32, bool, bool, bool)>(), numbers).prop_map(
+        |((chain, epoch, joined, suspects, lost), [applied, base])| ChainStatus {
             chain,
             epoch,
             joined,
             suspects,
+            lost,
             applied,
             base,
         },

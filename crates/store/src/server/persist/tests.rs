@@ -1,13 +1,14 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use proptest::prelude::*;
+use stateplane_wire::chain;
 use stateplane_wire::control::Heartbeat;
 use stateplane_wire::replication::{Key, MessageType, Repr};
 
 use super::*;
 use crate::config::{ClassConfig, IdleTimeouts};
 use crate::replica::Replica;
-use crate::server::Recipient;
+use crate::server::{LostEntries, Recipient};
 
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4793);
 
@@ -27,9 +28,16 @@ fn config(chain_length: u8) -> Config {
 }
 
 fn fixed(chain_length: u8) -> Setup {
+    fixed_at(chain_length, 0)
+}
+
+fn fixed_at(chain_length: u8, position: u8) -> Setup {
     let links = 0..chain_length;
     Setup::Fixed {
-        config: config(chain_length),
+        config: Config {
+            position,
+            ..config(chain_length)
+        },
         incarnation: 7,
         links: links.map(|at| member(at.into(), 1).links).collect(),
     }
@@ -347,6 +355,211 @@ fn a_tail_that_comes_back_answers_nothing_that_who_joins_may_lack() {
     configure(&mut back, &alone(3));
     save(&mut back, &mut Vec::new());
     assert_eq!(answers(&mut back), 1);
+}
+
+/// What passes between two servers, and is saved, until nothing more does; what they send to
+/// others is given.
+fn settle(servers: [&mut Server; 2], records: &mut [Vec<Vec<u8>>; 2], now: u64) -> Vec<Recipient> {
+    let mut others = Vec::new();
+    for turn in 0..12 {
+        let (from, to) = (turn % 2, 1 - turn % 2);
+        save(servers[from], &mut records[from]);
+        for (recipient, bytes) in sent(servers[from], now) {
+            let link = |at: usize| member_at(servers[at]);
+            match recipient {
+                Recipient::Neighbour(address) if address == link(to) => {
+                    let from = link(from);
+                    servers[to].handle_link(now, from, &bytes);
+                }
+                other => others.push(other),
+            }
+        }
+        save(servers[to], &mut records[to]);
+    }
+    others
+}
+
+/// The chain port of a server of these tests.
+fn member_at(server: &Server) -> SocketAddrV4 {
+    let at = match &server.management {
+        Management::Fixed => server.template.position.into(),
+        Management::Controller(reporting) => reporting.identity.server,
+    };
+    member(at, 1).links
+}
+
+/// A chain of two that granted `flows` leases, with their setups and records.
+fn pair(is_managed: bool, flows: u8) -> ([Setup; 2], [Server; 2], [Vec<Vec<u8>>; 2]) {
+    let setups = [0, 1].map(|at: u8| match is_managed {
+        true => setup_of(u32::from(at) + 1),
+        false => fixed_at(2, at),
+    });
+    let mut servers = setups.clone().map(|setup| setup.server(1).unwrap());
+    let mut records = [0, 1].map(|at| servers[at].saved_state().unwrap().collect::<Vec<_>>());
+    if is_managed {
+        for server in &mut servers {
+            configure(server, &both(1));
+        }
+    }
+    for flow in 0..flows {
+        ask(&mut servers[0], flow, 1);
+        let [head, tail] = &mut servers;
+        let sent = settle([head, tail], &mut records, 2);
+        assert!(sent.contains(&Recipient::Switch(SWITCH)), "it is answered");
+    }
+    (setups, servers, records)
+}
+
+/// Two members of chain 1.
+fn both(epoch: u32) -> ChainConfig {
+    ChainConfig {
+        members: vec![member(1, 99), member(2, 99)],
+        ..alone(epoch)
+    }
+}
+
+/// The records without the last `lost` entries.
+fn without_last(records: &[Vec<u8>], lost: usize) -> Vec<Vec<u8>> {
+    let is_entry = |record: &&Vec<u8>| record[0] == kind::ENTRY;
+    let entries = records.iter().filter(is_entry).count();
+    let mut left = entries - lost;
+    let kept = records.iter().filter(|record| {
+        let counts = is_entry(record);
+        let keeps = !counts || left > 0;
+        left -= usize::from(counts && keeps);
+        keeps
+    });
+    kept.cloned().collect()
+}
+
+#[test]
+fn a_head_that_comes_back_decides_nothing_before_it_has_compared() {
+    let (setups, [_, mut tail], mut records) = pair(false, 5);
+    let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
+    ask(&mut head, 7, 1);
+    assert_eq!(replica(&head).applied(), 5);
+    assert_eq!(replica(&head).counters().not_compared, 1);
+    settle([&mut head, &mut tail], &mut records, 3_000_000);
+    assert_eq!((head.lost_entries(), replica(&head).lacks()), (None, None));
+    ask(&mut head, 7, 1);
+    assert_eq!(replica(&head).applied(), 6);
+    let others = settle([&mut head, &mut tail], &mut records, 3_000_001);
+    assert!(others.contains(&Recipient::Switch(SWITCH)));
+}
+
+#[test]
+fn a_head_whose_disk_lost_an_entry_says_so_and_stands_still() {
+    for lost in [1, 4] {
+        let (setups, [_, mut tail], mut records) = pair(false, 5);
+        records[0] = without_last(&records[0], lost);
+        let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
+        ask(&mut head, 7, 1);
+        settle([&mut head, &mut tail], &mut records, 3_000_000);
+        let applied = 5 - lost as u64;
+        assert_eq!(head.lost_entries(), Some(LostEntries { applied, known: 5 }));
+        ask(&mut head, 7, 1);
+        assert_eq!(
+            replica(&head).applied(),
+            applied,
+            "no number is given again"
+        );
+        save(&mut head, &mut Vec::new());
+        assert_eq!(sent(&mut head, 3_000_001), []);
+    }
+}
+
+#[test]
+fn an_answer_to_an_earlier_start_tells_a_head_nothing() {
+    let (setups, [_, mut tail], mut records) = pair(false, 5);
+    let mut former = recovered(setups[0].clone(), &records[0]).unwrap();
+    let asked = sent(&mut former, 3_000_000);
+    let head_link = member(0, 1).links;
+    for (_, bytes) in asked {
+        tail.handle_link(3_000_000, head_link, &bytes);
+    }
+    save(&mut tail, &mut records[1]);
+    let answers = sent(&mut tail, 3_000_000);
+    assert!(!answers.is_empty());
+    records[0].push(record(kind::START, 0, &[]));
+    let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
+    for (_, bytes) in answers {
+        head.handle_link(3_000_001, member(1, 1).links, &bytes);
+    }
+    ask(&mut head, 7, 1);
+    assert_eq!(replica(&head).applied(), 5);
+}
+
+#[test]
+fn a_replica_that_compares_itself_tells_its_predecessor_nothing() {
+    let (setups, _, records) = pair(false, 3);
+    let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
+    // Of three: the one in the middle has not heard from the tail.
+    let middle = Setup::Fixed {
+        config: Config {
+            position: 1,
+            ..config(3)
+        },
+        incarnation: 7,
+        links: (0..3).map(|at| member(at, 1).links).collect(),
+    };
+    let saved = middle.server(1).unwrap().saved_state().unwrap();
+    let mut middle = recovered(middle, &saved.collect::<Vec<_>>()).unwrap();
+    for (_, bytes) in sent(&mut head, 3_000_000) {
+        middle.handle_link(3_000_000, member(0, 1).links, &bytes);
+    }
+    let said = sent(&mut middle, 3_000_000).into_iter();
+    let said = said.filter(|(to, _)| *to == Recipient::Neighbour(member(0, 1).links));
+    let kinds = said.map(|(_, bytes)| chain::Packet::new_checked(&bytes).unwrap().kind());
+    assert!(!kinds.collect::<Vec<_>>().contains(&chain::Kind::Compared));
+}
+
+#[test]
+fn a_tail_that_lacks_what_all_had_is_lost() {
+    let (setups, [mut head, _], mut records) = pair(false, 5);
+    records[1] = without_last(&records[1], 2);
+    let mut tail = recovered(setups[1].clone(), &records[1]).unwrap();
+    ask(&mut head, 7, 1);
+    settle([&mut head, &mut tail], &mut records, 3_000_000);
+    let lost = tail.lost_entries().unwrap();
+    assert!(lost.known > lost.applied, "{lost:?}");
+}
+
+/// Under a controller it leaves the chain, says so in each heartbeat and after another start
+/// too, and takes its place in a newer configuration.
+#[test]
+fn a_managed_server_leaves_the_chain_of_which_its_disk_lost_entries() {
+    let (setups, [_, mut tail], mut records) = pair(true, 5);
+    records[0] = without_last(&records[0], 1);
+    let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
+    settle([&mut head, &mut tail], &mut records, 3_000_000);
+    assert!(head.replica(1).is_none());
+    assert_eq!(head.server_counters().chains_lost, 1);
+    let snapshot: Vec<_> = head.saved_state().unwrap().collect();
+    let again = recovered(setups[0].clone(), &records[0]).unwrap();
+    let from_snapshot = recovered(setups[0].clone(), &snapshot).unwrap();
+    for (start, mut head) in [head, again, from_snapshot].into_iter().enumerate() {
+        for turn in 4..6 {
+            let beats = heartbeats(&mut head, turn * 2_000_000);
+            let status = beats[0].statuses.iter().find(|status| status.chain == 1);
+            let status = status.unwrap_or_else(|| panic!("start {start}: {beats:?}"));
+            assert_eq!((status.epoch, status.lost), (1, true), "start {start}");
+        }
+        // The configuration that it left is of no use any more.
+        configure(&mut head, &both(1));
+        assert!(head.replica(1).is_none());
+        let joins = ChainConfig {
+            members: vec![member(2, 99)],
+            joining: Some(member(1, 99)),
+            ..alone(2)
+        };
+        configure(&mut head, &joins);
+        save(&mut head, &mut Vec::new());
+        let beats = heartbeats(&mut head, 20_000_000);
+        assert_eq!(
+            (beats[0].statuses[0].epoch, beats[0].statuses[0].lost),
+            (2, false)
+        );
+    }
 }
 
 proptest! {
