@@ -173,7 +173,9 @@ fn judge(program: &str, session: &Session, fault: Option<Fault>) -> Result<Judge
                     [] => format!("nothing, of {:?}", switch.counters()),
                     sent => shown(sent),
                 };
-                return Err(differs(format!("expected\n  {expected}\nand got\n  {sent}")));
+                return Err(differs(format!(
+                    "expected\n  {expected}\nand got\n  {sent}"
+                )));
             }
         }
     }

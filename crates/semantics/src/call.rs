@@ -270,10 +270,7 @@ impl<'p> Machine<'p> {
                 let Value::Struct(decl, mut fields) = self.read(&place) else {
                     return Err(Stop::unsupported("metadata that is none"));
                 };
-                let values = [
-                    ("egress_spec", crate::v1model::DROP_PORT),
-                    ("mcast_grp", 0),
-                ];
+                let values = [("egress_spec", crate::v1model::DROP_PORT), ("mcast_grp", 0)];
                 for (name, value) in values {
                     if let Some(field) = decl.field(name) {
                         fields[field] = Value::Integer(value.into()).fit(&decl.fields[field].1)?;

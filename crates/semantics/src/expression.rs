@@ -198,11 +198,7 @@ fn alike(left: Value, right: Value) -> Run<(Value, Value)> {
     let open = |value: &Value| {
         matches!(
             value,
-            Value::Integer(_)
-                | Value::List(_)
-                | Value::Record(..)
-                | Value::Dots
-                | Value::NoHeader
+            Value::Integer(_) | Value::List(_) | Value::Record(..) | Value::Dots | Value::NoHeader
         )
     };
     match (&left, &right) {

@@ -126,7 +126,10 @@ pub fn concatenate(a: (Width, &BigInt), b: (Width, &BigInt)) -> (Width, BigInt) 
         bits: a.0.bits + b.0.bits,
         signed: a.0.signed,
     };
-    (width, width.wrap(&(high * (BigInt::one() << b.0.bits) + low)))
+    (
+        width,
+        width.wrap(&(high * (BigInt::one() << b.0.bits) + low)),
+    )
 }
 
 /// The greatest number that is not above `value` / 2^`amount`.

@@ -81,7 +81,10 @@ impl<'p> Machine<'p> {
 
     fn contains(&mut self, keyset: &'p Keyset, values: &[Value]) -> Run<bool> {
         if let [KeysetElement { kind, .. }] = keyset.elements.as_slice()
-            && matches!(kind, KeysetElementKind::Default | KeysetElementKind::DontCare)
+            && matches!(
+                kind,
+                KeysetElementKind::Default | KeysetElementKind::DontCare
+            )
         {
             return Ok(true);
         }

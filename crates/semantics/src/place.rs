@@ -26,7 +26,10 @@ enum Step {
     /// An element of which it is not known which one it is.
     Unknown,
     /// So many bits from the lowest one upwards.
-    Bits { low: u32, count: u32 },
+    Bits {
+        low: u32,
+        count: u32,
+    },
 }
 
 /// What an expression stands for: a place, or only a value.
@@ -295,9 +298,7 @@ fn set(value: &mut Value, steps: &[Step], new: Value) -> Run<()> {
             let high = (low + count - 1).min(width.bits.saturating_sub(1));
             *value = match (old, part.number()) {
                 (old, _) if *low >= width.bits => old,
-                (Some(old), Some(part)) => {
-                    Some(number::with_slice(*width, &old, high, *low, part))
-                }
+                (Some(old), Some(part)) => Some(number::with_slice(*width, &old, high, *low, part)),
                 // All its bits are new.
                 (None, Some(part)) if *low == 0 && *count >= width.bits => Some(width.wrap(part)),
                 _ => None,

@@ -7,8 +7,8 @@ use crate::types::Type;
 use crate::value::Value;
 use num_bigint::{BigInt, BigUint};
 use stateplane_syntax::tree::{
-    ActionRef, Argument, Expr, ExprKind, KeyElement, KeysetElementKind, TableDecl,
-    TableEntry, TableProperty, TablePropertyValue,
+    ActionRef, Argument, Expr, ExprKind, KeyElement, KeysetElementKind, TableDecl, TableEntry,
+    TableProperty, TablePropertyValue,
 };
 use std::rc::Rc;
 
@@ -73,9 +73,7 @@ impl Key {
                 value: expected,
                 mask,
             } => value.number().map(|value| masked(value, expected, mask)),
-            Key::Range { low, high } => value
-                .number()
-                .map(|value| (low..=high).contains(&value)),
+            Key::Range { low, high } => value.number().map(|value| (low..=high).contains(&value)),
         })
     }
 
@@ -220,7 +218,10 @@ impl<'p> Machine<'p> {
             Some(expr) => i64::from(self.count(expr)?),
             None => 1,
         };
-        let written = properties.entries.iter().any(|entry| entry.priority.is_some());
+        let written = properties
+            .entries
+            .iter()
+            .any(|entry| entry.priority.is_some());
         let mut entries = Vec::new();
         let mut last = 0;
         for (number, entry) in (0..).zip(properties.entries) {

@@ -168,9 +168,8 @@ impl<'p> Machine<'p> {
         let [.., headers, metadata, standard] = variables.as_mut_slice() else {
             return Err(Stop::unsupported("a block of other parameters"));
         };
-        let take = |variable: &mut Variable<'p>| {
-            std::mem::replace(&mut variable.value, Value::Void)
-        };
+        let take =
+            |variable: &mut Variable<'p>| std::mem::replace(&mut variable.value, Value::Void);
         (context.headers, context.metadata, context.standard) =
             (take(headers), take(metadata), take(standard));
         match result {

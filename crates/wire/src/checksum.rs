@@ -20,7 +20,9 @@ impl Sum {
         // The sum of halves of 32 bits folds to the same.
         let mut longs = bytes.chunks_exact(8);
         for long in &mut longs {
-            let long = long.first_chunk().map_or(0, |long| u64::from_be_bytes(*long));
+            let long = long
+                .first_chunk()
+                .map_or(0, |long| u64::from_be_bytes(*long));
             sum += (long >> 32) + (long & 0xffff_ffff);
         }
         let mut words = longs.remainder().chunks_exact(2);

@@ -823,6 +823,7 @@ fn a_joining_replica_that_dies_is_let_go_and_another_start_joins() {
     world.pass(3_000_000);
     assert!(world.controller.is_settled());
     world.check_log();
+}
 
 #[test]
 fn a_server_that_lost_its_part_of_a_chain_takes_a_copy_again() {

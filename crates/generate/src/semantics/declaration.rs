@@ -156,7 +156,10 @@ impl Writer {
                 Kind::Bits(_) if self.c.chance(80) => format!("({value} & 8w3)"),
                 _ => value,
             };
-            self.line(format_args!("{value} : {kind} @name(\"key{}\");", keys.len()));
+            self.line(format_args!(
+                "{value} : {kind} @name(\"key{}\");",
+                keys.len()
+            ));
             keys.push((kind, ty));
         }
         self.close();
@@ -164,8 +167,10 @@ impl Writer {
         for (action, bound) in &actions {
             self.line(format_args!("{}({});", action.name, bound.join(", ")));
         }
-        let mut names: Vec<String> =
-            actions.iter().map(|(action, _)| action.name.clone()).collect();
+        let mut names: Vec<String> = actions
+            .iter()
+            .map(|(action, _)| action.name.clone())
+            .collect();
         if self.c.chance(50) {
             self.line("NoAction;");
             names.push("NoAction".to_owned());
@@ -306,7 +311,10 @@ impl Writer {
             true => ("(bit<8> setting)", self.constant(Kind::Bits(8))),
             false => ("", String::new()),
         };
-        self.open(format_args!("control {name}({}){setting}", Self::list(&params)));
+        self.open(format_args!(
+            "control {name}({}){setting}",
+            Self::list(&params)
+        ));
         let controls = std::mem::take(&mut self.controls);
         self.scoped(|writer| {
             writer.declare_params(&params);

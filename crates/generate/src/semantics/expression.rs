@@ -34,7 +34,11 @@ impl Writer {
             Kind::Bool => self.c.one_of(["false", "true"]).to_owned(),
             Kind::Error => {
                 let known = ["NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds"];
-                match self.c.below(self.own_errors + known.len()).checked_sub(known.len()) {
+                match self
+                    .c
+                    .below(self.own_errors + known.len())
+                    .checked_sub(known.len())
+                {
                     Some(own) => format!("error.Own{own}"),
                     None => format!("error.{}", self.c.one_of(known)),
                 }
@@ -42,8 +46,10 @@ impl Writer {
             Kind::Mode => format!("mode_t.{}", self.c.one_of(["slow", "fast", "idle"])),
             Kind::Code => format!("code_t.{}", self.c.one_of(["low", "middle", "high"])),
             Kind::Inner | Kind::Head | Kind::Item => {
-                let values: Vec<String> =
-                    fields(kind).iter().map(|(_, kind)| self.constant(*kind)).collect();
+                let values: Vec<String> = fields(kind)
+                    .iter()
+                    .map(|(_, kind)| self.constant(*kind))
+                    .collect();
                 format!("({kind}){{ {} }}", values.join(", "))
             }
         }
@@ -51,9 +57,8 @@ impl Writer {
 
     /// Something in scope of a type: often what was named before.
     fn named(&mut self, kind: Kind, written: bool) -> Option<String> {
-        let fits = |place: &&super::program::Place| {
-            place.kind == kind && (place.writable || !written)
-        };
+        let fits =
+            |place: &&super::program::Place| place.kind == kind && (place.writable || !written);
         if self.c.chance(40) {
             let recent: Vec<&str> = self
                 .scope
@@ -127,7 +132,9 @@ impl Writer {
         let Kind::Bits(width) = kind else {
             return None;
         };
-        let whole = self.c.one_of([Kind::Bits(16), Kind::Bits(72), Kind::Int(8), Kind::Bits(8)]);
+        let whole = self
+            .c
+            .one_of([Kind::Bits(16), Kind::Bits(72), Kind::Int(8), Kind::Bits(8)]);
         let (Kind::Bits(most) | Kind::Int(most)) = whole else {
             return None;
         };
@@ -208,7 +215,9 @@ impl Writer {
         let kind = Kind::Bits(width);
         match self.c.below(12) {
             0..=5 => {
-                let sign = self.c.one_of(["+", "-", "*", "&", "|", "^", "|+|", "|-|", "-"]);
+                let sign = self
+                    .c
+                    .one_of(["+", "-", "*", "&", "|", "^", "|+|", "|-|", "-"]);
                 let left = self.expr(kind, depth);
                 let right = self.operand(kind, depth);
                 format!("({left} {sign} {right})")
@@ -364,7 +373,11 @@ impl Writer {
 
     /// Arguments of a call, behind those given; by name in any order now and then. `None`
     /// if there is nothing in scope to be written.
-    pub(super) fn arguments(&mut self, callable: &Callable, first: &[(&str, &str)]) -> Option<String> {
+    pub(super) fn arguments(
+        &mut self,
+        callable: &Callable,
+        first: &[(&str, &str)],
+    ) -> Option<String> {
         let mut args: Vec<(String, String)> = first
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

@@ -57,7 +57,9 @@ impl Writer {
 
     /// A compound assignment.
     fn operate(&mut self) {
-        let kind = self.c.one_of([Kind::Bits(8), Kind::Bits(8), Kind::Bits(16), Kind::Int(8)]);
+        let kind = self
+            .c
+            .one_of([Kind::Bits(8), Kind::Bits(8), Kind::Bits(16), Kind::Int(8)]);
         if let Some(place) = self.lvalue(kind) {
             let sign = self.c.one_of(["+", "-", "*", "&", "|", "^", "|+|", "|-|"]);
             let value = self.expr(kind, 2);
@@ -163,12 +165,11 @@ impl Writer {
             _ => {
                 let count = self.c.between(0, 4);
                 let sign = self.c.one_of(["<", "!="]);
-                let step = self.c.one_of([
-                    "{} = {} + 1",
-                    "{} += 1",
-                ]);
+                let step = self.c.one_of(["{} = {} + 1", "{} += 1"]);
                 let step = step.replace("{}", &name);
-                self.open(format_args!("for (bit<8> {name} = 0; {name} {sign} {count}; {step})"));
+                self.open(format_args!(
+                    "for (bit<8> {name} = 0; {name} {sign} {count}; {step})"
+                ));
                 false
             }
         };
@@ -182,7 +183,13 @@ impl Writer {
     }
 
     fn switch(&mut self, depth: u32) {
-        let kind = self.c.one_of([Kind::Bits(8), Kind::Mode, Kind::Code, Kind::Error, Kind::Int(8)]);
+        let kind = self.c.one_of([
+            Kind::Bits(8),
+            Kind::Mode,
+            Kind::Code,
+            Kind::Error,
+            Kind::Int(8),
+        ]);
         let subject = match kind {
             Kind::Bits(8) => format!("{} & 8w3", self.expr(kind, 2)),
             _ => self.expr(kind, 2),
@@ -190,15 +197,22 @@ impl Writer {
         self.open(format_args!("switch ({subject})"));
         let labels: Vec<String> = match kind {
             Kind::Bits(_) => (0..4).map(|label| label.to_string()).collect(),
-            Kind::Mode => ["slow", "fast", "idle"].map(|it| format!("mode_t.{it}")).to_vec(),
-            Kind::Code => ["low", "middle", "high"].map(|it| format!("code_t.{it}")).to_vec(),
+            Kind::Mode => ["slow", "fast", "idle"]
+                .map(|it| format!("mode_t.{it}"))
+                .to_vec(),
+            Kind::Code => ["low", "middle", "high"]
+                .map(|it| format!("code_t.{it}"))
+                .to_vec(),
             Kind::Error => ["NoError", "NoMatch", "PacketTooShort"]
                 .map(|it| format!("error.{it}"))
                 .to_vec(),
             _ => ["0", "1", "-1", "-8s2"].map(str::to_owned).to_vec(),
         };
         let order = self.shuffled(labels.len());
-        self.cases(depth, order.into_iter().map(|at| labels[at].clone()).collect());
+        self.cases(
+            depth,
+            order.into_iter().map(|at| labels[at].clone()).collect(),
+        );
         self.close();
     }
 

@@ -339,7 +339,11 @@ impl<'a> Entry<'a> {
             }
             Decision::Probe | Decision::Release => {}
             Decision::Refuse { code, lease_epoch } => {
-                put(&mut bytes, entry_field::CODE, &u16::from(code).to_be_bytes());
+                put(
+                    &mut bytes,
+                    entry_field::CODE,
+                    &u16::from(code).to_be_bytes(),
+                );
                 put(
                     &mut bytes,
                     entry_field::LEASE_EPOCH,

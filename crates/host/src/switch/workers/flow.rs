@@ -138,7 +138,10 @@ mod tests {
         let worker = |port, key| flow_hash(&frame(A, port, B, 443, 0), key) % 4;
         let chosen: Vec<u16> = (1024..9024).filter(|port| worker(*port, 0) == 0).collect();
         for key in [1, 1 << 63, 0x0123_4567_89ab_cdef] {
-            let together = chosen.iter().filter(|port| worker(**port, key) == 0).count();
+            let together = chosen
+                .iter()
+                .filter(|port| worker(**port, key) == 0)
+                .count();
             let share = together * 100 / chosen.len();
             assert!((20..30).contains(&share), "{share} % with {key:#x}");
         }
