@@ -1,5 +1,10 @@
 //! Random valid P4 programs with packets and table entries, and the comparison of two
 //! engines on them.
+//!
+//! Two engines agree on what the checker and the lowering to IR, which they share, get
+//! wrong. So [`semantics`] generates programs of another kind, in which the order of
+//! evaluation shows, and compares the interpreter with `stateplane_semantics`, an
+//! evaluator of syntax trees that is written from the language specification alone.
 
 pub mod arithmetic;
 mod choices;

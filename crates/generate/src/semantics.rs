@@ -20,10 +20,9 @@ use crate::session::{Change, Session, Write};
 use crate::source;
 use crate::{Difference, Mismatch};
 use stateplane_diagnostics::{Color, render_all};
-use stateplane_interp::Interp;
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_semantics::{Evaluator, Fault, Match, Outcome};
-use stateplane_switch::{MIN_FRAME, Switch, Transmit};
+use stateplane_switch::{Counters, MIN_FRAME, Switch, Transmit};
 use stateplane_syntax::{MemoryLoader, Options, Parsed, parse};
 use stateplane_target::{Engine, Entry, KeyMatch};
 use std::fmt;
@@ -88,7 +87,9 @@ pub fn check_program(
     fault: Option<Fault>,
     attempts: usize,
 ) -> Result<Judged, Box<Mismatch>> {
-    let difference = match judge(program, session, fault) {
+    let judge =
+        |program: &str, session: &Session| judge(&observe(program, session)?, session, fault);
+    let difference = match judge(program, session) {
         Ok(judged) => return Ok(judged),
         Err(difference) => difference,
     };
@@ -97,7 +98,7 @@ pub fn check_program(
     let attempts = if refused(&difference) { 0 } else { attempts };
     let mut last = difference;
     let (program, session) = minimise(program, session, attempts, |program, session| {
-        match judge(program, session, fault) {
+        match judge(program, session) {
             Err(difference) if !refused(&difference) => {
                 last = difference;
                 true
@@ -121,10 +122,21 @@ fn read(program: &str) -> Parsed {
     )
 }
 
-/// Runs a session on the interpreter and on the evaluator. A difference in no frame means
-/// that one of them does not take the program.
-fn judge(program: &str, session: &Session, fault: Option<Fault>) -> Result<Judged, Difference> {
-    let refusal = |what: String| Difference { frames: 0, what };
+/// A program with what checker and interpreter make of its session.
+struct Observed {
+    parsed: Parsed,
+    /// The frames sent for each packet.
+    sent: Vec<Vec<Transmit>>,
+    counters: Counters,
+}
+
+/// A difference in no frame: one of the two does not take the program.
+fn refusal(what: String) -> Difference {
+    Difference { frames: 0, what }
+}
+
+/// Runs a session on the interpreter.
+fn observe(program: &str, session: &Session) -> Result<Observed, Difference> {
     let parsed = read(program);
     if parsed.diagnostics.has_errors() {
         let errors = render_all(&parsed.diagnostics, &parsed.sources, Color::Never);
@@ -134,31 +146,46 @@ fn judge(program: &str, session: &Session, fault: Option<Fault>) -> Result<Judge
     let engine = interpreter(compiled, session.seed).map_err(refusal)?;
     let switch = Switch::new(engine, session.config.clone());
     let mut switch = switch.map_err(|error| refusal(error.to_string()))?;
-    let evaluator = Evaluator::new(&parsed.tree).map_err(refusal)?;
-    let mut evaluator = evaluator.with_fault(fault);
     for write in &session.writes {
         let written = write.apply(switch.engine_mut().state_mut());
         written.map_err(|error| refusal(error.to_string()))?;
+    }
+    let sent = session.arrivals.iter().map(|arrival| {
+        switch.handle_frame(arrival.at, arrival.port, &arrival.frame);
+        std::iter::from_fn(|| switch.poll_transmit()).collect()
+    });
+    let sent = sent.collect();
+    Ok(Observed {
+        parsed,
+        sent,
+        counters: switch.counters().clone(),
+    })
+}
+
+/// Runs a session on the evaluator, and compares.
+fn judge(
+    observed: &Observed,
+    session: &Session,
+    fault: Option<Fault>,
+) -> Result<Judged, Difference> {
+    let evaluator = Evaluator::new(&observed.parsed.tree).map_err(refusal)?;
+    let mut evaluator = evaluator.with_fault(fault);
+    for write in &session.writes {
         add_entry(&mut evaluator, write).map_err(refusal)?;
     }
     let mut judged = Judged::default();
-    for (number, arrival) in session.arrivals.iter().enumerate() {
-        let differs = |what: String| Difference {
-            frames: number + 1,
-            what,
-        };
+    let packets = session.arrivals.iter().zip(&observed.sent);
+    for (number, (arrival, sent)) in packets.enumerate() {
         if arrival.frame.len() < MIN_FRAME {
             // Too short for a link: the program does not see it.
             continue;
         }
         judged.packets += 1;
-        switch.handle_frame(arrival.at, arrival.port, &arrival.frame);
-        let sent = everything(&mut switch);
         match evaluator.process(arrival.port, &arrival.frame) {
             Outcome::Open(_) => judged.open += 1,
             Outcome::Unsupported(what) => return Err(refusal(format!("not evaluated: {what}"))),
             Outcome::Dropped if sent.is_empty() => {}
-            Outcome::Sent { port, bytes, known } if agrees(&sent, port, &bytes, &known) => {
+            Outcome::Sent { port, bytes, known } if agrees(sent, port, &bytes, &known) => {
                 judged.sent += 1;
                 for mask in known {
                     match mask {
@@ -170,20 +197,17 @@ fn judge(program: &str, session: &Session, fault: Option<Fault>) -> Result<Judge
             expected => {
                 let expected = shown_outcome(&expected);
                 let sent = match sent.as_slice() {
-                    [] => format!("nothing, of {:?}", switch.counters()),
+                    [] => format!("nothing; in all, {:?}", observed.counters),
                     sent => shown(sent),
                 };
-                return Err(differs(format!(
-                    "expected\n  {expected}\nand got\n  {sent}"
-                )));
+                return Err(Difference {
+                    frames: number + 1,
+                    what: format!("expected\n  {expected}\nand got\n  {sent}"),
+                });
             }
         }
     }
     Ok(judged)
-}
-
-fn everything(switch: &mut Switch<Interp>) -> Vec<Transmit> {
-    std::iter::from_fn(|| switch.poll_transmit()).collect()
 }
 
 fn agrees(sent: &[Transmit], port: u16, bytes: &[u8], known: &[u8]) -> bool {
@@ -213,17 +237,14 @@ fn add_entry(evaluator: &mut Evaluator<'_>, write: &Write) -> Result<(), String>
     else {
         return Err(format!("not evaluated: {write}"));
     };
-    let keys = keys.iter().map(|key| {
-        Ok(match key.clone() {
-            KeyMatch::Any => Match::Any,
-            KeyMatch::Exact(value) => Match::Exact(value),
-            KeyMatch::Mask { value, mask } => Match::Mask { value, mask },
-            KeyMatch::Range { low, high } => Match::Range { low, high },
-            KeyMatch::Prefix { .. } => return Err(format!("not evaluated: {key}")),
-        })
+    let keys = keys.iter().map(|key| match key.clone() {
+        KeyMatch::Any => Match::Any,
+        KeyMatch::Exact(value) => Match::Exact(value),
+        KeyMatch::Mask { value, mask } => Match::Mask { value, mask },
+        KeyMatch::Range { low, high } => Match::Range { low, high },
+        KeyMatch::Prefix { value, length } => Match::Prefix { value, length },
     });
-    let keys = keys.collect::<Result<_, String>>()?;
-    evaluator.add(table, keys, *priority, action, data.clone());
+    evaluator.add(table, keys.collect(), *priority, action, data.clone());
     Ok(())
 }
 

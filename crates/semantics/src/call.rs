@@ -16,8 +16,17 @@ use std::rc::Rc;
 /// Parameters with what they begin as, and where they are copied to.
 pub(crate) struct Bound<'p> {
     pub(crate) variables: Vec<Variable<'p>>,
-    /// Numbers of parameters with the places of their arguments, in order of the arguments.
-    out: Vec<(usize, Place)>,
+    /// In order of the arguments.
+    out: Vec<CopyOut<'p>>,
+}
+
+/// A parameter that is copied out.
+pub(crate) struct CopyOut<'p> {
+    /// The number of the parameter.
+    number: usize,
+    place: Place,
+    /// The argument.
+    arg: &'p Expr,
 }
 
 impl<'p> Machine<'p> {
@@ -39,7 +48,7 @@ impl<'p> Machine<'p> {
                 Err(_) => Type::Other,
             });
         }
-        let mut out: Vec<(usize, Place)> = Vec::new();
+        let mut out: Vec<CopyOut<'p>> = Vec::new();
         let mut order: Vec<usize> = (0..args.len()).collect();
         if self.is(Fault::ArgumentsFromTheRight) {
             order.reverse();
@@ -56,19 +65,19 @@ impl<'p> Machine<'p> {
             let value = match (params[number].direction, &arg.value) {
                 (Direction::None | Direction::In, Some(value)) => self.eval(value)?.fit(ty)?,
                 (Direction::Out, None) => ty.uninitialised(),
-                (Direction::Out, Some(value)) => {
-                    let place = self.place(value)?;
+                (Direction::Out, Some(arg)) => {
+                    let place = self.place(arg)?;
                     let begins = match self.is(Fault::OutParametersKeepTheirValue) {
                         true => self.read(&place),
                         false => ty.uninitialised(),
                     };
-                    out.push((number, place));
+                    out.push(CopyOut { number, place, arg });
                     begins
                 }
-                (Direction::InOut, Some(value)) => {
-                    let place = self.place(value)?;
+                (Direction::InOut, Some(arg)) => {
+                    let place = self.place(arg)?;
                     let value = self.read(&place);
-                    out.push((number, place));
+                    out.push(CopyOut { number, place, arg });
                     value
                 }
                 (_, None) => return Err(Stop::unsupported("an argument that is none")),
@@ -76,14 +85,14 @@ impl<'p> Machine<'p> {
             values[number] = Some(value);
         }
         if self.is(Fault::ArgumentsAreReadLast) {
-            for (number, place) in &out {
+            for CopyOut { number, place, .. } in &out {
                 if params[*number].direction == Direction::InOut {
                     values[*number] = Some(self.read(place));
                 }
             }
         }
         if self.is(Fault::CopiedOutByParameter) {
-            out.sort_by_key(|(number, _)| *number);
+            out.sort_by_key(|out| out.number);
         }
         let mut data = data.iter();
         let mut variables = Vec::new();
@@ -111,20 +120,26 @@ impl<'p> Machine<'p> {
     pub(crate) fn finish(
         &mut self,
         variables: &[Variable<'p>],
-        out: &[(usize, Place)],
+        out: &[CopyOut<'p>],
         result: Run<Flow>,
     ) -> Run<Flow> {
         match &result {
             Ok(Flow::Return(_)) if self.is(Fault::ReturnLosesParameters) => {}
             Err(Stop::Exit) if self.is(Fault::ExitLosesParameters) => {}
             Ok(_) | Err(Stop::Exit) => {
-                for (number, place) in out {
-                    self.write(place, variables[*number].value.clone())?;
+                for CopyOut { number, place, arg } in out {
+                    let value = variables[*number].value.clone();
+                    if self.is(Fault::IndicesAreReadLate) {
+                        let place = self.place(arg)?;
+                        self.write(&place, value)?;
+                        continue;
+                    }
+                    self.write(place, value)?;
                 }
             }
             // What a sub-parser that fails leaves behind is open (§13.10).
             Err(Stop::Reject(_)) => {
-                for (_, place) in out {
+                for CopyOut { place, .. } in out {
                     self.write(place, place.ty.unknown())?;
                 }
             }

@@ -86,6 +86,13 @@ impl<'p> Machine<'p> {
             ExprKind::Cast { ty, operand } => {
                 let ty = self.ty(ty)?;
                 let value = self.eval(operand)?;
+                if self.is(Fault::CastsLoseTheSign)
+                    && let (Value::Number(from, _), Type::Number(to)) = (&value, &ty)
+                {
+                    let bits = Width::unsigned(from.bits);
+                    let number = value.number().map(|number| to.wrap(&bits.wrap(number)));
+                    return Ok(Value::Number(*to, number));
+                }
                 cast(value, &ty)?
             }
             ExprKind::Call {
@@ -94,6 +101,12 @@ impl<'p> Machine<'p> {
                 args,
             } => self.call(callee, type_args, args)?,
             ExprKind::List(elements) => {
+                if self.is(Fault::InitialisersFromTheRight) {
+                    let values = elements.iter().rev().map(|element| self.eval(element));
+                    let mut values = values.collect::<Run<Vec<_>>>()?;
+                    values.reverse();
+                    return Ok(Value::List(values));
+                }
                 let values = elements.iter().map(|element| self.eval(element));
                 Value::List(values.collect::<Run<_>>()?)
             }
@@ -101,6 +114,11 @@ impl<'p> Machine<'p> {
                 let mut values = Vec::new();
                 for field in fields {
                     values.push((field.name.to_string(), self.eval(&field.value)?));
+                }
+                if self.is(Fault::NamesOfFieldsAreIgnored) && values.len() > 1 {
+                    let (first, last) = (0, values.len() - 1);
+                    let name = std::mem::take(&mut values[first].0);
+                    values[first].0 = std::mem::replace(&mut values[last].0, name);
                 }
                 Value::Record(values, rest.is_some())
             }
@@ -173,6 +191,13 @@ impl<'p> Machine<'p> {
                     }
                     (Value::Number(width, _), Value::Number(other, _)) if width == other => {
                         if number::compare(op, &BigInt::ZERO, &BigInt::ZERO).is_some() {
+                            if self.is(Fault::ComparisonsLoseTheSign) {
+                                let bits = Width::unsigned(width.bits);
+                                let truth = numbers.and_then(|(a, b)| {
+                                    number::compare(op, &bits.wrap(a), &bits.wrap(b))
+                                });
+                                return Ok(Value::Bool(truth));
+                            }
                             let truth = numbers.and_then(|(a, b)| number::compare(op, a, b));
                             return Ok(Value::Bool(truth));
                         }

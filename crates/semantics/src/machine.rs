@@ -118,6 +118,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) added: BTreeMap<String, Vec<Added>>,
     pub(crate) steps: u32,
     pub(crate) fault: Option<crate::Fault>,
+    /// The error that is declared first.
+    first_error: Option<&'p str>,
 }
 
 impl<'p> Machine<'p> {
@@ -136,6 +138,7 @@ impl<'p> Machine<'p> {
             added: BTreeMap::new(),
             steps: 0,
             fault: None,
+            first_error: None,
         };
         for declaration in &program.declarations {
             machine.declare(declaration)?;
@@ -190,9 +193,13 @@ impl<'p> Machine<'p> {
             Declaration::Instantiation(decl) => {
                 self.instances.insert(decl.name.as_str(), decl);
             }
-            // Errors and match kinds are their names; what has no body is built in.
-            Declaration::Error(_)
-            | Declaration::MatchKind(_)
+            // Errors are their names.
+            Declaration::Error(decl) => {
+                let first = decl.members.first().map(|name| name.as_str());
+                self.first_error = self.first_error.or(first);
+            }
+            // Match kinds are their names too; what has no body is built in.
+            Declaration::MatchKind(_)
             | Declaration::Extern(_)
             | Declaration::ExternFunction(_)
             | Declaration::ParserType(_)
@@ -352,6 +359,23 @@ impl<'p> Machine<'p> {
     pub(crate) fn count(&mut self, expr: &'p Expr) -> Run<u32> {
         let value = self.eval(expr)?;
         u32::try_from(value.index()?).map_err(|_| Stop::unsupported("so great a number"))
+    }
+
+    /// Puts the error that is declared first in the place of `NoError`, if that is the
+    /// mistake to be made.
+    pub(crate) fn mistaken(&self, value: Value) -> Value {
+        match (value, self.first_error) {
+            (Value::Error(Some(name)), Some(first))
+                if &*name == "NoError" && self.is(crate::Fault::FirstErrorIsDefault) =>
+            {
+                Value::Error(Some(first.into()))
+            }
+            (Value::Struct(decl, fields), _) => {
+                let fields = fields.into_iter().map(|field| self.mistaken(field));
+                Value::Struct(decl, fields.collect())
+            }
+            (value, _) => value,
+        }
     }
 
     pub(crate) fn is(&self, fault: crate::Fault) -> bool {

@@ -1,5 +1,6 @@
 //! Places: what l-values stand for, once evaluated (P4-16 1.2.5, §6.7).
 
+use crate::Fault;
 use crate::machine::{Machine, Run, Stop};
 use crate::number::{self, Width};
 use crate::types::Type;
@@ -170,6 +171,14 @@ impl<'p> Machine<'p> {
 
     /// Puts a value at a place. What is invalid or outside stays as it is (§8.25).
     pub(crate) fn write(&mut self, place: &Place, value: Value) -> Run<()> {
+        if self.is(Fault::InvalidFieldsAreWritten)
+            && let Some((Step::Field(_), steps)) = place.steps.split_last()
+        {
+            let variable = &mut self.frames[place.frame].variables[place.slot];
+            if let Some(Value::Header(_, valid, _)) = find(&mut variable.value, steps) {
+                *valid = Some(true);
+            }
+        }
         let variable = &mut self.frames[place.frame].variables[place.slot];
         set(&mut variable.value, &place.steps, value)
     }
@@ -266,6 +275,20 @@ fn get(value: &Value, steps: &[Step], ty: &Type) -> Value {
             get(&slice, rest, ty)
         }
         _ => ty.unknown(),
+    }
+}
+
+/// The part of a value that is no part of a number.
+fn find<'v>(value: &'v mut Value, steps: &[Step]) -> Option<&'v mut Value> {
+    let Some((step, rest)) = steps.split_first() else {
+        return Some(value);
+    };
+    match (step, value) {
+        (Step::Field(field), Value::Struct(_, fields) | Value::Header(_, _, fields)) => {
+            find(&mut fields[*field], rest)
+        }
+        (Step::Element(index), Value::Stack(_, elements, _)) => find(&mut elements[*index], rest),
+        _ => None,
     }
 }
 

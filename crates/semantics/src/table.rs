@@ -19,11 +19,18 @@ pub enum Match {
     Any,
     /// The key is this.
     Exact(BigUint),
+    /// The key begins with the first bits of this.
+    Prefix {
+        /// The bits to be compared with.
+        value: BigUint,
+        /// How many of them are compared.
+        length: u32,
+    },
     /// The key is this in the bits of the mask.
     Mask {
         /// The bits to be compared with.
         value: BigUint,
-        /// Which bits are compared; of a prefix the first ones.
+        /// Which bits are compared.
         mask: BigUint,
     },
     /// The key is in a range, both ends included.
@@ -276,6 +283,15 @@ impl<'p> Machine<'p> {
                 parts.push(match given {
                     Match::Any => Key::Any,
                     Match::Exact(value) => Key::Exact(written_as(number(value), &ty)?),
+                    Match::Prefix { value, length } => {
+                        let width = ty.bits().unwrap_or(0);
+                        let rest = width.saturating_sub(*length);
+                        let ones = |bits: u32| (BigInt::from(1) << bits) - 1;
+                        Key::Mask {
+                            value: number(value),
+                            mask: ones(width) - ones(rest),
+                        }
+                    }
                     Match::Mask { value, mask } => Key::Mask {
                         value: number(value),
                         mask: number(mask),

@@ -71,7 +71,7 @@ impl<'p> Machine<'p> {
         let standard = match standard {
             Type::Struct(decl) => {
                 let fields = decl.fields.iter().map(|(name, ty)| match ty {
-                    Type::Error => ty.default(),
+                    Type::Error => self.mistaken(ty.default()),
                     Type::Number(width) => Value::Number(*width, begins(name, port, frame.len())),
                     ty => ty.uninitialised(),
                 });
@@ -82,7 +82,7 @@ impl<'p> Machine<'p> {
         let mut context = Context {
             headers: headers.uninitialised(),
             // v1model sets metadata to zero.
-            metadata: metadata.default(),
+            metadata: self.mistaken(metadata.default()),
             standard,
         };
         let parsed = self.run(parser, &mut context, true)?;

@@ -159,7 +159,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,

@@ -1,7 +1,8 @@
 //! Functions, actions, tables and controls.
 
-use super::program::{CONTEXT, Callable, Kind, Site, Table, Way, Writer};
-use crate::program::PORTS;
+use super::program::{CONTEXT, Callable, Kind, STACK, Site, Table, Way, Writer, fields};
+use crate::session::{Change, Write};
+use stateplane_target::{Entry, KeyMatch};
 
 impl Writer {
     fn params(&mut self, most: u32, data: bool) -> Vec<(Way, Kind, String)> {
@@ -27,17 +28,34 @@ impl Writer {
         params.join(", ")
     }
 
+    /// The same with a default value of the last parameter, if it can have one.
+    fn list_with_default(&mut self, params: &[(Way, Kind, String)]) -> (String, bool) {
+        let list = Self::list(params);
+        match params.last() {
+            Some((Way::In, kind, _)) if fields(*kind).is_empty() && self.c.chance(40) => {
+                let value = self.constant(*kind);
+                (format!("{list} = {value}"), true)
+            }
+            _ => (list, false),
+        }
+    }
+
     fn declare_params(&mut self, params: &[(Way, Kind, String)]) {
         for (way, kind, name) in params {
             self.declare(name, *kind, matches!(way, Way::Out | Way::InOut));
         }
     }
 
-    /// Gives `out` parameters values, most of the time.
+    /// Gives `out` parameters values, and `inout` parameters others, most of the time.
     fn settle(&mut self, params: &[(Way, Kind, String)]) {
         for (way, kind, name) in params {
-            if *way == Way::Out && self.c.chance(90) {
+            if *way == Way::Out && self.c.chance(96) {
                 let value = self.constant(*kind);
+                self.line(format_args!("{name} = {value};"));
+            }
+            if *way == Way::InOut && self.c.chance(60) {
+                self.fuel = 4;
+                let value = self.expr(*kind, 2);
                 self.line(format_args!("{name} = {value};"));
             }
         }
@@ -53,7 +71,8 @@ impl Writer {
             };
             let name = self.fresh("f");
             let returns = result.map_or("void".to_owned(), |kind| kind.to_string());
-            self.open(format_args!("{returns} {name}({})", Self::list(&params)));
+            let (list, default) = self.list_with_default(&params);
+            self.open(format_args!("{returns} {name}({list})"));
             self.site = Site::Function;
             self.result = result;
             self.scoped(|writer| {
@@ -72,6 +91,8 @@ impl Writer {
             self.functions.push(Callable {
                 name,
                 params,
+                default,
+                context: false,
                 result,
             });
         }
@@ -92,6 +113,8 @@ impl Writer {
         Callable {
             name,
             params,
+            default: false,
+            context: false,
             result: None,
         }
     }
@@ -120,7 +143,7 @@ impl Writer {
         format!("{}({})", action.name, args.join(", "))
     }
 
-    fn table(&mut self) {
+    fn table(&mut self, path: &str) {
         let name = self.fresh("table");
         let mut actions = Vec::new();
         for action in self.actions.clone() {
@@ -151,7 +174,10 @@ impl Writer {
                 _ => Kind::Bits(8),
             };
             self.fuel = 6;
-            let value = self.expr(ty, 2);
+            let value = match self.c.chance(50) {
+                true => self.effect(ty, 1),
+                false => self.expr(ty, 2),
+            };
             let value = match ty {
                 Kind::Bits(_) if self.c.chance(80) => format!("({value} & 8w3)"),
                 _ => value,
@@ -181,12 +207,77 @@ impl Writer {
             let call = self.full(&action, &bound);
             self.line(format_args!("default_action = {call};"));
         }
-        self.entries(&keys, &actions);
+        if self.c.chance(30) {
+            self.control_plane(&format!("{path}.{name}"), &keys, &actions);
+        } else {
+            self.entries(&keys, &actions);
+        }
         self.close();
         self.tables.push(Table {
             name,
             actions: names,
         });
+    }
+
+    /// Entries that the control plane adds.
+    fn control_plane(
+        &mut self,
+        table: &str,
+        keys: &[(&str, Kind)],
+        actions: &[(Callable, Vec<String>)],
+    ) {
+        let ordered = keys
+            .iter()
+            .any(|(kind, _)| !matches!(*kind, "exact" | "lpm"));
+        let mut seen = Vec::new();
+        for number in 0..self.c.between(1, 5) {
+            let mut matches = Vec::new();
+            for (kind, ty) in keys {
+                let most = if *ty == Kind::Bool { 2 } else { 4 };
+                let (value, other) = (self.c.below(most), self.c.below(4));
+                matches.push(match *kind {
+                    "ternary" => KeyMatch::Mask {
+                        value: (value & other).into(),
+                        mask: other.into(),
+                    },
+                    "range" => KeyMatch::Range {
+                        low: value.min(other).into(),
+                        high: value.max(other).into(),
+                    },
+                    "lpm" => {
+                        let length = self.c.one_of([8, 8, 7, 0]);
+                        let value = value >> (8 - length) << (8 - length);
+                        KeyMatch::Prefix {
+                            value: value.into(),
+                            length,
+                        }
+                    }
+                    "optional" if other == 0 => KeyMatch::Any,
+                    _ => KeyMatch::Exact(value.into()),
+                });
+            }
+            if seen.contains(&matches) {
+                continue;
+            }
+            seen.push(matches.clone());
+            let action = actions[self.c.below(actions.len())].0.clone();
+            let data = action.params.iter().filter(|(way, ..)| *way == Way::Data);
+            let data = data.map(|(_, kind, _)| match kind {
+                Kind::Bits(width) | Kind::Int(width) => self.c.value(*width),
+                _ => 0u32.into(),
+            });
+            let data = data.collect();
+            self.writes.push(Write::Entry {
+                change: Change::Insert,
+                table: table.to_owned(),
+                entry: Entry {
+                    keys: matches,
+                    priority: if ordered { number + 1 } else { 0 },
+                    action: action.name,
+                    data,
+                },
+            });
+        }
     }
 
     fn entries(&mut self, keys: &[(&str, Kind)], actions: &[(Callable, Vec<String>)]) {
@@ -240,41 +331,29 @@ impl Writer {
     pub(super) fn pipeline(&mut self) {
         let mut parts = Vec::new();
         for _ in 0..self.c.between(1, 2) {
-            parts.push(self.part());
+            let name = self.fresh("part");
+            let (part, setting) = self.part(&format!("MyIngress.{name}"));
+            parts.push((name, part, setting));
         }
         self.open(format_args!("control MyIngress({CONTEXT})"));
         self.scoped(|writer| {
             writer.declare_context();
-            for (mut part, setting) in parts {
-                let name = writer.fresh("part");
+            for (name, mut part, setting) in parts {
                 writer.line(format_args!("{}({setting}) {name};", part.name));
                 part.name = name;
                 writer.controls.push(part);
             }
-            writer.members();
+            writer.members("MyIngress");
             writer.open("apply");
             writer.site = Site::Apply;
-            writer.line("std.egress_spec = (bit<9>)(std.ingress_port ^ 1);");
-            // Most of what is read has a value then.
-            for header in ["first", "second"] {
-                let value = writer.constant(Kind::Head);
-                writer.line(format_args!(
-                    "if (!hdr.{header}.isValid()) {{ hdr.{header} = {value}; }}"
-                ));
+            writer.line("std.egress_spec = std.ingress_port ^ 1;");
+            for header in ["hdr.first", "hdr.second", "meta.inner.h"] {
+                writer.refill(header, Kind::Head, 97);
             }
-            for index in 0..super::program::STACK {
+            for index in 0..STACK {
                 for stack in ["items", "spare"] {
-                    if writer.c.chance(85) {
-                        let value = writer.constant(Kind::Item);
-                        writer.line(format_args!(
-                            "if (!hdr.{stack}[{index}].isValid()) {{ hdr.{stack}[{index}] = {value}; }}"
-                        ));
-                    }
+                    writer.refill(&format!("hdr.{stack}[{index}]"), Kind::Item, 97);
                 }
-            }
-            if writer.c.chance(80) {
-                let value = writer.constant(Kind::Head);
-                writer.line(format_args!("meta.inner.h = {value};"));
             }
             let count = writer.c.between(4, 10);
             writer.statements(count, 3);
@@ -284,11 +363,10 @@ impl Writer {
             writer.close();
         });
         self.close();
-        debug_assert!(PORTS >= 2, "ports of packets are even and odd");
     }
 
     /// Variables, actions and tables of a control.
-    fn members(&mut self) {
+    fn members(&mut self, path: &str) {
         self.actions.clear();
         self.tables.clear();
         for _ in 0..self.c.between(0, 2) {
@@ -299,29 +377,37 @@ impl Writer {
             self.actions.push(action);
         }
         for _ in 0..self.c.between(0, 2) {
-            self.table();
+            self.table(path);
         }
     }
 
-    /// A control with parameters, and the argument of its constructor.
-    fn part(&mut self) -> (Callable, String) {
+    /// A control with parameters, whose instance is at `path`, and the argument of its
+    /// constructor.
+    fn part(&mut self, path: &str) -> (Callable, String) {
         let name = self.fresh("Part");
         let params = self.params(4, false);
+        let (list, default) = self.list_with_default(&params);
         let (setting, argument) = match self.c.chance(40) {
             true => ("(bit<8> setting)", self.constant(Kind::Bits(8))),
             false => ("", String::new()),
         };
-        self.open(format_args!(
-            "control {name}({}){setting}",
-            Self::list(&params)
-        ));
+        // What the parameters name is part of these, more often than not.
+        let context = self.c.chance(40);
+        let before = match context {
+            true => "inout headers_t hdr, inout meta_t meta, ",
+            false => "",
+        };
+        self.open(format_args!("control {name}({before}{list}){setting}"));
         let controls = std::mem::take(&mut self.controls);
         self.scoped(|writer| {
+            if context {
+                writer.declare_context();
+            }
             writer.declare_params(&params);
             if !setting.is_empty() {
                 writer.declare("setting", Kind::Bits(8), false);
             }
-            writer.members();
+            writer.members(path);
             writer.open("apply");
             writer.site = Site::Apply;
             writer.settle(&params);
@@ -334,6 +420,8 @@ impl Writer {
         let part = Callable {
             name,
             params,
+            default,
+            context,
             result: None,
         };
         (part, argument)

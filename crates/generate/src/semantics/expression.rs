@@ -8,7 +8,13 @@ impl Writer {
         match self.c.below(20) {
             0..=8 => Kind::Bits(8),
             9 | 10 => Kind::Bits(16),
-            11 => Kind::Bits(self.c.one_of([3, 4, 32, 72])),
+            11 => self.c.one_of([
+                Kind::Bits(3),
+                Kind::Bits(4),
+                Kind::Bits(32),
+                Kind::Bits(72),
+                Kind::Int(16),
+            ]),
             12 | 13 => Kind::Int(8),
             14 | 15 => Kind::Bool,
             16 => Kind::Error,
@@ -59,7 +65,7 @@ impl Writer {
     fn named(&mut self, kind: Kind, written: bool) -> Option<String> {
         let fits =
             |place: &&super::program::Place| place.kind == kind && (place.writable || !written);
-        if self.c.chance(40) {
+        if self.c.chance(55) {
             let recent: Vec<&str> = self
                 .scope
                 .iter()
@@ -87,11 +93,13 @@ impl Writer {
 
     /// An index into a stack, now and then outside.
     fn index(&mut self) -> String {
-        match self.c.below(6) {
-            0 | 1 => self.c.below(STACK).to_string(),
+        match self.c.below(20) {
+            0..=6 => self.c.below(STACK).to_string(),
             // A constant outside would be refused.
-            2 => match self.named(Kind::Bits(8), false) {
-                Some(name) if name != "setting" => format!("({name} & 8w3)"),
+            7 => match self.named(Kind::Bits(8), false) {
+                Some(name) if !matches!(name.as_str(), "setting" | "BYTE") => {
+                    format!("({name} & 8w3)")
+                }
                 _ => "0".to_owned(),
             },
             _ => format!("({} & 8w1)", self.expr(Kind::Bits(8), 2)),
@@ -155,7 +163,7 @@ impl Writer {
             return self.leaf(kind);
         }
         self.fuel -= 1;
-        if self.c.chance(35)
+        if self.c.chance(45)
             && let Some(call) = self.call_value(kind)
         {
             return call;
@@ -185,6 +193,21 @@ impl Writer {
         }
     }
 
+    /// An expression that has side effects, if one can be had.
+    pub(super) fn effect(&mut self, kind: Kind, depth: u32) -> String {
+        self.fuel = self.fuel.max(3);
+        if let Some(call) = self.call_value(kind) {
+            return call;
+        }
+        if kind == Kind::Bool
+            && let Some(call) = self.call_value(Kind::Bits(8))
+        {
+            let sign = self.c.one_of(["<", ">", "==", "!="]);
+            return format!("({call} {sign} {})", self.expr(Kind::Bits(8), depth));
+        }
+        self.expr(kind, depth)
+    }
+
     /// An expression in parentheses.
     fn wrapped(&mut self, kind: Kind, depth: u32) -> String {
         format!("({})", self.expr(kind, depth))
@@ -205,10 +228,11 @@ impl Writer {
     }
 
     fn operand(&mut self, kind: Kind, depth: u32) -> String {
-        if self.c.chance(15) {
-            return self.c.below(100).min(7).to_string();
+        match self.c.below(20) {
+            0 | 1 => self.c.below(8).to_string(),
+            2 => "NUMBER".to_owned(),
+            _ => self.expr(kind, depth),
         }
-        self.expr(kind, depth)
     }
 
     fn bits(&mut self, width: u32, depth: u32) -> String {
@@ -249,6 +273,9 @@ impl Writer {
                 let from = self.c.one_of([4, 8, 16, 32, 72]);
                 format!("((bit<{width}>){})", self.wrapped(Kind::Bits(from), depth))
             }
+            10 if width == 16 => {
+                format!("((bit<16>)(int<16>)({}))", self.expr(Kind::Int(8), depth))
+            }
             10 if width == 8 => {
                 let from = self.c.one_of([Kind::Int(8), Kind::Code]);
                 format!("((bit<8>){})", self.wrapped(from, depth))
@@ -282,6 +309,10 @@ impl Writer {
                 let sign = self.c.one_of(["~", "-"]);
                 format!("({sign}{})", self.wrapped(kind, depth))
             }
+            6 => {
+                let from = if width == 8 { 16 } else { 8 };
+                format!("((int<{width}>){})", self.wrapped(Kind::Int(from), depth))
+            }
             _ => format!("((int<{width}>){})", self.wrapped(Kind::Bits(width), depth)),
         }
     }
@@ -305,7 +336,7 @@ impl Writer {
             5 | 6 => {
                 let sign = self.c.one_of(["&&", "||"]);
                 let left = self.expr(Kind::Bool, depth);
-                let right = self.expr(Kind::Bool, depth);
+                let right = self.effect(Kind::Bool, depth);
                 format!("({left} {sign} {right})")
             }
             7 => format!("(!{})", self.wrapped(Kind::Bool, depth)),
@@ -334,7 +365,7 @@ impl Writer {
         if self.c.chance(50) {
             let values: Vec<String> = all
                 .iter()
-                .map(|(_, kind)| self.expr(*kind, depth))
+                .map(|(_, kind)| self.effect(*kind, depth))
                 .collect();
             return format!("{{ {}{dots} }}", values.join(", "));
         }
@@ -367,22 +398,24 @@ impl Writer {
             .cloned()
             .collect();
         let function = self.c.pick(&fitting)?.clone();
-        let args = self.arguments(&function, &[])?;
+        let args = self.arguments(&function)?;
         Some(format!("{}({args})", function.name))
     }
 
-    /// Arguments of a call, behind those given; by name in any order now and then. `None`
-    /// if there is nothing in scope to be written.
-    pub(super) fn arguments(
-        &mut self,
-        callable: &Callable,
-        first: &[(&str, &str)],
-    ) -> Option<String> {
-        let mut args: Vec<(String, String)> = first
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        for (way, kind, name) in &callable.params {
+    /// Arguments of a call; by name in any order now and then. `None` if there is nothing
+    /// in scope to be written.
+    pub(super) fn arguments(&mut self, callable: &Callable) -> Option<String> {
+        let mut args: Vec<(String, String)> = Vec::new();
+        if callable.context {
+            for name in ["hdr", "meta"] {
+                args.push((name.to_owned(), name.to_owned()));
+            }
+        }
+        let mut params = callable.params.as_slice();
+        if callable.default && self.c.chance(50) {
+            params = &params[..params.len() - 1];
+        }
+        for (way, kind, name) in params {
             let arg = match way {
                 Way::In | Way::Data => self.expr(*kind, 2),
                 Way::Out if self.c.chance(5) => "_".to_owned(),

@@ -39,6 +39,7 @@ impl Writer {
                 .retain(|place| !place.text.starts_with("hdr.second"));
             let stacks = std::mem::take(&mut writer.stacks);
             writer.declare("seen", Kind::Bits(8), true);
+            writer.refill("meta.inner.h", Kind::Head, 95);
             writer.scoped(|writer| {
                 let count = writer.c.between(0, 2);
                 writer.statements(count, 1);
@@ -86,6 +87,9 @@ impl Writer {
             writer.open("state last");
             if writer.c.chance(50) {
                 writer.line("meta.v = packet.lookahead<bit<8>>();");
+            }
+            if writer.c.chance(20) {
+                writer.line("meta.inner.h = packet.lookahead<head_t>();");
             }
             if writer.c.chance(30) {
                 writer.line("packet.advance(8);");
@@ -151,7 +155,10 @@ impl Writer {
             let target = targets[self.c.below(targets.len())];
             self.line(format_args!("{parts}: {target};"));
         }
-        if self.c.chance(60) {
+        if from == 1 {
+            // A parser has to be able to end.
+            self.line("default: last;");
+        } else if self.c.chance(60) {
             let target = targets[self.c.below(targets.len())];
             self.line(format_args!("default: {target};"));
         }

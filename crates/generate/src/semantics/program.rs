@@ -2,7 +2,7 @@
 
 use crate::choices::Choices;
 use crate::program::{Generated, PORTS};
-use crate::session::{Arrival, LIMITS, Session};
+use crate::session::{Arrival, LIMITS, Session, Write};
 use stateplane_switch::SwitchConfig;
 use std::fmt::{self, Display};
 
@@ -93,6 +93,10 @@ impl Way {
 pub(super) struct Callable {
     pub(super) name: String,
     pub(super) params: Vec<(Way, Kind, String)>,
+    /// The default of the last parameter.
+    pub(super) default: bool,
+    /// Whether headers and metadata come before the parameters.
+    pub(super) context: bool,
     pub(super) result: Option<Kind>,
 }
 
@@ -145,6 +149,8 @@ pub(super) struct Writer {
     pub(super) controls: Vec<Callable>,
     /// What `return` returns; `None` where it returns nothing.
     pub(super) result: Option<Kind>,
+    /// Entries of the control plane.
+    pub(super) writes: Vec<Write>,
 }
 
 /// Makes a program and a session of `packets` packets for it. Equal seeds give equal
@@ -169,6 +175,7 @@ pub fn generate(seed: u64, packets: usize) -> Generated {
         tables: Vec::new(),
         controls: Vec::new(),
         result: None,
+        writes: Vec::new(),
     };
     writer.program();
     let session = writer.session(packets);
@@ -237,6 +244,10 @@ impl Writer {
         if before {
             self.line("#include <v1model.p4>");
         }
+        let (byte, number) = (self.constant(Kind::Bits(8)), self.c.below(300));
+        self.line(format_args!("const bit<8> BYTE = {byte};"));
+        self.line(format_args!("const int NUMBER = {number};"));
+        self.declare("BYTE", Kind::Bits(8), false);
         self.line("enum mode_t { slow, fast, idle }");
         self.line("enum bit<8> code_t { low = 3, middle = 0, high = 200 }");
         for (name, kind) in [
@@ -381,7 +392,7 @@ impl Writer {
                 limits: LIMITS,
                 ..SwitchConfig::default()
             },
-            writes: Vec::new(),
+            writes: std::mem::take(&mut self.writes),
             updates: Vec::new(),
             arrivals,
         }

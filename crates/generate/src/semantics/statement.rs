@@ -30,11 +30,7 @@ impl Writer {
             12 | 13 if depth > 0 => self.conditional(depth),
             14 if depth > 0 && self.loops < 2 && self.site != Site::Parser => self.repeat(depth),
             15 if depth > 0 && self.site != Site::Parser => self.switch(depth),
-            16 if depth > 0 => {
-                self.open("");
-                self.block(depth);
-                self.close();
-            }
+            16 if depth > 0 => self.shadow(depth),
             17 if self.loops > 0 => {
                 let condition = self.expr(Kind::Bool, 2);
                 let way = self.c.one_of(["break", "continue"]);
@@ -57,6 +53,7 @@ impl Writer {
 
     /// A compound assignment.
     fn operate(&mut self) {
+        self.fuel = FUEL;
         let kind = self
             .c
             .one_of([Kind::Bits(8), Kind::Bits(8), Kind::Bits(16), Kind::Int(8)]);
@@ -76,7 +73,7 @@ impl Writer {
         let Some(callable) = self.c.pick(&fitting).cloned() else {
             return self.assign();
         };
-        if let Some(args) = self.arguments(&callable, &[]) {
+        if let Some(args) = self.arguments(&callable) {
             self.line(format_args!("{}({args});", callable.name));
         }
     }
@@ -84,9 +81,9 @@ impl Writer {
     pub(super) fn local(&mut self) {
         self.fuel = FUEL;
         let (name, kind) = (self.fresh("local"), self.kind());
-        match self.c.below(10) {
+        match self.c.below(30) {
             0 => self.line(format_args!("{kind} {name};")),
-            1 => self.line(format_args!("{kind} {name} = ...;")),
+            1 | 2 => self.line(format_args!("{kind} {name} = ...;")),
             _ => {
                 let value = self.expr(kind, 3);
                 self.line(format_args!("{kind} {name} = {value};"));
@@ -114,16 +111,29 @@ impl Writer {
             }
             let way = self.c.one_of(["push_front", "pop_front"]);
             let count = self.c.between(1, STACK as u32);
-            return self.line(format_args!("{stack}.{way}({count});"));
+            self.line(format_args!("{stack}.{way}({count});"));
+            for index in 0..STACK {
+                self.refill(&format!("{stack}[{index}]"), Kind::Item, 80);
+            }
+            return;
         }
         let kind = self.c.one_of([Kind::Head, Kind::Item]);
         let Some(header) = self.lvalue(kind) else {
             return self.assign();
         };
-        match self.c.below(6) {
-            0 => self.line(format_args!("{header}.setInvalid();")),
-            1 => self.line(format_args!("{header} = {{#}};")),
-            2 => self.line(format_args!("{header}.setValid();")),
+        match self.c.below(8) {
+            0 => {
+                self.line(format_args!("{header}.setInvalid();"));
+                self.refill(&header, kind, 80);
+            }
+            1 => {
+                self.line(format_args!("{header} = {{#}};"));
+                self.refill(&header, kind, 80);
+            }
+            2 => {
+                self.refill(&header, kind, 80);
+                self.line(format_args!("{header}.setValid();"));
+            }
             3 => {
                 let value = self.initialiser(kind, 1);
                 self.line(format_args!(
@@ -134,6 +144,16 @@ impl Writer {
                 let value = self.expr(kind, 2);
                 self.line(format_args!("{header} = {value};"));
             }
+        }
+    }
+
+    /// Makes a header valid, so that most of what is read has a value.
+    pub(super) fn refill(&mut self, header: &str, kind: Kind, percent: usize) {
+        if self.c.chance(percent) {
+            let value = self.constant(kind);
+            self.line(format_args!(
+                "if (!{header}.isValid()) {{ {header} = {value}; }}"
+            ));
         }
     }
 
@@ -151,16 +171,20 @@ impl Writer {
 
     fn repeat(&mut self, depth: u32) {
         let name = self.fresh("round");
-        let writable = match self.c.below(3) {
+        let mut kind = Kind::Bits(8);
+        match self.c.below(5) {
             0 => {
                 let (low, high) = (self.c.below(4), self.c.below(6));
                 self.open(format_args!("for (bit<8> {name} in 8w{low} .. 8w{high})"));
-                false
             }
             1 => {
                 let high = self.expr(Kind::Bits(8), 2);
                 self.open(format_args!("for (bit<8> {name} in 0 .. (({high}) & 3))"));
-                false
+            }
+            2 if !self.stacks.is_empty() => {
+                let stack = self.c.pick(&self.stacks).cloned().unwrap_or_default();
+                kind = Kind::Item;
+                self.open(format_args!("for (item_t {name} in {stack})"));
             }
             _ => {
                 let count = self.c.between(0, 4);
@@ -170,13 +194,18 @@ impl Writer {
                 self.open(format_args!(
                     "for (bit<8> {name} = 0; {name} {sign} {count}; {step})"
                 ));
-                false
             }
-        };
+        }
         self.loops += 1;
         self.scoped(|writer| {
-            writer.declare(&name, Kind::Bits(8), writable);
+            writer.declare(&name, kind, false);
             writer.block(depth);
+            if kind == Kind::Bits(8) && writer.c.chance(60) {
+                let way = writer.c.one_of(["break", "continue"]);
+                let round = writer.c.below(3);
+                writer.line(format_args!("if ({name} == {round}) {{ {way}; }}"));
+                writer.operate();
+            }
         });
         self.loops -= 1;
         self.close();
@@ -234,6 +263,23 @@ impl Writer {
         }
     }
 
+    /// A block, perhaps with a variable that hides another.
+    fn shadow(&mut self, depth: u32) {
+        self.open("");
+        let locals = self.scope.iter().filter(|place| {
+            place.text.starts_with("local") && !place.text.contains('.') && place.writable
+        });
+        let locals: Vec<_> = locals.cloned().collect();
+        if self.c.chance(60)
+            && let Some(hidden) = self.c.pick(&locals).cloned()
+        {
+            let value = self.expr(hidden.kind, 2);
+            self.line(format_args!("{} {} = {value};", hidden.kind, hidden.text));
+        }
+        self.block(depth);
+        self.close();
+    }
+
     /// Leaves the block under a condition.
     fn leave(&mut self) {
         let condition = self.expr(Kind::Bool, 2);
@@ -250,7 +296,7 @@ impl Writer {
         if self.c.chance(40)
             && let Some(control) = self.c.pick(&self.controls).cloned()
         {
-            if let Some(args) = self.arguments(&control, &[]) {
+            if let Some(args) = self.arguments(&control) {
                 self.line(format_args!("{}.apply({args});", control.name));
             }
             return;
