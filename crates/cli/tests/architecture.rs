@@ -65,6 +65,14 @@ fn checkers_judge_histories_alone() {
     assert_eq!(reachable(&dependencies(), "history"), BTreeSet::new());
 }
 
+/// What the front end gets wrong, an evaluator that uses it would get wrong too.
+#[test]
+fn the_evaluator_shares_only_the_tree_with_the_front_end() {
+    let found = reachable(&dependencies(), "semantics");
+    let allowed = ["diagnostics", "syntax"].map(str::to_owned);
+    assert_eq!(found, BTreeSet::from(allowed));
+}
+
 #[test]
 fn cores_depend_on_nothing_that_does_io() {
     let graph = dependencies();

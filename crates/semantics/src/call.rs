@@ -269,7 +269,7 @@ impl<'p> Machine<'p> {
                 let (Some(check), Some(Value::Error(error))) = (check, error) else {
                     return Err(Stop::unsupported("such a verification"));
                 };
-                if check.truth()? == !self.is(Fault::VerifyIsInverted) {
+                if check.truth()? != self.is(Fault::VerifyIsInverted) {
                     return Ok(Value::Void);
                 }
                 Err(Stop::Reject(error.ok_or(Stop::Unknown("an error"))?))
