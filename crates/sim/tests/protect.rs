@@ -12,7 +12,6 @@ use stateplane_sim::{Options, Own, ProgramKind, Rule, Scenario, Simulator};
 use stateplane_stf::parse;
 use stateplane_syntax::{FileLoader, LoadError, Options as Reading};
 use std::fs;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -113,25 +112,27 @@ fn snapshots_of_a_filter_survive() {
     survives(|| program("bloom"), 3);
 }
 
-/// The checkers can object: without a rule, one of the seeds gives a world to which one of them
-/// objects, in these words; with it, the same world is good.
-fn good_only_with(
-    name: &str,
-    rule: Rule,
-    scenario: Scenario,
-    mut seeds: Range<u64>,
-    objection: &str,
-) {
+/// The checkers can object: without a rule, a quarter of the seeds at least gives worlds to which
+/// one of them objects, in these words; with it, the same worlds are good.
+fn good_only_with(name: &str, rule: Rule, scenario: Scenario, seeds: u64, objection: &str) {
     let options = Options::new(ProgramKind::Counter).scenario(scenario);
     let simulator = |options| Simulator::own(program(name), options).expect("a program");
     let broken = simulator(options.clone().without(rule));
-    let seed = seeds.find(|&seed| {
-        let report = broken.run(seed).expect("a world");
+    let objects = |seed: &u64| {
+        let report = broken.run(*seed).expect("a world");
         report.anomalies.iter().any(|what| what.contains(objection))
-    });
-    let seed = seed.expect("a seed in which the rule is missed");
-    let report = simulator(options).run(seed).expect("a world");
-    assert!(report.is_good(), "{report}");
+    };
+    let objections = (0..seeds).filter(objects).count();
+    println!("{objections} of {seeds} seeds of {name} miss {rule}");
+    assert!(
+        4 * objections as u64 >= seeds,
+        "{rule} is missed in {objections} of {seeds} seeds of {name}"
+    );
+    let whole = simulator(options);
+    for seed in 0..seeds {
+        let report = whole.run(seed).expect("a world");
+        assert!(report.is_good(), "{report}");
+    }
 }
 
 // Without a rule of the walk, what the store has is not what the arrays were, or is older than
@@ -143,7 +144,7 @@ fn without_synchronised_copies_a_snapshot_is_what_never_was() {
         "count_min",
         Rule::SnapshotSynchronise,
         Scenario::calm(),
-        0..100,
+        8,
         "never were",
     );
 }
@@ -155,13 +156,7 @@ fn without_the_bound_what_is_lost_exceeds_it() {
         cut: 500_000,
         ..Scenario::mixed()
     };
-    good_only_with(
-        "count_min",
-        Rule::SnapshotBound,
-        often_cut,
-        0..100,
-        "is lost",
-    );
+    good_only_with("count_min", Rule::SnapshotBound, often_cut, 8, "is lost");
 }
 
 // Without a rule of the protocol, what comes out is no longer what the original gives.
@@ -174,7 +169,7 @@ fn without_install_once_no_order_explains_the_outputs() {
         "flow_counter",
         Rule::InstallOnce,
         Scenario::echoes(),
-        0..20,
+        8,
         DISORDER,
     );
 }
@@ -185,7 +180,7 @@ fn without_the_sequence_check_no_order_explains_the_outputs() {
         "flow_counter",
         Rule::SequenceCheck,
         Scenario::echoes(),
-        0..20,
+        8,
         DISORDER,
     );
 }
