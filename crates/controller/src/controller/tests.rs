@@ -1,3 +1,5 @@
+mod steps;
+
 use core::net::Ipv4Addr;
 
 use super::*;
@@ -92,6 +94,39 @@ impl World {
                 self.followed.insert((to, config.chain), config);
             }
         }
+        let joining = self
+            .controller
+            .configurations()
+            .filter(|c| c.joining.is_some());
+        assert!(joining.count() <= settings().joins.into());
+    }
+
+    /// What the controller sends next, to where it goes.
+    fn sent(&mut self) -> Vec<(SocketAddrV4, Message)> {
+        let sent = std::iter::from_fn(|| self.controller.poll_transmit());
+        let parsed = |transmit: Transmit| (transmit.to, Message::parse(&transmit.bytes).unwrap());
+        sent.map(parsed).collect()
+    }
+
+    /// Stores what the controller decides, and tells it of each.
+    fn store(&mut self) {
+        while let Some(config) = self.controller.poll_record() {
+            self.controller.handle_stored(self.now, &config);
+        }
+    }
+
+    /// A heartbeat of `server` with `statuses`.
+    fn tell(&mut self, server: u32, statuses: Vec<ChainStatus>) {
+        let from = self.servers[&server];
+        let number = self.numbers.entry(server).or_default();
+        *number += 1;
+        let heartbeat = Message::Heartbeat(Heartbeat {
+            from,
+            number: *number,
+            statuses,
+        });
+        let bytes = heartbeat.to_vec();
+        self.controller.handle_message(self.now, from.links, &bytes);
     }
 
     /// Time passes, with a heartbeat of every server that is not silent each 50 ms.
@@ -124,6 +159,7 @@ impl World {
                     .iter()
                     .filter(|m| !before.members.contains(m));
                 assert!(new.clone().count() <= 1);
+                assert!(new.clone().all(|m| config.members.last() == Some(m)));
                 assert!(new.clone().all(|m| before.joining == Some(*m)));
             }
         }

@@ -1,0 +1,241 @@
+//! Each condition on which a step of the controller waits, alone.
+
+use super::*;
+
+fn following(config: &ChainConfig, joined: bool) -> ChainStatus {
+    ChainStatus {
+        chain: config.chain,
+        epoch: config.epoch,
+        joined,
+        suspects: false,
+        applied: 0,
+        base: 0,
+    }
+}
+
+/// Three servers that were heard, and first configurations that nobody follows yet.
+fn founded() -> World {
+    let mut world = World::new(3);
+    for server in 1..=3 {
+        world.tell(server, Vec::new());
+    }
+    world
+}
+
+#[test]
+fn switches_are_told_when_the_head_follows() {
+    let mut world = founded();
+    world.store();
+    world.sent();
+    let switch = SocketAddrV4::new(Ipv4Addr::new(10, 9, 9, 9), 4795);
+    let ask = Message::Subscribe {
+        switch: 1,
+        controller: 1,
+        version: 0,
+    };
+    world
+        .controller
+        .handle_message(world.now, switch, &ask.to_vec());
+    let config = world.controller.configuration(0).unwrap().clone();
+    let rows = |world: &mut World| {
+        let sent = world.sent().into_iter().filter(|(to, _)| *to == switch);
+        sent.count()
+    };
+    for member in config.members[1..].iter().rev() {
+        world.tell(member.server, vec![following(&config, false)]);
+        assert_eq!(rows(&mut world), 0);
+    }
+    world.tell(config.members[0].server, vec![following(&config, false)]);
+    assert_eq!(rows(&mut world), 1);
+}
+
+#[test]
+fn a_switch_of_an_earlier_controller_is_told_everything() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let switch = SocketAddrV4::new(Ipv4Addr::new(10, 9, 9, 9), 4795);
+    let ask = Message::Subscribe {
+        switch: 1,
+        controller: 77,
+        version: 1 << 40,
+    };
+    world
+        .controller
+        .handle_message(world.now, switch, &ask.to_vec());
+    let sent = world.sent();
+    let (_, message) = sent.iter().find(|(to, _)| *to == switch).unwrap();
+    let Message::Rows { after, rows, .. } = message else {
+        panic!("{message:?}");
+    };
+    assert_eq!((*after, rows.len()), (0, SHARDS.into()));
+    // Each shard has one row, whatever became of its head.
+    world.silent.insert(1);
+    world.pass(500_000);
+    assert_eq!(world.controller.rows.len(), SHARDS.into());
+}
+
+#[test]
+fn a_chain_that_it_never_founded_shows_that_another_was_there() {
+    let mut world = founded();
+    world.controller = Controller::new(settings(), 2, [], 0).unwrap();
+    let config = ChainConfig {
+        chain: 3,
+        epoch: 4,
+        members: vec![world.servers[&1]],
+        joining: None,
+    };
+    world.tell(1, vec![following(&config, false)]);
+    assert!(world.controller.is_behind());
+}
+
+#[test]
+fn who_is_behind_decides_nothing_when_servers_die() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.silent.insert(3);
+    world.pass(500_000);
+    let old = world.log[..usize::from(SHARDS)].to_vec();
+    world.controller = Controller::new(settings(), 2, old, world.now).unwrap();
+    let before = world.log.len();
+    world.pass(200_000);
+    world.silent.insert(2);
+    world.pass(1_000_000);
+    assert_eq!(world.log.len(), before);
+}
+
+#[test]
+fn members_of_stored_chains_are_taken_for_dead_when_they_are_silent() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let log = world.log.clone();
+    world.controller = Controller::new(settings(), 2, log, world.now).unwrap();
+    world.silent.extend([1, 2]);
+    world.pass(1_000_000);
+    assert_eq!(world.controller.counters().deaths, 2);
+    let members = world.controller.configurations().map(|c| c.members.len());
+    assert!(members.into_iter().all(|members| members == 1));
+}
+
+#[test]
+fn a_configuration_is_sent_when_it_is_stored_and_again_until_it_is_followed() {
+    let mut world = founded();
+    let config = world.controller.poll_record().unwrap();
+    let others = ChainConfig {
+        epoch: config.epoch + 1,
+        ..config.clone()
+    };
+    world.controller.handle_stored(world.now, &others);
+    assert!(world.sent().is_empty());
+    world.controller.handle_stored(world.now, &config);
+    assert_eq!(world.sent().len(), config.members.len());
+    world.now += settings().resend;
+    world.controller.handle_timeout(world.now);
+    assert_eq!(world.sent().len(), config.members.len());
+    assert_eq!(
+        world.controller.counters().resent,
+        config.members.len() as u64
+    );
+}
+
+#[test]
+fn a_chain_takes_one_step_at_a_time() {
+    let mut world = founded();
+    let first: Vec<ChainConfig> = std::iter::from_fn(|| world.controller.poll_record()).collect();
+    assert_eq!(first.len(), usize::from(SHARDS));
+    // Nothing was stored yet, so nothing follows from a death.
+    for _ in 0..8 {
+        world.now += 100_000;
+        world.tell(1, Vec::new());
+        world.tell(2, Vec::new());
+    }
+    assert_eq!(world.controller.counters().deaths, 1);
+    assert_eq!(world.controller.poll_record(), None);
+}
+
+#[test]
+fn a_replica_joins_when_the_tail_says_so_and_behind_it() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.silent.insert(3);
+    world.pass(300_000);
+    world.servers.insert(3, member(3, 9));
+    world.followed.retain(|(server, _), _| *server != 3);
+    world.tell(3, Vec::new());
+    world.store();
+    let sent = world.sent();
+    let joining = world
+        .controller
+        .configurations()
+        .find(|c| c.joining.is_some());
+    let joining = joining.unwrap().clone();
+    // Who joins is told, too.
+    let told = |message: &Message| matches!(message, Message::Configure { config, .. } if *config == joining);
+    let to_joining = sent.iter().filter(|(to, _)| *to == world.servers[&3].links);
+    assert!(to_joining.into_iter().any(|(_, message)| told(message)));
+    let tail = joining.members.last().unwrap().server;
+    for server in [1, 2, 3] {
+        world.tell(server, vec![following(&joining, false)]);
+    }
+    world.store();
+    let present = world.controller.configuration(joining.chain).unwrap();
+    assert_eq!(*present, joining);
+    world.tell(tail, vec![following(&joining, true)]);
+    world.store();
+    let present = world.controller.configuration(joining.chain).unwrap();
+    assert_eq!(present.members.last(), joining.joining.as_ref());
+    assert_eq!(present.members[..2], joining.members[..]);
+}
+
+#[test]
+fn a_server_that_starts_again_before_anybody_missed_it_joins_anew() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    world.servers.insert(2, member(2, 9));
+    world.followed.retain(|(server, _), _| *server != 2);
+    world.pass(50_000);
+    for config in world.controller.configurations() {
+        assert!(!config.members.contains(&member(2, 1)), "{config:?}");
+    }
+    world.pass(2_000_000);
+    assert!(world.controller.is_settled());
+    assert_eq!(world.controller.counters().joined, SHARDS.into());
+    world.check_log();
+}
+
+#[test]
+fn a_server_that_died_lately_keeps_its_place() {
+    let mut world = World::new(4);
+    world.pass(2_000_000);
+    world.silent.insert(1);
+    world.pass(5_000_000);
+    let configurations = world.controller.configurations();
+    for config in configurations {
+        assert_eq!(config.joining, None);
+    }
+    // A drained one stays where the place of a dead one is not taken.
+    let has = |world: &World| {
+        let chains = world.controller.configurations();
+        let with = chains.filter(|c| c.members.contains(&world.servers[&2]));
+        let wants = |c: &&ChainConfig| !world.controller.wanted(c.chain).contains(&1);
+        let (kept, free): (Vec<_>, Vec<_>) = with.partition(|c| !wants(c));
+        (kept.len(), free.len())
+    };
+    world.controller.drain(world.now, 2, true);
+    world.act();
+    let (before, _) = has(&world);
+    world.pass(3_000_000);
+    assert!(before > 0);
+    assert_eq!(has(&world), (before, 0));
+}
+
+#[test]
+fn a_neighbour_that_was_not_heard_stays_out_for_a_while() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let first = world.controller.configuration(0).unwrap().clone();
+    world.beat(first.members[0].server, Some(0));
+    world.pass(settings().retry_after / 2);
+    let present = world.controller.configuration(0).unwrap();
+    let silent = first.members[1];
+    assert!(!present.members.contains(&silent) && present.joining != Some(silent));
+}
