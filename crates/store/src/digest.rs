@@ -47,3 +47,59 @@ impl Digest {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Holder, Owner, State};
+    use core::net::{Ipv4Addr, SocketAddrV4};
+
+    fn of(record: &Record) -> u64 {
+        let mut digest = Digest::default();
+        digest.add_record(1, &Key([3; 16]), record);
+        digest.value()
+    }
+
+    #[test]
+    fn every_part_of_a_record_counts() {
+        let holder = Holder {
+            owner: Owner {
+                switch: 1,
+                incarnation: 2,
+                claim: 3,
+            },
+            epoch: 4,
+            address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1),
+            until: 9,
+        };
+        let record = Record {
+            state: State::from_slice(&[1, 2, 3, 4]),
+            sequence: 5,
+            epoch: 6,
+            lease: Lease::Exclusive(holder),
+            mapped_to: None,
+            last_active: 7,
+        };
+        let mut others = vec![record.clone(); 7];
+        others[0].state[3] = 5;
+        others[1].sequence = 6;
+        others[2].epoch = 7;
+        others[3].lease = Lease::Shared(vec![holder]);
+        others[4].lease = Lease::None;
+        others[5].mapped_to = Some(Key([4; 16]));
+        others[6].lease = Lease::Exclusive(Holder { epoch: 5, ..holder });
+        for other in &others {
+            assert_ne!(of(other), of(&record), "{other:?}");
+        }
+        // Times are each replica's own.
+        let later = Record {
+            last_active: 8,
+            lease: Lease::Exclusive(Holder {
+                until: 10,
+                ..holder
+            }),
+            ..record.clone()
+        };
+        assert_eq!(of(&later), of(&record));
+    }
+}

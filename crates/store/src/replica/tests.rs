@@ -288,3 +288,21 @@ fn a_configuration_that_cannot_run_is_refused() {
     wrong.nat = None;
     assert_eq!(Replica::new(wrong, 1).unwrap_err().code(), "S010");
 }
+
+#[test]
+fn a_place_of_an_older_configuration_is_not_taken() {
+    let mut replica = Replica::new(config(1, 0), 1).unwrap();
+    let place = |epoch, length| Place {
+        epoch,
+        length,
+        position: 0,
+        feeds: false,
+    };
+    replica.reconfigure(0, place(5, 2));
+    for epoch in [5, 4] {
+        replica.reconfigure(1, place(epoch, 1));
+        assert_eq!(replica.place(), place(5, 2));
+    }
+    replica.reconfigure(1, place(6, 1));
+    assert_eq!(replica.place(), place(6, 1));
+}

@@ -105,4 +105,5 @@ scenarios! {
     rule_23_bounds
     services
     flow_life
+    edges
 }
