@@ -34,7 +34,7 @@ fn count(text: &str, begin: &str) -> usize {
 fn the_printed_command_runs_the_smaller_world_again() {
     let (output, text) = run(
         "stateplane sim --program model --scenario tug-of-war --set flows=5 --seeds 3 \
-         --without lease-expiry --shrink 300",
+         --without lease-expiry",
     );
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
     let (_, smaller) = text

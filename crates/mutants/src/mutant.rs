@@ -1,4 +1,17 @@
 //! Mutants as they are kept: `mutants.toml` beside the tests.
+//!
+//! ```toml
+//! mutates = "crates/store/src"   # the folder whose sources are searched
+//!
+//! [[mutant]]
+//! name = "epoch-not-compared"    # unlike that of every other mutant
+//! breaks = "rule 12: a write under an older epoch is applied"
+//! find = "if request.epoch != record.epoch {"      # occurs exactly once in the folder
+//! replace = "if false {"
+//! test = ["stateplane-store", "scenarios", "rule_12_fencing"]   # package, target, test
+//! ```
+//!
+//! The target is `lib` or the name of an integration test.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -10,6 +10,9 @@ use crate::scenario::{Cluster, Disks, Scenario};
 use crate::simulator::{SimError, Simulator};
 use std::collections::BTreeSet;
 
+/// A time in µs that is not made shorter.
+const SHORTEST: u64 = 100_000;
+
 /// A change that leaves less of a scenario; `None` if there is nothing to leave out.
 type Step = fn(&Scenario) -> Option<Scenario>;
 
@@ -36,6 +39,25 @@ fn of_disks(scenario: &Scenario, change: fn(Disks) -> Disks) -> Option<Scenario>
     other(scenario, scenario_with(disks))
 }
 
+/// Half of the times for which something lasts that happens `times` times.
+fn half_of(times: u64, (least, most): (u64, u64)) -> (u64, u64) {
+    match times {
+        0 => (least, most),
+        _ => (least / 2, most.div_ceil(2)),
+    }
+}
+
+/// A link that only delays.
+fn good(link: LinkQuality) -> LinkQuality {
+    LinkQuality {
+        loss: 0,
+        duplicate: 0,
+        jitter: 0,
+        straggle: 0,
+        ..link
+    }
+}
+
 macro_rules! steps {
     ($($field:ident = $value:expr;)*) => {
         &[$(|s| other(s, Scenario { $field: $value(s), ..s.clone() })),*]
@@ -59,10 +81,10 @@ const SMALLER: &[Step] = steps! {
     reroutes = |_: &Scenario| 0;
     reroutes = |s: &Scenario| s.reroutes / 2;
     burst_length = |s: &Scenario| s.burst_length.min(1);
-    outage = |s: &Scenario| (s.outage.0 / 2, s.outage.1 / 2);
-    cut = |s: &Scenario| s.cut.div_ceil(2);
-    stall = |s: &Scenario| s.stall.div_ceil(2);
-    traffic = |s: &Scenario| s.traffic.div_ceil(2);
+    outage = |s: &Scenario| half_of(s.deaths, s.outage);
+    cut = |s: &Scenario| half_of(s.cuts, (0, s.cut)).1;
+    stall = |s: &Scenario| half_of(s.stalls, (0, s.stall)).1;
+    traffic = |s: &Scenario| (s.traffic / 2).max(s.traffic.min(SHORTEST));
 };
 
 /// The same of store servers and disks.
@@ -114,16 +136,16 @@ const SMALLER_STORES: &[Step] = &[
 
 /// Changes that leave the plan as it is.
 const BETTER: &[Step] = steps! {
-    chain_link = |s: &Scenario| LinkQuality::whole(s.chain_link.delay);
-    host_link = |s: &Scenario| LinkQuality::whole(s.host_link.delay);
-    protocol_link = |s: &Scenario| LinkQuality::whole(s.protocol_link.delay);
+    chain_link = |s: &Scenario| good(s.chain_link);
+    host_link = |s: &Scenario| good(s.host_link);
+    protocol_link = |s: &Scenario| good(s.protocol_link);
     protocol_link = |s: &Scenario| LinkQuality { loss: 0, ..s.protocol_link };
     protocol_link = |s: &Scenario| LinkQuality { duplicate: 0, ..s.protocol_link };
     protocol_link = |s: &Scenario| LinkQuality { straggle: 0, ..s.protocol_link };
     protocol_link = |s: &Scenario| LinkQuality { jitter: 0, ..s.protocol_link };
     drift = |_: &Scenario| 0;
     service = |_: &Scenario| 0;
-    settle = |s: &Scenario| s.settle.div_ceil(2);
+    settle = |s: &Scenario| (s.settle / 2).max(s.settle.min(SHORTEST));
 };
 
 /// One search for a smaller run.
