@@ -245,7 +245,7 @@ fn push_random(shape: &Shape, random: &mut dyn FnMut() -> u64, words: &mut Vec<u
         Shape::Bits(width) => {
             let start = words.len();
             for _ in 0..bits::word_count(*width) {
-                words.push(u128::from(random()) << 64 | u128::from(random()));
+                words.push((u128::from(random()) << 64) | u128::from(random()));
             }
             bits::clear_above(&mut words[start..], *width);
         }

@@ -38,10 +38,10 @@ fn keyed(key: &Key, drawn: &[u64; 6]) -> [u64; 2] {
     let summed = |at: usize| (drawn[at] ^ CONSTANTS[at]).wrapping_add(word(at * 4));
     let product = |at: usize| summed(at).wrapping_mul(summed(at + 1));
     let mixed = product(0).wrapping_add(product(2));
-    let mixed = mixed ^ mixed >> 32;
+    let mixed = mixed ^ (mixed >> 32);
     [4, 5].map(|at| {
         let product = mixed.wrapping_mul((drawn[at] ^ CONSTANTS[at]) | 1);
-        (product >> 32) * BUCKETS >> 32
+        ((product >> 32) * BUCKETS) >> 32
     })
 }
 
