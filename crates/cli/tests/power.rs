@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -60,18 +60,32 @@ impl<'a> Chain<'a> {
         }
     }
 
+    fn spawn(&self, host: u8) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_stateplane"))
+            .arg("store")
+            .arg("--config")
+            .arg(self.folder.join("store.toml"))
+            .args(["--listen", &address(host).to_string()])
+            .arg("--data")
+            .arg(self.folder.join(host.to_string()))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// The log that server `host` writes to.
+    fn log(&self, host: u8) -> PathBuf {
+        let folder = self.folder.join(host.to_string());
+        let names = fs::read_dir(&folder).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let logs = names.filter_map(|name| name.strip_prefix("log-")?.parse::<u64>().ok());
+        folder.join(format!("log-{}", logs.max().unwrap()))
+    }
+
     fn start(&mut self) {
         let servers = (1..=3).map(|host| {
-            let mut server = Command::new(env!("CARGO_BIN_EXE_stateplane"))
-                .arg("store")
-                .arg("--config")
-                .arg(self.folder.join("store.toml"))
-                .args(["--listen", &address(host).to_string()])
-                .arg("--data")
-                .arg(self.folder.join(host.to_string()))
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
+            let mut server = self.spawn(host);
             let mut line = String::new();
             let mut said = BufReader::new(server.stdout.take().unwrap());
             said.read_line(&mut line).unwrap();
@@ -236,6 +250,79 @@ fn what_was_acknowledged_outlives_all_servers() {
     }
     for flow in 0..FLOWS {
         switch.lease(flow);
+    }
+}
+
+/// What a server that ends by itself says.
+fn last_words(server: Child) -> String {
+    let mut server = server;
+    let end = Instant::now() + Duration::from_secs(60);
+    while server.try_wait().unwrap().is_none() {
+        if Instant::now() > end {
+            server.kill().unwrap();
+            panic!("it goes on");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = server.wait_with_output().unwrap();
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// One bit of the last record, which was answered, changes while all servers are dead.
+#[test]
+fn a_damaged_last_record_is_refused_or_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut chain = Chain::new(folder.path());
+    chain.start();
+    let mut switch = Switch::new(SocketAddrV4::new(address(1), chain.ports[0]));
+    for flow in 0..FLOWS {
+        switch.lease(flow);
+    }
+    switch.write(Instant::now() + Duration::from_millis(300));
+    switch.drain();
+    chain.kill();
+    let damage = |log: &Path| {
+        let whole = fs::read(log).unwrap();
+        let mut damaged = whole.clone();
+        *damaged.last_mut().unwrap() ^= 1;
+        fs::write(log, damaged).unwrap();
+        whole
+    };
+    // The head knows by itself that the record was written through.
+    let log = chain.log(1);
+    let whole = damage(&log);
+    let said = last_words(chain.spawn(1));
+    assert!(said.contains("H413") && said.contains("restore"), "{said}");
+    // After a power cut it may not; its successor knows.
+    let marks = log.with_file_name(format!(
+        "{}.synced",
+        log.file_name().unwrap().to_str().unwrap()
+    ));
+    fs::write(marks, "").unwrap();
+    chain.start();
+    let head = chain.servers.remove(0);
+    let said = last_words(head);
+    assert!(said.contains("H123") && said.contains("restore"), "{said}");
+    chain.kill();
+    // The head restored, and the tail damaged, to whom the one before it gives it again.
+    fs::write(&log, whole).unwrap();
+    let log = chain.log(3);
+    damage(&log);
+    let marks = log.with_file_name(format!(
+        "{}.synced",
+        log.file_name().unwrap().to_str().unwrap()
+    ));
+    fs::write(marks, "").unwrap();
+    chain.start();
+    for flow in 0..FLOWS {
+        switch.lease(flow);
+    }
+    let before: u32 = switch.acknowledged.iter().sum();
+    let end = Instant::now() + Duration::from_secs(20);
+    while switch.acknowledged.iter().sum::<u32>() < before + 50 {
+        assert!(Instant::now() < end, "it stands still");
+        switch.write(Instant::now() + Duration::from_millis(100));
     }
 }
 

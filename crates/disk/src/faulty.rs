@@ -64,7 +64,8 @@ struct Medium {
     next: u64,
     random: u64,
     short_writes: bool,
-    lies: bool,
+    /// How often it is honest before it lies.
+    honest: Option<u64>,
     failure: Option<(Failure, u64)>,
 }
 
@@ -219,9 +220,10 @@ impl FaultyFiles {
         self.medium().short_writes = short;
     }
 
-    /// Lets the medium say that all is written through, and write nothing.
-    pub fn lie(&self, lies: bool) {
-        self.medium().lies = lies;
+    /// Lets the medium say that all is written through, and write nothing, after `calls`
+    /// that were honest, until the power fails.
+    pub fn lie_after(&self, calls: u64) {
+        self.medium().honest = Some(calls);
     }
 
     /// Lets one call fail, after `calls` that could fail in the same way.
@@ -253,11 +255,29 @@ impl FaultyFiles {
             .collect();
         medium.locked.clear();
         medium.failure = None;
+        medium.honest = None;
     }
 
     /// The process dies, and the system does not.
     pub fn lose_process(&self) {
         self.medium().locked.clear();
+    }
+
+    /// Changes a bit of one of the last `within` bytes of the file at `path`.
+    pub fn rot(&self, path: &Path, within: usize) {
+        let mut medium = self.medium();
+        let (back, bit) = (medium.draw(within) + 1, medium.draw(8));
+        let Ok(node) = medium.find(path) else {
+            return;
+        };
+        if let Some(node) = medium.nodes.get_mut(&node) {
+            let at = node.data.len().checked_sub(back);
+            for bytes in [&mut node.data, &mut node.kept] {
+                if let Some(byte) = at.and_then(|at| bytes.get_mut(at)) {
+                    *byte ^= 1 << bit;
+                }
+            }
+        }
     }
 
     /// What the file at `path` has; `None` if there is none.
@@ -442,8 +462,11 @@ impl OpenFile for FaultyFile {
     fn sync(&mut self) -> io::Result<()> {
         let mut medium = self.files.medium();
         let failure = medium.fails(&[Failure::Sync]);
-        if medium.lies {
-            return Ok(());
+        if let Some(calls) = &mut medium.honest {
+            *calls = match calls.checked_sub(1) {
+                Some(fewer) => fewer,
+                None => return Ok(()),
+            };
         }
         let node = medium.nodes.get_mut(&self.node);
         let node = node.ok_or(io::ErrorKind::NotFound)?;

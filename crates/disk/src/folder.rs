@@ -191,7 +191,11 @@ impl<F: Files> Disk<F> {
             RecordLog::open(&files, &path("log", 0), 0, None, |_| false)?;
             let state = setup.server(now)?.saved_state();
             write(&files, &path("snapshot", 0), state.into_iter().flatten())?;
-            (found.snapshots, found.logs) = (vec![0], vec![0]);
+            found = Found {
+                snapshots: vec![0],
+                logs: vec![0],
+                unfinished: Vec::new(),
+            };
         }
         let first = found.snapshots[found.snapshots.len() - 1];
         let snapshot = path("snapshot", first);

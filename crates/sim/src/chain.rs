@@ -9,7 +9,7 @@ use crate::key::{
 use crate::options::{Options, ProgramKind};
 use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_disk::{Disk, DiskError, FaultyFiles};
+use stateplane_disk::{Disk, DiskError, FaultyFiles, Files as _};
 use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
 use stateplane_hosts::app;
 use stateplane_store::{
@@ -20,6 +20,7 @@ use stateplane_wire::control::Member;
 use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::{Key, PORT};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Shards of the key space, as the programs are compiled.
 pub(crate) const SHARDS: u16 = 4;
@@ -55,6 +56,10 @@ pub(crate) struct StoreNode {
     pub(crate) files: FaultyFiles,
     /// The disk, while it is alive.
     pub(crate) disk: Option<Disk<FaultyFiles>>,
+    /// Its disk may have lost what was written through.
+    pub(crate) rotted: bool,
+    /// Chains that it left since it was started, for what its disk lost.
+    pub(crate) chains_lost: u64,
     /// It waits for its disk.
     pub(crate) syncing: bool,
     /// How often it died.
@@ -79,6 +84,8 @@ impl StoreNode {
             died_at: None,
             files: FaultyFiles::new(incarnation.into()),
             disk: None,
+            chains_lost: 0,
+            rotted: false,
             syncing: false,
             deaths: 0,
             remains: None,
@@ -102,6 +109,7 @@ impl StoreNode {
                     Disk::open(self.files.clone(), FOLDER.as_ref(), &setup, local)?;
                 disk.set_snapshot_after(disks.snapshot_after);
                 self.disk = Some(disk);
+                self.chains_lost = 0;
                 server
             }
         };
@@ -123,6 +131,19 @@ impl StoreNode {
                 identity: self.identity,
                 period: HEARTBEAT,
             },
+        }
+    }
+
+    /// Lets the newest file whose name begins with `kind` rot, in its last bytes.
+    pub(crate) fn rot(&self, kind: &str, within: usize) {
+        let names = self.files.names(FOLDER.as_ref()).unwrap_or_default();
+        let numbers = names
+            .iter()
+            .filter_map(|name| name.strip_prefix(kind)?.parse().ok());
+        let newest: Option<u64> = numbers.max();
+        if let Some(newest) = newest {
+            let path = Path::new(FOLDER).join(format!("{kind}{newest}"));
+            self.files.rot(&path, within);
         }
     }
 

@@ -47,6 +47,10 @@ pub struct Coverage {
     pub ports_freed: u64,
     /// Deaths of store servers.
     pub store_deaths: u64,
+    /// Chains that a server left because its disk had lost entries.
+    pub chains_lost: u64,
+    /// Disks that were refused, and emptied.
+    pub disks_emptied: u64,
     /// Configurations of chains that the controller made.
     pub configurations: u64,
     /// Snapshots that joining replicas installed.
@@ -140,6 +144,8 @@ impl fmt::Display for Report {
             ports_taken,
             ports_freed,
             store_deaths,
+            chains_lost,
+            disks_emptied,
             configurations,
             snapshots,
             longest_resumption,
@@ -152,7 +158,7 @@ impl fmt::Display for Report {
         if self.options.scenario.cluster.is_some() {
             writeln!(
                 f,
-                "    {store_deaths} deaths of store servers, {configurations} configurations of chains, {snapshots} snapshots installed, answers again after {longest_resumption} µs at most"
+                "    {store_deaths} deaths of store servers, {disks_emptied} disks refused, {chains_lost} chains left for what a disk lost, {configurations} configurations of chains, {snapshots} snapshots installed, answers again after {longest_resumption} µs at most"
             )?;
         }
         if self.is_good() {

@@ -84,6 +84,9 @@ pub struct Disks {
     pub deaths: u64,
     /// Least and greatest time for which a server is dead.
     pub outage: (u64, u64),
+    /// Whether the disk of a server that dies alone, while others keep all that it keeps,
+    /// rots: it has lied, or loses or changes what was written through.
+    pub rot: bool,
 }
 
 /// Store servers under a controller, and what befalls them. Times are in µs.
@@ -381,6 +384,7 @@ impl Scenario {
                 power_cuts: 4,
                 deaths: 4,
                 outage: (1_000, 100_000),
+                rot: false,
             }),
             ..Self::mixed()
         }
@@ -403,6 +407,30 @@ impl Scenario {
         }
     }
 
+    /// Four store servers under a controller, whose disks rot, one at a time.
+    pub const fn rotten_disks() -> Self {
+        Self {
+            name: "rotten-disks",
+            cluster: Some(Cluster {
+                stores: 4,
+                deaths: 0,
+                pauses: 0,
+                cuts: 0,
+                ..Cluster::failing()
+            }),
+            disks: Some(Disks {
+                sync: 400,
+                snapshot_after: 12_000,
+                power_cuts: 0,
+                deaths: 12,
+                outage: (1_000, 100_000),
+                rot: true,
+            }),
+            settle: 2_000_000,
+            ..Self::mixed()
+        }
+    }
+
     /// All scenarios that have a name.
     pub const ALL: [Self; 14] = [
         Self::mixed(),
@@ -419,6 +447,7 @@ impl Scenario {
         Self::port_churn(),
         Self::power_cuts(),
         Self::cluster_power_cuts(),
+        Self::rotten_disks(),
     ];
 
     /// The scenario of that name.

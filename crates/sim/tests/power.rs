@@ -36,6 +36,22 @@ fn power_cuts_of_the_nat_under_a_controller() {
     run(ProgramKind::Nat, Scenario::cluster_power_cuts(), 30);
 }
 
+/// A disk that lies, or loses or changes what it had, is found out by itself or by the
+/// neighbours, and the server takes a copy of what it kept.
+#[test]
+fn disks_that_rot_one_at_a_time() {
+    let options = Options::new(ProgramKind::Model).scenario(Scenario::rotten_disks());
+    let (mut deaths, mut emptied, mut left) = (0, 0, 0);
+    for report in reports(options, 0..60) {
+        assert!(report.is_good(), "{report}");
+        deaths += report.coverage.store_deaths;
+        emptied += report.coverage.disks_emptied;
+        left += report.coverage.chains_lost;
+    }
+    assert!(deaths > 120 && emptied > 40, "{deaths} {emptied}");
+    assert!(left > 5, "{left} chains left");
+}
+
 #[test]
 fn power_cuts_of_the_counter() {
     run(ProgramKind::Counter, Scenario::power_cuts(), 30);

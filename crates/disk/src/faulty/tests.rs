@@ -66,7 +66,7 @@ fn each_failure_comes_once_and_a_lie_keeps_nothing() {
         file.write_at(8, b"ijkl").unwrap_err().kind(),
         io::ErrorKind::StorageFull
     );
-    files.lie(true);
+    files.lie_after(0);
     file.cut(0).unwrap();
     file.write_all_at(0, b"all").unwrap();
     file.sync().unwrap();

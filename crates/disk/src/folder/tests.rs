@@ -253,6 +253,22 @@ fn logs_follow_one_another_without_a_gap() {
     assert_eq!(found, "H122", "a snapshot alone");
 }
 
+/// The power fails between the first two files of a folder.
+#[test]
+fn a_folder_that_was_being_made_is_made_again() {
+    for failure in 0..4 {
+        let files = FaultyFiles::new(failure);
+        files.fail(Failure::Write, failure);
+        let first = open(&files);
+        drop(first);
+        files.lose_power();
+        let (mut disk, mut server) = open(&files).unwrap();
+        write(&mut disk, &mut server, 1, 3);
+        drop(disk);
+        assert_eq!(held(&open(&files).unwrap().1, 1), Some(4));
+    }
+}
+
 #[test]
 fn what_a_killed_process_had_not_finished_is_removed() {
     let files = FaultyFiles::new(1);

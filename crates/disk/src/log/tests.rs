@@ -133,6 +133,54 @@ fn damage_before_the_end_is_an_error() {
     assert!(matches!(refused, Err(LogError::Damaged { record: 3, .. })));
 }
 
+/// Even where the file with the numbers is gone.
+#[test]
+fn damage_before_the_end_without_marks_is_an_error() {
+    let files = FaultyFiles::new(1);
+    let (mut log, _) = open(&files).unwrap();
+    for record in ["first", "second", "third"] {
+        log.append(record.as_bytes());
+        log.sync().unwrap();
+    }
+    drop(log);
+    files.remove(&beside(LOG.as_ref(), ".synced")).unwrap();
+    let whole = bytes(&files);
+    for at in HEAD..whole.len() - PREFIX - "third".len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        files.put(LOG.as_ref(), &damaged);
+        let second = at >= HEAD + PREFIX + "first".len();
+        assert!(is_damaged(&files, 1 + u64::from(second)), "byte {at}");
+    }
+}
+
+#[test]
+fn a_record_out_of_turn_is_damage() {
+    let files = FaultyFiles::new(1);
+    let (mut log, _) = open(&files).unwrap();
+    for _ in 0..3 {
+        log.append(b"equal");
+        log.sync().unwrap();
+    }
+    drop(log);
+    let mut bytes = bytes(&files);
+    let length = PREFIX + "equal".len();
+    bytes.drain(HEAD..HEAD + length);
+    files.put(LOG.as_ref(), &bytes);
+    assert!(is_damaged(&files, 1));
+}
+
+#[test]
+fn what_is_made_is_on_the_disk_when_it_is_open() {
+    for seed in 0..20 {
+        let files = FaultyFiles::new(seed);
+        drop(open(&files).unwrap());
+        let made = bytes(&files);
+        files.lose_power();
+        assert_eq!(bytes(&files), made, "seed {seed}");
+    }
+}
+
 /// The last record was written through: its damage is no torn end.
 #[test]
 fn damage_of_the_last_synced_record_is_an_error() {

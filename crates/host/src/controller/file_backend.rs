@@ -133,6 +133,7 @@ fn parse(bytes: &[u8]) -> Option<Record> {
 mod tests {
     use std::net::{Ipv4Addr, SocketAddrV4};
 
+    use stateplane_disk::{Failure, FaultyFiles};
     use stateplane_wire::control::Member;
 
     use super::*;
@@ -193,6 +194,35 @@ mod tests {
         drop(backend);
         let kept = kept(&mut FileBackend::open(&path).unwrap());
         assert_eq!(kept.configs[&3], config(3, 3000));
+    }
+
+    /// On files that lose and tear what was not written through, and fail.
+    #[test]
+    fn a_power_cut_takes_no_decision_that_was_kept() {
+        for seed in 0..100u64 {
+            let files = FaultyFiles::new(seed);
+            let path = Path::new("folder/log");
+            let mut stored = 0;
+            for life in 0..4u32 {
+                let opened = FileBackend::open_on(files.clone(), path);
+                let mut backend = opened.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+                let lead = backend.lead(&AtomicBool::new(false)).unwrap().unwrap();
+                let found = lead.configs.get(&3).map_or(0, |config| config.epoch);
+                assert!(found >= stored, "seed {seed}: {found} of {stored}");
+                stored = found;
+                for _ in 0..(seed as u32 + life) % 4 {
+                    let both = [1, 2].map(|next| Record::Config(config(3, stored + next)));
+                    backend.store(&both).unwrap();
+                    stored += 2;
+                }
+                files.fail(Failure::Sync, seed % 2);
+                let more = [1, 2].map(|next| Record::Config(config(3, stored + next)));
+                assert_eq!(backend.store(&more).unwrap_err().code(), "H403");
+                assert!(backend.store(&more).is_err(), "it kept what it was told");
+                drop(backend);
+                files.lose_power();
+            }
+        }
     }
 
     #[test]

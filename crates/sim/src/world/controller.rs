@@ -209,7 +209,7 @@ impl World<'_> {
 
     /// Whether a server may die without too many having failed at once: every chain
     /// is whole, and no other server is out of reach.
-    fn may_die(&self) -> bool {
+    pub(super) fn may_die(&self) -> bool {
         let now = self.now;
         let whole = (0..SHARDS).all(|shard| self.keepers(shard).len() >= MEMBERS.into());
         let awake = self.stores.iter().all(|node| node.busy_until <= now);

@@ -49,7 +49,7 @@ impl World<'_> {
     /// What was durable when the packet `number` left, if it travelled by the store.
     fn durability(&self, number: u64) -> Option<Durability> {
         let write = self.recorder.write(number)?;
-        let keepers = self.keepers(write.shard).into_iter();
+        let keepers = self.sure_keepers(write.shard).into_iter();
         let held =
             keepers.map(|store| self.stores[store].held(self.options, write.shard, &write.key));
         Some(Durability {
@@ -146,7 +146,7 @@ impl World<'_> {
         };
         let shard = self.recorder.shard(&sent.key);
         let held = shard.map(|shard| {
-            let keepers = self.keepers(shard).into_iter();
+            let keepers = self.sure_keepers(shard).into_iter();
             keepers
                 .map(|store| {
                     self.stores[store].held_mapping(self.options, shard, &sent.key, mapped)

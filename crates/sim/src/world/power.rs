@@ -3,7 +3,7 @@
 use super::{Happening, World};
 use crate::clock::Clock;
 use crate::plan::Misfortune;
-use stateplane_disk::DiskError;
+use stateplane_disk::{DiskError, FaultyFiles};
 
 impl World<'_> {
     /// Writes what a server has to save, for which it stands still; `true` if all is
@@ -84,8 +84,32 @@ impl World<'_> {
         }
     }
 
+    /// Whether the disks of servers rot.
+    fn rots(&self) -> bool {
+        self.options.scenario.disks.is_some_and(|disks| disks.rot)
+    }
+
+    /// A server whose disk lost entries has left chains.
+    pub(super) fn note_lost_chains(&mut self, store: usize) {
+        let node = &mut self.stores[store];
+        let Some(server) = &node.server else {
+            return;
+        };
+        let lost = server.server_counters().chains_lost;
+        let more = lost - node.chains_lost;
+        node.chains_lost = lost;
+        self.recorder.coverage.chains_lost += more;
+        if more > 0 && !self.rots() {
+            self.anomaly(format!("the disk of server {store} lost entries"));
+        }
+    }
+
     fn store_dies(&mut self, store: usize, until: u64) {
         let now = self.now;
+        if self.rots() && !self.may_die() {
+            return;
+        }
+        let rot = self.rots().then(|| self.random.place(3));
         let node = &mut self.stores[store];
         if node.server.take().is_none() {
             return;
@@ -93,11 +117,19 @@ impl World<'_> {
         node.timer = None;
         node.syncing = false;
         node.deaths += 1;
+        node.rotted = rot.is_some();
         node.disk = None;
         node.files.reseed(self.random.next());
         node.files.lose_power();
+        match rot {
+            Some(0) => node.rot("log-", 1_000),
+            Some(1) => node.rot("snapshot-", 10_000),
+            _ => {}
+        }
         match node.recovered(self.options, store, self.first_sequence, now) {
             Ok(server) => node.remains = Some(server),
+            // It is found again when the server comes back.
+            Err(_) if rot.is_some() => {}
             Err(error) => self.anomaly(format!("the disk of server {store}: {error}")),
         }
         self.recorder.coverage.store_deaths += 1;
@@ -111,11 +143,24 @@ impl World<'_> {
             return;
         }
         let clock = Clock::draw(&mut self.random, now, self.options.scenario.drift);
+        let rots = self.rots();
         let node = &mut self.stores[store];
         node.clock = clock;
         node.busy_until = now;
         let first = self.first_sequence;
-        if let Err(error) = node.start(self.options, store, first, now) {
+        let mut started = node.start(self.options, store, first, now);
+        if started.is_err() && rots {
+            // Whoever operates it empties the folder, as the message says.
+            let incarnation = self.random.between(1, u32::MAX.into()) as u32;
+            node.identity.incarnation = incarnation;
+            node.files = FaultyFiles::new(incarnation.into());
+            started = node.start(self.options, store, first, now);
+            self.recorder.coverage.disks_emptied += 1;
+        }
+        if rots && self.random.place(3) == 0 {
+            node.files.lie_after(self.random.between(1, 100));
+        }
+        if let Err(error) = started {
             self.anomaly(format!("the disk of server {store}: {error}"));
         }
         let cluster = self.options.scenario.cluster.is_some();

@@ -75,6 +75,7 @@ impl World<'_> {
     /// woken.
     pub(super) fn after_store(&mut self, store: usize) {
         let now = self.now;
+        self.note_lost_chains(store);
         let saved = self.save(store);
         // What is not saved may be lost, and then it never was.
         if self.options.program.maps() && saved {
@@ -186,6 +187,18 @@ impl World<'_> {
             })
         };
         config.members.iter().filter_map(place).collect()
+    }
+
+    /// Of [`World::keepers`], those whose disk has not rotted, or who took a copy since.
+    pub(super) fn sure_keepers(&self, shard: u16) -> Vec<usize> {
+        let mut keepers = self.keepers(shard);
+        keepers.retain(|store| {
+            let node = &self.stores[*store];
+            let replica = node.replica(self.options, shard);
+            let copied = replica.is_some_and(|it| it.counters().snapshots_installed > 0);
+            !node.rotted || copied
+        });
+        keepers
     }
 
     /// How the pools and replicas are left.

@@ -82,12 +82,11 @@ impl Replica {
             self.counters.too_long += 1;
             return;
         }
-        if self.comparing.is_some() {
-            self.counters.not_compared += 1;
-            return;
-        }
         if self.window_is_full() {
-            self.counters.window_full += 1;
+            *match self.comparing {
+                Some(_) => &mut self.counters.not_compared,
+                None => &mut self.counters.window_full,
+            } += 1;
             return;
         }
         let decision = match packet.message_type() {

@@ -514,6 +514,29 @@ fn a_replica_that_compares_itself_tells_its_predecessor_nothing() {
 }
 
 #[test]
+fn an_acknowledgement_of_more_than_it_has_tells_of_a_loss() {
+    let (setups, [_, mut tail], mut records) = pair(false, 5);
+    let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
+    settle([&mut head, &mut tail], &mut records, 3_000_000);
+    let ack = chain::Repr {
+        kind: chain::Kind::Ack,
+        replica: 1,
+        chain: 0,
+        chain_epoch: 1,
+        incarnation: 7,
+        number: 6,
+        base: 5,
+        body: &[],
+    };
+    head.handle_link(3_000_001, member(1, 1).links, &ack.to_vec().unwrap());
+    let lost = LostEntries {
+        applied: 5,
+        known: 6,
+    };
+    assert_eq!(head.lost_entries(), Some(lost));
+}
+
+#[test]
 fn a_tail_that_lacks_what_all_had_is_lost() {
     let (setups, [mut head, _], mut records) = pair(false, 5);
     records[1] = without_last(&records[1], 2);
