@@ -432,7 +432,7 @@ impl Scenario {
     }
 
     /// All scenarios that have a name.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::mixed(),
         Self::calm(),
         Self::echoes(),

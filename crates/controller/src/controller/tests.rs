@@ -514,6 +514,7 @@ impl World {
             epoch: config.epoch,
             joined: false,
             suspects: false,
+            lost: false,
             applied: 0,
             base: 0,
         });
@@ -702,6 +703,7 @@ fn what_a_late_heartbeat_says_of_chains_does_not_count() {
             epoch: first.epoch,
             joined: false,
             suspects: true,
+            lost: false,
             applied: 0,
             base: 0,
         }],
@@ -767,6 +769,7 @@ fn only_the_tail_says_that_another_has_joined() {
                 epoch: joining.epoch,
                 joined,
                 suspects: false,
+                lost: false,
                 applied: 0,
                 base: 0,
             }],

@@ -148,7 +148,7 @@ fn refusals(server: &mut Server) -> Vec<Option<RefusalCode>> {
     let sent = core::iter::from_fn(|| server.poll_transmit(1));
     let answers = sent.filter(|datagram| datagram.to == Recipient::Switch(SWITCH));
     answers
-        .map(|datagram| RefusalCode::from_u16(Packet::new_checked(&datagram.bytes).unwrap().code()))
+        .map(|datagram| RefusalCode::from_u8(Packet::new_checked(&datagram.bytes).unwrap().code()))
         .collect()
 }
 

@@ -8,6 +8,7 @@ fn following(config: &ChainConfig, joined: bool) -> ChainStatus {
         epoch: config.epoch,
         joined,
         suspects: false,
+        lost: false,
         applied: 0,
         base: 0,
     }
