@@ -100,8 +100,9 @@ pub struct Controller {
     outbox: VecDeque<Transmit>,
     /// Chains to look at again.
     stale: BTreeSet<u16>,
-    /// A server follows a configuration that this controller never made.
-    behind: bool,
+    /// Servers and chains in which they follow a configuration that this controller never
+    /// made, with how many more heartbeats of the server may pass without another word of it.
+    ahead: BTreeMap<(u32, u16), u32>,
     wake: u64,
     counters: ControllerCounters,
 }
@@ -132,7 +133,7 @@ impl Controller {
             records: VecDeque::new(),
             outbox: VecDeque::new(),
             stale: BTreeSet::new(),
-            behind: false,
+            ahead: BTreeMap::new(),
             wake: now,
             counters: ControllerCounters::default(),
         };
@@ -187,20 +188,45 @@ impl Controller {
             Beat::Same => {}
             Beat::Changed => self.place_anew(now),
         }
+        self.doubt_what_is_not_repeated(member.server);
         for status in &heartbeat.statuses {
             self.status(now, &member, status);
         }
     }
 
+    /// Heartbeats of a server that really follows a configuration tell of it again and again;
+    /// a damaged or forged one is contradicted by those that come after it.
+    fn doubt_what_is_not_repeated(&mut self, server: u32) {
+        if self.ahead.is_empty() {
+            return;
+        }
+        self.ahead.retain(|(of, _), left| {
+            *left -= u32::from(*of == server);
+            *left > 0
+        });
+        if self.ahead.is_empty() {
+            self.stale.extend(0..self.settings.shards);
+        }
+    }
+
+    /// A server follows a configuration of `chain` that this controller never made.
+    fn is_ahead(&mut self, server: u32, chain: u16) {
+        // Twice as many as a server needs to tell of all its chains.
+        let turns = u32::from(self.settings.shards).div_ceil(MOST_ROWS as u32);
+        self.ahead.insert((server, chain), 2 * turns + 2);
+        self.counters.ahead += 1;
+    }
+
     fn status(&mut self, now: u64, from: &Member, status: &ChainStatus) {
         let Some(chain) = self.chains.get_mut(&status.chain) else {
-            self.behind |= status.epoch > 0;
+            if status.epoch > 0 {
+                self.is_ahead(from.server, status.chain);
+            }
             return;
         };
         let epoch = chain.config.epoch;
         if status.epoch > epoch {
-            self.behind = true;
-            self.counters.ahead += 1;
+            self.is_ahead(from.server, status.chain);
             return;
         }
         if status.epoch < epoch {
@@ -472,9 +498,9 @@ impl Controller {
     }
 
     /// Whether another controller made configurations that this one does not know:
-    /// it then makes none itself.
+    /// it then makes none itself. A server says so, and goes on saying so or is silent.
     pub fn is_behind(&self) -> bool {
-        self.behind
+        !self.ahead.is_empty()
     }
 }
 

@@ -10,6 +10,13 @@ use stateplane_wire::control::Member;
 /// for that of a new start.
 const FORMER: usize = 8;
 
+/// Greatest distance of two successive heartbeats of a server, in numbers, of which those
+/// between were lost. One beyond it is not what the server would send next.
+const LONGEST_GAP: u64 = 1 << 16;
+
+/// Runs of numbers remembered of each server.
+const RUNS: usize = 8;
+
 /// Servers remembered at most. Heartbeats of others are not heard while none of these can
 /// be forgotten.
 const MOST_SERVERS: usize = 1024;
@@ -22,8 +29,7 @@ pub(crate) struct Health {
     pub(crate) control: Option<SocketAddrV4>,
     pub(crate) heard: u64,
     pub(crate) alive: bool,
-    /// Number of its last heartbeat.
-    number: u64,
+    numbers: Numbers,
     /// Incarnations of earlier starts, with the number of the last heartbeat of each.
     former: Vec<(u32, u64)>,
     /// It is to lose its shards.
@@ -50,12 +56,51 @@ pub(crate) enum Beat {
     Changed,
 }
 
+/// Numbers of the heartbeats heard of one start of a server. They grow, unless one was not
+/// the server's own.
+#[derive(Debug, Clone, Default)]
+struct Numbers {
+    last: u64,
+    /// First and last of each run of numbers without a gap of more than [`LONGEST_GAP`], the
+    /// one that went on most recently last.
+    runs: Vec<(u64, u64)>,
+}
+
+impl Numbers {
+    /// Whether a heartbeat of this number was heard, or one that the server sent after it.
+    fn have(&self, number: u64) -> bool {
+        let mut runs = self.runs.iter();
+        runs.any(|(first, last)| (*first..=*last).contains(&number))
+    }
+
+    fn add(&mut self, number: u64) {
+        self.last = number;
+        let goes_on = |(_, last): &(u64, u64)| {
+            let ahead = number.checked_sub(*last);
+            ahead.is_some_and(|ahead| ahead <= LONGEST_GAP)
+        };
+        match self.runs.iter().position(goes_on) {
+            Some(at) => {
+                let (first, _) = self.runs.remove(at);
+                self.runs.push((first, number));
+            }
+            None => {
+                if self.runs.len() == RUNS {
+                    self.runs.remove(0);
+                }
+                self.runs.push((number, number));
+            }
+        }
+    }
+}
+
 impl Health {
     /// Another start takes the place of the present one.
     fn supersede(&mut self, incarnation: u32) {
         self.former.retain(|(former, _)| *former != incarnation);
         if self.member.incarnation != incarnation {
-            self.former.push((self.member.incarnation, self.number));
+            self.former
+                .push((self.member.incarnation, self.numbers.last));
         }
         if self.former.len() > FORMER {
             self.former.remove(0);
@@ -72,7 +117,7 @@ impl Servers {
             control: None,
             heard: now,
             alive: true,
-            number: 0,
+            numbers: Numbers::default(),
             former: Vec::new(),
             drained,
         });
@@ -91,7 +136,8 @@ impl Servers {
     /// Takes a heartbeat. While a server's heartbeats go on, one that they contradict is
     /// nobody's: of another start or with other addresses. Only when nothing else was heard
     /// of the server for half of `detection`, it started anew, or what was heard before was
-    /// not its own; then the number is not compared either, unless it is an earlier start's.
+    /// not its own; then a number that is lower than the last, but was not heard before, counts
+    /// too, unless it is an earlier start's.
     pub(crate) fn heard(
         &mut self,
         now: u64,
@@ -114,12 +160,13 @@ impl Servers {
                 return Beat::Old;
             }
             health.supersede(member.incarnation);
-        } else if number <= health.number && !silent {
+            health.numbers = Numbers::default();
+        } else if number <= health.numbers.last && (!silent || health.numbers.have(number)) {
             return Beat::Old;
         }
         let changed = fresh || unheard || !health.alive || health.member != member;
         health.member = member;
-        health.number = number;
+        health.numbers.add(number);
         health.control = Some(from);
         health.heard = now;
         health.alive = true;

@@ -38,7 +38,7 @@ impl Controller {
 
     /// Looks again at the chains that may have to change.
     pub(super) fn reconsider(&mut self, now: u64) {
-        if self.behind {
+        if self.is_behind() {
             self.stale.clear();
             return;
         }
