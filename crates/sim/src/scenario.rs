@@ -423,7 +423,7 @@ impl Scenario {
                 snapshot_after: 12_000,
                 power_cuts: 0,
                 deaths: 12,
-                outage: (1_000, 100_000),
+                outage: (500, 20_000),
                 rot: true,
             }),
             settle: 2_000_000,

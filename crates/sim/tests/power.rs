@@ -42,7 +42,7 @@ fn power_cuts_of_the_nat_under_a_controller() {
 fn disks_that_rot_one_at_a_time() {
     let options = Options::new(ProgramKind::Model).scenario(Scenario::rotten_disks());
     let (mut deaths, mut emptied, mut left) = (0, 0, 0);
-    for report in reports(options, 0..60) {
+    for report in reports(options, 0..100) {
         assert!(report.is_good(), "{report}");
         deaths += report.coverage.store_deaths;
         emptied += report.coverage.disks_emptied;

@@ -167,6 +167,12 @@ impl Receiver {
         self.early.entry(number).or_insert_with(|| body.to_vec());
     }
 
+    /// Forgets the updates that came before their turn: whoever sent them came back, and may
+    /// give their numbers to others.
+    pub(crate) fn forget_early(&mut self) {
+        self.early.clear();
+    }
+
     /// Notes that the next update was applied; it begins the link if it is the
     /// first.
     pub(crate) fn has_applied(&mut self, incarnation: u32) {

@@ -90,7 +90,7 @@ pub struct Replica {
     /// While it joins: what it has of the snapshot.
     install: Option<Install>,
     outbox: VecDeque<Transmit>,
-    /// It came back from its disk, and does not know how far its successor is.
+    /// It came back from its disk, and does not know yet what it should have.
     comparing: Option<Comparing>,
     /// Number of an entry that another has, and that this one had: its disk lost it.
     lacks: Option<u64>,
@@ -171,7 +171,7 @@ impl Replica {
     pub fn handle_timeout(&mut self, now: u64) {
         self.run_due(now);
         self.resend(now);
-        self.ask_successor(now);
+        self.ask_neighbours(now);
     }
 
     /// The next datagram to send at `now`. Entries that came since the last call
@@ -224,8 +224,7 @@ impl Replica {
 
     /// Whether the head is to decide nothing for the time being.
     fn window_is_full(&self) -> bool {
-        self.comparing.is_some()
-            || self.applied - self.base >= self.config.limits.link_window as u64
+        self.awaits_successor() || self.applied - self.base >= self.config.limits.link_window as u64
     }
 
     fn transmit(&mut self, to: Destination, bytes: Arc<Vec<u8>>) {

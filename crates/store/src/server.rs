@@ -296,14 +296,15 @@ impl Server {
     pub fn handle_control(&mut self, now: u64, bytes: &[u8]) {
         match Message::parse(bytes) {
             Ok(Message::Configure { config, .. }) => {
-                self.configure(now, &config);
+                self.configure(now, &config, false);
             }
             _ => self.counters.control_malformed += 1,
         }
     }
 
-    /// Takes a configuration; `false` if it is not newer than the one known, or none.
-    fn configure(&mut self, now: u64, config: &ChainConfig) -> bool {
+    /// Takes a configuration, from the controller or `saved` on the disk; `false` if it is
+    /// not newer than the one known, or none.
+    fn configure(&mut self, now: u64, config: &ChainConfig, saved: bool) -> bool {
         let number = config.chain;
         let Management::Controller(reporting) = &mut self.management else {
             self.counters.control_malformed += 1;
@@ -344,7 +345,13 @@ impl Server {
             feeds: config.joining.is_some(),
         };
         let links = all.iter().map(|member| member.links).collect();
-        if !self.chains.contains_key(&number) {
+        let is_new = !self.chains.contains_key(&number);
+        // Whoever is a member of a later configuration joined in one before it.
+        if is_new && position < length && config.epoch > 1 && self.starts > 0 && !saved {
+            self.has_lost(number, config.epoch);
+            return true;
+        }
+        if is_new {
             let own = Config {
                 chain: number,
                 chain_epoch: 0,
@@ -386,6 +393,14 @@ impl Server {
             return;
         };
         let epoch = hosted.replica.place().epoch;
+        if let Management::Controller(_) = &self.management {
+            self.has_lost(number, epoch);
+        }
+    }
+
+    /// The disk lost what it had of a chain, in which it has a place as configuration
+    /// `epoch` is.
+    fn has_lost(&mut self, number: u16, epoch: u32) {
         let Management::Controller(reporting) = &mut self.management else {
             return;
         };

@@ -63,9 +63,9 @@ pub enum Kind {
     Snapshot = 3,
     /// An acknowledgement of parts, to the tail.
     SnapshotAck = 4,
-    /// How far is the successor? From a replica that came back from its disk.
+    /// What should I have? From a replica that came back from its disk, to a neighbour.
     Compare = 5,
-    /// The answer to the predecessor.
+    /// The answer.
     Compared = 6,
 }
 

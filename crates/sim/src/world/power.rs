@@ -110,10 +110,14 @@ impl World<'_> {
             return;
         }
         let rot = self.rots().then(|| self.random.place(3));
-        let node = &mut self.stores[store];
-        if node.server.take().is_none() {
+        if self.stores[store].server.take().is_none() {
             return;
         }
+        // All chains are whole: whoever rotted before was found out.
+        for node in &mut self.stores {
+            node.rotted = false;
+        }
+        let node = &mut self.stores[store];
         node.timer = None;
         node.syncing = false;
         node.deaths += 1;

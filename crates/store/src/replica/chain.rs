@@ -25,9 +25,12 @@ impl Replica {
         }
         let own = self.place.position;
         let neighbour = match packet.kind() {
-            Kind::Update | Kind::Snapshot | Kind::Compare => own.checked_sub(1),
+            Kind::Update | Kind::Snapshot => own.checked_sub(1),
             Kind::Ack => (!self.is_tail() || self.feed.is_some()).then_some(own + 1),
-            Kind::Compared => (!self.is_tail()).then_some(own + 1),
+            // A replica that joins asks nobody.
+            Kind::Compare | Kind::Compared => {
+                (from.abs_diff(own) == 1 && from < self.place.length).then_some(from)
+            }
             Kind::SnapshotAck => self.feed.is_some().then_some(own + 1),
         };
         let other_chain = packet.chain() != self.config.chain;
@@ -41,7 +44,7 @@ impl Replica {
             Kind::Ack => self.acknowledged(now, &packet),
             Kind::Snapshot => self.snapshot_part(now, &packet),
             Kind::SnapshotAck => self.part_acknowledged(now, &packet),
-            Kind::Compare => self.asked_by_predecessor(&packet),
+            Kind::Compare => self.asked_to_compare(&packet),
             Kind::Compared => self.compared(now, &packet),
         }
     }

@@ -1,9 +1,10 @@
-//! A replica that comes back from its disk asks how far its successor is: what that has more
-//! than itself, the disk has lost.
+//! A replica that comes back from its disk asks its neighbours what it should have: as far as
+//! its successor is, and as far as its predecessor knows all to be. What it has not, its disk
+//! has lost.
 //!
-//! Until then a head decides nothing, or it would give the numbers of entries that others
-//! have to new ones. Whoever is asked, and came back itself, asks its own successor first, so
-//! that the answer is of one that lacks nothing.
+//! Until the successor has answered a head decides nothing, or it would give the numbers of
+//! entries that others have to new ones. A successor that came back itself asks its own
+//! successor first, so that the answer is of one that lacks nothing.
 
 use std::sync::Arc;
 
@@ -11,17 +12,19 @@ use stateplane_wire::chain::{Kind, Packet, Repr};
 
 use super::{Destination, Replica, Transmit};
 
-/// A question to the successor that was not answered yet.
+/// Questions to the neighbours that were not answered yet.
 #[derive(Debug, Clone)]
 pub(super) struct Comparing {
     /// Which start of the server asks: an answer to an earlier one is old.
     start: u32,
     at: u64,
     wait: u64,
+    successor: bool,
+    predecessor: bool,
 }
 
 impl Comparing {
-    /// When the question is to be sent next.
+    /// When the questions are to be sent next.
     pub(super) fn due(&self) -> u64 {
         self.at
     }
@@ -30,28 +33,42 @@ impl Comparing {
 impl Replica {
     /// It came back from the disk, for the time numbered `start`.
     pub(super) fn begin_comparing(&mut self, start: u32) {
-        if !self.is_tail() && self.install.is_none() {
+        if self.install.is_none() {
             self.comparing = Some(Comparing {
                 start,
                 at: 0,
                 wait: self.config.limits.resend_first,
+                successor: true,
+                predecessor: true,
             });
+            self.compare_anew(0);
         }
     }
 
-    /// It has another successor at `now`, or none.
+    /// It has other neighbours at `now`, or none.
     pub(super) fn compare_anew(&mut self, now: u64) {
-        if self.is_tail() {
-            self.comparing = None;
-        }
+        let (is_tail, is_first) = (self.is_tail(), self.place.position == 0);
         if let Some(comparing) = &mut self.comparing {
+            comparing.successor &= !is_tail;
+            comparing.predecessor &= !is_first;
             comparing.at = now;
             comparing.wait = self.config.limits.resend_first;
         }
+        self.end_comparing();
     }
 
-    /// Asks the successor, if it is time to.
-    pub(super) fn ask_successor(&mut self, now: u64) {
+    fn end_comparing(&mut self) {
+        let waits = |it: &Comparing| it.successor || it.predecessor;
+        self.comparing = self.comparing.take().filter(waits);
+    }
+
+    /// Whether it does not know how far its successor is.
+    pub(super) fn awaits_successor(&self) -> bool {
+        self.comparing.as_ref().is_some_and(|it| it.successor)
+    }
+
+    /// Asks the neighbours, if it is time to.
+    pub(super) fn ask_neighbours(&mut self, now: u64) {
         let header = self.header(Kind::Compare);
         let Some(comparing) = self.comparing.as_mut().filter(|it| it.at <= now) else {
             return;
@@ -63,36 +80,57 @@ impl Replica {
             number: comparing.start.into(),
             ..header
         };
-        self.log.asks(now);
-        self.tell(self.place.position.checked_add(1), &question);
+        let (successor, predecessor) = (comparing.successor, comparing.predecessor);
+        if successor {
+            self.log.asks(now);
+            self.tell(self.place.position.checked_add(1), &question);
+        }
+        if predecessor {
+            self.tell(self.place.position.checked_sub(1), &question);
+        }
     }
 
-    /// The predecessor asks how far this replica is.
-    pub(super) fn asked_by_predecessor(&mut self, packet: &Packet<'_>) {
-        if self.comparing.is_some() || self.install.is_some() {
+    /// A neighbour asks what it should have.
+    pub(super) fn asked_to_compare(&mut self, packet: &Packet<'_>) {
+        let by_predecessor = packet.replica() < self.place.position;
+        if self.install.is_some() || by_predecessor && self.awaits_successor() {
             return;
+        }
+        if by_predecessor {
+            self.predecessor.forget_early();
         }
         let answer = Repr {
             incarnation: packet.incarnation(),
             number: packet.number(),
-            base: self.applied,
+            base: match by_predecessor {
+                true => self.applied,
+                false => self.base,
+            },
             ..self.header(Kind::Compared)
         };
-        self.tell(self.place.position.checked_sub(1), &answer);
+        self.tell(Some(packet.replica()), &answer);
     }
 
-    /// The successor says how far it is.
+    /// A neighbour says what this one should have.
     pub(super) fn compared(&mut self, now: u64, packet: &Packet<'_>) {
         let asked = self.comparing.as_ref().map(|it| u64::from(it.start));
         if asked != Some(packet.number()) || packet.incarnation() != self.incarnation {
             return;
         }
-        self.log.heard();
         self.has_lost(packet.base());
-        if self.lacks.is_none() {
-            self.comparing = None;
-            self.run_due(now);
+        let by_successor = packet.replica() > self.place.position;
+        if by_successor {
+            self.log.heard();
         }
+        let Some(comparing) = self.comparing.as_mut().filter(|_| self.lacks.is_none()) else {
+            return;
+        };
+        match by_successor {
+            true => comparing.successor = false,
+            false => comparing.predecessor = false,
+        }
+        self.end_comparing();
+        self.run_due(now);
     }
 
     /// Another has entry `number`, which this one had once too.

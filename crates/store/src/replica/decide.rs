@@ -83,9 +83,9 @@ impl Replica {
             return;
         }
         if self.window_is_full() {
-            *match self.comparing {
-                Some(_) => &mut self.counters.not_compared,
-                None => &mut self.counters.window_full,
+            *match self.awaits_successor() {
+                true => &mut self.counters.not_compared,
+                false => &mut self.counters.window_full,
             } += 1;
             return;
         }

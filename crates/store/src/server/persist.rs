@@ -317,7 +317,7 @@ impl Recovery {
         if let Some((hosted, restoring)) = known.zip(self.chains.get_mut(&chain)) {
             hosted.replica.restore_place(restoring)?;
         }
-        if !server.configure(now, &config) {
+        if !server.configure(now, &config, true) {
             return Err(RecoveryError::Inconsistent);
         }
         let Some(hosted) = server.chains.get(&chain) else {

@@ -464,22 +464,54 @@ fn a_head_whose_disk_lost_an_entry_says_so_and_stands_still() {
             "no number is given again"
         );
         save(&mut head, &mut Vec::new());
-        assert_eq!(sent(&mut head, 3_000_001), []);
+        for now in [9_000_000, 18_000_000] {
+            assert_eq!(sent(&mut head, now), []);
+        }
     }
+}
+
+/// An entry that came before its turn is of a head that has lost it since.
+#[test]
+fn a_number_that_a_head_gives_again_means_the_newer_entry() {
+    let (setups, [mut head, mut tail], mut records) = pair(false, 3);
+    // Two more entries, of which the first is lost on its way, and both on the disk.
+    ask(&mut head, 5, 1);
+    save(&mut head, &mut Vec::new());
+    let lost = sent(&mut head, 2);
+    ask(&mut head, 6, 1);
+    save(&mut head, &mut Vec::new());
+    let early = sent(&mut head, 2);
+    assert!(!lost.is_empty() && !early.is_empty());
+    for (_, bytes) in early {
+        tail.handle_link(2, member(0, 1).links, &bytes);
+    }
+    assert_eq!(replica(&tail).counters().chain_early, 1);
+    let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
+    settle([&mut head, &mut tail], &mut records, 3_000_000);
+    for flow in [7, 8] {
+        ask(&mut head, flow, 1);
+        settle([&mut head, &mut tail], &mut records, 3_000_001);
+    }
+    assert_eq!(replica(&tail).applied(), 5);
+    assert_eq!(replica(&tail).digest(), replica(&head).digest());
 }
 
 #[test]
 fn an_answer_to_an_earlier_start_tells_a_head_nothing() {
     let (setups, [_, mut tail], mut records) = pair(false, 5);
     let mut former = recovered(setups[0].clone(), &records[0]).unwrap();
-    let asked = sent(&mut former, 3_000_000);
+    let mut asked = sent(&mut former, 3_000_000);
+    asked.extend(sent(&mut former, 3_000_001));
     let head_link = member(0, 1).links;
     for (_, bytes) in asked {
         tail.handle_link(3_000_000, head_link, &bytes);
     }
     save(&mut tail, &mut records[1]);
     let answers = sent(&mut tail, 3_000_000);
-    assert!(!answers.is_empty());
+    let is_answer = |(_, bytes): &(Recipient, Vec<u8>)| {
+        chain::Packet::new_checked(bytes).unwrap().kind() == chain::Kind::Compared
+    };
+    assert!(answers.iter().any(is_answer));
     records[0].push(record(kind::START, 0, &[]));
     let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
     for (_, bytes) in answers {
@@ -504,13 +536,47 @@ fn a_replica_that_compares_itself_tells_its_predecessor_nothing() {
     };
     let saved = middle.server(1).unwrap().saved_state().unwrap();
     let mut middle = recovered(middle, &saved.collect::<Vec<_>>()).unwrap();
-    for (_, bytes) in sent(&mut head, 3_000_000) {
+    let mut asked = sent(&mut head, 3_000_000);
+    asked.extend(sent(&mut head, 3_000_001));
+    assert!(asked.iter().any(|(_, bytes)| {
+        chain::Packet::new_checked(bytes).unwrap().kind() == chain::Kind::Compare
+    }));
+    for (_, bytes) in asked {
         middle.handle_link(3_000_000, member(0, 1).links, &bytes);
     }
+    save(&mut middle, &mut Vec::new());
     let said = sent(&mut middle, 3_000_000).into_iter();
     let said = said.filter(|(to, _)| *to == Recipient::Neighbour(member(0, 1).links));
     let kinds = said.map(|(_, bytes)| chain::Packet::new_checked(&bytes).unwrap().kind());
     assert!(!kinds.collect::<Vec<_>>().contains(&chain::Kind::Compared));
+}
+
+#[test]
+fn a_successor_that_says_it_is_ahead_tells_of_a_loss() {
+    let (setups, _, records) = pair(false, 5);
+    let lost = LostEntries {
+        applied: 4,
+        known: 5,
+    };
+    let records = without_last(&records[0], 1);
+    for (base, found) in [(4, None), (5, Some(lost))] {
+        let mut head = recovered(setups[0].clone(), &records).unwrap();
+        let answer = chain::Repr {
+            kind: chain::Kind::Compared,
+            replica: 1,
+            chain: 0,
+            chain_epoch: 1,
+            incarnation: 7,
+            number: 1,
+            base,
+            body: &[],
+        };
+        head.handle_link(3_000_001, member(1, 1).links, &answer.to_vec().unwrap());
+        assert_eq!(head.lost_entries(), found);
+        ask(&mut head, 7, 1);
+        let applied = if found.is_some() { 4 } else { 5 };
+        assert_eq!(replica(&head).applied(), applied);
+    }
 }
 
 #[test]
@@ -549,6 +615,17 @@ fn a_tail_that_lacks_what_all_had_is_lost() {
 
 /// Under a controller it leaves the chain, says so in each heartbeat and after another start
 /// too, and takes its place in a newer configuration.
+/// Also where nothing more is decided.
+#[test]
+fn a_tail_asks_what_it_should_have() {
+    let (setups, [mut head, _], mut records) = pair(false, 5);
+    assert!(replica(&head).base() > 3);
+    records[1] = without_last(&records[1], 2);
+    let mut tail = recovered(setups[1].clone(), &records[1]).unwrap();
+    settle([&mut tail, &mut head], &mut records.clone(), 3_000_000);
+    assert_eq!(tail.lost_entries().map(|lost| lost.applied), Some(3));
+}
+
 #[test]
 fn a_managed_server_leaves_the_chain_of_which_its_disk_lost_entries() {
     let (setups, [_, mut tail], mut records) = pair(true, 5);
@@ -582,6 +659,36 @@ fn a_managed_server_leaves_the_chain_of_which_its_disk_lost_entries() {
             (beats[0].statuses[0].epoch, beats[0].statuses[0].lost),
             (2, false)
         );
+        let gone = ChainConfig {
+            members: vec![member(2, 99)],
+            ..alone(3)
+        };
+        configure(&mut head, &gone);
+        save(&mut head, &mut Vec::new());
+        let beats = heartbeats(&mut head, 30_000_000);
+        let status = beats[0].statuses[0];
+        assert_eq!((status.epoch, status.lost), (3, false));
+    }
+}
+
+/// The disk lost that it joined: it has no state, and a configuration says that it has.
+#[test]
+fn a_member_that_knows_nothing_of_its_chain_has_lost_it() {
+    let mut server = setup_of(1).server(1).unwrap();
+    let records: Vec<_> = server.saved_state().unwrap().collect();
+    configure(&mut server, &both(2));
+    assert!(
+        server.replica(1).is_some(),
+        "it never had a disk that lost anything"
+    );
+    for (epoch, lost) in [(1, false), (2, true)] {
+        let mut back = recovered(setup_of(1), &records).unwrap();
+        configure(&mut back, &both(epoch));
+        save(&mut back, &mut Vec::new());
+        assert_eq!(back.replica(1).is_none(), lost);
+        let beats = heartbeats(&mut back, 4_000_000);
+        let status = beats[0].statuses[0];
+        assert_eq!((status.epoch, status.lost), (epoch, lost));
     }
 }
 
