@@ -615,6 +615,26 @@ fn a_tail_that_lacks_what_all_had_is_lost() {
 
 /// Under a controller it leaves the chain, says so in each heartbeat and after another start
 /// too, and takes its place in a newer configuration.
+#[test]
+fn an_update_that_says_that_all_have_more_tells_of_a_loss() {
+    let (setups, _, records) = pair(false, 5);
+    for (incarnation, base, known) in [(7, 5, None), (7, 6, Some(6)), (8, 6, None)] {
+        let mut tail = recovered(setups[1].clone(), &records[1]).unwrap();
+        let update = chain::Repr {
+            kind: chain::Kind::Update,
+            replica: 0,
+            chain: 0,
+            chain_epoch: 1,
+            incarnation,
+            number: 7,
+            base,
+            body: &[],
+        };
+        tail.handle_link(3_000_000, member(0, 1).links, &update.to_vec().unwrap());
+        assert_eq!(tail.lost_entries().map(|lost| lost.known), known);
+    }
+}
+
 /// Also where nothing more is decided.
 #[test]
 fn a_tail_asks_what_it_should_have() {
