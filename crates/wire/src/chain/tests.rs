@@ -143,7 +143,7 @@ fn foreign_magic_and_kind_are_refused() {
     }
     .to_vec()
     .unwrap();
-    for (at, value) in [(0, b'X'), (field::KIND, 5)] {
+    for (at, value) in [(0, b'X'), (field::KIND, 7)] {
         let mut bytes = good.clone();
         bytes[at] = value;
         assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE004");
