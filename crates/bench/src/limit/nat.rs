@@ -7,10 +7,18 @@ use super::headers::{
 };
 use super::{NextHop, prefixes::Prefixes};
 use rustc_hash::FxHashMap;
-use stateplane_target::hash::crc32;
 
 const BUCKETS: usize = 16_384;
 const WAYS: usize = 4;
+
+/// Factors of the hash; a real one draws them (`p4/lib/flow_hash.p4`).
+const FACTORS: [u64; 5] = [
+    0x243f_6a88_85a3_08d3,
+    0x1319_8a2e_0370_7344,
+    0xa409_3822_299f_31d0,
+    0x082e_fa98_ec4e_6c89,
+    0x4528_21e6_38d0_1377,
+];
 
 /// A flow's slot.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +37,7 @@ pub struct Lease {
 pub struct Nat {
     keys: Vec<u128>,
     slots: Vec<Lease>,
+    factors: [u64; 5],
     public: u32,
     routes: Prefixes,
     neighbours: FxHashMap<u32, NextHop>,
@@ -43,6 +52,7 @@ impl Nat {
         Nat {
             keys: vec![0; BUCKETS * WAYS],
             slots: vec![Lease::default(); BUCKETS * WAYS],
+            factors: std::hint::black_box(FACTORS),
             public,
             routes: Prefixes::new(routes),
             neighbours: numbered.map(|(at, hop)| (at as u32, *hop)).collect(),
@@ -55,9 +65,16 @@ impl Nat {
         2 << 120 | u128::from(protocol) << 112 | u128::from(source) << 80 | u128::from(port) << 64
     }
 
+    /// First slot of the key's bucket.
     #[inline]
-    fn bucket(key: u128) -> usize {
-        crc32(&key.to_be_bytes()) as usize % BUCKETS * WAYS
+    fn bucket(&self, key: u128) -> usize {
+        let word = |at: u32| u64::from((key >> (96 - 32 * at)) as u32);
+        let sum = |at: u32| self.factors[at as usize].wrapping_add(word(at));
+        let mixed = sum(0)
+            .wrapping_mul(sum(1))
+            .wrapping_add(sum(2).wrapping_mul(sum(3)));
+        let product = (mixed ^ mixed >> 32).wrapping_mul(self.factors[4] | 1);
+        (((product >> 32) * BUCKETS as u64) >> 32) as usize * WAYS
     }
 
     /// Makes the mapping of an inside endpoint, unless it has one.
@@ -70,7 +87,7 @@ impl Nat {
         if self.find(key).is_some() {
             return;
         }
-        let first = Nat::bucket(key);
+        let first = self.bucket(key);
         let free = (first..first + WAYS).find(|&slot| self.keys[slot] == 0);
         let slot = free.expect("a free slot");
         self.keys[slot] = key;
@@ -79,7 +96,7 @@ impl Nat {
 
     #[inline]
     fn find(&self, key: u128) -> Option<usize> {
-        let first = Nat::bucket(key);
+        let first = self.bucket(key);
         (first..first + WAYS).find(|&slot| self.keys[slot] == key)
     }
 }
