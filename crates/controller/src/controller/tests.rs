@@ -369,6 +369,24 @@ fn late_heartbeats_of_an_earlier_start_do_not_count() {
     assert_eq!(known.unwrap().member.incarnation, 7);
 }
 
+#[test]
+fn a_late_heartbeat_of_an_earlier_start_does_not_count_in_a_silence() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let (earlier, number) = (world.servers[&1], world.numbers[&1]);
+    world.servers.insert(1, member(1, 7));
+    world.followed.retain(|(server, _), _| *server != 1);
+    world.pass(1_000_000);
+    assert!(world.controller.is_alive(&member(1, 7)));
+    world.silent.insert(1);
+    world.pass(150_000);
+    forge(&mut world, earlier, number);
+    assert!(world.controller.is_alive(&member(1, 7)));
+    // One that it may have sent since is heard: nobody tells it from one that started anew.
+    forge(&mut world, earlier, number + 1);
+    assert!(world.controller.is_alive(&earlier));
+}
+
 /// A heartbeat that server 1 did not send.
 fn forge(world: &mut World, from: Member, number: u64) {
     forge_with(world, from, number, Vec::new());
