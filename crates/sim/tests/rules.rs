@@ -67,8 +67,12 @@ fn without_incarnation_check_the_checker_objects() {
 
 #[test]
 fn without_message_checksum_the_checker_objects() {
-    let checkers = [Checker::Counter];
-    counter_without(Rule::MessageChecksum, Scenario::damaged(), &checkers);
+    let checkers = [Checker::Counter, Checker::SingleOwner];
+    let badly_damaged = Scenario {
+        damage: 150,
+        ..Scenario::damaged()
+    };
+    counter_without(Rule::MessageChecksum, badly_damaged, &checkers);
 }
 
 #[test]

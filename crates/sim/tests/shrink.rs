@@ -21,16 +21,17 @@ fn size(report: &Report) -> usize {
 
 #[test]
 fn what_is_left_has_the_same_objection_and_can_be_read() {
-    for (rule, scenario) in [
-        (Rule::LeaseExpiry, Scenario::tug_of_war()),
-        (Rule::EpochCheck, Scenario::tug_of_war()),
-        (Rule::SequenceCheck, Scenario::echoes()),
-        (Rule::ChainEpoch, Scenario::failing_stores()),
+    // How many times smaller each gets at least: what a join needs takes many entries.
+    for (rule, scenario, times) in [
+        (Rule::LeaseExpiry, Scenario::tug_of_war(), 4),
+        (Rule::EpochCheck, Scenario::tug_of_war(), 4),
+        (Rule::SequenceCheck, Scenario::echoes(), 4),
+        (Rule::WholeJoin, Scenario::failing_stores(), 1),
     ] {
         let options = Options::new(ProgramKind::Model).scenario(scenario);
         let (bad, small) = shrunk(options.clone().without(rule), 400);
         assert_eq!(small.objection(), bad.objection(), "{rule}");
-        assert!(size(&small) * 4 < size(&bad), "{rule}: {small}");
+        assert!(size(&small) * times < size(&bad), "{rule}: {small}");
         assert!(!small.to_string().is_empty());
         // It follows from what the report says of it, and from nothing else.
         let again = reports(small.options.clone(), small.seed..small.seed + 1);
