@@ -41,7 +41,7 @@ control FlowHash(in bit<128> key, out bit<64> mixed) {
         mixed = ((first ^ FLOW_HASH_0) + (bit<64>)key[127:96])
             * ((second ^ FLOW_HASH_1) + (bit<64>)key[95:64])
             + ((third ^ FLOW_HASH_2) + (bit<64>)key[63:32])
-            * ((fourth ^ FLOW_HASH_3) + (bit<64>)key[31:0]);
+                * ((fourth ^ FLOW_HASH_3) + (bit<64>)key[31:0]);
         mixed = mixed ^ (mixed >> 32);
     }
 }
