@@ -43,7 +43,7 @@ pub(crate) struct IrArg {
     /// Position of its parameter.
     pub position: usize,
     pub arg: ir::Arg,
-    /// What an `inout` one is copied in from, if not from its place.
+    /// The value that an `inout` argument is copied in from; `None`: its place.
     pub kept: Option<ir::Expr>,
 }
 

@@ -135,7 +135,7 @@ pub(crate) struct Callable {
     pub temporaries: u32,
     /// Loops around the present statement.
     pub loops: u32,
-    /// What is known of the rounds that its loops begin.
+    /// Lower bound of the rounds that its loops begin.
     pub rounds: Rounds,
     /// Variables written so far, one for each write.
     pub written: Vec<ir::VarId>,

@@ -1,9 +1,9 @@
 //! Calls whose arguments are not copied as the IR does it, which copies them in and out in
 //! the order of the parameters, right before and right after the callee runs.
 //!
-//! Where an argument with side effects follows an `inout` one, that one is copied in from
-//! what it held before; where named arguments stand in another order, they are copied out in
-//! theirs (spec §6.8). Such a call becomes one of a callable of its own, whose parameters
+//! An `inout` argument before one with side effects is copied in from what it held before
+//! those; named arguments in another order are copied out in the order of the call
+//! (spec §6.8). Such a call becomes one of a callable of its own, whose parameters
 //! stand in the order of the arguments and which calls the callee. So what is written is
 //! copied out, too, where the callee leaves by `exit` or an error.
 
@@ -35,7 +35,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// What a call in the IR runs, and with which arguments. Action data that are not among
+    /// The callee of a call in the IR, and its arguments. Action data that are not among
     /// the arguments come last, as they do in the callee.
     pub(crate) fn prepare_call(
         &mut self,
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether arguments that are copied out to one place, or to parts of one, stand in
+    /// True if arguments that are copied out to one place, or to parts of one, stand in
     /// another order than their parameters.
     fn swaps(&self, args: &[IrArg], order: &[usize]) -> bool {
         let mut written = Vec::new();
@@ -252,7 +252,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Whether no write to one place changes the other.
+    /// True if no write to one place changes the other.
     fn apart(&self, one: &ir::Place, other: &ir::Place) -> bool {
         if one.var != other.var {
             return true;

@@ -12,12 +12,12 @@ use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, ForCollection};
 
-/// What is known of the rounds that loops begin in one run of some statements.
+/// Lower bound of the rounds that loops begin in one run of some statements.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
     /// So many at least, if they run to their end.
     pub certain: u64,
-    /// Whether something may leave them before, or change variables of the control around.
+    /// A statement may leave the loops early, or change variables of the control around.
     pub may_leave: bool,
     /// Whether `continue` may skip some of them.
     pub may_skip: bool,
