@@ -82,7 +82,7 @@ pub fn run(arguments: &PlanArguments) -> Result<(), CommandError> {
     let mut small = arguments.program.clone();
     small.define(&[("REPLICATION_BUCKETS".to_owned(), "1".to_owned())]);
     let small = small.compile()?;
-    let mut file = SwitchFile::read(&arguments.config)
+    let file = SwitchFile::read(&arguments.config)
         .map_err(|error| CommandError::coded(Failure::Input, error.code(), error))?;
     if has_snapshots(&whole) {
         return Err(CommandError::new(
@@ -91,8 +91,8 @@ pub fn run(arguments: &PlanArguments) -> Result<(), CommandError> {
              walk: elements for each T_snap and switch, whatever the traffic",
         ));
     }
-    // Nobody watches the store here.
-    file.watches.clear();
+    // No store answers here.
+    let file = file.without_watches();
     let make = |program: &stateplane_ir::Program| -> Result<Switch<Interp>, SimError> {
         let engine = Interp::new(program.clone(), stateplane_interp::Options::default())?;
         let config = SwitchConfig {

@@ -6,7 +6,7 @@ use stateplane_check::Compiled;
 use stateplane_diagnostics::{
     Color, Diagnostic, Diagnostics, SourceMap, render_all, to_json_lines,
 };
-use stateplane_library::{WithLibrary, with_library};
+use stateplane_library::{WithLibrary, included_script, with_library};
 use stateplane_syntax::{FileLoader, LoadError, Options};
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -64,6 +64,11 @@ impl WarningArguments {
         }
         compiled
     }
+}
+
+/// The text of a packet test that the one at `script` includes as `path`.
+pub fn included(script: &str, path: &str) -> Option<String> {
+    included_script(script, path, |path| std::fs::read_to_string(path).ok())
 }
 
 /// Files of the file system.

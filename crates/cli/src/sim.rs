@@ -1,7 +1,7 @@
 //! `stateplane sim`: the whole world in virtual time.
 
 use crate::exit::{CommandError, Failure};
-use crate::program::PreprocessArguments;
+use crate::program::{PreprocessArguments, included};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
@@ -159,10 +159,10 @@ fn own_program(arguments: &SimArguments) -> Option<String> {
 
 /// A program of the user's, which passes its packet test before and after it is protected.
 fn own(arguments: &SimArguments, program: &Path, test: &Path) -> Result<Own, CommandError> {
-    let name = test.display();
+    let name = test.display().to_string();
     let text = std::fs::read_to_string(test)
         .map_err(|error| CommandError::new(Failure::Input, format!("{name}: {error}")))?;
-    let script = stateplane_stf::parse(&name.to_string(), &text)
+    let script = stateplane_stf::parse_with(&name, &text, &|path| included(&name, path))
         .map_err(|error| CommandError::new(Failure::Input, error))?;
     let source = arguments.preprocess.source(program);
     let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);

@@ -1,7 +1,7 @@
 //! `stateplane test`: packet tests of a program.
 
 use crate::exit::{CommandError, Failure};
-use crate::program::ProgramArguments;
+use crate::program::{ProgramArguments, included};
 use clap::Args;
 use serde_json::json;
 use stateplane_interp::{Interp, Options};
@@ -91,7 +91,7 @@ fn read(path: &Path) -> Result<Script, CommandError> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         CommandError::new(Failure::Input, format!("test script `{name}`: {error}"))
     })?;
-    stateplane_stf::parse(&name, &text)
+    stateplane_stf::parse_with(&name, &text, &|path| included(&name, path))
         .map_err(|error| CommandError::coded(Failure::Input, error.code(), error))
 }
 

@@ -1,7 +1,7 @@
 //! `stateplane trace`: one packet through a program, step by step.
 
 use crate::exit::{CommandError, Failure};
-use crate::program::ProgramArguments;
+use crate::program::{ProgramArguments, included};
 use clap::Args;
 use stateplane_diagnostics::Color;
 use stateplane_host::ports::read_capture;
@@ -139,7 +139,8 @@ fn refused(error: StfError) -> CommandError {
 
 fn script(path: &Path) -> Result<Script, CommandError> {
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
-    stateplane_stf::parse(&path.to_string_lossy(), &text).map_err(refused)
+    let name = path.to_string_lossy();
+    stateplane_stf::parse_with(&name, &text, &|path| included(&name, path)).map_err(refused)
 }
 
 /// A switch as a switch's file wants it, if there is one.
@@ -155,8 +156,7 @@ fn configured(
         let file = SwitchFile::read(path).map_err(|e| coded(e.code(), e.to_string()))?;
         // Only the packets asked for are of interest, and no store is there to keep the
         // ports up that a watch watches.
-        let mut file = file.without_generators();
-        file.watches.clear();
+        let file = file.without_generators().without_watches();
         // A trace can be repeated, so what the file wants random is not.
         let mut draw = || RANDOM;
         file.apply(&mut switch, &mut draw)

@@ -31,21 +31,6 @@ while True:
     print(int.from_bytes(s.recv(2048)[:8], 'big'), flush=True)
 ";
 
-/// Held copies, as in `lab/nat/switch.toml`.
-fn sessions() -> String {
-    let mut text = "[[mirror_sessions]]\nsession = 15\nport = 2\ntruncate = 64\n".to_owned();
-    for (first, truncate) in [(16, 114), (32, 120)] {
-        for (step, hold) in [20, 40, 80, 160, 320, 500, 500, 500].iter().enumerate() {
-            let session = first + step;
-            text += &format!(
-                "[[mirror_sessions]]\nsession = {session}\nport = 2\ntruncate = {truncate}\nhold_us = {}\n",
-                hold * 1000
-            );
-        }
-    }
-    text
-}
-
 fn switch_file(macs: [&str; 3]) -> String {
     let servers = macs
         .iter()
@@ -71,24 +56,18 @@ fn switch_file(macs: [&str; 3]) -> String {
           {{ address = "10.1.0.1", port = 0, mac = "02:00:00:00:01:01", source_mac = "02:00:00:00:01:02" }},
           {{ address = "10.2.0.1", port = 1, mac = "02:00:00:00:02:01", source_mac = "02:00:00:00:02:02" }},
         ]
-        [[defaults]]
-        table = "replication_identity"
-        action = "set_identity"
-        params = {{ switch_id = 1, address = "10.10.0.1", mac = "02:00:00:00:0a:01" }}
-        [[registers]]
-        name = "replication_incarnation"
-        value = "random"
-        {}
+        [replication]
+        switch = 1
+        address = "10.10.0.1"
+        mac = "02:00:00:00:0a:01"
+        port = 2
         [chains]
         controllers = ["10.10.0.20:4795"]
         switch = 1
-        table = "replication_shards"
-        action = "chain"
         port = 2
         mtu = 1700
         servers = [{}]
         "#,
-        sessions(),
         servers.join(", "),
     )
 }

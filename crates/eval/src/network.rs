@@ -20,9 +20,6 @@ const SHARDS: u8 = 4;
 const SPREAD_SHARDS: u8 = 16;
 /// The switch's node and process.
 pub const SWITCH: &str = "s1";
-/// All headers of a lease request; a write's have the state besides.
-const HEADERS: u32 = 114;
-
 /// Who keeps the state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
@@ -217,7 +214,6 @@ impl Setup {
             ("besides", String::new()),
             ("chain", chain),
             ("shards", self.shards().to_string()),
-            ("copy", (HEADERS + self.state_bytes()).to_string()),
             ("snapshot_us", self.snapshot_us.to_string()),
         ]);
         if controlled {
@@ -263,23 +259,18 @@ fn addresses(count: u8) -> String {
 fn spread(lab: &Path, directory: &Path, shards: u8, count: u8) -> Result<PathBuf, EvalError> {
     let source = lab.join("apps/replication.toml");
     let text = std::fs::read_to_string(&source).map_err(|e| EvalError::file(&source, e))?;
-    // All tables of the file but the shards of one chain.
-    let mut spread = String::new();
-    for part in text.split_inclusive("\n\n") {
-        if !part.contains("table = \"replication_shards\"") {
-            spread.push_str(part);
-        }
-    }
-    for shard in 0..shards {
-        let server = shard % count.clamp(1, 3);
-        let _ = write!(
-            spread,
-            "\n[[entries]]\ntable = \"replication_shards\"\nkeys = [{shard}]\naction = \"chain\"\n\
-             params = {{ address = \"10.10.0.1{}\", mac = \"02:00:00:00:c0:0{server}\", port = 2, \
-             epoch = 1, mtu = 1700 }}\n",
-            server + 1
-        );
-    }
+    let heads: Vec<String> = (0..count.clamp(1, 3))
+        .map(|server| {
+            let last = server + 1;
+            format!("{{ address = \"10.10.0.1{last}\", mac = \"02:00:00:00:c0:0{server}\" }}")
+        })
+        .collect();
+    let own = |line: &str| !line.starts_with("shards = ") && !line.starts_with("heads = ");
+    let mut spread: String = text
+        .split_inclusive('\n')
+        .filter(|line| own(line))
+        .collect();
+    let _ = writeln!(spread, "shards = {shards}\nheads = [{}]", heads.join(", "));
     let path = directory.join("replication.toml");
     std::fs::create_dir_all(directory)
         .and_then(|()| std::fs::write(&path, spread))
@@ -385,12 +376,17 @@ mod tests {
             assert_eq!(topology.variants[VARIANT]["chain"], chain);
         }
         let written = std::fs::read_to_string(directory.path().join("replication.toml")).unwrap();
+        assert!(written.contains("shards = 16\n") && !written.contains("shards = 4\n"));
+        let heads = written.lines().find(|line| line.starts_with("heads = "));
+        let heads = heads.expect("heads of the chains");
         for (server, address) in ["10.10.0.11", "10.10.0.12"].iter().enumerate() {
-            let of = |text: &str| written.matches(text).count();
-            assert_eq!(of(&format!("\"{address}\"")), 8);
-            assert_eq!(of(&format!("02:00:00:00:c0:0{server}")), 8);
+            assert!(heads.contains(&format!("\"{address}\"")), "{heads}");
+            assert!(
+                heads.contains(&format!("02:00:00:00:c0:0{server}")),
+                "{heads}"
+            );
         }
-        assert!(written.contains("[[mirror_sessions]]") && written.contains("[[watches]]"));
+        assert!(written.contains("links = [0, 1]\n"));
     }
 
     #[test]

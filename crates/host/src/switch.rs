@@ -20,7 +20,7 @@ pub use error::SwitchServerError;
 pub use file::{
     Arguments, ChainServerFile, ChainsFile, DefaultFile, EntryFile, GeneratorFile,
     MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, RegisterFile,
-    ReplicaFile, Setting, SwitchFile, SwitchFileCause, SwitchFileError, WatchFile,
+    ReplicaFile, ReplicationFile, Setting, SwitchFile, SwitchFileCause, SwitchFileError, WatchFile,
 };
 pub use misuse::{Misuse, check_use};
 pub use remote::{Remote, RemoteCalls};

@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = files![
     "lib/headers.p4",
     "lib/ipv4.p4",
     "lib/replication.p4",
+    "lib/replication.stf",
     "lib/replication_message.p4",
     "lib/replication_rules.p4",
     "lib/router.p4",
@@ -56,6 +57,23 @@ pub fn with_library(mut options: Options) -> Options {
     options.include_dirs.push(path_of("include"));
     options.include_dirs.push(path_of("lib"));
     options
+}
+
+/// The text of a packet test that the script at `script` includes as `path`: a file beside it,
+/// which `read` gives, or one of `p4/lib`.
+pub fn included_script(
+    script: &str,
+    path: &str,
+    read: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let folder = script.rfind('/').map_or("", |end| &script[..=end]);
+    let library = |path: &str| {
+        let found = FILES
+            .iter()
+            .find(|(name, _)| name.strip_prefix("lib/") == Some(path));
+        found.map(|(_, text)| (*text).to_owned())
+    };
+    read(&format!("{folder}{path}")).or_else(|| library(path))
 }
 
 /// Gives built-in files, and all others from another loader.

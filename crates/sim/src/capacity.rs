@@ -5,12 +5,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::frame::{checked_message_in, message_in, message_to_switch, switch_address, switch_mac};
+use crate::frame::{checked_message_in, message_in, message_to_switch};
 use crate::simulator::SimError;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use num_bigint::BigUint;
 use stateplane_cost::{Load, Protection, Traffic, load};
 use stateplane_interp::Interp;
+use stateplane_setup::SetupError;
 use stateplane_store::{Config, Recipient, Record, Server};
 use stateplane_switch::Switch;
 use stateplane_target::{Engine as _, StateError, Value};
@@ -267,26 +267,17 @@ pub fn demand(
 /// A switch with its number in the replication library.
 fn switch(make: MakeSwitch<'_>, number: u32) -> Result<Switch<Interp>, SimError> {
     let mut switch = make()?;
-    let identify = |switch: &mut Switch<Interp>| -> Result<(), StateError> {
-        let state = switch.engine_mut().state_mut();
-        let own = [
-            BigUint::from(number),
-            BigUint::from(switch_address(number).to_bits()),
-            BigUint::from_bytes_be(&switch_mac(number)),
-        ];
-        let table = state.table_mut("replication_identity")?;
-        table.set_default("set_identity", &own)?;
-        let incarnation = state.register_mut("replication_incarnation")?;
-        incarnation.write(0, &Value::from(u64::from(number)))
-    };
-    identify(&mut switch).map_err(crate::p4::SetupError::from)?;
+    let replication = crate::p4::replication(number);
+    replication
+        .identify(switch.engine_mut().state_mut(), number)
+        .map_err(SetupError::from)?;
     Ok(switch)
 }
 
 /// The key that the program gives a packet; `None` if it has no flow. The switch forgets it
 /// again.
 fn key_of(asker: &mut Switch<Interp>, arrival: &Arrival) -> Result<Option<Key>, SimError> {
-    hear(asker, arrival.at).map_err(crate::p4::SetupError::from)?;
+    hear(asker, arrival.at).map_err(SetupError::from)?;
     asker.handle_frame(arrival.at, arrival.port, &arrival.frame);
     let mut key = None;
     while let Some(transmit) = asker.poll_transmit() {
@@ -296,7 +287,7 @@ fn key_of(asker: &mut Switch<Interp>, arrival: &Arrival) -> Result<Option<Key>, 
             key.get_or_insert(message.key());
         }
     }
-    forget(asker).map_err(crate::p4::SetupError::from)?;
+    forget(asker).map_err(SetupError::from)?;
     Ok(key)
 }
 
@@ -355,7 +346,7 @@ pub fn replay(
         },
     };
     for switch in &mut world.switches {
-        hear(switch, START).map_err(crate::p4::SetupError::from)?;
+        hear(switch, START).map_err(SetupError::from)?;
     }
     for arrival in arrivals {
         let switch = way(&arrival.frame) % switches.max(1);

@@ -9,14 +9,11 @@ use crate::frame::{
 };
 use crate::key::counter_key;
 use core::net::Ipv4Addr;
+use stateplane_setup::Hold;
 use stateplane_store::newer;
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Hold before the first retransmission, in µs; it doubles [`HOLD_DOUBLINGS`] times.
-pub(crate) const FIRST_HOLD: u64 = 5_000;
-/// How often the hold doubles.
-pub(crate) const HOLD_DOUBLINGS: u32 = 5;
 const LEASE_ATTEMPTS: u16 = 16;
 /// Requests behind the newest whose packets may still come back.
 const WINDOW: u32 = 128;
@@ -58,11 +55,12 @@ pub(crate) struct Model {
     next_held: u64,
     outbox: VecDeque<(u16, Vec<u8>)>,
     table_full: u64,
+    hold: Hold,
 }
 
 impl Model {
     /// A model with room for `capacity` flows in a world of `shards` shards.
-    pub(crate) fn new(identity: Identity, shards: u16, capacity: usize) -> Self {
+    pub(crate) fn new(identity: Identity, shards: u16, capacity: usize, hold: Hold) -> Self {
         Self {
             identity,
             chains: vec![(HEAD_ADDRESS, 1); shards.into()],
@@ -73,6 +71,7 @@ impl Model {
             next_held: 0,
             outbox: VecDeque::new(),
             table_full: 0,
+            hold,
         }
     }
 
@@ -227,8 +226,7 @@ impl Model {
     }
 
     fn hold(&mut self, now: u64, request: Held) {
-        let doublings = u32::from(request.attempt).min(HOLD_DOUBLINGS);
-        let due = now + (FIRST_HOLD << doublings);
+        let due = now + self.hold.us(request.attempt.into());
         self.held.insert((due, self.next_held), request);
         self.next_held += 1;
     }

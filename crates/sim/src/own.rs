@@ -15,7 +15,7 @@ use crate::device::{Device as _, Identity};
 use crate::frame::{STORE_PORT, checked_message_in};
 use crate::key::flow_name;
 use crate::options::{Class, ProgramKind, Rule, Walk};
-use crate::p4::{P4Switch, PROBED_SHARD, SetupError};
+use crate::p4::{P4Switch, PROBED_SHARD};
 
 use crate::simulator::SimError;
 use bounded::Handled;
@@ -30,6 +30,7 @@ use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_protect::{Snapshots, protect};
+use stateplane_setup::SetupError;
 use stateplane_stf::{Command, Script};
 use stateplane_switch::Switch;
 use stateplane_syntax::{FileLoader, MemoryLoader, Options as Reading};
@@ -246,6 +247,7 @@ impl Own {
             engine,
             ProgramKind::Own(self.class),
             identity,
+            false,
         )?)
     }
 

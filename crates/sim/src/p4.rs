@@ -9,38 +9,18 @@ use crate::frame::{
     DATA_PORTS, HEAD_ADDRESS, HOST_MAC, INSIDE_PORT, OUTSIDE_PORT, PUBLIC_ADDRESS, STORE_MTU,
     STORE_PORT, store_mac, switch_address, switch_mac,
 };
-use crate::model::{FIRST_HOLD, HOLD_DOUBLINGS};
 use crate::options::ProgramKind;
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
 use stateplane_hosts::table::{address, exact, insert, number};
 use stateplane_hosts::{Random, SNAPSHOT_PORT, app, walk_frame};
-use stateplane_switch::{Generator, MirrorSession, Switch, SwitchConfig, SwitchError, Watch};
-use stateplane_target::{Engine, Entry, KeyMatch, StateError, TargetState, Value};
-use stateplane_wire::replication::{HEADER_LENGTH, KEY_LENGTH, Key};
-use stateplane_wire::{ethernet, ipv4, udp};
-use thiserror::Error;
+use stateplane_setup::{CHAINS_TABLE, Chain, Hold, Probe, Replication, Server, SetupError};
+use stateplane_switch::{Generator, Switch, SwitchConfig};
+use stateplane_target::{Engine, KeyMatch, StateError, TargetState, Value};
+use stateplane_wire::replication::{KEY_LENGTH, Key};
 
-/// Where held copies come back; no link faces it.
-const RECIRCULATION_PORT: u16 = 510;
-
-/// `GENERATOR_PORT` of `p4/lib/replication.p4`.
-const GENERATOR_PORT: u16 = 509;
-/// `ETHERTYPE_GENERATED` of `p4/lib/headers.p4`.
-const ETHERTYPE_GENERATED: u16 = 0x88b5;
 /// The shard whose chain is probed; all have the same one.
 pub(crate) const PROBED_SHARD: u16 = 0;
-/// µs between probes.
-const PROBE_PERIOD: u64 = 40_000;
-/// µs without an answer after which the data ports go down (rule 17).
-const GREATEST_SILENCE: u64 = 130_000;
-
-/// `HOLD_SESSION_LEASE`, `HOLD_SESSION_WRITE`, `HOLD_SESSIONS` and
-/// `RENEWAL_SESSION` of `p4/lib/replication.p4`.
-const HOLD_SESSION_LEASE: u32 = 16;
-const HOLD_SESSION_WRITE: u32 = 32;
-const HOLD_SESSIONS: u32 = 8;
-const RENEWAL_SESSION: u32 = 15;
 /// `SNAPSHOT_STALE` of `p4/lib/snapshot.p4`.
 const SNAPSHOT_STALE: u64 = 3;
 /// `EVENT_TABLE_FULL` of `p4/lib/replication.p4`.
@@ -53,17 +33,6 @@ const STATUS_RECALLED: u128 = 4;
 const INSIDE_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 254);
 const OUTSIDE_GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 254);
 
-/// Why a switch cannot be set up for a program.
-#[derive(Debug, Error)]
-pub enum SetupError {
-    /// The switch refuses its configuration.
-    #[error(transparent)]
-    Switch(#[from] SwitchError),
-    /// The program lacks a table or register, or has another one by its name.
-    #[error(transparent)]
-    State(#[from] StateError),
-}
-
 /// A switch with an engine.
 pub(crate) struct P4Switch<E: Engine> {
     switch: Switch<E>,
@@ -75,48 +44,14 @@ impl<E: Engine> P4Switch<E> {
         mut engine: E,
         program: ProgramKind,
         identity: Identity,
+        brisk: bool,
     ) -> Result<Self, SetupError> {
-        set_up(engine.state_mut(), program, identity)?;
-        let mut config = SwitchConfig::default();
-        let outer = ethernet::HEADER_LENGTH + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH;
-        let lease = (outer + HEADER_LENGTH) as u32;
-        let state = match program {
-            ProgramKind::Model | ProgramKind::Counter => 8,
-            ProgramKind::Nat | ProgramKind::FilteringNat => 6,
-            ProgramKind::App(application) => app(application).state_length().into(),
-            ProgramKind::Own(class) => class.state_length.into(),
-        };
+        set_up(engine.state_mut(), program, identity).map_err(SetupError::State)?;
         let data_ports: Vec<u16> = match program {
             ProgramKind::Own(_) => (0..DATA_PORTS).collect(),
             _ => vec![INSIDE_PORT, OUTSIDE_PORT],
         };
-        let write = lease + state;
-        for number in 0..HOLD_SESSIONS {
-            let hold_us = FIRST_HOLD << number.min(HOLD_DOUBLINGS);
-            for (first, bytes) in [(HOLD_SESSION_LEASE, lease), (HOLD_SESSION_WRITE, write)] {
-                let session = MirrorSession {
-                    egress_port: Some(RECIRCULATION_PORT),
-                    multicast_group: None,
-                    truncate: Some(bytes),
-                    hold_us,
-                };
-                config.mirror_sessions.insert(first + number, session);
-            }
-        }
-        let renewal = MirrorSession {
-            egress_port: Some(RECIRCULATION_PORT),
-            multicast_group: None,
-            truncate: None,
-            hold_us: 0,
-        };
-        config.mirror_sessions.insert(RENEWAL_SESSION, renewal);
-        config.generators.push(Generator {
-            port: GENERATOR_PORT,
-            period_us: PROBE_PERIOD,
-            batch: 1,
-            index_at: None,
-            frame: probe(PROBED_SHARD),
-        });
+        let mut config = SwitchConfig::default();
         match program {
             ProgramKind::App(application) => {
                 let walk = app(application).walk(identity.switch);
@@ -133,17 +68,24 @@ impl<E: Engine> P4Switch<E> {
             }
             _ => {}
         }
-        config.watches.push(Watch {
-            register: "replication_heard".into(),
-            index: PROBED_SHARD.into(),
-            max_age_us: GREATEST_SILENCE,
-            ports: data_ports.clone(),
-        });
-        config.ports = data_ports;
+        config.ports.clone_from(&data_ports);
         config.ports.push(STORE_PORT);
-        Ok(Self {
-            switch: Switch::new(engine, config)?,
-        })
+        let mut switch = Switch::new(engine, config)?;
+        let replication = Replication {
+            hold: hold(brisk),
+            probe: Probe {
+                ports: data_ports,
+                ..probe(brisk)
+            },
+            ..replication(identity.switch)
+        };
+        replication.apply(&mut switch, identity.incarnation, true)?;
+        let claims = switch.engine_mut().state_mut();
+        claims
+            .register_mut("replication_claims")
+            .and_then(|claims| claims.write(0, &Value::from(u64::from(identity.first_number()))))
+            .map_err(SetupError::State)?;
+        Ok(Self { switch })
     }
 
     /// The switch, for other worlds.
@@ -214,8 +156,8 @@ impl<E: Engine> Device for P4Switch<E> {
     fn set_chain(&mut self, shard: u16, head: Ipv4Addr, epoch: u32) {
         let state = self.switch.engine_mut().state_mut();
         // Set up with an entry of each shard, the table has one to change.
-        if let Ok(table) = state.table_mut("replication_shards") {
-            let _ = table.modify(&chain_entry(shard, head, epoch));
+        if let Ok(table) = state.table_mut(CHAINS_TABLE) {
+            let _ = table.modify(&chain(head, epoch).entry(shard, STORE_PORT));
         }
     }
 
@@ -245,31 +187,61 @@ impl<E: Engine> Device for P4Switch<E> {
     }
 }
 
-/// A frame of the packet generator that asks the program to probe `shard`.
-fn probe(shard: u16) -> Vec<u8> {
-    let mut frame = vec![0; ethernet::HEADER_LENGTH];
-    frame[12..].copy_from_slice(&ETHERTYPE_GENERATED.to_be_bytes());
-    frame.extend_from_slice(&shard.to_be_bytes());
-    frame
-}
-
 fn mac(mac: [u8; 6]) -> BigUint {
     BigUint::from_bytes_be(&mac)
 }
 
-/// The entry that leads to the head of a shard's chain.
-fn chain_entry(shard: u16, head: Ipv4Addr, epoch: u32) -> Entry {
-    Entry {
-        keys: exact(number(shard)),
-        priority: 0,
-        action: "chain".into(),
-        data: vec![
-            address(head),
-            mac(store_mac(head)),
-            number(STORE_PORT),
-            number(epoch),
-            number(STORE_MTU),
-        ],
+/// The chain whose head is at an address.
+fn chain(head: Ipv4Addr, epoch: u32) -> Chain {
+    Chain {
+        head: Server {
+            address: head,
+            mac: store_mac(head),
+        },
+        epoch,
+        mtu: STORE_MTU,
+    }
+}
+
+/// How long switches hold copies of requests.
+pub(crate) fn hold(brisk: bool) -> Hold {
+    if brisk {
+        Hold {
+            first_us: 5_000,
+            longest_us: 160_000,
+        }
+    } else {
+        Hold::USUAL
+    }
+}
+
+/// How switches probe the store, without the ports that silence lowers.
+fn probe(brisk: bool) -> Probe {
+    let usual = Probe {
+        shard: PROBED_SHARD,
+        ..Probe::default()
+    };
+    if brisk {
+        Probe {
+            period_us: 40_000,
+            silence_us: 130_000,
+            ..usual
+        }
+    } else {
+        usual
+    }
+}
+
+/// The part in replication of the switch of a number.
+pub(crate) fn replication(switch: u32) -> Replication {
+    Replication {
+        switch,
+        address: switch_address(switch),
+        mac: switch_mac(switch),
+        port: STORE_PORT,
+        chains: vec![chain(HEAD_ADDRESS, 1); SHARDS.into()],
+        hold: hold(false),
+        probe: probe(false),
     }
 }
 
@@ -286,25 +258,6 @@ fn set_up(
     // Another start has other random numbers.
     let mut random = Random::new(incarnation.into());
     state.draw(&mut || random.next());
-    state
-        .register_mut("replication_incarnation")?
-        .write(0, &Value::from(u64::from(incarnation)))?;
-    state
-        .register_mut("replication_claims")?
-        .write(0, &Value::from(u64::from(identity.first_number())))?;
-    let own = [
-        number(switch),
-        address(switch_address(switch)),
-        mac(switch_mac(switch)),
-    ];
-    state
-        .table_mut("replication_identity")?
-        .set_default("set_identity", &own)?;
-    for shard in 0..SHARDS {
-        state
-            .table_mut("replication_shards")?
-            .insert(&chain_entry(shard, HEAD_ADDRESS, 1))?;
-    }
     if matches!(program, ProgramKind::Own(_)) {
         return Ok(());
     }

@@ -60,6 +60,9 @@ pub struct Scenario {
     pub idle: u64,
     /// Buckets of the switches' flow tables, of four slots each.
     pub buckets: u32,
+    /// Whether switches repeat requests sooner, and notice a silent store sooner, than a
+    /// switch's file without times has it.
+    pub brisk: bool,
     /// At most so many writes before sequence numbers wrap.
     pub before_wrap: u64,
     /// Chance in thousandths that a message between switch and store has a bit flipped.
@@ -207,6 +210,7 @@ impl Scenario {
             recall: true,
             idle: 400_000,
             buckets: 4,
+            brisk: false,
             before_wrap: 4,
             damage: 0,
             cluster: None,
@@ -254,6 +258,8 @@ impl Scenario {
     pub const fn tug_of_war() -> Self {
         Self {
             name: "tug-of-war",
+            // Requests that wait long for their answer make the search for an order wide.
+            brisk: true,
             flows: 6,
             alternate: 500,
             stalls: 30,

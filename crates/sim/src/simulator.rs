@@ -5,7 +5,7 @@ use crate::device::{Device, Identity};
 use crate::model::Model;
 use crate::options::{EngineKind, Options, ProgramKind};
 use crate::own::Own;
-use crate::p4::{P4Switch, SetupError};
+use crate::p4::{P4Switch, hold};
 use crate::program::program;
 use crate::report::Report;
 use crate::world::World;
@@ -13,6 +13,7 @@ use stateplane_history::judge;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
+use stateplane_setup::SetupError;
 use stateplane_target::{Engine as _, TargetState};
 use thiserror::Error;
 
@@ -176,21 +177,22 @@ impl Simulator {
 
     fn device(&self, identity: Identity) -> Result<Box<dyn Device>, SimError> {
         let (kind, seed) = (self.options.program, u64::from(identity.incarnation));
+        let brisk = self.options.scenario.brisk;
         Ok(match &self.program {
             Loaded::Model => {
                 let capacity = self.options.scenario.buckets as usize * 4;
-                Box::new(Model::new(identity, SHARDS, capacity))
+                Box::new(Model::new(identity, SHARDS, capacity, hold(brisk)))
             }
             Loaded::Interp(program) => {
                 let options = stateplane_interp::Options { seed };
                 let mut engine = Interp::new((**program).clone(), options)?;
                 self.configure(engine.state_mut());
-                Box::new(P4Switch::new(engine, kind, identity)?)
+                Box::new(P4Switch::new(engine, kind, identity, brisk)?)
             }
             Loaded::Native(compiled) => {
                 let mut engine = compiled.engine(stateplane_native::Options { seed })?;
                 self.configure(engine.state_mut());
-                Box::new(P4Switch::new(engine, kind, identity)?)
+                Box::new(P4Switch::new(engine, kind, identity, brisk)?)
             }
         })
     }

@@ -9,7 +9,7 @@
 
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_sim::{Options, Own, ProgramKind, Rule, Scenario, Simulator};
-use stateplane_stf::parse;
+use stateplane_stf::parse_with;
 use stateplane_syntax::{FileLoader, LoadError, Options as Reading};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,10 @@ impl FileLoader for Files {
 
 fn own(files: Files, program: &Path, script: &Path) -> Own {
     let text = fs::read_to_string(script).expect("a packet test");
-    let script = parse(&script.to_string_lossy(), &text).expect("a packet test that can be read");
+    let name = script.to_string_lossy();
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let included = |path: &str| stateplane_library::included_script(&name, path, read);
+    let script = parse_with(&name, &text, &included).expect("a packet test that can be read");
     let reading = with_library(Reading::default());
     let loader = WithLibrary(files);
     Own::new(&loader, &program.to_string_lossy(), &reading, &script)

@@ -27,6 +27,9 @@ pub enum Cause {
         /// All commands.
         known: String,
     },
+    /// A script to include that is not there.
+    #[error("there is no script `{0}` to include, neither beside this one nor in p4/lib")]
+    NoInclude(String),
     /// A command that is written otherwise.
     #[error("write `{0}`")]
     Usage(&'static str),
@@ -163,6 +166,7 @@ impl StfError {
             Cause::Value { .. } => "STF014",
             Cause::Restless(_) => "STF015",
             Cause::UnknownHandle(_) => "STF016",
+            Cause::NoInclude(_) => "STF018",
             Cause::TooMuchDue(_) => "STF017",
             Cause::State(error) => error.code(),
             Cause::Switch(error) => error.code(),

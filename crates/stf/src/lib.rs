@@ -58,6 +58,7 @@
 //! | `ignore [PORT]` | forgets frames that were sent and not expected |
 //! | `check_dropped REASON OP NUMBER` | compares a drop counter of the switch |
 //! | `generator PORT MICROSECONDS HEX` | starts a packet generator |
+//! | `include "FILE" [NAME=VALUE …]` | the commands of another script, with values for `$NAME`; it includes none itself |
 //! | `member PROFILE NUMBER ACTION([NAME:]VALUE, …)` | adds a member to an action profile |
 //! | `group PROFILE NUMBER MEMBER[*WEIGHT] …` | adds a group to an action selector, or changes it |
 //! | `add_indirect TABLE [PRIORITY] KEY:MATCH … member\|group NUMBER [= HANDLE]` | adds an entry that runs these |
@@ -83,7 +84,7 @@ mod script;
 
 pub use error::{Cause, StfError};
 pub use matching::Matching;
-pub use parse::parse;
+pub use parse::{parse, parse_with};
 pub use pattern::Pattern;
 pub use run::{START_US, run, run_all};
 pub use script::{Call, Command, Comparison, CounterUnit, Element, Line, Runs, Script};

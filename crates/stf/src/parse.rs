@@ -13,7 +13,7 @@ use stateplane_switch::{MirrorSession, Port};
 use stateplane_target::{DROP_PORT, parse_value};
 use std::str::FromStr;
 
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 38] = [
     "add",
     "add_indirect",
     "advance",
@@ -28,6 +28,7 @@ const COMMANDS: [&str; 37] = [
     "generator",
     "group",
     "ignore",
+    "include",
     "mc_mgrp_create",
     "mc_node_associate",
     "mc_node_create",
@@ -53,54 +54,104 @@ const COMMANDS: [&str; 37] = [
     "wait",
 ];
 
-/// Reads the script `text`; `name` is for messages.
+/// Reads the script `text`, which includes no other; `name` is for messages.
 ///
 /// # Errors
 ///
 /// The first line that is no command.
 pub fn parse(name: &str, text: &str) -> Result<Script, StfError> {
+    parse_with(name, text, &|_| None)
+}
+
+/// Reads the script `text`; `name` is for messages. `included` gives the text of a script
+/// that an `include` names, if there is one.
+///
+/// # Errors
+///
+/// The first line that is no command, or includes what is not there.
+pub fn parse_with(
+    name: &str,
+    text: &str,
+    included: &dyn Fn(&str) -> Option<String>,
+) -> Result<Script, StfError> {
     let mut script = Script {
         name: name.to_owned(),
         ..Script::default()
     };
-    // Where a continued line began, and its text so far.
-    let mut begun: Option<(usize, String)> = None;
+    for (number, line) in joined_lines(text, &mut script) {
+        let wrong = |cause| StfError {
+            script: name.to_owned(),
+            line: number,
+            cause: Box::new(cause),
+        };
+        match line.strip_prefix("include ") {
+            None => {
+                let command = command(&line).map_err(wrong)?;
+                script.lines.push(Line { number, command });
+            }
+            Some(rest) => {
+                let (path, values) = include(rest).map_err(wrong)?;
+                let found = included(path).ok_or_else(|| wrong(Cause::NoInclude(path.into())))?;
+                let found = parse(path, &filled(&found, &values))?;
+                script.defines.extend(found.defines);
+                let lines = found.lines.into_iter();
+                script
+                    .lines
+                    .extend(lines.map(|line| Line { number, ..line }));
+            }
+        }
+    }
+    Ok(script)
+}
+
+/// Lines without comments, trimmed, those that `\\` continues joined, empty ones left out,
+/// each with the number of its first. What comments say of the test goes to `script`.
+fn joined_lines(text: &str, script: &mut Script) -> Vec<(usize, String)> {
+    let mut lines: Vec<(usize, String)> = Vec::new();
+    let mut continued = false;
     for (at, line) in text.lines().enumerate() {
         let (command, comment) = match line.split_once('#') {
             Some((command, comment)) => (command, Some(comment)),
             None => (line, None),
         };
         if let Some(comment) = comment {
-            directive(comment, &mut script);
+            directive(comment, script);
         }
-        let (number, mut whole) = begun.take().unwrap_or((at + 1, String::new()));
+        if !continued {
+            lines.push((at + 1, String::new()));
+        }
         let command = command.trim();
-        if let Some(part) = command.strip_suffix('\\') {
-            whole.push_str(part);
-            whole.push(' ');
-            begun = Some((number, whole));
-            continue;
+        let part = command.strip_suffix('\\');
+        continued = part.is_some();
+        if let Some((_, whole)) = lines.last_mut() {
+            whole.push_str(part.unwrap_or(command));
+            whole.push_str(if continued { " " } else { "" });
         }
-        whole.push_str(command);
-        push(&mut script, number, &whole)?;
     }
-    if let Some((number, whole)) = begun {
-        push(&mut script, number, &whole)?;
+    for (_, line) in &mut lines {
+        line.truncate(line.trim_end().len());
     }
-    Ok(script)
+    lines.retain(|(_, line)| !line.is_empty());
+    lines
 }
 
-fn push(script: &mut Script, number: usize, text: &str) -> Result<(), StfError> {
-    if text.trim().is_empty() {
-        return Ok(());
+/// The path of an `include`, and the values that it gives.
+fn include(rest: &str) -> Result<(&str, Vec<(&str, &str)>), Cause> {
+    const USAGE: Cause = Cause::Usage("include \"FILE\" [NAME=VALUE …]");
+    let quoted = rest.trim().strip_prefix('"').ok_or(USAGE)?;
+    let (path, values) = quoted.split_once('"').ok_or(USAGE)?;
+    let values = values.split_whitespace();
+    let values: Option<_> = values.map(|value| value.split_once('=')).collect();
+    Ok((path, values.ok_or(USAGE)?))
+}
+
+/// A text with values in place of `$NAME`.
+fn filled(text: &str, values: &[(&str, &str)]) -> String {
+    let mut text = text.to_owned();
+    for (name, value) in values {
+        text = text.replace(&format!("${name}"), value);
     }
-    let command = command(text.trim()).map_err(|cause| StfError {
-        script: script.name.clone(),
-        line: number,
-        cause: Box::new(cause),
-    })?;
-    script.lines.push(Line { number, command });
-    Ok(())
+    text
 }
 
 fn directive(comment: &str, script: &mut Script) {

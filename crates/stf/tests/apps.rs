@@ -6,9 +6,9 @@ use stateplane_check::compile;
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, with_library};
+use stateplane_library::{WithLibrary, included_script, with_library};
 use stateplane_native::Native;
-use stateplane_stf::{Script, parse, run};
+use stateplane_stf::{Script, parse_with, run};
 use stateplane_syntax::{FileLoader, LoadError};
 use stateplane_target::Engine;
 use std::collections::BTreeMap;
@@ -58,7 +58,9 @@ fn program(path: &Path, script: &Script) -> Result<Program, String> {
 
 fn test(path: &Path, programs: &mut Programs) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let script = parse(&path.to_string_lossy(), &text).map_err(|error| error.to_string())?;
+    let name = path.to_string_lossy();
+    let included = |file: &str| included_script(&name, file, |_| None);
+    let script = parse_with(&name, &text, &included).map_err(|error| error.to_string())?;
     let Some(name) = &script.program else {
         return Err("no comment `# program: FILE` says what is tested".to_owned());
     };

@@ -13,9 +13,10 @@ use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::{Interp, Options};
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, path_of, with_library};
-use stateplane_switch::{Generator, MirrorSession, Port, Switch, SwitchConfig};
+use stateplane_setup::{Chain, Hold, Probe, Replication, Server};
+use stateplane_switch::{Port, Switch, SwitchConfig};
 use stateplane_syntax::MemoryLoader;
-use stateplane_target::{Engine, Entry, KeyMatch, TargetState, Value};
+use stateplane_target::{Engine, Entry, KeyMatch, TargetState};
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, Packet, RefusalCode, Repr,
 };
@@ -26,8 +27,6 @@ use std::sync::LazyLock;
 const INSIDE: Port = 0;
 const OUTSIDE: Port = 1;
 const STORE: Port = 2;
-const GENERATOR_PORT: Port = 509;
-const RECIRCULATION: Port = 510;
 
 const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 const HEAD: Ipv4Addr = Ipv4Addr::new(10, 255, 1, 1);
@@ -84,21 +83,7 @@ fn switch(app: &App) -> Switch<Interp> {
     let mut engine =
         Interp::new(app.program.clone(), Options::default()).expect("a program that loads");
     let state = engine.state_mut();
-    let incarnation = state.register_mut("replication_incarnation").expect("it");
-    incarnation
-        .write(0, &Value::from(u64::from(INCARNATION)))
-        .expect("a value that fits");
-    let own = [u64::from(SWITCH_ID), number(SWITCH), 1].map(BigUint::from);
-    let identity = state.table_mut("replication_identity").expect("it");
-    identity
-        .set_default("set_identity", &own)
-        .expect("an action");
     let exact = |value: u64| KeyMatch::Exact(value.into());
-    for shard in 0..SHARDS {
-        let chain = [number(HEAD), 2, STORE.into(), CHAIN_EPOCH.into(), 450];
-        let shard = exact(shard.into());
-        insert(state, "replication_shards", shard, "chain", &chain);
-    }
     for (network, port) in [([10, 0, 0, 0], INSIDE), ([198, 51, 100, 0], OUTSIDE)] {
         let network = KeyMatch::Prefix {
             value: number(network.into()).into(),
@@ -114,44 +99,40 @@ fn switch(app: &App) -> Switch<Interp> {
         let public = exact(number(PUBLIC));
         insert(state, "public_addresses", public, "is_public", &[]);
     }
-    Switch::new(engine, config(app)).expect("a configuration that fits")
-}
-
-fn config(app: &App) -> SwitchConfig {
-    let mut config = SwitchConfig {
+    let config = SwitchConfig {
         ports: vec![INSIDE, OUTSIDE, STORE],
         ..SwitchConfig::default()
     };
-    let outer = ethernet::HEADER_LENGTH + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH;
-    let lease = (outer + HEADER_LENGTH) as u32;
-    for number in 0..8 {
-        for (first, bytes) in [(16, lease), (32, lease + app.state_bytes as u32)] {
-            let session = MirrorSession {
-                egress_port: Some(RECIRCULATION),
-                multicast_group: None,
-                truncate: Some(bytes),
-                hold_us: 5_000 << number.min(5),
-            };
-            config.mirror_sessions.insert(first + number, session);
-        }
-    }
-    let renewal = MirrorSession {
-        egress_port: Some(RECIRCULATION),
-        multicast_group: None,
-        truncate: None,
-        hold_us: 0,
+    let mut switch = Switch::new(engine, config).expect("a configuration that fits");
+    let head = Server {
+        address: HEAD,
+        mac: [0, 0, 0, 0, 0, 2],
     };
-    config.mirror_sessions.insert(15, renewal);
-    let mut probe = vec![0; 12];
-    probe.extend_from_slice(&[0x88, 0xb5, 0, 1]);
-    config.generators.push(Generator {
-        port: GENERATOR_PORT,
-        period_us: 400_000,
-        batch: 1,
-        index_at: None,
-        frame: probe,
-    });
-    config
+    let chain = Chain {
+        head,
+        epoch: CHAIN_EPOCH,
+        mtu: 450,
+    };
+    let replication = Replication {
+        switch: SWITCH_ID,
+        address: SWITCH,
+        mac: [0, 0, 0, 0, 0, 1],
+        port: STORE,
+        chains: vec![chain; SHARDS.into()],
+        hold: Hold {
+            first_us: 5_000,
+            longest_us: 160_000,
+        },
+        probe: Probe {
+            shard: 1,
+            period_us: 400_000,
+            ..Probe::default()
+        },
+    };
+    replication
+        .apply(&mut switch, INCARNATION, true)
+        .expect("a replicated program");
+    switch
 }
 
 fn in_ethernet(datagram: &[u8]) -> Vec<u8> {

@@ -6,8 +6,8 @@
 use stateplane_check::compile;
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::{Interp, Options};
-use stateplane_library::{WithLibrary, with_library};
-use stateplane_stf::{Command, Script, parse};
+use stateplane_library::{WithLibrary, included_script, with_library};
+use stateplane_stf::{Command, Script, parse_with};
 use stateplane_switch::Switch;
 use stateplane_syntax::{FileLoader, LoadError};
 use stateplane_trace::{Recorder, render, run_script, send, to_json};
@@ -31,7 +31,8 @@ fn root() -> PathBuf {
 
 fn script(path: &str) -> Script {
     let text = fs::read_to_string(root().join(path)).unwrap();
-    parse(path, &text).unwrap_or_else(|error| panic!("{error}"))
+    let included = |file: &str| included_script(path, file, |_| None);
+    parse_with(path, &text, &included).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn engine(program: &str, script: &Script) -> Interp<Recorder> {

@@ -147,6 +147,7 @@ pub(super) const TOML_WORDS: &[&str] = &[
     "\n[[multicast_groups]]\ngroup = 1\nreplicas = [{ port = 1 }, { port = 2, rid = 7 }]\n",
     "\n[[generators]]\nport = 1\nperiod_ms = 0\nframe = \"02\"\n",
     "\n[[watches]]\nregister = \"reg\"\nmax_age_ms = 18446744073709551615\nports = [0]\n",
+    "\n[replication]\nswitch = 1\naddress = \"10.0.0.1\"\nmac = \"02::\"\nport = 1\n",
     "\n[neighbours]\ntable = \"t\"\naction = \"send\"\nlist = []\n",
     "-1",
     "9223372036854775807",

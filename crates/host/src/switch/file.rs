@@ -2,14 +2,17 @@
 
 mod bound;
 mod error;
+mod replication;
 #[cfg(test)]
 mod tests;
 mod value;
 
 pub use error::{SwitchFileCause, SwitchFileError};
+pub use replication::ReplicationFile;
 pub use value::{Arguments, Setting};
 
 use serde::Deserialize;
+use stateplane_setup::{CHAIN_ACTION, CHAINS_TABLE};
 use stateplane_switch::{Generator, MirrorSession, Port, Replica, Switch, Watch};
 use stateplane_target::{Engine, Entry, Shape, Table, TargetState, Value};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -78,11 +81,19 @@ use toml::Spanned;
 ///         { address = "10.0.0.2", port = 0, mac = "02:00:00:00:00:02", source_mac = "02:00:00:00:00:01" },
 ///     ]
 ///
+///     [replication]                        # of programs that include replication.p4
+///     switch = 1                           # this switch's number
+///     address = "10.10.0.1"                # of the switch towards the store
+///     mac = "02:00:00:00:a1:02"
+///     port = 2                             # towards the store
+///     links = [0, 1]                       # go down while the store is silent
+///     shards = 4
+///     heads = [{ address = "10.10.0.11", mac = "02:00:00:00:c0:00" }] # unless [chains] tells
+///     mtu = 1700                           # of the path to the store; 1500 unless set
+///
 ///     [chains]                             # entries come from a store's controller
 ///     controllers = ["10.10.0.20:4795"]
 ///     switch = 1                           # this switch's number
-///     table = "replication_shards"         # of one exact key, the shard
-///     action = "chain"                     # of parameters address, mac, port, epoch, mtu
 ///     port = 2                             # towards the store
 ///     mtu = 1700                           # of the way there
 ///     servers = [{ address = "10.10.0.11", mac = "02:00:00:00:c0:00" }]
@@ -117,6 +128,8 @@ pub struct SwitchFile {
     pub watches: Vec<Spanned<WatchFile>>,
     /// Neighbours.
     pub neighbours: Option<NeighboursFile>,
+    /// This switch's part in replication.
+    pub replication: Option<Spanned<ReplicationFile>>,
     /// The controllers that say where the chains of the store are.
     pub chains: Option<Spanned<ChainsFile>>,
     #[serde(skip)]
@@ -282,9 +295,13 @@ pub struct ChainsFile {
     pub controllers: Vec<SocketAddrV4>,
     /// Number of the switch, which no other has.
     pub switch: u32,
-    /// Name of the table, which has one exact key, the shard.
+    /// Name of the table, which has one exact key, the shard; `replication_shards` unless
+    /// set.
+    #[serde(default = "chains_table")]
     pub table: String,
-    /// Name of the action, with parameters `address`, `mac`, `port`, `epoch` and `mtu`.
+    /// Name of the action, with parameters `address`, `mac`, `port`, `epoch` and `mtu`;
+    /// `chain` unless set.
+    #[serde(default = "chain_action")]
     pub action: String,
     /// The switch's port towards the store.
     pub port: Port,
@@ -292,6 +309,14 @@ pub struct ChainsFile {
     pub mtu: u16,
     /// The store servers.
     pub servers: Vec<ChainServerFile>,
+}
+
+fn chains_table() -> String {
+    CHAINS_TABLE.to_owned()
+}
+
+fn chain_action() -> String {
+    CHAIN_ACTION.to_owned()
 }
 
 /// A store server, as a switch reaches it.
@@ -343,6 +368,18 @@ impl SwitchFile {
         }
     }
 
+    /// The same for a switch whose ports stay up whatever the age of registers, as where no
+    /// store answers.
+    #[must_use]
+    pub fn without_watches(&self) -> SwitchFile {
+        let mut file = self.clone();
+        file.watches.clear();
+        if let Some(replication) = &mut file.replication {
+            replication.get_mut().links.clear();
+        }
+        file
+    }
+
     /// Sets everything in `switch`: tables and registers of its program, sessions,
     /// groups, generators and watches. `random` gives 64 random bits at a time, for
     /// registers that ask for them.
@@ -357,6 +394,12 @@ impl SwitchFile {
         random: &mut dyn FnMut() -> u64,
     ) -> Result<(), SwitchFileError> {
         self.apply_to_state(switch.engine_mut().state_mut(), random)?;
+        self.each(self.replication.as_slice(), |file| {
+            let incarnation = 1.max(random() as u32);
+            let generates = !self.generators_elsewhere;
+            let replication = file.replication()?;
+            Ok(replication.apply(switch, incarnation, generates)?)
+        })?;
         self.each(&self.mirror_sessions, |file| {
             let MirrorSessionFile {
                 session,

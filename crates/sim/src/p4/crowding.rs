@@ -9,6 +9,7 @@ use stateplane_interp::Interp;
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Recipient, Server};
 use stateplane_target::hash::crc32;
 use stateplane_wire::chain;
+use stateplane_wire::ipv4;
 
 /// The library's own number of buckets, of four slots each.
 const BUCKETS: u64 = 16_384;
@@ -111,7 +112,7 @@ impl World {
             });
         let link = SocketAddrV4::new(HEAD_ADDRESS, chain::PORT);
         let mut world = World {
-            switch: P4Switch::new(engine, ProgramKind::Counter, identity).expect("a switch"),
+            switch: P4Switch::new(engine, ProgramKind::Counter, identity, false).expect("a switch"),
             store: Server::fixed(config, 1, vec![link]).expect("a store"),
             released: 0,
         };

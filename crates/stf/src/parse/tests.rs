@@ -267,3 +267,28 @@ proptest! {
         let _ = parse("x.stf", &format!("{command} {arguments}"));
     }
 }
+
+#[test]
+fn scripts_include_others_with_values() {
+    let included = |path: &str| {
+        (path == "sessions.stf").then(|| "# a comment\nmirroring_add 1 $PORT\nwait\n".to_owned())
+    };
+    let text = "wait\ninclude \"sessions.stf\" PORT=7\nexpect_none";
+    let script = parse_with("x.stf", text, &included).expect(text);
+    let numbers: Vec<usize> = script.lines.iter().map(|line| line.number).collect();
+    assert_eq!(numbers, [1, 2, 2, 3]);
+    let Command::Mirroring { session: 1, config } = &script.lines[1].command else {
+        panic!("{:?}", script.lines);
+    };
+    assert_eq!(config.egress_port, Some(7));
+    for (text, code) in [
+        ("include \"other.stf\"", "STF018"),
+        ("include sessions.stf", "STF002"),
+        ("include \"sessions.stf\" PORT", "STF002"),
+        ("include \"sessions.stf\"", "STF003"),
+    ] {
+        let error = parse_with("x.stf", text, &included).expect_err(text);
+        assert_eq!(error.code(), code, "{text}");
+    }
+    assert_eq!(parse("x.stf", text).expect_err(text).code(), "STF018");
+}

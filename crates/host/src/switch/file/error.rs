@@ -1,5 +1,6 @@
 //! What is wrong in a switch's configuration file, and where.
 
+use stateplane_setup::SetupError;
 use stateplane_switch::SwitchError;
 use stateplane_target::StateError;
 use std::fmt;
@@ -86,6 +87,20 @@ pub enum SwitchFileCause {
         /// The least ε in µs.
         least_us: u64,
     },
+    /// A text that is no MAC address.
+    #[error("`{0}` is no MAC address; write six pairs of hexadecimal digits, as 02:00:00:00:00:01")]
+    Mac(String),
+    /// A switch without a number.
+    #[error(
+        "switch 0 is none: `switch` is a number from 1, which no other switch of the store has"
+    )]
+    SwitchZero,
+    /// Heads of chains without the number of shards.
+    #[error("`heads` needs `shards` too, the number in the store's file")]
+    NoShards,
+    /// The program or the switch does not take what replication needs.
+    #[error(transparent)]
+    Replication(#[from] SetupError),
     /// The program's tables or registers refuse it.
     #[error(transparent)]
     State(#[from] StateError),
@@ -132,6 +147,11 @@ impl SwitchFileCause {
             SwitchFileCause::Frame(_) => "H228",
             SwitchFileCause::NoSnapshots { .. } => "H229",
             SwitchFileCause::ShortBound { .. } => "H230",
+            SwitchFileCause::Mac(_) => "H236",
+            SwitchFileCause::SwitchZero => "H237",
+            SwitchFileCause::NoShards => "H238",
+            SwitchFileCause::Replication(SetupError::State(error)) => error.code(),
+            SwitchFileCause::Replication(SetupError::Switch(error)) => error.code(),
             SwitchFileCause::State(error) => error.code(),
             SwitchFileCause::Switch(error) => error.code(),
         }

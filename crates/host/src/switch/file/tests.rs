@@ -290,3 +290,64 @@ proptest::proptest! {
         let _ = value::hexadecimal(&text);
     }
 }
+
+/// What a section `[replication]` with these lines more says.
+fn replication(more: &str) -> Result<stateplane_setup::Replication, SwitchFileCause> {
+    let text = format!(
+        "[replication]\naddress = \"10.10.0.1\"\nmac = \"02:00:00:00:a1:02\"\nport = 2\n{more}"
+    );
+    let file = SwitchFile::parse("switch.toml".as_ref(), &text).expect(more);
+    file.replication.expect(more).get_ref().replication()
+}
+
+#[test]
+fn chains_of_shards_begin_at_the_heads_in_turn() {
+    let heads = "switch = 1\nshards = 3\nheads = [\
+                 { address = \"10.10.0.11\", mac = \"02:00:00:00:c0:00\" }, \
+                 { address = \"10.10.0.12\", mac = \"02:00:00:00:c0:01\" }]";
+    let said = replication(heads).expect(heads);
+    let last: Vec<u8> = said
+        .chains
+        .iter()
+        .map(|chain| chain.head.address.octets()[3])
+        .collect();
+    assert_eq!(last, [11, 12, 11]);
+    assert_eq!(said.chains[1].head.mac, [2, 0, 0, 0, 0xc0, 1]);
+    assert_eq!((said.chains[0].epoch, said.chains[0].mtu), (1, 1500));
+    assert_eq!(
+        replication("switch = 1").expect("a controller's").chains,
+        []
+    );
+}
+
+#[test]
+fn timing_of_replication_is_in_ms() {
+    let timing = "switch = 1\nhold_ms = 5\nlongest_hold_ms = 160\nprobe_ms = 40\n\
+                  silence_ms = 130\nlinks = [0, 1]";
+    let said = replication(timing).expect(timing);
+    assert_eq!((said.hold.first_us, said.hold.longest_us), (5_000, 160_000));
+    assert_eq!(
+        (said.probe.period_us, said.probe.silence_us),
+        (40_000, 130_000)
+    );
+    assert_eq!(said.probe.ports, [0, 1]);
+    let usual = replication("switch = 1").expect("without timing");
+    assert_eq!(usual.hold, stateplane_setup::Hold::default());
+}
+
+#[test]
+fn sections_of_replication_that_say_too_little_are_refused() {
+    for (more, code) in [
+        ("switch = 0", "H237"),
+        (
+            "switch = 1\nheads = [{ address = \"10.10.0.11\", mac = \"02:00:00:00:c0:00\" }]",
+            "H238",
+        ),
+        (
+            "switch = 1\nshards = 4\nheads = [{ address = \"10.10.0.11\", mac = \"0x1020000000001\" }]",
+            "H236",
+        ),
+    ] {
+        assert_eq!(replication(more).expect_err(more).code(), code);
+    }
+}

@@ -1,0 +1,157 @@
+use super::*;
+use stateplane_interp::Interp;
+use stateplane_library::{WithLibrary, path_of, with_library};
+use stateplane_switch::SwitchConfig;
+use stateplane_syntax::{MemoryLoader, Options};
+
+fn replication() -> Replication {
+    Replication {
+        switch: 7,
+        address: Ipv4Addr::new(10, 10, 0, 1),
+        mac: [2, 0, 0, 0, 0xa1, 2],
+        port: 2,
+        chains: vec![
+            Chain {
+                head: Server {
+                    address: Ipv4Addr::new(10, 10, 0, 11),
+                    mac: [2, 0, 0, 0, 0xc0, 0],
+                },
+                epoch: 3,
+                mtu: 1700,
+            };
+            4
+        ],
+        hold: Hold::default(),
+        probe: Probe {
+            ports: vec![0, 1],
+            ..Probe::default()
+        },
+    }
+}
+
+fn switch(program: &str) -> Switch<Interp> {
+    let options = with_library(Options::default());
+    let loader = WithLibrary(MemoryLoader::new());
+    let compiled = stateplane_check::compile(&loader, &path_of(program), &options);
+    let program = compiled.program.expect("the application compiles");
+    let engine = Interp::new(program, Default::default()).expect("it loads");
+    let config = SwitchConfig {
+        ports: vec![0, 1, 2],
+        ..SwitchConfig::default()
+    };
+    Switch::new(engine, config).expect("a switch")
+}
+
+#[test]
+fn holds_double_up_to_the_longest() {
+    let hold = Hold::default();
+    let held: Vec<u64> = (0..10).map(|n| hold.us(n) / 1000).collect();
+    assert_eq!(held, [20, 40, 80, 160, 320, 500, 500, 500, 500, 500]);
+}
+
+#[test]
+fn each_kind_of_request_has_its_sessions() {
+    let sessions: Vec<_> = replication().sessions(8).collect();
+    assert_eq!(sessions.len(), 17);
+    let of = |number| {
+        let found = sessions.iter().find(|(session, _)| *session == number);
+        found.expect("a session").1
+    };
+    assert_eq!((of(15).truncate, of(15).hold_us), (Some(64), 0));
+    assert_eq!((of(16).truncate, of(16).hold_us), (Some(114), 20_000));
+    assert_eq!((of(39).truncate, of(39).hold_us), (Some(122), 500_000));
+    assert!(sessions.iter().all(|(_, it)| it.egress_port == Some(2)));
+}
+
+#[test]
+fn a_replicated_program_is_set_up() {
+    let mut switch = switch("apps/counter/counter.p4");
+    replication().apply(&mut switch, 99, true).expect("it fits");
+    let state = switch.engine().state();
+    let table = state.table(CHAINS_TABLE).expect("the library's");
+    assert_eq!(table.entries().len(), 4);
+    let (_, data) = state.table(IDENTITY_TABLE).expect("it").default_action();
+    assert_eq!(data.first(), Some(&BigUint::from(7u32)));
+    let incarnation = state.register(INCARNATION).expect("it").word(0);
+    assert_eq!(incarnation, Some(99));
+    assert_eq!(
+        switch.poll_timeout(),
+        Some(0),
+        "the generator's first probe"
+    );
+}
+
+#[test]
+fn another_program_is_refused() {
+    let mut switch = switch("apps/nat/unprotected.p4");
+    let error = replication().apply(&mut switch, 99, true).unwrap_err();
+    assert!(matches!(error, SetupError::State(_)));
+    assert!(error.to_string().contains("replication.p4"), "{error}");
+}
+
+#[test]
+fn numbers_are_those_of_the_library() {
+    let library = |path: &str| {
+        let loader = WithLibrary(MemoryLoader::new());
+        stateplane_syntax::FileLoader::load(&loader, &path_of(path)).expect("a library's file")
+    };
+    let text = library("lib/replication.p4");
+    for declared in [
+        format!("GENERATOR_PORT = {GENERATOR_PORT};"),
+        format!("HOLD_SESSION_LEASE = {HOLD_SESSION_LEASE};"),
+        format!("HOLD_SESSION_WRITE = {HOLD_SESSION_WRITE};"),
+        format!("HOLD_SESSIONS = {HOLD_SESSIONS};"),
+        format!("RENEWAL_SESSION = {RENEWAL_SESSION};"),
+    ] {
+        assert!(text.contains(&declared), "{declared}");
+    }
+    let generated = format!("ETHERTYPE_GENERATED = {ETHERTYPE_GENERATED:#x};");
+    assert!(library("lib/headers.p4").contains(&generated));
+}
+
+#[test]
+fn packet_tests_include_the_same_sessions() {
+    let text = stateplane_library::included_script("test.stf", "replication.stf", |_| None);
+    let text = text.expect("a script of the library");
+    let short = Replication {
+        port: 510,
+        hold: Hold {
+            first_us: 5_000,
+            longest_us: 160_000,
+        },
+        ..replication()
+    };
+    let mut expected = Vec::new();
+    for (number, session) in short.sessions(8) {
+        let port = session.egress_port.expect("a port");
+        let truncate = if number >= HOLD_SESSION_WRITE {
+            "$WRITE_BYTES".to_owned()
+        } else {
+            session.truncate.expect("a length").to_string()
+        };
+        let hold = match session.hold_us {
+            0 => String::new(),
+            us => format!(" hold {us}"),
+        };
+        expected.push(format!(
+            "mirroring_add {number} {port} truncate {truncate}{hold}"
+        ));
+    }
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn the_state_of_a_flow_is_as_long_as_in_the_program() {
+    for (program, bytes) in [
+        ("apps/nat/nat.p4", 6),
+        ("apps/firewall/firewall.p4", 1),
+        ("apps/key-value/key_value.p4", 9),
+        ("apps/serving-gateway/serving_gateway.p4", 17),
+        ("apps/heavy-hitter/heavy_hitter.p4", 16),
+    ] {
+        let switch = switch(program);
+        let found = state_bytes(switch.engine().state()).expect("a register");
+        assert_eq!(found, bytes, "{program}");
+    }
+}
