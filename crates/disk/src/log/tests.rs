@@ -399,6 +399,45 @@ fn a_log_that_failed_once_takes_nothing_more() {
     }
 }
 
+/// The disk fails to write through, the process ends and is started again, perhaps more than
+/// once before the disk is sound: what it answers from then on outlives a power cut.
+#[test]
+fn what_a_process_finds_after_a_failed_write_through_is_written_again() {
+    for seed in 0..60u64 {
+        let files = FaultyFiles::new(seed);
+        let mut synced = 0;
+        for _ in 0..seed % 3 {
+            let (mut log, _) = open(&files).unwrap();
+            log.append(&[1; 900]);
+            log.sync().unwrap();
+            synced = log.last();
+        }
+        files.fail_from(Failure::Sync, seed % 4);
+        for _ in 0..=seed % 5 {
+            let Ok((mut log, _)) = open(&files) else {
+                continue;
+            };
+            for _ in 0..3 {
+                log.append(&[2; 900]);
+                if log.sync().is_ok() {
+                    synced = log.last();
+                }
+            }
+        }
+        files.mend();
+        let (mut log, records) = open(&files).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        assert!(records.len() as u64 >= synced, "seed {seed}");
+        log.sync().unwrap();
+        log.append(&[3; 100]);
+        log.sync().unwrap();
+        synced = log.last();
+        drop(log);
+        files.lose_power();
+        let (_, records) = open(&files).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        assert_eq!(records.len() as u64, synced, "seed {seed}");
+    }
+}
+
 #[test]
 fn the_checksum_is_that_of_ieee_802_3() {
     assert_eq!(crc32(0, b"123456789"), 0xcbf4_3926);
