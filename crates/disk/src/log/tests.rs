@@ -60,6 +60,18 @@ fn what_replaces_all_is_there_alone_and_grows() {
     assert_eq!(open(&files).unwrap().1, [&b"new"[..], b"newer"]);
 }
 
+#[test]
+fn what_was_pending_when_all_was_replaced_is_gone() {
+    let files = FaultyFiles::new(1);
+    let (mut log, _) = open(&files).unwrap();
+    log.append(b"former");
+    log.replace([&b"new"[..]]).unwrap();
+    assert_eq!(log.length(), bytes(&files).len() as u64);
+    log.sync().unwrap();
+    drop(log);
+    assert_eq!(open(&files).unwrap().1, [b"new"]);
+}
+
 /// A closed log with three records, of which the first two were written through, and its
 /// bytes.
 fn log_of_three() -> (FaultyFiles, Vec<u8>) {
@@ -292,6 +304,7 @@ fn a_record_within_a_torn_record_is_none() {
     let (mut log, _) = open(&files).unwrap();
     let mut inner = Vec::new();
     put(log.seed ^ 1, 5, 1, b"inner", &mut inner);
+    inner.extend(b"cut off");
     log.append(&inner);
     log.write().unwrap();
     drop(log);
