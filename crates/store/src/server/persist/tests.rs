@@ -447,6 +447,26 @@ fn a_head_that_comes_back_decides_nothing_before_it_has_compared() {
     assert!(others.contains(&Recipient::Switch(SWITCH)));
 }
 
+/// It kept what its successor may lack, and does not know what of that was answered. Grants of
+/// before would be taken for new ones.
+#[test]
+fn a_head_that_comes_back_and_is_left_alone_answers_nothing_of_before() {
+    let (setups, _, records) = pair(true, 5);
+    let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
+    assert_eq!(head.replica(1).unwrap().applied(), 5);
+    assert!(head.replica(1).unwrap().unacknowledged() > 0);
+    let left = ChainConfig {
+        members: vec![member(1, 99)],
+        ..both(2)
+    };
+    configure(&mut head, &left);
+    save(&mut head, &mut Vec::new());
+    assert_eq!(head.replica(1).unwrap().place().length, 1);
+    let sent = sent(&mut head, 2);
+    let answered = sent.iter().any(|(to, _)| *to == Recipient::Switch(SWITCH));
+    assert!(!answered);
+}
+
 #[test]
 fn a_head_whose_disk_lost_an_entry_says_so_and_stands_still() {
     for lost in [1, 4] {
