@@ -846,57 +846,8 @@ fn a_server_that_starts_anew_before_it_is_missed_is_another() {
     world.pass(2_000_000);
     assert!(world.controller.is_settled());
     assert_eq!(world.controller.counters().deaths, 0);
+    assert_eq!(world.controller.counters().joined, SHARDS.into());
     world.check_log();
-}
-
-#[test]
-fn only_the_tail_says_that_another_has_joined() {
-    let mut world = World::new(3);
-    world.pass(500_000);
-    world.silent.insert(3);
-    world.pass(300_000);
-    world.servers.insert(3, member(3, 9));
-    world.followed.retain(|(server, _), _| *server != 3);
-    let heartbeat = world.heartbeat(3);
-    world.hear(3, &heartbeat);
-    world.act();
-    let mut configurations = world.controller.configurations();
-    let joining = configurations.find(|config| config.joining.is_some());
-    let joining = joining.unwrap().clone();
-    drop(configurations);
-    let [head, tail] = joining.members[..] else {
-        panic!("{joining:?}");
-    };
-    // All follow it; then the head says so, and at last the tail.
-    let said = [
-        (head, false),
-        (tail, false),
-        (member(3, 9), false),
-        (head, true),
-        (tail, true),
-    ];
-    for (from, joined) in said {
-        let moves = joined && from == tail;
-        let number = world.numbers.entry(from.server).or_default();
-        *number += 1;
-        let heartbeat = Message::Heartbeat(Heartbeat {
-            from,
-            number: *number,
-            statuses: vec![ChainStatus {
-                chain: joining.chain,
-                epoch: joining.epoch,
-                joined,
-                suspects: false,
-                lost: false,
-                applied: 0,
-                base: 0,
-            }],
-        });
-        world.hear(from.server, &heartbeat.to_vec());
-        world.act();
-        let present = world.controller.configuration(joining.chain).unwrap();
-        assert_eq!(present.epoch > joining.epoch, moves, "{present:?}");
-    }
 }
 
 #[test]
