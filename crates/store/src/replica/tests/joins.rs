@@ -108,13 +108,13 @@ impl Join {
         Join { tail, joiner }
     }
 
-    fn to_joiner(&mut self, messages: &[Vec<u8>]) {
+    fn joiner_hears(&mut self, messages: &[Vec<u8>]) {
         for bytes in messages {
             self.joiner.handle_chain(1, 0, bytes);
         }
     }
 
-    fn to_tail(&mut self, messages: &[Vec<u8>]) {
+    fn tail_hears(&mut self, messages: &[Vec<u8>]) {
         for bytes in messages {
             self.tail.handle_chain(1, 1, bytes);
         }
@@ -124,9 +124,9 @@ impl Join {
     fn settle(&mut self) {
         loop {
             let down = sent(&mut self.tail);
-            self.to_joiner(&down);
+            self.joiner_hears(&down);
             let up = sent(&mut self.joiner);
-            self.to_tail(&up);
+            self.tail_hears(&up);
             if down.is_empty() && up.is_empty() {
                 break;
             }
@@ -151,11 +151,11 @@ fn entries_follow_when_all_parts_are_acknowledged() {
             .iter()
             .all(|it| kind(it) == Kind::Snapshot)
     );
-    join.to_joiner(&parts);
+    join.joiner_hears(&parts);
     let acknowledgements = part_acknowledgements(&mut join.joiner);
-    join.to_tail(&acknowledgements[..acknowledgements.len() - 1]);
+    join.tail_hears(&acknowledgements[..acknowledgements.len() - 1]);
     assert!(sent(&mut join.tail).is_empty());
-    join.to_tail(&acknowledgements);
+    join.tail_hears(&acknowledgements);
     assert_eq!(sent(&mut join.tail).len(), 1);
 }
 
@@ -171,7 +171,7 @@ fn the_backlog_of_a_join_is_bounded_until_answers_wait() {
         assert!(join.tail.log.len() <= 11, "{}", join.tail.log.len());
     }
     assert_eq!(join.tail.counters().snapshots_restarted, 3);
-    join.to_joiner(&held);
+    join.joiner_hears(&held);
     join.settle();
     assert!(join.tail.has_joined() && join.agree());
     // From here on what was not answered is kept, however much.
@@ -181,9 +181,9 @@ fn the_backlog_of_a_join_is_bounded_until_answers_wait() {
     assert_eq!(join.tail.counters().snapshots_restarted, 3);
     let (early, updates) = poll(&mut join.tail);
     assert_eq!((early, updates.len()), (0, 35));
-    join.to_joiner(&updates);
+    join.joiner_hears(&updates);
     let acknowledgements = sent(&mut join.joiner);
-    join.to_tail(&acknowledgements);
+    join.tail_hears(&acknowledgements);
     assert_eq!(answers(&mut join.tail), 35);
     assert!(join.agree());
 }
@@ -192,7 +192,7 @@ fn the_backlog_of_a_join_is_bounded_until_answers_wait() {
 fn an_acknowledgement_of_another_snapshot_or_start_counts_for_nothing() {
     let mut join = Join::new(3);
     let parts = sent(&mut join.tail);
-    join.to_joiner(&parts);
+    join.joiner_hears(&parts);
     let acknowledgements = part_acknowledgements(&mut join.joiner);
     let last = acknowledgements.last().unwrap();
     let wrong = [
@@ -201,11 +201,11 @@ fn an_acknowledgement_of_another_snapshot_or_start_counts_for_nothing() {
         changed(last, |it| it.incarnation += 1),
     ];
     for (count, bytes) in (1..).zip(&wrong) {
-        join.to_tail(core::slice::from_ref(bytes));
+        join.tail_hears(core::slice::from_ref(bytes));
         assert_eq!(join.tail.counters().chain_bad_ack, count);
         assert!(!join.tail.feed.as_ref().unwrap().follows());
     }
-    join.to_tail(core::slice::from_ref(last));
+    join.tail_hears(core::slice::from_ref(last));
     assert!(join.tail.feed.as_ref().unwrap().follows());
 }
 
@@ -225,13 +225,13 @@ fn two_snapshots() -> (Join, Vec<Vec<u8>>, Vec<Vec<u8>>) {
 #[test]
 fn parts_of_a_former_snapshot_are_not_taken() {
     let (mut join, former, newer) = two_snapshots();
-    join.to_joiner(&former[..2]);
-    join.to_joiner(&newer[..2]);
+    join.joiner_hears(&former[..2]);
+    join.joiner_hears(&newer[..2]);
     let before = join.joiner.counters().chain_not_begun;
-    join.to_joiner(&former[2..]);
+    join.joiner_hears(&former[2..]);
     let after = join.joiner.counters().chain_not_begun;
     assert_eq!(after - before, former.len() as u64 - 2);
-    join.to_joiner(&newer[2..]);
+    join.joiner_hears(&newer[2..]);
     assert_eq!(join.joiner.counters().snapshots_installed, 1);
     assert!(join.agree());
 }
@@ -241,12 +241,12 @@ fn parts_of_a_former_snapshot_are_not_taken() {
 #[test]
 fn only_the_first_part_of_a_newer_snapshot_begins_anew() {
     let (mut join, former, newer) = two_snapshots();
-    join.to_joiner(&former[..3]);
+    join.joiner_hears(&former[..3]);
     let had = join.joiner.records().count();
     assert!(had > 0);
-    join.to_joiner(&newer[1..]);
+    join.joiner_hears(&newer[1..]);
     assert_eq!(join.joiner.records().count(), had);
-    join.to_joiner(&newer);
+    join.joiner_hears(&newer);
     assert!(join.agree());
 }
 
@@ -258,12 +258,12 @@ fn parts_of_two_starts_of_the_tail_make_no_snapshot() {
         .iter()
         .map(|bytes| changed(bytes, |it| it.incarnation += 1))
         .collect();
-    join.to_joiner(&parts[..2]);
-    join.to_joiner(&others[2..]);
+    join.joiner_hears(&parts[..2]);
+    join.joiner_hears(&others[2..]);
     let counters = *join.joiner.counters();
     assert_eq!(counters.chain_wrong_incarnation, others.len() as u64 - 2);
     assert_eq!(counters.snapshots_installed, 0);
-    join.to_joiner(&parts[2..]);
+    join.joiner_hears(&parts[2..]);
     assert!(join.agree());
 }
 
@@ -284,11 +284,11 @@ fn an_update_before_the_snapshot_is_there_is_not_applied() {
         .filter(|bytes| kind(bytes) == Kind::Update)
         .collect();
     assert_eq!(updates.len(), 1);
-    join.to_joiner(&updates);
+    join.joiner_hears(&updates);
     let counters = *join.joiner.counters();
     assert_eq!((counters.applied, counters.chain_not_begun), (0, 1));
     join.settle();
-    join.to_joiner(&updates);
+    join.joiner_hears(&updates);
     assert_eq!(join.joiner.counters().applied, 1);
 }
 
@@ -317,25 +317,25 @@ fn who_joined_knows_what_was_answered_and_answers_the_rest() {
         ask(&mut join.tail, 100 + flow);
     }
     assert_eq!(answers(&mut join.tail), 5);
-    join.to_joiner(&parts);
+    join.joiner_hears(&parts);
     let acknowledgements = sent(&mut join.joiner);
-    join.to_tail(&acknowledgements);
+    join.tail_hears(&acknowledgements);
     let updates = sent(&mut join.tail);
     assert_eq!(updates.len(), 5);
     for (had, update) in (4..).zip(&updates) {
         assert!(!join.tail.has_joined());
-        join.to_joiner(core::slice::from_ref(update));
+        join.joiner_hears(core::slice::from_ref(update));
         // The tail has answered more than it has.
         let base = if had < 8 { 3 } else { 8 };
         assert_eq!((join.joiner.applied, join.joiner.base), (had, base));
         let acknowledgements = sent(&mut join.joiner);
-        join.to_tail(&acknowledgements);
+        join.tail_hears(&acknowledgements);
     }
     assert!(join.tail.has_joined());
     for flow in 0..2 {
         ask(&mut join.tail, 110 + flow);
         let updates = sent(&mut join.tail);
-        join.to_joiner(&updates);
+        join.joiner_hears(&updates);
     }
     // The base of these says that what came before was answered.
     assert_eq!((join.joiner.applied, join.joiner.base), (10, 8));
