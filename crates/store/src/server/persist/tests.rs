@@ -301,6 +301,28 @@ fn a_tail_that_comes_back_answers_nothing_that_who_joins_may_lack() {
     assert_eq!(answers(&mut back), 1);
 }
 
+/// The other has joined, and the tail that comes back did not hear of it before: it claims no
+/// entry for the other that it never sent.
+#[test]
+fn a_tail_that_comes_back_says_nothing_of_what_a_new_member_has() {
+    let ([mut tail, mut joiner], [mut records, mut others]) = joining(5, 8);
+    ask(&mut tail, 77, 2);
+    save(&mut tail, &mut records);
+    let mut back = recovered(setup_of(1), &records).unwrap();
+    let members = ChainConfig {
+        members: vec![member(1, 7), member(2, 7)],
+        ..alone(3)
+    };
+    for (server, records) in [(&mut back, &mut records), (&mut joiner, &mut others)] {
+        configure(server, &members);
+        save(server, records);
+    }
+    assert_eq!(joiner.replica(1).unwrap().applied(), 5);
+    settle([&mut back, &mut joiner], &mut [records, others], 4_000_000);
+    assert_eq!(joiner.server_counters().chains_lost, 0);
+    assert_eq!(joiner.replica(1).unwrap().applied(), 6);
+}
+
 /// What passes between two servers, and is saved, until nothing more does; what they send to
 /// others is given.
 fn settle(servers: [&mut Server; 2], records: &mut [Vec<Vec<u8>>; 2], now: u64) -> Vec<Recipient> {
