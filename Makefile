@@ -57,6 +57,8 @@ soak: build tools
 	$(STATEPLANE) sim --program model --scenario cluster-power-cuts --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario cluster-power-cuts --first-seed 100000 --seeds 1000
 	$(STATEPLANE) sim --program model --scenario rotten-disks --first-seed 100000 --seeds 2000
+	$(STATEPLANE) sim --program model --scenario failing-disks --first-seed 100000 --seeds 5000
+	$(STATEPLANE) sim --program model --scenario cluster-failing-disks --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario failing-stores --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario port-churn --first-seed 100000 --seeds 240
 	STATEPLANE_KILLS=100 $(CARGO) test --release --quiet --package stateplane-cli --test cluster -- \

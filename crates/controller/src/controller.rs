@@ -209,6 +209,32 @@ impl Controller {
         }
     }
 
+    /// What a server follows counts no more when it was silent for so long that another would
+    /// take its place, unless it may keep what nobody else has: as a member of the chain, or of
+    /// one that this controller never founded.
+    fn doubt_the_silent(&mut self, now: u64) {
+        if self.ahead.is_empty() {
+            return;
+        }
+        let Controller {
+            settings,
+            servers,
+            chains,
+            ahead,
+            ..
+        } = self;
+        ahead.retain(|(server, chain), _| {
+            let may_keep = match chains.get(chain) {
+                Some(chain) => chain.config.members.iter().any(|m| m.server == *server),
+                None => *chain < settings.shards,
+            };
+            may_keep || !servers.is_gone(now, *server, settings.replace_after)
+        });
+        if ahead.is_empty() {
+            self.stale.extend(0..self.settings.shards);
+        }
+    }
+
     /// A server follows a configuration of `chain` that this controller never made.
     fn is_ahead(&mut self, server: u32, chain: u16) {
         // Twice as many as a server needs to tell of all its chains.
@@ -360,6 +386,7 @@ impl Controller {
         if now >= self.wake {
             self.place_anew(now);
         }
+        self.doubt_the_silent(now);
         self.reconsider(now);
         let late: Vec<u16> = self
             .chains
@@ -498,7 +525,8 @@ impl Controller {
     }
 
     /// Whether another controller made configurations that this one does not know:
-    /// it then makes none itself. A server says so, and goes on saying so or is silent.
+    /// it then makes none itself. A server says so, and goes on saying so or is silent; the
+    /// silence of one that keeps nothing of the chain counts for `replace_after` only.
     pub fn is_behind(&self) -> bool {
         !self.ahead.is_empty()
     }

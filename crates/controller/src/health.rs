@@ -194,6 +194,12 @@ impl Servers {
         health.is_some_and(|h| h.alive && h.member.incarnation == member.incarnation)
     }
 
+    /// Whether `server` was taken for dead, or forgotten, and silent for `patience`.
+    pub(crate) fn is_gone(&self, now: u64, server: u32, patience: u64) -> bool {
+        let health = self.all.get(&server);
+        health.is_none_or(|h| !h.alive && h.heard.saturating_add(patience) <= now)
+    }
+
     /// A time in which the controller itself did not run is nobody's silence.
     pub(crate) fn excuse_own_absence(&mut self, now: u64, detection: u64) {
         let last = self.last.replace(now).unwrap_or(now);

@@ -67,6 +67,8 @@ struct Medium {
     /// How often it is honest before it lies.
     honest: Option<u64>,
     failure: Option<(Failure, u64)>,
+    /// The failure does not end when it came once.
+    lasting: bool,
 }
 
 impl Change {
@@ -138,6 +140,7 @@ impl Medium {
                 *left = fewer;
                 None
             }
+            None if self.lasting => Some(*failure),
             None => self.failure.take().map(|(failure, _)| failure),
         }
     }
@@ -228,10 +231,25 @@ impl FaultyFiles {
 
     /// Lets one call fail, after `calls` that could fail in the same way.
     pub fn fail(&self, failure: Failure, calls: u64) {
-        self.medium().failure = Some((failure, calls));
+        let mut medium = self.medium();
+        (medium.failure, medium.lasting) = (Some((failure, calls)), false);
     }
 
-    /// Whether a failure of [`FaultyFiles::fail`] has not come yet.
+    /// Lets every call fail that `failure` befalls, after `calls` of them, until
+    /// [`FaultyFiles::mend`].
+    pub fn fail_from(&self, failure: Failure, calls: u64) {
+        let mut medium = self.medium();
+        (medium.failure, medium.lasting) = (Some((failure, calls)), true);
+    }
+
+    /// Lets no call fail, and no write be short, from here on.
+    pub fn mend(&self) {
+        let mut medium = self.medium();
+        (medium.failure, medium.short_writes) = (None, false);
+    }
+
+    /// Whether a failure of [`FaultyFiles::fail`] has not come yet, or one of
+    /// [`FaultyFiles::fail_from`] has not ended.
     pub fn is_to_fail(&self) -> bool {
         self.medium().failure.is_some()
     }
@@ -254,7 +272,9 @@ impl FaultyFiles {
             .map(|(number, node)| (number, medium.lose_power(node)))
             .collect();
         medium.locked.clear();
-        medium.failure = None;
+        if !medium.lasting {
+            medium.failure = None;
+        }
         medium.honest = None;
     }
 
@@ -370,6 +390,9 @@ impl Files for FaultyFiles {
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         let mut medium = self.medium();
+        if medium.fails(&[Failure::Sync]).is_some() {
+            return Err(io::Error::from_raw_os_error(5));
+        }
         let namings = mem::take(&mut medium.namings);
         let (inside, others) = namings.into_iter().partition(|n| n.is_in(folder));
         medium.namings = others;

@@ -265,10 +265,16 @@ impl<F: Files> RecordLog<F> {
             }
         };
         let (seed, before) = (records.seed, records.last);
+        let marked = read_marks(&marks, Some(seed)).map_err(failed)?;
+        // Where that begins of which nobody knows that it was written through.
+        let mut doubtful = 0;
         while let Some(record) = records.next().map_err(failed)? {
             if !take(record) {
                 let record = records.last - before;
                 return damaged(record);
+            }
+            if marked == Some(records.last) {
+                doubtful = records.end;
             }
         }
         let (last, end) = (records.last, records.end);
@@ -276,7 +282,6 @@ impl<F: Files> RecordLog<F> {
         if proved(seed, &rest) > last || upto.is_some_and(|upto| upto < last) {
             return damaged(last - before + 1);
         }
-        let marked = read_marks(&marks, Some(seed)).map_err(failed)?;
         if let Some(synced) = marked.max(upto)
             && synced > last
         {
@@ -289,6 +294,8 @@ impl<F: Files> RecordLog<F> {
         if !rest.is_empty() {
             file.cut(end).and_then(|()| file.sync()).map_err(failed)?;
         }
+        write_again(&mut file, doubtful, end).map_err(failed)?;
+        sync_folder_of(files, path).map_err(failed)?;
         Ok(RecordLog {
             files: files.clone(),
             path: path.into(),
@@ -567,6 +574,27 @@ fn begin<F: Files>(files: &F, file: &mut F::File, before: u64) -> io::Result<u32
     file.write_all_at(0, &head)?;
     file.sync()?;
     Ok(seed)
+}
+
+/// Writes what `file` has from offset `from` to `end` once more, and through. Where writing
+/// through failed before, the system shows bytes that the disk does not have, and takes them
+/// for written; a process that is started again after that must not rely on them.
+fn write_again(file: &mut impl OpenFile, from: u64, end: u64) -> io::Result<()> {
+    let mut bytes = vec![0; end.saturating_sub(from).min(1 << 20) as usize];
+    let mut at = from;
+    while at < end {
+        let most = bytes.len().min((end - at) as usize);
+        let length = read_most(&mut Reading { file: &*file, at }, &mut bytes[..most])?;
+        if length == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        file.write_all_at(at, &bytes[..length])?;
+        at += length as u64;
+    }
+    match from < end {
+        true => file.sync(),
+        false => Ok(()),
+    }
 }
 
 /// The seed and the number before the first record that `head` says.

@@ -186,9 +186,20 @@ mod tests {
         assert_eq!(Trailer::new_checked(&bytes), Err(NotSealed::Version));
         bytes[..2].copy_from_slice(&[VERSION, 1]);
         assert!(Trailer::new_checked(&bytes).is_ok());
-        bytes[field::KIND] = 2;
-        assert_eq!(Trailer::new_checked(&bytes), Err(NotSealed::Version));
-        bytes[field::VERSION] = 2;
-        assert_eq!(Trailer::new_checked(&bytes), Err(NotSealed::Version));
+        for version in (0..=u8::MAX).filter(|version| *version != VERSION) {
+            bytes[field::VERSION] = version;
+            assert_eq!(Trailer::new_checked(&bytes), Err(NotSealed::Version));
+        }
+        let mut answer = [0; ANSWER_LENGTH];
+        let at = ANSWER_LENGTH - TRAILER_LENGTH;
+        answer[at..at + 2].copy_from_slice(&[VERSION, 2]);
+        assert!(Trailer::new_checked(&answer).is_ok());
+        assert_eq!(
+            Trailer::new_checked(&answer[1..]),
+            Err(NotSealed::Version),
+            "an answer of another length"
+        );
+        answer[at] = VERSION + 1;
+        assert_eq!(Trailer::new_checked(&answer), Err(NotSealed::Version));
     }
 }

@@ -60,6 +60,8 @@ pub(crate) struct StoreNode {
     pub(crate) rotted: bool,
     /// Chains that it left since it was started, for what its disk lost.
     pub(crate) chains_lost: u64,
+    /// Its disk failed, and it goes on as if that kept what it is given.
+    pub(crate) unheeding: bool,
     /// It waits for its disk.
     pub(crate) syncing: bool,
     /// How often it died.
@@ -86,6 +88,7 @@ impl StoreNode {
             disk: None,
             chains_lost: 0,
             rotted: false,
+            unheeding: false,
             syncing: false,
             deaths: 0,
             remains: None,
@@ -134,6 +137,16 @@ impl StoreNode {
         }
     }
 
+    /// Ends its server, if it has one.
+    pub(crate) fn stop(&mut self) {
+        self.server = None;
+        self.disk = None;
+        self.timer = None;
+        self.syncing = false;
+        self.unheeding = false;
+        self.deaths += 1;
+    }
+
     /// Lets the newest file whose name begins with `kind` rot, in its last bytes.
     pub(crate) fn rot(&self, kind: &str, within: usize) {
         let names = self.files.names(FOLDER.as_ref()).unwrap_or_default();
@@ -157,7 +170,9 @@ impl StoreNode {
     ) -> Result<Server, DiskError> {
         let setup = self.setup(options, store, first_sequence);
         let local = self.clock.local(now);
-        let (_, server) = Disk::open(self.files.copy(), FOLDER.as_ref(), &setup, local)?;
+        let files = self.files.copy();
+        files.mend();
+        let (_, server) = Disk::open(files, FOLDER.as_ref(), &setup, local)?;
         Ok(server)
     }
 

@@ -155,11 +155,13 @@ pub enum Rule {
     ReleaseAfterWrites,
     /// Nothing is sent before what it follows from is on the disk.
     SaveFirst,
+    /// A server whose disk fails a write ends.
+    FailedSave,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,
@@ -184,6 +186,7 @@ impl Rule {
         Self::RecallStops,
         Self::ReleaseAfterWrites,
         Self::SaveFirst,
+        Self::FailedSave,
     ];
 
     /// Its name on the command line.
@@ -213,6 +216,7 @@ impl Rule {
             Self::RecallStops => "recall-stops",
             Self::ReleaseAfterWrites => "release-after-writes",
             Self::SaveFirst => "save-first",
+            Self::FailedSave => "failed-save",
         }
     }
 
@@ -235,7 +239,8 @@ impl Rule {
             | Self::KeptUpdates
             | Self::WholeJoin
             | Self::ReleaseAfterWrites
-            | Self::SaveFirst => None,
+            | Self::SaveFirst
+            | Self::FailedSave => None,
             Self::LeaseDeadline => Some("REPLICATION_FAULT_LEASE_DEADLINE"),
             Self::InstallOnce => Some("REPLICATION_FAULT_INSTALL_ONCE"),
             Self::ReleaseOnce => Some("REPLICATION_FAULT_RELEASE_ONCE"),

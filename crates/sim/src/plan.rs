@@ -1,6 +1,7 @@
 //! What hosts send in one run, and what goes wrong, and when: drawn before it starts.
 
 use crate::scenario::{Cluster, Disks, Scenario};
+use stateplane_disk::Failure;
 use stateplane_hosts::Random;
 use std::fmt;
 
@@ -53,6 +54,16 @@ pub(crate) enum Misfortune {
     /// All store servers lose power at once until then, about.
     PowerCut {
         until: u64,
+    },
+    /// The disk of a store server fails each such call after so many; without a failure, it
+    /// writes short.
+    DiskFails {
+        store: usize,
+        failure: Option<Failure>,
+        calls: u64,
+    },
+    DiskMends {
+        store: usize,
     },
     /// A store server stands still until then.
     StorePauses {
@@ -116,6 +127,26 @@ impl fmt::Display for Misfortune {
             Self::StoreReturns { store } => write!(f, "store server {} returns", store + 1),
             Self::PowerCut { until } => {
                 write!(f, "all store servers lose power until about {until}")
+            }
+            Self::DiskFails {
+                store,
+                failure,
+                calls,
+            } => {
+                let what = match failure {
+                    None => "writes short",
+                    Some(Failure::Write) => "fails to write",
+                    Some(Failure::Full) => "is full",
+                    Some(Failure::Sync) => "fails to write through",
+                };
+                let store = store + 1;
+                write!(
+                    f,
+                    "the disk of store server {store} {what} after {calls} calls"
+                )
+            }
+            Self::DiskMends { store } => {
+                write!(f, "the disk of store server {} is sound again", store + 1)
             }
             Self::CutNodes { from, to, until } => {
                 write!(f, "nothing passes from {from} to {to} until {until}")
@@ -252,6 +283,28 @@ fn misfortunes_of_disks(disks: &Disks, end: u64, random: &mut Random, plan: &mut
                 },
             },
         )]);
+    }
+    for _ in 0..disks.failures {
+        let begin = random.between(0, end);
+        let until = begin + random.between(least, most);
+        let failures = [Failure::Write, Failure::Full, Failure::Sync];
+        let failure = failures.get(random.place(failures.len() + 1)).copied();
+        // What fills one disk, or fails below it, often befalls all.
+        let place = random.place(2 * REPLICAS);
+        let stores = match place < REPLICAS {
+            true => place..place + 1,
+            false => 0..REPLICAS,
+        };
+        let befallen = stores.flat_map(|store| {
+            let calls = random.between(0, 8);
+            let fails = Misfortune::DiskFails {
+                store,
+                failure,
+                calls,
+            };
+            [(begin, fails), (until, Misfortune::DiskMends { store })]
+        });
+        plan.push(befallen.collect());
     }
 }
 

@@ -51,6 +51,10 @@ pub struct Coverage {
     pub chains_lost: u64,
     /// Disks that were refused, and emptied.
     pub disks_emptied: u64,
+    /// Store servers that ended because their disk took no more.
+    pub disk_failures: u64,
+    /// Starts of store servers that failed because their disk took no more.
+    pub failed_starts: u64,
     /// Configurations of chains that the controller made.
     pub configurations: u64,
     /// Snapshots that joining replicas installed.
@@ -146,6 +150,8 @@ impl fmt::Display for Report {
             store_deaths,
             chains_lost,
             disks_emptied,
+            disk_failures,
+            failed_starts,
             configurations,
             snapshots,
             longest_resumption,
@@ -159,6 +165,12 @@ impl fmt::Display for Report {
             writeln!(
                 f,
                 "    {store_deaths} deaths of store servers, {disks_emptied} disks refused, {chains_lost} chains left for what a disk lost, {configurations} configurations of chains, {snapshots} snapshots installed, answers again after {longest_resumption} µs at most"
+            )?;
+        }
+        if disk_failures > 0 {
+            writeln!(
+                f,
+                "    {disk_failures} store servers ended by a failing disk, {failed_starts} starts failed by it"
             )?;
         }
         if self.is_good() {

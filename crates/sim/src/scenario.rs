@@ -90,6 +90,9 @@ pub struct Disks {
     /// Whether the disk of a server that dies alone, while others keep all that it keeps,
     /// rots: it has lied, or loses or changes what was written through.
     pub rot: bool,
+    /// How often the disk of one server, or of all, fails writes for as long as an outage
+    /// takes.
+    pub failures: u64,
 }
 
 /// Store servers under a controller, and what befalls them. Times are in µs.
@@ -391,6 +394,7 @@ impl Scenario {
                 deaths: 4,
                 outage: (1_000, 100_000),
                 rot: false,
+                failures: 0,
             }),
             ..Self::mixed()
         }
@@ -431,14 +435,42 @@ impl Scenario {
                 deaths: 12,
                 outage: (500, 20_000),
                 rot: true,
+                failures: 0,
             }),
             settle: 2_000_000,
             ..Self::mixed()
         }
     }
 
+    /// A fixed chain whose disks fail with EIO or ENOSPC, or write short, of one server at a
+    /// time or of all, and whose power is cut too.
+    pub const fn failing_disks() -> Self {
+        Self {
+            name: "failing-disks",
+            disks: Some(Disks {
+                sync: 400,
+                snapshot_after: 12_000,
+                power_cuts: 2,
+                deaths: 2,
+                outage: (1_000, 60_000),
+                rot: false,
+                failures: 8,
+            }),
+            ..Self::mixed()
+        }
+    }
+
+    /// The same of four store servers under a controller.
+    pub const fn cluster_failing_disks() -> Self {
+        Self {
+            name: "cluster-failing-disks",
+            disks: Self::failing_disks().disks,
+            ..Self::cluster_power_cuts()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::mixed(),
         Self::calm(),
         Self::echoes(),
@@ -454,6 +486,8 @@ impl Scenario {
         Self::power_cuts(),
         Self::cluster_power_cuts(),
         Self::rotten_disks(),
+        Self::failing_disks(),
+        Self::cluster_failing_disks(),
     ];
 
     /// The scenario of that name.

@@ -378,6 +378,7 @@ impl<'a> World<'a> {
                 for switch in &mut self.switches {
                     switch.cut_until = self.now;
                 }
+                self.mend_disks();
                 if self.options.scenario.cluster.is_some() {
                     self.heal_stores();
                 }

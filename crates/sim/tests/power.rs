@@ -52,6 +52,55 @@ fn disks_that_rot_one_at_a_time() {
     assert!(left > 5, "{left} chains left");
 }
 
+/// A server whose disk fails a write ends, and comes back when the disk is sound; one whose
+/// disk writes short goes on.
+fn run_failing(program: ProgramKind, scenario: Scenario, seeds: u64) {
+    let options = Options::new(program).scenario(scenario);
+    let (mut ended, mut refused) = (0, 0);
+    for report in reports(options, 0..seeds) {
+        assert!(report.is_good(), "{report}");
+        let coverage = report.coverage;
+        assert!(coverage.outputs * 3 > coverage.inputs, "{report}");
+        ended += coverage.disk_failures;
+        refused += coverage.failed_starts;
+    }
+    assert!(ended > 3 * seeds, "{ended} servers ended");
+    assert!(refused > 3 * seeds, "{refused} starts failed");
+}
+
+#[test]
+fn failing_disks_of_the_model() {
+    run_failing(ProgramKind::Model, Scenario::failing_disks(), 100);
+}
+
+#[test]
+fn failing_disks_of_the_model_under_a_controller() {
+    run_failing(ProgramKind::Model, Scenario::cluster_failing_disks(), 100);
+}
+
+#[test]
+fn failing_disks_of_the_nat() {
+    run_failing(ProgramKind::Nat, Scenario::failing_disks(), 10);
+}
+
+#[test]
+fn without_heeding_a_failed_save_the_checker_objects() {
+    let checkers = [Checker::Durable, Checker::Counter];
+    for mut scenario in [Scenario::failing_disks(), Scenario::cluster_failing_disks()] {
+        if let Some(disks) = &mut scenario.disks {
+            (disks.power_cuts, disks.failures) = (20, 30);
+            disks.outage = (1_000, 20_000);
+        }
+        without(
+            Rule::FailedSave,
+            ProgramKind::Model,
+            scenario,
+            &checkers,
+            12,
+        );
+    }
+}
+
 #[test]
 fn power_cuts_of_the_counter() {
     run(ProgramKind::Counter, Scenario::power_cuts(), 30);

@@ -625,4 +625,6 @@ impl Server {
 }
 
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;

@@ -428,16 +428,7 @@ fn a_forged_epoch_ends_no_decisions_for_good() {
     world.pass(500_000);
     let from = world.servers[&1];
     let number = world.numbers[&1];
-    let status = ChainStatus {
-        chain: 0,
-        epoch: u32::MAX,
-        joined: false,
-        suspects: false,
-        lost: false,
-        applied: 0,
-        base: 0,
-    };
-    forge_with(&mut world, from, number + 1, vec![status]);
+    forge_with(&mut world, from, number + 1, vec![far(0)]);
     assert!(world.controller.is_behind());
     // Its own heartbeats do not repeat it.
     world.pass(2_000_000);
@@ -446,13 +437,70 @@ fn a_forged_epoch_ends_no_decisions_for_good() {
     world.silent.insert(3);
     world.pass(2_000_000);
     assert!(world.log.len() > before);
-    // A server that falls silent takes nothing back.
+}
+
+/// What no server says that follows what it was told.
+fn far(chain: u16) -> ChainStatus {
+    ChainStatus {
+        chain,
+        epoch: u32::MAX,
+        joined: false,
+        suspects: false,
+        lost: false,
+        applied: 0,
+        base: 0,
+    }
+}
+
+/// A server that nobody has, also one that was about to join, or a chain that there cannot be.
+#[test]
+fn what_an_invented_server_follows_ends_no_decisions_for_good() {
+    for (joins, chain) in [(false, 0), (true, 0), (false, SHARDS)] {
+        let mut world = World::new(3);
+        world.pass(500_000);
+        let invented = member(9, 1);
+        let joining = |world: &World| {
+            let mut chains = world.controller.configurations();
+            let joining = chains.find(|config| config.joining == Some(invented));
+            joining.map(|config| config.chain)
+        };
+        if joins {
+            forge(&mut world, invented, 1);
+        }
+        let chain = joining(&world).unwrap_or(chain);
+        assert_eq!(joining(&world).is_some(), joins);
+        forge_with(&mut world, invented, 1 << 40, vec![far(chain)]);
+        world.silent.insert(3);
+        world.pass(9_000_000);
+        assert!(world.controller.is_behind(), "it may be heard again");
+        world.pass(2_000_000);
+        assert!(!world.controller.is_behind());
+        assert_eq!(joining(&world), None);
+        let mut chains = world.controller.configurations();
+        assert!(chains.all(|config| config.members.len() == 2));
+        world.check_log();
+    }
+}
+
+/// Whoever fell silent may keep what was decided without this controller, if it is a member of
+/// the chain, or if the chain was never founded.
+#[test]
+fn what_a_silent_keeper_follows_is_not_forgotten() {
+    let mut world = World::new(3);
+    world.pass(500_000);
     let from = world.servers[&2];
     let number = world.numbers[&2];
-    forge_with(&mut world, from, number + 1, vec![status]);
+    forge_with(&mut world, from, number + 1, vec![far(0)]);
     world.silent.insert(2);
     world.pass(20_000_000);
     assert!(world.controller.is_behind());
+    let mut world = World::new(2);
+    forge_with(&mut world, member(9, 1), 1, vec![far(3)]);
+    world.pass(20_000_000);
+    world.servers.insert(3, member(3, 1));
+    world.pass(1_000_000);
+    assert!(world.controller.is_behind());
+    assert!(world.log.is_empty());
 }
 
 #[test]
@@ -798,57 +846,8 @@ fn a_server_that_starts_anew_before_it_is_missed_is_another() {
     world.pass(2_000_000);
     assert!(world.controller.is_settled());
     assert_eq!(world.controller.counters().deaths, 0);
+    assert_eq!(world.controller.counters().joined, SHARDS.into());
     world.check_log();
-}
-
-#[test]
-fn only_the_tail_says_that_another_has_joined() {
-    let mut world = World::new(3);
-    world.pass(500_000);
-    world.silent.insert(3);
-    world.pass(300_000);
-    world.servers.insert(3, member(3, 9));
-    world.followed.retain(|(server, _), _| *server != 3);
-    let heartbeat = world.heartbeat(3);
-    world.hear(3, &heartbeat);
-    world.act();
-    let mut configurations = world.controller.configurations();
-    let joining = configurations.find(|config| config.joining.is_some());
-    let joining = joining.unwrap().clone();
-    drop(configurations);
-    let [head, tail] = joining.members[..] else {
-        panic!("{joining:?}");
-    };
-    // All follow it; then the head says so, and at last the tail.
-    let said = [
-        (head, false),
-        (tail, false),
-        (member(3, 9), false),
-        (head, true),
-        (tail, true),
-    ];
-    for (from, joined) in said {
-        let moves = joined && from == tail;
-        let number = world.numbers.entry(from.server).or_default();
-        *number += 1;
-        let heartbeat = Message::Heartbeat(Heartbeat {
-            from,
-            number: *number,
-            statuses: vec![ChainStatus {
-                chain: joining.chain,
-                epoch: joining.epoch,
-                joined,
-                suspects: false,
-                lost: false,
-                applied: 0,
-                base: 0,
-            }],
-        });
-        world.hear(from.server, &heartbeat.to_vec());
-        world.act();
-        let present = world.controller.configuration(joining.chain).unwrap();
-        assert_eq!(present.epoch > joining.epoch, moves, "{present:?}");
-    }
 }
 
 #[test]

@@ -79,3 +79,24 @@ fn each_failure_comes_once_and_a_lie_keeps_nothing() {
     });
     assert!(kept.count() < 20);
 }
+
+#[test]
+fn a_failure_lasts_until_the_disk_is_mended() {
+    let files = FaultyFiles::new(1);
+    let mut file = made(&files, "folder/a");
+    files.sync_folder("folder".as_ref()).unwrap();
+    files.fail_from(Failure::Sync, 1);
+    file.write_all_at(0, b"kept").unwrap();
+    file.sync().unwrap();
+    file.write_all_at(4, b"lost").unwrap();
+    for _ in 0..2 {
+        assert!(file.sync().is_err());
+        assert!(files.sync_folder("folder".as_ref()).is_err());
+    }
+    assert!(files.is_to_fail());
+    files.mend();
+    // What failed is forgotten.
+    file.sync().unwrap();
+    files.lose_power();
+    assert_eq!(files.bytes("folder/a".as_ref()).unwrap(), b"kept");
+}

@@ -196,6 +196,43 @@ fn damage_and_foreign_states_are_refused() {
     assert_eq!(code(&files), "H121");
 }
 
+/// The record of the log is whole, and what a server wrote into it is not.
+#[test]
+fn a_group_with_a_torn_record_is_refused() {
+    let files = FaultyFiles::new(1);
+    let (mut disk, mut server) = open(&files).unwrap();
+    server.handle_request(
+        2_000,
+        SWITCH,
+        &request(MessageType::LeaseRequest, 1).to_vec().unwrap(),
+    );
+    let mut group = Vec::new();
+    while let Some(record) = server.poll_record() {
+        put(&record, &mut group);
+    }
+    assert!(split(&group).all(|record| record.is_some()));
+    for length in [group.len() - 1, PREFIX + 1, PREFIX, PREFIX - 1, 1] {
+        let files = files.copy();
+        let mut log = RecordLog::open(&files, &path("log-0"), 0, None, |_| true).unwrap();
+        log.append(&group[..length]);
+        log.sync().unwrap();
+        drop(log);
+        let refused = open(&files).unwrap_err();
+        let is_state = matches!(
+            refused,
+            DiskError::State {
+                cause: RecoveryError::Malformed,
+                ..
+            }
+        );
+        assert!(is_state, "{length}: {refused}");
+    }
+    disk.group = group;
+    disk.save(&mut server, 2_000).unwrap();
+    drop(disk);
+    open(&files).unwrap();
+}
+
 /// Three logs of a server, whose snapshots were never finished.
 fn three_logs() -> FaultyFiles {
     let files = FaultyFiles::new(1);

@@ -60,6 +60,18 @@ fn what_replaces_all_is_there_alone_and_grows() {
     assert_eq!(open(&files).unwrap().1, [&b"new"[..], b"newer"]);
 }
 
+#[test]
+fn what_was_pending_when_all_was_replaced_is_gone() {
+    let files = FaultyFiles::new(1);
+    let (mut log, _) = open(&files).unwrap();
+    log.append(b"former");
+    log.replace([&b"new"[..]]).unwrap();
+    assert_eq!(log.length(), bytes(&files).len() as u64);
+    log.sync().unwrap();
+    drop(log);
+    assert_eq!(open(&files).unwrap().1, [b"new"]);
+}
+
 /// A closed log with three records, of which the first two were written through, and its
 /// bytes.
 fn log_of_three() -> (FaultyFiles, Vec<u8>) {
@@ -292,6 +304,7 @@ fn a_record_within_a_torn_record_is_none() {
     let (mut log, _) = open(&files).unwrap();
     let mut inner = Vec::new();
     put(log.seed ^ 1, 5, 1, b"inner", &mut inner);
+    inner.extend(b"cut off");
     log.append(&inner);
     log.write().unwrap();
     drop(log);
@@ -396,6 +409,45 @@ fn a_log_that_failed_once_takes_nothing_more() {
         files.lose_power();
         let records = open(&files).unwrap().1;
         assert_eq!(records[0], b"kept", "{failure:?}");
+    }
+}
+
+/// The disk fails to write through, the process ends and is started again, perhaps more than
+/// once before the disk is sound: what it answers from then on outlives a power cut.
+#[test]
+fn what_a_process_finds_after_a_failed_write_through_is_written_again() {
+    for seed in 0..60u64 {
+        let files = FaultyFiles::new(seed);
+        let mut synced = 0;
+        for _ in 0..seed % 3 {
+            let (mut log, _) = open(&files).unwrap();
+            log.append(&[1; 900]);
+            log.sync().unwrap();
+            synced = log.last();
+        }
+        files.fail_from(Failure::Sync, seed % 4);
+        for _ in 0..=seed % 5 {
+            let Ok((mut log, _)) = open(&files) else {
+                continue;
+            };
+            for _ in 0..3 {
+                log.append(&[2; 900]);
+                if log.sync().is_ok() {
+                    synced = log.last();
+                }
+            }
+        }
+        files.mend();
+        let (mut log, records) = open(&files).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        assert!(records.len() as u64 >= synced, "seed {seed}");
+        log.sync().unwrap();
+        log.append(&[3; 100]);
+        log.sync().unwrap();
+        synced = log.last();
+        drop(log);
+        files.lose_power();
+        let (_, records) = open(&files).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        assert_eq!(records.len() as u64, synced, "seed {seed}");
     }
 }
 

@@ -267,6 +267,53 @@ fn an_answer_to_a_question_that_was_never_asked_is_not_heeded() {
     assert_eq!(a.counters().answers_taken, 0);
 }
 
+/// What one heard stands for no other, not even where two drew the same life.
+#[test]
+fn each_life_of_each_peer_is_given_a_token_of_its_own() {
+    let mut both = config(2, 1, &[1], 1);
+    both.peers.extend(config(2, 3, &[3], 3).peers);
+    let mut b = Endpoint::new(&both, 9, [2; 32]).unwrap();
+    let tokens = [(1, 7), (1, 8), (3, 7)].map(|(id, life)| {
+        let own = config(id, 2, &[id as u16], id as u16);
+        let mut asks = Endpoint::new(&own, life, [id as u8; 32]).unwrap();
+        let question = sealed(&mut asks, 2, MESSAGE);
+        let answer = answer_of(b.open(0, &question)).unwrap();
+        u64::from_be_bytes(answer.0[..8].try_into().unwrap())
+    });
+    let different = std::collections::BTreeSet::from(tokens);
+    assert_eq!(different.len(), 3, "{tokens:x?}");
+}
+
+/// The numbers of a new life begin again, and were seen in the life before.
+#[test]
+fn a_new_life_has_a_window_of_its_own() {
+    let (mut a, mut b) = pair();
+    for start_number in 3..6 {
+        for _ in 0..100 {
+            let bytes = sealed(&mut a, 2, MESSAGE);
+            assert!(is_message(b.open(1, &bytes)));
+        }
+        a = start(1, 2, start_number);
+        acquaint(20_000 * u64::from(start_number), &mut a, &mut b);
+    }
+    assert_eq!(b.counters().lives, 4);
+}
+
+#[test]
+fn an_answer_of_another_length_is_none() {
+    let (mut a, mut b) = pair();
+    for length in [0, 23, 24, 25, 48] {
+        let mut bytes = vec![0; length];
+        let trailer = a.trailer(2, Kind::Answer, &bytes).unwrap();
+        bytes.extend(trailer);
+        let opened = b.open(1, &bytes);
+        match length {
+            24 => assert_eq!(opened, Opened::Heard { answer: None }),
+            _ => assert_eq!(refusal(opened), Some(Refusal::NotSealed), "{length}"),
+        }
+    }
+}
+
 #[test]
 fn messages_for_others_and_reflected_ones_are_refused() {
     let (mut a, _) = pair();

@@ -2,8 +2,12 @@
 
 use super::{Happening, World};
 use crate::clock::Clock;
+use crate::options::Rule;
 use crate::plan::Misfortune;
 use stateplane_disk::{DiskError, FaultyFiles};
+
+/// Greatest time in µs after which a server that ended is started again.
+const RESTART: u64 = 5_000;
 
 impl World<'_> {
     /// Writes what a server has to save, for which it stands still; `true` if all is
@@ -19,12 +23,17 @@ impl World<'_> {
         if node.syncing {
             return false;
         }
+        if node.unheeding {
+            while server.poll_record().is_some() {}
+            server.handle_saved();
+            return true;
+        }
         match disk.write(server) {
             Ok(false) => return true,
             Ok(true) => node.syncing = true,
             Err(error) => {
                 self.disk_fails(store, &error);
-                return false;
+                return self.stores[store].unheeding && self.save(store);
             }
         }
         let until = self.now + self.random.between(1, disks.sync);
@@ -56,15 +65,53 @@ impl World<'_> {
             self.recorder.coverage.snapshots += 1;
             disk.end_snapshot(snapshot.write())
         });
-        match synced {
-            Ok(()) => self.after_store(store),
-            Err(error) => self.disk_fails(store, &error),
+        if let Err(error) = synced {
+            self.disk_fails(store, &error);
         }
+        self.after_store(store);
     }
 
-    /// A server whose disk takes no more ends.
+    /// A server whose disk takes no more ends, and is started again before long.
     fn disk_fails(&mut self, store: usize, error: &DiskError) {
-        self.anomaly(format!("the disk of server {store}: {error}"));
+        let fails = self.options.scenario.disks.is_some_and(|d| d.failures > 0);
+        if !fails || error.code() != "H403" {
+            self.anomaly(format!("the disk of server {store}: {error}"));
+            return;
+        }
+        self.recorder.coverage.disk_failures += 1;
+        if self.options.without == Some(Rule::FailedSave) {
+            self.stores[store].unheeding = true;
+            return;
+        }
+        self.process_ends(store);
+        self.retry(store);
+    }
+
+    /// A server that ended is started again.
+    fn retry(&mut self, store: usize) {
+        let at = self.now + self.random.between(500, RESTART);
+        let returns = Misfortune::StoreReturns { store };
+        self.schedule.add(at, Happening::Misfortune(returns));
+    }
+
+    /// The process of a server ends, and its machine does not.
+    fn process_ends(&mut self, store: usize) {
+        let now = self.now;
+        let node = &mut self.stores[store];
+        node.stop();
+        node.files.lose_process();
+        self.remember(store, now);
+    }
+
+    /// Notes what its disk would make of a server that has died.
+    fn remember(&mut self, store: usize, now: u64) {
+        let node = &mut self.stores[store];
+        match node.recovered(self.options, store, self.first_sequence, now) {
+            Ok(server) => node.remains = Some(server),
+            // It is found again when the server comes back.
+            Err(_) if node.rotted => {}
+            Err(error) => self.anomaly(format!("the disk of server {store}: {error}")),
+        }
     }
 
     pub(super) fn befall_disks(&mut self, misfortune: Misfortune) {
@@ -77,6 +124,15 @@ impl World<'_> {
             }
             Misfortune::StoreDies { store, until } => self.store_dies(store, until),
             Misfortune::StoreReturns { store } => self.store_returns(store),
+            Misfortune::DiskFails {
+                store,
+                failure,
+                calls,
+            } => match failure {
+                Some(failure) => self.stores[store].files.fail_from(failure, calls),
+                None => self.stores[store].files.write_short(true),
+            },
+            Misfortune::DiskMends { store } => self.stores[store].files.mend(),
             of_cluster if self.options.scenario.cluster.is_some() => {
                 self.befall_stores(of_cluster);
             }
@@ -110,7 +166,7 @@ impl World<'_> {
             return;
         }
         let rot = self.rots().then(|| self.random.place(3));
-        if self.stores[store].server.take().is_none() {
+        if self.stores[store].server.is_none() {
             return;
         }
         // All chains are whole: whoever rotted before was found out.
@@ -118,11 +174,8 @@ impl World<'_> {
             node.rotted = false;
         }
         let node = &mut self.stores[store];
-        node.timer = None;
-        node.syncing = false;
-        node.deaths += 1;
+        node.stop();
         node.rotted = rot.is_some();
-        node.disk = None;
         node.files.reseed(self.random.next());
         node.files.lose_power();
         match rot {
@@ -130,12 +183,7 @@ impl World<'_> {
             Some(1) => node.rot("snapshot-", 10_000),
             _ => {}
         }
-        match node.recovered(self.options, store, self.first_sequence, now) {
-            Ok(server) => node.remains = Some(server),
-            // It is found again when the server comes back.
-            Err(_) if rot.is_some() => {}
-            Err(error) => self.anomaly(format!("the disk of server {store}: {error}")),
-        }
+        self.remember(store, now);
         self.recorder.coverage.store_deaths += 1;
         let returns = Misfortune::StoreReturns { store };
         self.schedule.add(until, Happening::Misfortune(returns));
@@ -164,6 +212,11 @@ impl World<'_> {
         if rots && self.random.place(3) == 0 {
             node.files.lie_after(self.random.between(1, 100));
         }
+        if started.is_err() && node.files.is_to_fail() {
+            self.recorder.coverage.failed_starts += 1;
+            self.retry(store);
+            return;
+        }
         if let Err(error) = started {
             self.anomaly(format!("the disk of server {store}: {error}"));
         }
@@ -174,6 +227,13 @@ impl World<'_> {
             }
         }
         self.after_store(store);
+    }
+
+    /// All disks are sound from here on.
+    pub(super) fn mend_disks(&mut self) {
+        for node in &self.stores {
+            node.files.mend();
+        }
     }
 
     /// All servers with a disk are there from here on.

@@ -245,10 +245,11 @@ impl Replica {
         self.settle(&mut restoring)?;
         self.outbox.clear();
         self.base = self.log.before();
-        if self.is_tail() {
+        self.restore_role();
+        // Who joined behind it may be a member by now, and has no more than was kept for it.
+        if self.is_tail() && self.feed.is_none() {
             self.base = self.applied;
         }
-        self.restore_role();
         // Which of these were answered is not known; who missed an answer asks again, and
         // is told what holds then.
         self.answered = self.applied;

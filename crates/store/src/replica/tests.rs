@@ -1,3 +1,5 @@
+mod joins;
+
 use core::net::Ipv4Addr;
 
 use proptest::prelude::*;

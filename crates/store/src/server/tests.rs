@@ -1,39 +1,8 @@
-use core::net::Ipv4Addr;
-
-use stateplane_wire::replication::Key;
-
+use super::testing::{self, SWITCH, member, template};
 use super::*;
-use crate::config::{ClassConfig, FirstLease, IdleTimeouts};
-
-const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4793);
 
 /// Number of the only chain under a controller.
 const CHAIN: u16 = 1;
-
-fn member(server: u32, incarnation: u32) -> Member {
-    let address = Ipv4Addr::new(10, 0, 1, server as u8);
-    Member {
-        server,
-        incarnation,
-        requests: SocketAddrV4::new(address, 4793),
-        links: SocketAddrV4::new(address, 4794),
-    }
-}
-
-fn template(chain_length: u8, position: u8) -> Config {
-    let config = Config::new(chain_length, position).with_class(ClassConfig {
-        class: 1,
-        state_length: 4,
-        first_lease: FirstLease::Zero,
-        shared_only: false,
-        idle: IdleTimeouts::never(),
-        quota: None,
-    });
-    Config {
-        durable: true,
-        ..config
-    }
-}
 
 /// A server of a fixed chain of two, number 1 the head and 2 the tail.
 fn fixed(server: u32, incarnation: u32) -> Setup {
@@ -80,36 +49,19 @@ impl Node {
     }
 
     fn save(&mut self) {
-        let records = core::iter::from_fn(|| self.server.poll_record());
-        self.records.extend(records);
-        self.server.handle_saved();
+        testing::save(&mut self.server, &mut self.records);
     }
 
     fn configure(&mut self, config: &ChainConfig) {
-        let message = Message::Configure {
-            controller: 1,
-            config: config.clone(),
-        };
-        self.server.handle_control(1, &message.to_vec());
+        testing::configure(&mut self.server, config);
         self.save();
     }
 
     /// Asks for a lease of another flow than before.
     fn ask(&mut self, shard: u16, flow: u8) {
-        let mut key = [0; 16];
-        key[..2].copy_from_slice(&[1, flow]);
         let place = self.server.replica(shard).map(|replica| replica.place());
-        let request = Repr {
-            shard,
-            chain_epoch: place.map_or(1, |place| place.epoch),
-            switch_id: 1,
-            incarnation: 1,
-            claim: flow.into(),
-            request: 1,
-            ..Repr::new(MessageType::LeaseRequest, Key(key))
-        };
-        let request = request.to_vec().unwrap();
-        self.server.handle_request(1, SWITCH, &request);
+        let epoch = place.map_or(1, |place| place.epoch);
+        testing::ask(&mut self.server, shard, flow, epoch);
         self.save();
     }
 

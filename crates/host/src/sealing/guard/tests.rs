@@ -96,6 +96,45 @@ fn a_message_passes_from_its_own_address_only() {
     assert_eq!(a.counters().unknown_receiver, 1);
 }
 
+/// Two peers, of whom each could send what it has from the other.
+#[test]
+fn a_peer_does_not_speak_from_the_address_of_another() {
+    let third = Ipv4Addr::new(10, 0, 0, 3);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("2.toml");
+    let both = text(2, 1, A, &keys(&[(1, 1)], 0));
+    let other = text(2, 3, third, &keys(&[(1, 3)], 0)).replace("id = 2\n", "");
+    write(&path, &(both + &other));
+    let mut pair = Pair::new();
+    pair.ends[1] = Guard::read(&path).unwrap();
+    assert!(pair.passes());
+    let [a, b] = &mut pair.ends;
+    let mut bytes = MESSAGE.to_vec();
+    bytes.extend(a.seal(B, MESSAGE).unwrap());
+    assert!(matches!(b.open(0, third, &bytes), Opened::Refused { .. }));
+    assert_eq!(b.wrong_address(), 1);
+}
+
+/// Nothing that a stranger sends costs more than the look at its address, or is answered.
+#[test]
+fn bytes_of_a_stranger_are_not_looked_into() {
+    let Pair {
+        ends: [mut a, mut b],
+        ..
+    } = Pair::new();
+    let mut bytes = MESSAGE.to_vec();
+    bytes.extend(a.seal(B, MESSAGE).unwrap());
+    let before = *b.counters();
+    for bytes in [&bytes[..], b"short", &[0; 100]] {
+        let refused = Opened::Refused {
+            refusal: Refusal::UnknownSender,
+            answer: None,
+        };
+        assert_eq!(b.open(0, Ipv4Addr::new(192, 0, 2, 9), bytes), refused);
+    }
+    assert_eq!((*b.counters(), b.wrong_address()), (before, 3));
+}
+
 #[test]
 fn files_are_read_again_when_they_change() {
     let mut pair = Pair::new();

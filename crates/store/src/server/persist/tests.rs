@@ -1,31 +1,13 @@
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::SocketAddrV4;
 
 use proptest::prelude::*;
 use stateplane_wire::chain;
 use stateplane_wire::control::Heartbeat;
-use stateplane_wire::replication::{Key, MessageType, Repr};
 
 use super::*;
-use crate::config::{ClassConfig, IdleTimeouts};
 use crate::replica::Replica;
+use crate::server::testing::{self, SWITCH, configure, member, save, template};
 use crate::server::{LostEntries, Recipient};
-
-const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4793);
-
-fn config(chain_length: u8) -> Config {
-    let config = Config::new(chain_length, 0).with_class(ClassConfig {
-        class: 1,
-        state_length: 4,
-        first_lease: FirstLease::Zero,
-        shared_only: false,
-        idle: IdleTimeouts::never(),
-        quota: None,
-    });
-    Config {
-        durable: true,
-        ..config
-    }
-}
 
 fn fixed(chain_length: u8) -> Setup {
     fixed_at(chain_length, 0)
@@ -34,28 +16,15 @@ fn fixed(chain_length: u8) -> Setup {
 fn fixed_at(chain_length: u8, position: u8) -> Setup {
     let links = 0..chain_length;
     Setup::Fixed {
-        config: Config {
-            position,
-            ..config(chain_length)
-        },
+        config: template(chain_length, position),
         incarnation: 7,
         links: links.map(|at| member(at.into(), 1).links).collect(),
     }
 }
 
-fn member(server: u32, incarnation: u32) -> Member {
-    let address = Ipv4Addr::new(10, 0, 1, server as u8);
-    Member {
-        server,
-        incarnation,
-        requests: SocketAddrV4::new(address, 4793),
-        links: SocketAddrV4::new(address, 4794),
-    }
-}
-
 fn managed() -> Setup {
     Setup::Managed {
-        template: config(1).with_shards(2),
+        template: template(1, 0).with_shards(2),
         identity: member(1, 7),
         period: 1_000,
     }
@@ -67,33 +36,8 @@ fn replica(server: &Server) -> &Replica {
 
 /// Asks for a lease in the only chain of `server`.
 fn ask(server: &mut Server, flow: u8, epoch: u32) {
-    let mut key = [0; 16];
-    key[..2].copy_from_slice(&[1, flow]);
     let (shard, _) = server.replicas().next().unwrap();
-    let request = Repr {
-        shard,
-        chain_epoch: epoch,
-        switch_id: 1,
-        incarnation: 1,
-        claim: flow.into(),
-        request: 1,
-        ..Repr::new(MessageType::LeaseRequest, Key(key))
-    };
-    server.handle_request(1, SWITCH, &request.to_vec().unwrap());
-}
-
-fn configure(server: &mut Server, config: &ChainConfig) {
-    let message = Message::Configure {
-        controller: 1,
-        config: config.clone(),
-    };
-    server.handle_control(1, &message.to_vec());
-}
-
-/// Lets everything be saved behind `records`.
-fn save(server: &mut Server, records: &mut Vec<Vec<u8>>) {
-    records.extend(std::iter::from_fn(|| server.poll_record()));
-    server.handle_saved();
+    testing::ask(server, shard, flow, epoch);
 }
 
 fn sent(server: &mut Server, now: u64) -> Vec<(Recipient, Vec<u8>)> {
@@ -245,7 +189,7 @@ fn a_place_in_a_chain_outlives_the_power() {
 /// the snapshot pass from one to the other, `parts` datagrams each way.
 fn joining(flows: u8, parts: usize) -> ([Server; 2], [Vec<Vec<u8>>; 2]) {
     let setups = [1, 2].map(|number| Setup::Managed {
-        template: config(1).with_shards(2),
+        template: template(1, 0).with_shards(2),
         identity: member(number, 7),
         period: 1_000_000,
     });
@@ -281,7 +225,7 @@ fn joining(flows: u8, parts: usize) -> ([Server; 2], [Vec<Vec<u8>>; 2]) {
 
 fn setup_of(server: u32) -> Setup {
     Setup::Managed {
-        template: config(1).with_shards(2),
+        template: template(1, 0).with_shards(2),
         identity: member(server, 99),
         period: 1_000_000,
     }
@@ -355,6 +299,28 @@ fn a_tail_that_comes_back_answers_nothing_that_who_joins_may_lack() {
     configure(&mut back, &alone(3));
     save(&mut back, &mut Vec::new());
     assert_eq!(answers(&mut back), 1);
+}
+
+/// The other has joined, and the tail that comes back did not hear of it before: it claims no
+/// entry for the other that it never sent.
+#[test]
+fn a_tail_that_comes_back_says_nothing_of_what_a_new_member_has() {
+    let ([mut tail, mut joiner], [mut records, mut others]) = joining(5, 8);
+    ask(&mut tail, 77, 2);
+    save(&mut tail, &mut records);
+    let mut back = recovered(setup_of(1), &records).unwrap();
+    let members = ChainConfig {
+        members: vec![member(1, 7), member(2, 7)],
+        ..alone(3)
+    };
+    for (server, records) in [(&mut back, &mut records), (&mut joiner, &mut others)] {
+        configure(server, &members);
+        save(server, records);
+    }
+    assert_eq!(joiner.replica(1).unwrap().applied(), 5);
+    settle([&mut back, &mut joiner], &mut [records, others], 4_000_000);
+    assert_eq!(joiner.server_counters().chains_lost, 0);
+    assert_eq!(joiner.replica(1).unwrap().applied(), 6);
 }
 
 /// What passes between two servers, and is saved, until nothing more does; what they send to
@@ -447,6 +413,26 @@ fn a_head_that_comes_back_decides_nothing_before_it_has_compared() {
     assert!(others.contains(&Recipient::Switch(SWITCH)));
 }
 
+/// It kept what its successor may lack, and does not know what of that was answered. Grants of
+/// before would be taken for new ones.
+#[test]
+fn a_head_that_comes_back_and_is_left_alone_answers_nothing_of_before() {
+    let (setups, _, records) = pair(true, 5);
+    let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
+    assert_eq!(head.replica(1).unwrap().applied(), 5);
+    assert!(head.replica(1).unwrap().unacknowledged() > 0);
+    let left = ChainConfig {
+        members: vec![member(1, 99)],
+        ..both(2)
+    };
+    configure(&mut head, &left);
+    save(&mut head, &mut Vec::new());
+    assert_eq!(head.replica(1).unwrap().place().length, 1);
+    let sent = sent(&mut head, 2);
+    let answered = sent.iter().any(|(to, _)| *to == Recipient::Switch(SWITCH));
+    assert!(!answered);
+}
+
 #[test]
 fn a_head_whose_disk_lost_an_entry_says_so_and_stands_still() {
     for lost in [1, 4] {
@@ -526,14 +512,7 @@ fn a_replica_that_compares_itself_tells_its_predecessor_nothing() {
     let (setups, _, records) = pair(false, 3);
     let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
     // Of three: the one in the middle has not heard from the tail.
-    let middle = Setup::Fixed {
-        config: Config {
-            position: 1,
-            ..config(3)
-        },
-        incarnation: 7,
-        links: (0..3).map(|at| member(at, 1).links).collect(),
-    };
+    let middle = fixed_at(3, 1);
     let saved = middle.server(1).unwrap().saved_state().unwrap();
     let mut middle = recovered(middle, &saved.collect::<Vec<_>>()).unwrap();
     let mut asked = sent(&mut head, 3_000_000);

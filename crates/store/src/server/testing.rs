@@ -1,0 +1,67 @@
+//! What the tests of servers share.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use stateplane_wire::control::{ChainConfig, Member, Message};
+use stateplane_wire::replication::{Key, MessageType, Repr};
+
+use super::Server;
+use crate::config::{ClassConfig, Config, FirstLease, IdleTimeouts};
+
+pub(super) const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4793);
+
+pub(super) fn member(server: u32, incarnation: u32) -> Member {
+    let address = Ipv4Addr::new(10, 0, 1, server as u8);
+    Member {
+        server,
+        incarnation,
+        requests: SocketAddrV4::new(address, 4793),
+        links: SocketAddrV4::new(address, 4794),
+    }
+}
+
+/// Of a server with a disk, and one class.
+pub(super) fn template(chain_length: u8, position: u8) -> Config {
+    let config = Config::new(chain_length, position).with_class(ClassConfig {
+        class: 1,
+        state_length: 4,
+        first_lease: FirstLease::Zero,
+        shared_only: false,
+        idle: IdleTimeouts::never(),
+        quota: None,
+    });
+    Config {
+        durable: true,
+        ..config
+    }
+}
+
+/// Asks `server` for a lease of `flow`, in configuration `epoch` of the chain of `shard`.
+pub(super) fn ask(server: &mut Server, shard: u16, flow: u8, epoch: u32) {
+    let mut key = [0; 16];
+    key[..2].copy_from_slice(&[1, flow]);
+    let request = Repr {
+        shard,
+        chain_epoch: epoch,
+        switch_id: 1,
+        incarnation: 1,
+        claim: flow.into(),
+        request: 1,
+        ..Repr::new(MessageType::LeaseRequest, Key(key))
+    };
+    server.handle_request(1, SWITCH, &request.to_vec().unwrap());
+}
+
+pub(super) fn configure(server: &mut Server, config: &ChainConfig) {
+    let message = Message::Configure {
+        controller: 1,
+        config: config.clone(),
+    };
+    server.handle_control(1, &message.to_vec());
+}
+
+/// Lets everything be saved behind `records`.
+pub(super) fn save(server: &mut Server, records: &mut Vec<Vec<u8>>) {
+    records.extend(core::iter::from_fn(|| server.poll_record()));
+    server.handle_saved();
+}
