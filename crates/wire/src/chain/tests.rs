@@ -98,7 +98,7 @@ proptest! {
         if shape && bytes.len() > HEADER_LENGTH {
             bytes[..4].copy_from_slice(&MAGIC);
             bytes[field::KIND] = kind;
-            bytes[field::BODY] = decision;
+            bytes[HEADER_LENGTH] = decision;
         }
         let _ = parse(&bytes);
         let _ = Entry::parse(&bytes);
