@@ -176,17 +176,22 @@ fn entries_of_updates() {
         holder,
         creation,
     };
-    let mapping = Creation::Mapping {
-        address: B,
-        port: 0x1112,
+    let zero = Creation {
+        kind: 0,
+        payload: [0; 6],
     };
-    let server = Creation::Server {
-        server: SocketAddrV4::new(A, 0x1314),
+    let mapping = Creation {
+        kind: 4,
+        payload: [0x11, 0x12, 203, 0, 113, 9],
+    };
+    let server = Creation {
+        kind: 16,
+        payload: [0x13, 0x14, 10, 1, 2, 3],
     };
     let decisions = [
         ("grant", grant(None, None)),
         ("grant_shared", grant(Some(0x1516), None)),
-        ("grant_zero", grant(None, Some(Creation::Zero))),
+        ("grant_zero", grant(None, Some(zero))),
         ("grant_mapping", grant(Some(0x1718), Some(mapping))),
         ("grant_server", grant(None, Some(server))),
         (

@@ -1,6 +1,6 @@
 //! The entry inside an UPDATE: what the head decided, and about which request.
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::SocketAddrV4;
 
 use crate::error::{exactly, split};
 use crate::replication::{KEY_LENGTH, Key};
@@ -19,8 +19,9 @@ header! {
         DECISION        8 decision: u8 =>
             "1 grant, 2 write, 3 renewal, 4 probe, 5 refusal, 6 expiry, 7 release";
         FLAGS           8 flags: u8 =>
-            "1 the lease is shared; 2 a record is made; 4 also that of a public port; 8 the \
-             write's state replaces the record's; 16 the flow is given to a server";
+            "1 the lease is shared; 2 a record is made; 8 the write's state replaces the \
+             record's; the others are the kind of creation: 0 a record of zero state, 4 a \
+             mapping, 16 a flow given to a server";
         CODE           16 code: u16 => "refusals: why";
         LEASE_EPOCH    32 lease_epoch: u32 =>
             "grants: the epoch granted; refusals: the present epoch";
@@ -29,12 +30,9 @@ header! {
             "grants, writes, renewals: µs of lease, 0 if not renewed";
         SWITCH         48 switch: SocketAddrV4 =>
             "address and UDP port of the switch that the tail answers";
-        PUBLIC_PORT    16 public_port: u16 =>
-            "grants that make a mapping: the public port; that give the flow to a server: its \
-             port";
-        PUBLIC_ADDRESS 32 public_address: Ipv4Addr =>
-            "grants that make a mapping: the public address; that give the flow to a server: \
-             its address";
+        PAYLOAD        48 payload: [u8; 6] =>
+            "grants that make a record, by kind of creation: 4 public port (2) and address (4) \
+             of a mapping; 16 port (2) and address (4) of the server that has the flow";
         HOLDER         16 holder: u16 =>
             "shared grants: which place among the record's holders is taken";
         SHARD          16 shard: u16 => "expiries: the shard of the key";
@@ -47,31 +45,19 @@ pub mod entry_flag {
     pub const SHARED: u8 = 1 << 0;
     /// Grants: a record is made.
     pub const CREATE: u8 = 1 << 1;
-    /// Grants that make a record: a public port is taken and its record is made too.
-    pub const MAPPING: u8 = 1 << 2;
     /// Writes: the request's state and sequence replace the record's.
     pub const INSTALL: u8 = 1 << 3;
-    /// Grants that make a record: the flow is given to a server.
-    pub const SERVER: u8 = 1 << 4;
+    /// Grants that make a record: the bits that hold the kind of creation.
+    pub const KIND: u8 = !(SHARED | CREATE | INSTALL);
 }
 
-/// What a grant makes before it grants.
+/// What a grant makes before it grants, as the store's creators understand it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Creation {
-    /// A record of zero state.
-    Zero,
-    /// A record of a public endpoint, and the inbound record that leads back.
-    Mapping {
-        /// The public address taken.
-        address: Ipv4Addr,
-        /// The public port taken.
-        port: u16,
-    },
-    /// A record whose state begins with the server that the flow is given to.
-    Server {
-        /// The server's address and port.
-        server: SocketAddrV4,
-    },
+pub struct Creation {
+    /// Which creator makes it, in the bits [`entry_flag::KIND`]; 0: a record of zero state.
+    pub kind: u8,
+    /// What that creator needs to make it; 0 for kind 0.
+    pub payload: [u8; 6],
 }
 
 /// What the head decided.
@@ -134,17 +120,9 @@ impl Fixed {
 
     /// What a grant makes.
     fn creation(&self) -> Option<Creation> {
-        let (address, port) = (self.public_address, self.public_port);
-        if self.flags & entry_flag::CREATE == 0 {
-            None
-        } else if self.flags & entry_flag::MAPPING != 0 {
-            Some(Creation::Mapping { address, port })
-        } else if self.flags & entry_flag::SERVER != 0 {
-            let server = SocketAddrV4::new(address, port);
-            Some(Creation::Server { server })
-        } else {
-            Some(Creation::Zero)
-        }
+        let kind = self.flags & entry_flag::KIND;
+        let payload = if kind == 0 { [0; 6] } else { self.payload };
+        (self.flags & entry_flag::CREATE != 0).then_some(Creation { kind, payload })
     }
 }
 
@@ -301,19 +279,9 @@ impl<'a> Entry<'a> {
                     fixed.flags |= entry_flag::SHARED;
                     fixed.holder = holder;
                 }
-                if creation.is_some() {
-                    fixed.flags |= entry_flag::CREATE;
-                }
-                match creation {
-                    None | Some(Creation::Zero) => {}
-                    Some(Creation::Mapping { address, port }) => {
-                        fixed.flags |= entry_flag::MAPPING;
-                        (fixed.public_address, fixed.public_port) = (address, port);
-                    }
-                    Some(Creation::Server { server }) => {
-                        fixed.flags |= entry_flag::SERVER;
-                        (fixed.public_address, fixed.public_port) = (*server.ip(), server.port());
-                    }
+                if let Some(Creation { kind, payload }) = creation {
+                    fixed.flags |= entry_flag::CREATE | kind & entry_flag::KIND;
+                    fixed.payload = payload;
                 }
             }
             Decision::Write { install, period } => {

@@ -6,7 +6,7 @@ use stateplane_wire::control::Heartbeat;
 use stateplane_wire::replication::{Key, MessageType, Repr};
 
 use super::*;
-use crate::config::{ClassConfig, IdleTimeouts};
+use crate::config::{ClassConfig, FirstLease, IdleTimeouts};
 use crate::replica::Replica;
 use crate::server::{LostEntries, Recipient};
 
