@@ -1,57 +1,82 @@
-//! The replication message is declared twice, in `p4/lib/replication_message.p4` and in
-//! `stateplane_wire::replication`. The two are the same, field by field and value by value.
+//! Headers that `stateplane_wire` and `p4/lib` both declare are the same, field by field, and
+//! the constants of the replication message value by value.
 
 use num_bigint::BigUint;
 use stateplane_check::compile;
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_ir::Type;
 use stateplane_library::{WithLibrary, path_of, with_library};
-use stateplane_syntax::tree::{Declaration, ExprKind};
-use stateplane_syntax::{MemoryLoader, Options, parse};
+use stateplane_syntax::tree::{Declaration, ExprKind, StructKind};
+use stateplane_syntax::{MemoryLoader, Options, Parsed, parse};
+use stateplane_wire::layout::Layout;
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, RefusalCode, Repr, VERSION, field, flag,
 };
-use stateplane_wire::{ethernet, ipv4, udp};
-use std::collections::BTreeMap;
+use stateplane_wire::{ethernet, ipv4, replication, tcp, udp};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-/// A field of the P4 header: name, and first bit and width in bits.
-type P4Field = (String, u32, u32);
+/// Headers of the library, and what the wire crate says of them.
+const LAYOUTS: [(&str, &Layout); 5] = [
+    ("ethernet_t", &ethernet::LAYOUT),
+    ("ipv4_t", &ipv4::LAYOUT),
+    ("tcp_t", &tcp::LAYOUT),
+    ("udp_t", &udp::LAYOUT),
+    ("replication_t", &replication::LAYOUT),
+];
 
-/// The fields of the header `replication_t`, as the compiler understands them.
-fn p4_fields() -> Vec<P4Field> {
+/// Headers of the library that only switches know: a flow's state, whose width the program
+/// says; a frame of the packet generator; and parts of others, to look ahead at.
+const WITHOUT_LAYOUT: [&str; 4] = [
+    "replication_state_t",
+    "replication_probe_t",
+    "replication_front_t",
+    "replication_udp_front_t",
+];
+
+/// A field: name, and first bit and width in bits.
+type Place = (String, usize, usize);
+
+/// The fields of the headers of a program with all of them, as the compiler understands them.
+fn p4_headers() -> BTreeMap<String, Vec<Place>> {
     let loader = WithLibrary(MemoryLoader::new());
     let options = with_library(Options::default());
-    let compiled = compile(&loader, &path_of("apps/counter/counter.p4"), &options);
+    let compiled = compile(&loader, &path_of("apps/nat/nat.p4"), &options);
     let program = compiled.program.clone().unwrap_or_else(|| {
         let text = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
         panic!("{text}")
     });
-    let header = program
-        .structs
-        .iter()
-        .find(|header| header.name == "replication_t")
-        .expect("the header replication_t");
-    let mut at = 0;
-    let place = |field: &stateplane_ir::FieldDef| {
-        let Type::Bits(width) = field.ty else {
-            panic!("{} is no bit<W>", field.name);
-        };
-        let begin = at;
-        at += width;
-        (field.name.clone(), begin, width)
-    };
-    header.fields.iter().map(place).collect()
+    let headers = program.structs.iter();
+    let headers = headers.filter(|header| LAYOUTS.iter().any(|(name, _)| header.name == *name));
+    let headers = headers.map(|header| {
+        let mut at = 0;
+        let places = header.fields.iter().map(|field| {
+            let Type::Bits(width) = field.ty else {
+                panic!("{} is no bit<W>", field.name);
+            };
+            let begin = at;
+            at += width as usize;
+            (field.name.clone(), begin, width as usize)
+        });
+        (header.name.clone(), places.collect())
+    });
+    headers.collect()
 }
 
-/// The constants that the message's file declares as plain numbers.
-fn p4_constants() -> BTreeMap<String, u64> {
+/// The message's file, which includes that of the other headers.
+fn p4_declarations() -> Parsed {
     let loader = WithLibrary(MemoryLoader::new());
     let mut options = with_library(Options::default());
     let state_bits = ("REPLICATION_STATE_BITS".to_owned(), "64".to_owned());
     options.defines.push(state_bits);
     let parsed = parse(&loader, &path_of("lib/replication_message.p4"), &options);
     assert!(!parsed.diagnostics.has_errors());
+    parsed
+}
+
+/// The constants that the message's file declares as plain numbers.
+fn p4_constants() -> BTreeMap<String, u64> {
+    let parsed = p4_declarations();
     let declarations = parsed.tree.declarations.iter();
     declarations
         .filter_map(|declaration| match declaration {
@@ -88,52 +113,31 @@ fn prefixed(
     values.into_iter().map(with_prefix).collect()
 }
 
-/// Names in small letters and values of constants of `field`.
-macro_rules! wire_fields {
-    ($($name:ident),* $(,)?) => {
-        vec![$((stringify!($name).to_lowercase(), field::$name)),*]
-    };
+#[test]
+fn fields_have_the_same_names_places_and_widths() {
+    let p4 = p4_headers();
+    for (name, layout) in LAYOUTS {
+        let fields = layout.fields.iter();
+        let wire = fields.map(|field| (field.name.to_lowercase(), field.at, field.bits));
+        let wire: Vec<Place> = wire.collect();
+        assert_eq!(p4.get(name), Some(&wire), "{name}");
+    }
 }
 
 #[test]
-fn fields_have_the_same_names_places_and_widths() {
-    let mut wire = wire_fields![
-        VERSION,
-        TYPE,
-        CODE,
-        FLAGS,
-        CHAIN_EPOCH,
-        SHARD,
-        CHECKSUM,
-        SWITCH_ID,
-        INCARNATION,
-        CLAIM,
-        REQUEST,
-        SEND_TIME,
-        INGRESS_PORT,
-        KEY,
-        LEASE_EPOCH,
-        SEQUENCE,
-        PARKED,
-        PERIOD,
-        ATTEMPT,
-        STATE_LENGTH,
-        STATE,
-    ];
-    let p4 = p4_fields();
-    let end = p4.last().map_or(0, |(_, begin, width)| begin + width);
-    assert_eq!(end as usize, HEADER_LENGTH * 8);
-    let mut places: Vec<(String, usize)> = p4
-        .into_iter()
-        .map(|(name, begin, _)| {
-            assert_eq!(begin % 8, 0, "{name} begins within a byte");
-            (name, begin as usize / 8)
-        })
-        .collect();
-    places.push(("state".to_owned(), end as usize / 8));
-    // Where each field begins and where the last ends say how wide all are.
-    wire.sort_by_key(|(_, at)| *at);
-    assert_eq!(places, wire);
+fn no_header_of_the_library_is_forgotten() {
+    let parsed = p4_declarations();
+    let declared = parsed.tree.declarations.iter();
+    let declared = declared.filter_map(|declaration| match declaration {
+        Declaration::Struct(header) if header.kind == StructKind::Header => {
+            Some(header.name.to_string())
+        }
+        _ => None,
+    });
+    let declared: BTreeSet<String> = declared.collect();
+    let known = LAYOUTS.iter().map(|(name, _)| *name);
+    let known = known.chain(WITHOUT_LAYOUT).map(str::to_owned);
+    assert_eq!(declared, known.collect());
 }
 
 #[test]
@@ -161,8 +165,8 @@ fn what_one_writes_the_other_reads() {
     };
     let bytes = message.to_vec().expect("a message");
     let number = BigUint::from_bytes_be(&bytes[..HEADER_LENGTH]);
-    for (name, begin, width) in p4_fields() {
-        let behind = HEADER_LENGTH as u32 * 8 - begin - width;
+    for (name, begin, width) in &p4_headers()["replication_t"] {
+        let behind = HEADER_LENGTH * 8 - begin - width;
         let found = (&number >> behind) & ((BigUint::from(1u32) << width) - 1u32);
         let expected = match name.as_str() {
             "version" => u64::from(VERSION).into(),

@@ -6,9 +6,10 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_wire::{ipv4, udp};
 
+use crate::creator::creator_of;
 use crate::pool::shard_ports;
 use crate::quota::Quota;
-use crate::service::{SERVER_STATE_LENGTH, Service, ServiceAt, ServiceId};
+use crate::service::{Service, ServiceAt, ServiceId};
 
 /// Greatest bound of clock rates, in parts per million: a tenth.
 pub const MOST_CLOCK_PPM: u32 = 100_000;
@@ -168,7 +169,8 @@ impl ClassConfig {
     /// Whether something depends on what is written: how long the record lives, or which
     /// server has the flow.
     pub(crate) fn follows_state(&self) -> bool {
-        !self.idle.in_state.is_empty() || matches!(self.first_lease, FirstLease::Server { .. })
+        !self.idle.in_state.is_empty()
+            || creator_of(self).is_some_and(|creator| creator.follows_state())
     }
 }
 
@@ -460,18 +462,6 @@ impl Config {
                 return Err(ConfigError::DuplicateClass { class: class.class });
             }
         }
-        let endpoint = |class: &ClassConfig| {
-            if class.state_length != NAT_STATE_LENGTH {
-                return Err(ConfigError::NatStateLength {
-                    class: class.class,
-                    length: class.state_length,
-                });
-            }
-            if !class.shared_only {
-                return Err(ConfigError::NatWritable { class: class.class });
-            }
-            Ok(())
-        };
         for class in &self.classes {
             if let Some(quota) = class.quota.filter(|quota| !quota.is_valid()) {
                 return Err(ConfigError::Quota {
@@ -490,24 +480,8 @@ impl Config {
                     length: class.state_length,
                 });
             }
-            if let FirstLease::Server { service_at } = class.first_lease {
-                self.check_service_class(class, service_at)?;
-            }
-            let FirstLease::NatOutbound { inbound_class } = class.first_lease else {
-                continue;
-            };
-            endpoint(class)?;
-            match by_number.get(&inbound_class) {
-                Some(inbound) if inbound.first_lease == FirstLease::None => endpoint(inbound)?,
-                _ => {
-                    return Err(ConfigError::InboundClass {
-                        class: class.class,
-                        inbound_class,
-                    });
-                }
-            }
-            if self.nat.is_none() {
-                return Err(ConfigError::NoPool { class: class.class });
+            if let Some(creator) = creator_of(class) {
+                creator.check(self, class)?;
             }
         }
         let mut classes = self.classes.iter();
@@ -518,47 +492,6 @@ impl Config {
             }),
             _ => Ok(()),
         }
-    }
-
-    fn check_service_class(
-        &self,
-        class: &ClassConfig,
-        service_at: ServiceAt,
-    ) -> Result<(), ConfigError> {
-        if class.state_length < SERVER_STATE_LENGTH {
-            return Err(ConfigError::ServerStateLength {
-                class: class.class,
-                length: class.state_length,
-            });
-        }
-        if !service_at.is_valid() {
-            return Err(ConfigError::ServiceAt {
-                class: class.class,
-                address: service_at.address,
-                port: service_at.port,
-            });
-        }
-        if self.services.is_empty() {
-            return Err(ConfigError::NoServices { class: class.class });
-        }
-        let mut services = BTreeSet::new();
-        for service in &self.services {
-            if !services.insert(service.id) {
-                return Err(ConfigError::DuplicateService {
-                    service: service.id,
-                });
-            }
-            let mut servers = BTreeSet::new();
-            for server in &service.servers {
-                if !servers.insert(server.endpoint) {
-                    return Err(ConfigError::DuplicateServer {
-                        service: service.id,
-                        server: server.endpoint,
-                    });
-                }
-            }
-        }
-        Ok(())
     }
 
     fn check_pool(&self, pool: &NatPool) -> Result<(), ConfigError> {

@@ -20,6 +20,7 @@
 
 mod config;
 mod counters;
+mod creator;
 mod digest;
 mod inspect;
 mod link;

@@ -20,12 +20,12 @@ use core::net::SocketAddrV4;
 use foldhash::fast::FixedState;
 use stateplane_wire::replication::{Packet, Repr};
 
-use crate::config::{ClassConfig, Config, ConfigError, FirstLease};
+use crate::config::{ClassConfig, Config, ConfigError};
 use crate::counters::Counters;
+use crate::creator::creator_of;
 use crate::link::Receiver;
 use crate::log::Log;
 use crate::parking::{Flow, Parking};
-use crate::pool::Pools;
 use crate::quota::Tenants;
 use crate::service::ServerLoads;
 use crate::shard::{Records, Shard};
@@ -242,17 +242,16 @@ impl Replica {
 
 /// The shards that `config` serves, without records, whose keys are hashed as `seed` says.
 fn empty_shards(config: &Config, seed: u32) -> BTreeMap<u16, Shard> {
-    let uses_pool =
-        |class: &ClassConfig| matches!(class.first_lease, FirstLease::NatOutbound { .. });
-    let pool = config.nat.as_ref();
-    let pool = pool.filter(|_| config.classes.iter().any(uses_pool));
     let shards = config.served.iter().map(|&number| {
-        let shard = Shard {
+        let mut shard = Shard {
             epoch: config.first_epoch,
             records: Records::with_hasher(FixedState::with_seed(seed.into())),
-            pools: pool.and_then(|pool| Pools::new(number, config.shards, pool)),
+            pools: None,
             loads: ServerLoads::default(),
         };
+        for creator in config.classes.iter().filter_map(creator_of) {
+            creator.prepare(config, number, &mut shard);
+        }
         (number, shard)
     });
     shards.collect()

@@ -9,12 +9,18 @@
 mod entry;
 mod item;
 
-use crate::big_endian::{get_u16, get_u32, get_u64, put};
-use crate::error::{at_least, exactly};
+use crate::big_endian::get_u16;
+use crate::error::{at_least, exactly, split};
+use crate::table::header;
 use crate::{Error, Header};
 
-pub use entry::{Creation, Decision, ENTRY_HEADER_LENGTH, Entry, entry_field, entry_flag};
-pub use item::{ITEM_HOLDER_LENGTH, Item, ItemHolder, ItemHolders, ItemPorts, LeaseKind};
+pub use entry::{
+    Creation, Decision, ENTRY_HEADER_LENGTH, ENTRY_LAYOUT, Entry, entry_field, entry_flag,
+};
+pub use item::{
+    END_LAYOUT, HOLDER_LAYOUT, ITEM_HOLDER_LENGTH, Item, ItemHolder, ItemHolders, ItemPorts,
+    LeaseKind, POOL_LAYOUT, RECORD_LAYOUT, SHARD_LAYOUT,
+};
 
 /// UDP port on which a replica hears its neighbours, unless configured otherwise.
 pub const PORT: u16 = 4794;
@@ -22,33 +28,47 @@ pub const PORT: u16 = 4794;
 /// First bytes of every chain message.
 pub const MAGIC: [u8; 4] = *b"SPC2";
 
-/// Length in bytes of the header.
-pub const HEADER_LENGTH: usize = 32;
-
 /// Bytes before each entry of an UPDATE: its length.
 pub const ENTRY_PREFIX: usize = 2;
 
-/// Where each field of the header begins, in bytes.
-pub mod field {
-    /// 4 bytes: [`super::MAGIC`].
-    pub const MAGIC: usize = 0;
-    /// 1 byte: [`super::Kind`].
-    pub const KIND: usize = 4;
-    /// 1 byte: sender's position in the chain, 0 is the head.
-    pub const REPLICA: usize = 5;
-    /// 2 bytes: number of the chain.
-    pub const CHAIN: usize = 6;
-    /// 4 bytes: configuration number of the chain.
-    pub const CHAIN_EPOCH: usize = 8;
-    /// 4 bytes: incarnation of the end of the link that sends updates.
-    pub const INCARNATION: usize = 12;
-    /// 8 bytes: number of an entry, or of a part of a snapshot.
-    pub const NUMBER: usize = 16;
-    /// 8 bytes: the entry up to which every replica has all, or the one up to which
-    /// a snapshot goes.
-    pub const BASE: usize = 24;
-    /// Entries or items.
-    pub const BODY: usize = 32;
+header! {
+    layout pub LAYOUT = "chain message", then "entries or items";
+    length pub HEADER_LENGTH = 32;
+    /// What a chain message means.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Repr<'a> {
+        /// What the message is.
+        kind: Kind,
+        /// Entries or items; empty in acknowledgements.
+        body: &'a [u8],
+    }
+    offsets field;
+    view Packet;
+    fields {
+        MAGIC         32 (magic: [u8; 4])       => "`SPC2`";
+        KIND           8 (kind_number: u8) =>
+            "1 UPDATE (to the successor), 2 ACK (to the predecessor), 3 SNAPSHOT (from the tail \
+             to a replica that joins), 4 SNAPSHOT_ACK, 5 COMPARE (to both neighbours, from a \
+             replica that came back from its disk), 6 COMPARED (the answer)";
+        REPLICA        8  replica: u8 =>
+            "sender's position in the chain, 0 is the head; the number of members for a replica \
+             that joins";
+        CHAIN         16  chain: u16 =>
+            "number of the chain: 0 if it is fixed, else that of its shard";
+        CHAIN_EPOCH   32  chain_epoch: u32 => "configuration number of the chain (rule 21)";
+        INCARNATION   32  incarnation: u32 =>
+            "of the replica that sends updates or parts, also in their acknowledgements (0: not \
+             heard yet): a receiver accepts one incarnation in each chain epoch, the first that \
+             begins with the number that it lacks";
+        NUMBER        64  number: u64 =>
+            "UPDATE: of the first entry; ACK: of the last entry received in order *and applied*; \
+             SNAPSHOT: of the part, from 1; SNAPSHOT_ACK: of the last part received in order; \
+             COMPARE, COMPARED: of the start that asks";
+        BASE          64  base: u64 =>
+            "UPDATE, ACK: the entry up to which, as the sender knows, every replica has all; \
+             SNAPSHOT, SNAPSHOT_ACK: the last entry that the snapshot contains; COMPARED: to the \
+             predecessor the last entry applied, to the successor as in an UPDATE";
+    }
 }
 
 /// What a chain message is.
@@ -79,8 +99,9 @@ impl Kind {
 /// A view over the bytes of one chain message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    bytes: &'a [u8],
+    header: &'a [u8; HEADER_LENGTH],
     kind: Kind,
+    body: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
@@ -93,15 +114,20 @@ impl<'a> Packet<'a> {
     /// meaning; [`Error::TrailingBytes`] for an acknowledgement with a body.
     pub fn new_checked(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
         let header = Header::Chain;
-        at_least(header, bytes, HEADER_LENGTH)?;
-        if bytes[..MAGIC.len()] != MAGIC {
+        let (fixed, body) = split(header, bytes)?;
+        let mut packet = Packet {
+            header: fixed,
+            kind: Kind::Ack,
+            body,
+        };
+        if packet.magic() != MAGIC {
             return Err(Error::Unknown {
                 header,
                 field: "magic",
-                found: get_u32(bytes, field::MAGIC),
+                found: u32::from_be_bytes(packet.magic()),
             });
         }
-        let kind = match bytes[field::KIND] {
+        packet.kind = match packet.kind_number() {
             1 => Kind::Update,
             2 => Kind::Ack,
             3 => Kind::Snapshot,
@@ -116,13 +142,13 @@ impl<'a> Packet<'a> {
                 });
             }
         };
-        if !kind.has_body() && bytes.len() > HEADER_LENGTH {
+        if !packet.kind.has_body() && !body.is_empty() {
             return Err(Error::TrailingBytes {
                 header,
-                extra: bytes.len() - HEADER_LENGTH,
+                extra: body.len(),
             });
         }
-        Ok(Packet { bytes, kind })
+        Ok(packet)
     }
 
     /// What the message is.
@@ -130,44 +156,9 @@ impl<'a> Packet<'a> {
         self.kind
     }
 
-    /// Sender's position in the chain.
-    pub fn replica(&self) -> u8 {
-        self.bytes[field::REPLICA]
-    }
-
-    /// Configuration number of the chain.
-    pub fn chain_epoch(&self) -> u32 {
-        get_u32(self.bytes, field::CHAIN_EPOCH)
-    }
-
-    /// Incarnation of the end of the link that sends updates; an ACK repeats the
-    /// incarnation of the updates that it acknowledges.
-    pub fn incarnation(&self) -> u32 {
-        get_u32(self.bytes, field::INCARNATION)
-    }
-
-    /// Number of the chain: a server may have a place in many.
-    pub fn chain(&self) -> u16 {
-        get_u16(self.bytes, field::CHAIN)
-    }
-
-    /// UPDATE: number of the first entry, counted by the heads from 1; ACK: of the
-    /// last entry received in order and applied; SNAPSHOT: of the part, from 1;
-    /// SNAPSHOT_ACK: of the last part received in order.
-    pub fn number(&self) -> u64 {
-        get_u64(self.bytes, field::NUMBER)
-    }
-
-    /// UPDATE and ACK: number of the entry up to which, as the sender knows, every
-    /// replica has all; SNAPSHOT and SNAPSHOT_ACK: of the last entry that is part of
-    /// the snapshot.
-    pub fn base(&self) -> u64 {
-        get_u64(self.bytes, field::BASE)
-    }
-
     /// What follows the header: entries or items.
     pub fn body(&self) -> &'a [u8] {
-        &self.bytes[field::BODY..]
+        self.body
     }
 
     /// The entries of an UPDATE, not yet looked into, in the order of their numbers.
@@ -204,40 +195,10 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// What a chain message means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repr<'a> {
-    /// What the message is.
-    pub kind: Kind,
-    /// Sender's position in the chain.
-    pub replica: u8,
-    /// Number of the chain.
-    pub chain: u16,
-    /// Configuration number of the chain.
-    pub chain_epoch: u32,
-    /// Incarnation of the end of the link that sends updates.
-    pub incarnation: u32,
-    /// As [`Packet::number`].
-    pub number: u64,
-    /// As [`Packet::base`].
-    pub base: u64,
-    /// Entries or items; empty in acknowledgements.
-    pub body: &'a [u8],
-}
-
 impl<'a> Repr<'a> {
     /// Reads every field of a checked message.
     pub fn parse(packet: &Packet<'a>) -> Repr<'a> {
-        Repr {
-            kind: packet.kind(),
-            replica: packet.replica(),
-            chain: packet.chain(),
-            chain_epoch: packet.chain_epoch(),
-            incarnation: packet.incarnation(),
-            number: packet.number(),
-            base: packet.base(),
-            body: packet.body(),
-        }
+        Repr::from_header(packet.header, packet.kind, packet.body)
     }
 
     /// Bytes of the message.
@@ -254,7 +215,7 @@ impl<'a> Repr<'a> {
     pub fn emit(&self, buffer: &mut [u8]) -> Result<(), Error> {
         exactly(Header::Chain, buffer, self.buffer_len())?;
         self.emit_header(buffer)?;
-        put(buffer, field::BODY, self.body);
+        buffer[HEADER_LENGTH..].copy_from_slice(self.body);
         Ok(())
     }
 
@@ -268,27 +229,21 @@ impl<'a> Repr<'a> {
     /// [`Error::Unrepresentable`] for an acknowledgement with a body.
     pub fn emit_header(&self, buffer: &mut [u8]) -> Result<(), Error> {
         let header = Header::Chain;
-        if buffer.len() < HEADER_LENGTH {
+        let found = buffer.len();
+        let Some(buffer) = buffer.first_chunk_mut() else {
             return Err(Error::Buffer {
                 header,
                 needed: HEADER_LENGTH,
-                found: buffer.len(),
+                found,
             });
-        }
+        };
         if !self.kind.has_body() && !self.body.is_empty() {
             return Err(Error::Unrepresentable {
                 header,
                 field: "body of an acknowledgement",
             });
         }
-        put(buffer, field::MAGIC, &MAGIC);
-        buffer[field::KIND] = self.kind as u8;
-        buffer[field::REPLICA] = self.replica;
-        put(buffer, field::CHAIN, &self.chain.to_be_bytes());
-        put(buffer, field::CHAIN_EPOCH, &self.chain_epoch.to_be_bytes());
-        put(buffer, field::INCARNATION, &self.incarnation.to_be_bytes());
-        put(buffer, field::NUMBER, &self.number.to_be_bytes());
-        put(buffer, field::BASE, &self.base.to_be_bytes());
+        *buffer = self.header_bytes(MAGIC, self.kind as u8);
         Ok(())
     }
 

@@ -3,9 +3,11 @@
 //! One UDP datagram each: [`MAGIC`], one byte of type, then the fields of the
 //! message in order, big-endian. `docs/replication-protocol.md` has the tables.
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::SocketAddrV4;
 
-use crate::error::at_least;
+use crate::error::split;
+use crate::table::header;
+use crate::value::Value;
 use crate::{Error, Header};
 
 /// UDP port of the controller, unless configured otherwise.
@@ -17,17 +19,136 @@ pub const MAGIC: [u8; 4] = *b"SPK1";
 /// Most statuses, or rows, in one message: it fits 1,400 bytes.
 pub const MOST_ROWS: usize = 32;
 
-/// A replica as its chain's configuration names it: one start of one server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Member {
-    /// Number of the server.
-    pub server: u32,
-    /// Which start of the server; one that starts anew has lost its state.
-    pub incarnation: u32,
-    /// Where switches reach it.
-    pub requests: SocketAddrV4,
-    /// Where its neighbours reach it.
-    pub links: SocketAddrV4,
+header! {
+    layout pub LAYOUT = "control message", then "what its type says, in the tables below";
+    length HEADER_LENGTH = 5;
+    #[derive(Debug, Clone, Copy)]
+    struct Front {}
+    fields {
+        MAGIC 32 magic: [u8; 4]   => "`SPK1`";
+        TYPE   8 message_type: u8 => "1 HEARTBEAT, 2 CONFIGURE, 3 SUBSCRIBE, 4 ROWS";
+    }
+}
+
+header! {
+    layout pub MEMBER_LAYOUT = "member of a chain";
+    length MEMBER_LENGTH = 20;
+    /// A replica as its chain's configuration names it: one start of one server.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct Member {}
+    fields {
+        SERVER      32 server: u32            => "number of the server";
+        INCARNATION 32 incarnation: u32       =>
+            "which start of the server; one that starts anew has lost its state";
+        REQUESTS    48 requests: SocketAddrV4 => "address and port where switches reach it";
+        LINKS       48 links: SocketAddrV4    =>
+            "address and port where its neighbours reach it";
+    }
+}
+
+impl Value for Member {
+    const BITS: usize = 8 * MEMBER_LENGTH;
+
+    fn read(header: &[u8], at: usize, bits: usize) -> Member {
+        Member::from_header(&Value::read(header, at, bits))
+    }
+
+    fn write(self, header: &mut [u8], at: usize, bits: usize) {
+        self.header_bytes().write(header, at, bits);
+    }
+}
+
+header! {
+    layout pub HEARTBEAT_LAYOUT = "HEARTBEAT, behind the type", then "the statuses";
+    length HEARTBEAT_LENGTH = 29;
+    #[derive(Debug, Clone, Copy)]
+    struct HeartbeatFront {}
+    fields {
+        FROM    160 from: Member => "the server, as a member of a chain";
+        NUMBER   64 number: u64  => "counted by the server";
+        COUNT     8 count: u8    => "number of statuses";
+    }
+}
+
+header! {
+    layout pub STATUS_LAYOUT = "status in a HEARTBEAT";
+    length STATUS_LENGTH = 23;
+    #[derive(Debug, Clone, Copy)]
+    struct Status {}
+    fields {
+        FLAGS    8 flags: u8    =>
+            "1 joined; 2 hears nothing from its successor; 4 has left the chain, since its \
+             disk lost entries of it";
+        CHAIN   16 chain: u16   => "number of the chain";
+        EPOCH   32 epoch: u32   => "configuration that the server follows";
+        APPLIED 64 applied: u64 => "number of the last entry applied";
+        BASE    64 base: u64    =>
+            "number of the entry up to which every replica has all, as the server knows";
+    }
+}
+
+header! {
+    layout pub CONFIGURE_LAYOUT = "CONFIGURE, behind the type", then "the configuration";
+    length CONFIGURE_LENGTH = 4;
+    #[derive(Debug, Clone, Copy)]
+    struct ConfigureFront {}
+    fields {
+        CONTROLLER 32 controller: u32 => "which start of the controller";
+    }
+}
+
+header! {
+    layout pub CONFIG_LAYOUT = "configuration of a chain",
+        then "the members, head first, then the one that joins";
+    length CONFIG_LENGTH = 8;
+    #[derive(Debug, Clone, Copy)]
+    struct ConfigFront {}
+    fields {
+        FLAGS  8 flags: u8  => "1 one joins";
+        CHAIN 16 chain: u16 => "number of the chain";
+        EPOCH 32 epoch: u32 => "configuration number; it grows with each change (rule 21)";
+        COUNT  8 count: u8  => "number of members, without the one that joins";
+    }
+}
+
+header! {
+    layout pub SUBSCRIBE_LAYOUT = "SUBSCRIBE, behind the type";
+    length SUBSCRIBE_LENGTH = 19;
+    #[derive(Debug, Clone, Copy)]
+    struct Subscribe {}
+    fields {
+        SWITCH_ID  32 switch: u32     => "number of the switch";
+        CONTROLLER 32 controller: u32 =>
+            "the controller's start that counted the version; 0 if none is known";
+        VERSION    64 version: u64    => "the last version known";
+        PADDING    24 padding: [u8; 3] => "0";
+    }
+}
+
+header! {
+    layout pub ROWS_LAYOUT = "ROWS, behind the type", then "the rows";
+    length ROWS_LENGTH = 21;
+    #[derive(Debug, Clone, Copy)]
+    struct RowsFront {}
+    fields {
+        CONTROLLER 32 controller: u32 => "which start of the controller counts the versions";
+        AFTER      64 after: u64      => "version after which these rows changed";
+        VERSION    64 version: u64    => "version of the last of these rows";
+        COUNT       8 count: u8       => "number of rows";
+    }
+}
+
+header! {
+    layout pub ROW_LAYOUT = "row in a ROWS";
+    length ROW_LENGTH = 12;
+    /// Where the head of a shard's chain is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Row {}
+    fields {
+        SHARD 16 shard: u16         => "number of the shard";
+        EPOCH 32 epoch: u32         => "configuration number of its chain";
+        HEAD  48 head: SocketAddrV4 => "address and port of the head";
+    }
 }
 
 /// One configuration of one chain.
@@ -75,17 +196,6 @@ pub struct Heartbeat {
     pub statuses: Vec<ChainStatus>,
 }
 
-/// Where the head of a shard's chain is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// The shard.
-    pub shard: u16,
-    /// Configuration number of its chain.
-    pub epoch: u32,
-    /// Address and port of the head.
-    pub head: SocketAddrV4,
-}
-
 /// A control message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
@@ -124,91 +234,53 @@ pub enum Message {
 /// than the answer, of 24 bytes (`docs/message-authentication.md`).
 const PADDING: [u8; 3] = [0; 3];
 
+/// Flags of a status.
+const JOINED: u8 = 1;
+const SUSPECTS: u8 = 2;
+const LOST: u8 = 4;
+
+/// Flag of a configuration.
+const JOINING: u8 = 1;
+
 struct Reader<'a> {
     rest: &'a [u8],
 }
 
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        at_least(Header::Control, self.rest, N)?;
-        let (taken, rest) = self.rest.split_at(N);
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], Error> {
+        let (taken, rest) = split(Header::Control, self.rest)?;
         self.rest = rest;
-        let mut array = [0; N];
-        array.copy_from_slice(taken);
-        Ok(array)
-    }
-
-    fn u8(&mut self) -> Result<u8, Error> {
-        Ok(self.take::<1>()?[0])
-    }
-
-    fn u16(&mut self) -> Result<u16, Error> {
-        self.take().map(u16::from_be_bytes)
-    }
-
-    fn u32(&mut self) -> Result<u32, Error> {
-        self.take().map(u32::from_be_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, Error> {
-        self.take().map(u64::from_be_bytes)
-    }
-
-    fn address(&mut self) -> Result<SocketAddrV4, Error> {
-        let ip = Ipv4Addr::from(self.take::<4>()?);
-        Ok(SocketAddrV4::new(ip, self.u16()?))
-    }
-
-    fn flags(&mut self, known: u8) -> Result<u8, Error> {
-        let flags = self.u8()?;
-        if flags & !known != 0 {
-            return Err(unknown("flags", flags));
-        }
-        Ok(flags)
+        Ok(taken)
     }
 
     fn member(&mut self) -> Result<Member, Error> {
-        Ok(Member {
-            server: self.u32()?,
-            incarnation: self.u32()?,
-            requests: self.address()?,
-            links: self.address()?,
-        })
+        self.take().map(Member::from_header)
     }
 
     fn status(&mut self) -> Result<ChainStatus, Error> {
-        let flags = self.flags(7)?;
+        let status = Status::from_header(self.take()?);
+        let flags = known(status.flags, JOINED | SUSPECTS | LOST)?;
         Ok(ChainStatus {
-            joined: flags & 1 != 0,
-            suspects: flags & 2 != 0,
-            lost: flags & 4 != 0,
-            chain: self.u16()?,
-            epoch: self.u32()?,
-            applied: self.u64()?,
-            base: self.u64()?,
-        })
-    }
-
-    fn row(&mut self) -> Result<Row, Error> {
-        Ok(Row {
-            shard: self.u16()?,
-            epoch: self.u32()?,
-            head: self.address()?,
+            joined: flags & JOINED != 0,
+            suspects: flags & SUSPECTS != 0,
+            lost: flags & LOST != 0,
+            chain: status.chain,
+            epoch: status.epoch,
+            applied: status.applied,
+            base: status.base,
         })
     }
 
     fn config(&mut self) -> Result<ChainConfig, Error> {
-        let flags = self.flags(1)?;
-        let chain = self.u16()?;
-        let epoch = self.u32()?;
-        let count = self.u8()?;
-        let members = (0..count)
+        let front = ConfigFront::from_header(self.take()?);
+        let flags = known(front.flags, JOINING)?;
+        let members = (0..front.count)
             .map(|_| self.member())
             .collect::<Result<_, _>>()?;
-        let joining = (flags & 1 != 0).then(|| self.member()).transpose()?;
+        let joining = (flags & JOINING != 0).then(|| self.member()).transpose()?;
         Ok(ChainConfig {
-            chain,
-            epoch,
+            chain: front.chain,
+            epoch: front.epoch,
             members,
             joining,
         })
@@ -225,6 +297,14 @@ impl Reader<'_> {
     }
 }
 
+/// Refuses flags that have no meaning.
+fn known(flags: u8, known: u8) -> Result<u8, Error> {
+    if flags & !known != 0 {
+        return Err(unknown("flags", flags));
+    }
+    Ok(flags)
+}
+
 fn unknown(field: &'static str, found: u8) -> Error {
     Error::Unknown {
         header: Header::Control,
@@ -233,17 +313,24 @@ fn unknown(field: &'static str, found: u8) -> Error {
     }
 }
 
-fn put_address(bytes: &mut Vec<u8>, address: SocketAddrV4) {
-    bytes.extend_from_slice(&address.ip().octets());
-    bytes.extend_from_slice(&address.port().to_be_bytes());
+/// At most 255 of `elements`, which a byte counts, and their number.
+fn countable<T>(elements: &[T]) -> (&[T], u8) {
+    let count = elements.len().min(255);
+    (&elements[..count], count as u8)
 }
 
-impl Member {
-    fn append(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.server.to_be_bytes());
-        bytes.extend_from_slice(&self.incarnation.to_be_bytes());
-        put_address(bytes, self.requests);
-        put_address(bytes, self.links);
+impl ChainStatus {
+    fn header_bytes(&self) -> [u8; STATUS_LENGTH] {
+        Status {
+            flags: (u8::from(self.joined) * JOINED)
+                | (u8::from(self.suspects) * SUSPECTS)
+                | (u8::from(self.lost) * LOST),
+            chain: self.chain,
+            epoch: self.epoch,
+            applied: self.applied,
+            base: self.base,
+        }
+        .header_bytes()
     }
 }
 
@@ -263,13 +350,16 @@ impl ChainConfig {
     /// Appends the configuration to `bytes`. Of more than 255 members, the first
     /// 255 are written.
     pub fn append(&self, bytes: &mut Vec<u8>) {
-        let count = self.members.len().min(255);
-        bytes.push(u8::from(self.joining.is_some()));
-        bytes.extend_from_slice(&self.chain.to_be_bytes());
-        bytes.extend_from_slice(&self.epoch.to_be_bytes());
-        bytes.push(count as u8);
-        for member in self.members[..count].iter().chain(&self.joining) {
-            member.append(bytes);
+        let (members, count) = countable(&self.members);
+        let front = ConfigFront {
+            flags: u8::from(self.joining.is_some()) * JOINING,
+            chain: self.chain,
+            epoch: self.epoch,
+            count,
+        };
+        bytes.extend_from_slice(&front.header_bytes());
+        for member in members.iter().chain(&self.joining) {
+            bytes.extend_from_slice(&member.header_bytes());
         }
     }
 }
@@ -283,7 +373,10 @@ impl Message {
     /// another magic, a type or flags without meaning.
     pub fn parse(bytes: &[u8]) -> Result<Message, Error> {
         let mut reader = Reader { rest: bytes };
-        let magic = reader.take::<4>()?;
+        let Front {
+            magic,
+            message_type,
+        } = Front::from_header(reader.take()?);
         if magic != MAGIC {
             return Err(Error::Unknown {
                 header: Header::Control,
@@ -291,45 +384,44 @@ impl Message {
                 found: u32::from_be_bytes(magic),
             });
         }
-        let message = match reader.u8()? {
+        let message = match message_type {
             1 => {
-                let from = reader.member()?;
-                let number = reader.u64()?;
-                let count = reader.u8()?;
-                let statuses = (0..count)
-                    .map(|_| reader.status())
-                    .collect::<Result<_, _>>();
+                let front = HeartbeatFront::from_header(reader.take()?);
+                let statuses = (0..front.count).map(|_| reader.status());
                 Message::Heartbeat(Heartbeat {
-                    from,
-                    number,
-                    statuses: statuses?,
+                    statuses: statuses.collect::<Result<_, _>>()?,
+                    from: front.from,
+                    number: front.number,
                 })
             }
             2 => Message::Configure {
-                controller: reader.u32()?,
+                controller: ConfigureFront::from_header(reader.take()?).controller,
                 config: reader.config()?,
             },
             3 => {
-                let subscribe = Message::Subscribe {
-                    switch: reader.u32()?,
-                    controller: reader.u32()?,
-                    version: reader.u64()?,
-                };
-                let padding = reader.take::<{ PADDING.len() }>()?;
+                let Subscribe {
+                    switch,
+                    controller,
+                    version,
+                    padding,
+                } = Subscribe::from_header(reader.take()?);
                 if let Some(found) = padding.into_iter().find(|byte| *byte != 0) {
                     return Err(unknown("padding", found));
                 }
-                subscribe
+                Message::Subscribe {
+                    switch,
+                    controller,
+                    version,
+                }
             }
             4 => {
-                let (controller, after, version) = (reader.u32()?, reader.u64()?, reader.u64()?);
-                let count = reader.u8()?;
-                let rows = (0..count).map(|_| reader.row()).collect::<Result<_, _>>()?;
+                let front = RowsFront::from_header(reader.take()?);
+                let rows = (0..front.count).map(|_| reader.take().map(Row::from_header));
                 Message::Rows {
-                    controller,
-                    after,
-                    version,
-                    rows,
+                    rows: rows.collect::<Result<_, _>>()?,
+                    controller: front.controller,
+                    after: front.after,
+                    version: front.version,
                 }
             }
             found => return Err(unknown("type", found)),
@@ -340,32 +432,37 @@ impl Message {
 
     /// The message as bytes. Lists are cut at 255 elements.
     pub fn to_vec(&self) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
-        match self {
+        let message_type = match self {
+            Message::Heartbeat(_) => 1,
+            Message::Configure { .. } => 2,
+            Message::Subscribe { .. } => 3,
+            Message::Rows { .. } => 4,
+        };
+        let front = Front {
+            magic: MAGIC,
+            message_type,
+        };
+        let mut bytes = front.header_bytes().to_vec();
+        match *self {
             Message::Heartbeat(Heartbeat {
                 from,
                 number,
-                statuses,
+                ref statuses,
             }) => {
-                bytes.push(1);
-                from.append(&mut bytes);
-                bytes.extend_from_slice(&number.to_be_bytes());
-                let count = statuses.len().min(255);
-                bytes.push(count as u8);
-                for status in &statuses[..count] {
-                    let flags = [status.joined, status.suspects, status.lost];
-                    let flags = flags.iter().rev();
-                    bytes.push(flags.fold(0, |all, flag| all << 1 | u8::from(*flag)));
-                    bytes.extend_from_slice(&status.chain.to_be_bytes());
-                    bytes.extend_from_slice(&status.epoch.to_be_bytes());
-                    for field in [status.applied, status.base] {
-                        bytes.extend_from_slice(&field.to_be_bytes());
-                    }
-                }
+                let (statuses, count) = countable(statuses);
+                let front = HeartbeatFront {
+                    from,
+                    number,
+                    count,
+                };
+                bytes.extend_from_slice(&front.header_bytes());
+                bytes.extend(statuses.iter().flat_map(|status| status.header_bytes()));
             }
-            Message::Configure { controller, config } => {
-                bytes.push(2);
-                bytes.extend_from_slice(&controller.to_be_bytes());
+            Message::Configure {
+                controller,
+                ref config,
+            } => {
+                bytes.extend_from_slice(&ConfigureFront { controller }.header_bytes());
                 config.append(&mut bytes);
             }
             Message::Subscribe {
@@ -373,29 +470,29 @@ impl Message {
                 controller,
                 version,
             } => {
-                bytes.push(3);
-                bytes.extend_from_slice(&switch.to_be_bytes());
-                bytes.extend_from_slice(&controller.to_be_bytes());
-                bytes.extend_from_slice(&version.to_be_bytes());
-                bytes.extend_from_slice(&PADDING);
+                let subscribe = Subscribe {
+                    switch,
+                    controller,
+                    version,
+                    padding: PADDING,
+                };
+                bytes.extend_from_slice(&subscribe.header_bytes());
             }
             Message::Rows {
                 controller,
                 after,
                 version,
-                rows,
+                ref rows,
             } => {
-                bytes.push(4);
-                bytes.extend_from_slice(&controller.to_be_bytes());
-                bytes.extend_from_slice(&after.to_be_bytes());
-                bytes.extend_from_slice(&version.to_be_bytes());
-                let count = rows.len().min(255);
-                bytes.push(count as u8);
-                for row in &rows[..count] {
-                    bytes.extend_from_slice(&row.shard.to_be_bytes());
-                    bytes.extend_from_slice(&row.epoch.to_be_bytes());
-                    put_address(&mut bytes, row.head);
-                }
+                let (rows, count) = countable(rows);
+                let front = RowsFront {
+                    controller,
+                    after,
+                    version,
+                    count,
+                };
+                bytes.extend_from_slice(&front.header_bytes());
+                bytes.extend(rows.iter().flat_map(Row::header_bytes));
             }
         }
         bytes

@@ -144,6 +144,18 @@ pub(crate) fn at_least(header: Header, bytes: &[u8], needed: usize) -> Result<()
     Ok(())
 }
 
+/// Splits a header of `N` bytes from what follows it.
+pub(crate) fn split<const N: usize>(
+    header: Header,
+    bytes: &[u8],
+) -> Result<(&[u8; N], &[u8]), Error> {
+    bytes.split_first_chunk().ok_or(Error::Truncated {
+        header,
+        needed: N,
+        found: bytes.len(),
+    })
+}
+
 /// Refuses a buffer for `emit` that is not exactly `needed` long.
 pub(crate) fn exactly(header: Header, buffer: &[u8], needed: usize) -> Result<(), Error> {
     if buffer.len() != needed {

@@ -3,30 +3,34 @@
 
 use core::fmt;
 
-use crate::big_endian::{get_array, get_u16, put};
-use crate::error::{at_least, exactly};
+use crate::error::{exactly, split};
+use crate::table::header;
+use crate::value::Value;
 use crate::{Error, Header};
 
-/// Length in bytes of the header.
-pub const HEADER_LENGTH: usize = 14;
+header! {
+    layout pub LAYOUT = "Ethernet", then "the payload";
+    length pub HEADER_LENGTH = 14;
+    /// What a frame means.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Repr<'a> {
+        /// What the frame carries.
+        payload: &'a [u8],
+    }
+    offsets field;
+    view Packet;
+    fields {
+        DESTINATION 48 destination: Address => "destination address";
+        SOURCE      48 source: Address      => "source address";
+        ETHER_TYPE  16 ethertype: u16       => "EtherType of the payload";
+    }
+}
 
 /// EtherType of IPv4.
 pub const TYPE_IPV4: u16 = 0x0800;
 
 /// EtherType of ARP.
 pub const TYPE_ARP: u16 = 0x0806;
-
-/// Where each field begins, in bytes.
-pub mod field {
-    /// 6 bytes: destination address.
-    pub const DESTINATION: usize = 0;
-    /// 6 bytes: source address.
-    pub const SOURCE: usize = 6;
-    /// 2 bytes: EtherType.
-    pub const ETHERTYPE: usize = 12;
-    /// The payload.
-    pub const PAYLOAD: usize = 14;
-}
 
 /// A 48-bit station address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -50,10 +54,25 @@ impl fmt::Debug for Address {
     }
 }
 
+impl Value for Address {
+    const BITS: usize = 48;
+
+    #[inline(always)]
+    fn read(header: &[u8], at: usize, bits: usize) -> Address {
+        Address(Value::read(header, at, bits))
+    }
+
+    #[inline(always)]
+    fn write(self, header: &mut [u8], at: usize, bits: usize) {
+        self.0.write(header, at, bits);
+    }
+}
+
 /// A view over one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    bytes: &'a [u8],
+    header: &'a [u8; HEADER_LENGTH],
+    payload: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
@@ -63,53 +82,20 @@ impl<'a> Packet<'a> {
     ///
     /// [`Error::Truncated`].
     pub fn new_checked(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
-        at_least(Header::Ethernet, bytes, HEADER_LENGTH)?;
-        Ok(Packet { bytes })
-    }
-
-    /// Destination address.
-    pub fn destination(&self) -> Address {
-        Address(get_array(self.bytes, field::DESTINATION))
-    }
-
-    /// Source address.
-    pub fn source(&self) -> Address {
-        Address(get_array(self.bytes, field::SOURCE))
-    }
-
-    /// EtherType of the payload.
-    pub fn ethertype(&self) -> u16 {
-        get_u16(self.bytes, field::ETHERTYPE)
+        let (header, payload) = split(Header::Ethernet, bytes)?;
+        Ok(Packet { header, payload })
     }
 
     /// What the frame carries, padding included.
     pub fn payload(&self) -> &'a [u8] {
-        &self.bytes[field::PAYLOAD..]
+        self.payload
     }
-}
-
-/// What a frame means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repr<'a> {
-    /// Destination address.
-    pub destination: Address,
-    /// Source address.
-    pub source: Address,
-    /// EtherType of the payload.
-    pub ethertype: u16,
-    /// What the frame carries.
-    pub payload: &'a [u8],
 }
 
 impl<'a> Repr<'a> {
     /// Reads every field of a checked frame.
     pub fn parse(packet: &Packet<'a>) -> Repr<'a> {
-        Repr {
-            destination: packet.destination(),
-            source: packet.source(),
-            ethertype: packet.ethertype(),
-            payload: packet.payload(),
-        }
+        Repr::from_header(packet.header, packet.payload)
     }
 
     /// Bytes of the frame.
@@ -124,10 +110,9 @@ impl<'a> Repr<'a> {
     /// [`Error::Buffer`] unless `buffer` is [`Repr::buffer_len`] long.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<(), Error> {
         exactly(Header::Ethernet, buffer, self.buffer_len())?;
-        put(buffer, field::DESTINATION, &self.destination.0);
-        put(buffer, field::SOURCE, &self.source.0);
-        put(buffer, field::ETHERTYPE, &self.ethertype.to_be_bytes());
-        put(buffer, field::PAYLOAD, self.payload);
+        let (header, payload) = buffer.split_at_mut(HEADER_LENGTH);
+        header.copy_from_slice(&self.header_bytes());
+        payload.copy_from_slice(self.payload);
         Ok(())
     }
 

@@ -2,12 +2,46 @@
 
 use core::net::Ipv4Addr;
 
-use crate::big_endian::{get_array, get_u16, put};
-use crate::error::{at_least, exactly};
+use crate::error::{at_least, exactly, split};
+use crate::table::header;
+use crate::value::Value;
 use crate::{Error, Header, checksum};
 
-/// Length in bytes of a header without options.
-pub const HEADER_LENGTH: usize = 20;
+header! {
+    layout pub LAYOUT = "IPv4", then "options, up to the header's length; then the payload";
+    length pub HEADER_LENGTH = 20;
+    /// What a datagram means.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Repr<'a> {
+        /// Whether fragmenting is forbidden.
+        dont_fragment: bool,
+        /// Whether fragments follow.
+        more_fragments: bool,
+        /// Options, a multiple of 4 and at most 40 bytes.
+        options: &'a [u8],
+        /// What the datagram carries.
+        payload: &'a [u8],
+    }
+    offsets field;
+    view Packet;
+    may_not_fit Ipv4;
+    fields {
+        VERSION          4 (version: u8)         => "4";
+        IHL              4 (ihl: usize)          => "header length in 32-bit words";
+        DIFFSERV         8  traffic_class: u8    =>
+            "differentiated services and congestion notification";
+        TOTAL_LENGTH    16 (total_length: usize) => "bytes of header and payload";
+        IDENTIFICATION  16  identification: u16  => "identification of the datagram's fragments";
+        FLAGS            3 (flags: u8)           => "0, don't fragment, more fragments";
+        FRAGMENT_OFFSET 13  fragment_offset: u16 =>
+            "place of the payload in the whole datagram, in units of 8 bytes";
+        TTL              8  ttl: u8              => "hops left";
+        PROTOCOL         8  protocol: u8         => "protocol of the payload";
+        CHECKSUM        16 (checksum: u16)       => "checksum of the header";
+        SOURCE          32  source: Ipv4Addr     => "source address";
+        DESTINATION     32  destination: Ipv4Addr => "destination address";
+    }
+}
 
 /// Protocol number of ICMP.
 pub const PROTOCOL_ICMP: u8 = 1;
@@ -18,42 +52,15 @@ pub const PROTOCOL_TCP: u8 = 6;
 /// Protocol number of UDP.
 pub const PROTOCOL_UDP: u8 = 17;
 
-/// Where each field begins, in bytes.
-pub mod field {
-    /// 1 byte: version (4) and header length in 32-bit words.
-    pub const VERSION_LENGTH: usize = 0;
-    /// 1 byte: differentiated services and congestion notification.
-    pub const TRAFFIC_CLASS: usize = 1;
-    /// 2 bytes: bytes of header and payload.
-    pub const TOTAL_LENGTH: usize = 2;
-    /// 2 bytes: identification.
-    pub const IDENTIFICATION: usize = 4;
-    /// 2 bytes: three flags and the fragment offset in units of 8 bytes.
-    pub const FRAGMENT: usize = 6;
-    /// 1 byte: time to live.
-    pub const TTL: usize = 8;
-    /// 1 byte: protocol of the payload.
-    pub const PROTOCOL: usize = 9;
-    /// 2 bytes: header checksum.
-    pub const CHECKSUM: usize = 10;
-    /// 4 bytes: source address.
-    pub const SOURCE: usize = 12;
-    /// 4 bytes: destination address.
-    pub const DESTINATION: usize = 16;
-    /// Options, up to the header's length; then the payload.
-    pub const OPTIONS: usize = 20;
-}
-
-const DONT_FRAGMENT: u16 = 0x4000;
-const MORE_FRAGMENTS: u16 = 0x2000;
-const OFFSET_MASK: u16 = 0x1fff;
+const DONT_FRAGMENT: u8 = 2;
+const MORE_FRAGMENTS: u8 = 1;
 
 /// A view over one datagram. Bytes after the total length (a frame's padding)
 /// are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
-    header_length: usize,
+    header: &'a [u8; HEADER_LENGTH],
 }
 
 impl<'a> Packet<'a> {
@@ -64,15 +71,18 @@ impl<'a> Packet<'a> {
     /// [`Error::Truncated`], [`Error::Version`] or [`Error::LengthField`].
     pub fn new_checked(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
         let header = Header::Ipv4;
-        at_least(header, bytes, HEADER_LENGTH)?;
-        let version = bytes[field::VERSION_LENGTH] >> 4;
+        let packet = Packet {
+            bytes,
+            header: split(header, bytes)?.0,
+        };
+        let version = packet.version();
         if version != 4 {
             return Err(Error::Version {
                 header,
                 found: version,
             });
         }
-        let header_length = usize::from(bytes[field::VERSION_LENGTH] & 0xf) * 4;
+        let header_length = packet.header_length();
         if header_length < HEADER_LENGTH {
             return Err(Error::LengthField {
                 header,
@@ -80,7 +90,7 @@ impl<'a> Packet<'a> {
                 least: HEADER_LENGTH,
             });
         }
-        let total_length = usize::from(get_u16(bytes, field::TOTAL_LENGTH));
+        let total_length = packet.total_length();
         if total_length < header_length {
             return Err(Error::LengthField {
                 header,
@@ -91,96 +101,38 @@ impl<'a> Packet<'a> {
         at_least(header, bytes, total_length)?;
         Ok(Packet {
             bytes: &bytes[..total_length],
-            header_length,
+            ..packet
         })
     }
 
-    /// Differentiated services and congestion notification.
-    pub fn traffic_class(&self) -> u8 {
-        self.bytes[field::TRAFFIC_CLASS]
-    }
-
-    /// Identification of the datagram's fragments.
-    pub fn identification(&self) -> u16 {
-        get_u16(self.bytes, field::IDENTIFICATION)
+    fn header_length(&self) -> usize {
+        self.ihl() * 4
     }
 
     /// Whether fragmenting is forbidden.
     pub fn dont_fragment(&self) -> bool {
-        get_u16(self.bytes, field::FRAGMENT) & DONT_FRAGMENT != 0
+        self.flags() & DONT_FRAGMENT != 0
     }
 
     /// Whether fragments follow.
     pub fn more_fragments(&self) -> bool {
-        get_u16(self.bytes, field::FRAGMENT) & MORE_FRAGMENTS != 0
-    }
-
-    /// Place of the payload in the whole datagram, in units of 8 bytes.
-    pub fn fragment_offset(&self) -> u16 {
-        get_u16(self.bytes, field::FRAGMENT) & OFFSET_MASK
-    }
-
-    /// Hops left.
-    pub fn ttl(&self) -> u8 {
-        self.bytes[field::TTL]
-    }
-
-    /// Protocol of the payload.
-    pub fn protocol(&self) -> u8 {
-        self.bytes[field::PROTOCOL]
-    }
-
-    /// Source address.
-    pub fn source(&self) -> Ipv4Addr {
-        Ipv4Addr::from(get_array::<4>(self.bytes, field::SOURCE))
-    }
-
-    /// Destination address.
-    pub fn destination(&self) -> Ipv4Addr {
-        Ipv4Addr::from(get_array::<4>(self.bytes, field::DESTINATION))
+        self.flags() & MORE_FRAGMENTS != 0
     }
 
     /// Options, with their padding.
     pub fn options(&self) -> &'a [u8] {
-        &self.bytes[field::OPTIONS..self.header_length]
+        &self.bytes[HEADER_LENGTH..self.header_length()]
     }
 
     /// What the datagram carries.
     pub fn payload(&self) -> &'a [u8] {
-        &self.bytes[self.header_length..]
+        &self.bytes[self.header_length()..]
     }
 
     /// Whether the header's checksum is right.
     pub fn verify_checksum(&self) -> bool {
-        checksum::of(&self.bytes[..self.header_length]) == 0
+        checksum::of(&self.bytes[..self.header_length()]) == 0
     }
-}
-
-/// What a datagram means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repr<'a> {
-    /// Differentiated services and congestion notification.
-    pub traffic_class: u8,
-    /// Identification of the datagram's fragments.
-    pub identification: u16,
-    /// Whether fragmenting is forbidden.
-    pub dont_fragment: bool,
-    /// Whether fragments follow.
-    pub more_fragments: bool,
-    /// Place of the payload in the whole datagram, in units of 8 bytes, below 8192.
-    pub fragment_offset: u16,
-    /// Hops left.
-    pub ttl: u8,
-    /// Protocol of the payload.
-    pub protocol: u8,
-    /// Source address.
-    pub source: Ipv4Addr,
-    /// Destination address.
-    pub destination: Ipv4Addr,
-    /// Options, a multiple of 4 and at most 40 bytes.
-    pub options: &'a [u8],
-    /// What the datagram carries.
-    pub payload: &'a [u8],
 }
 
 impl<'a> Repr<'a> {
@@ -217,19 +169,13 @@ impl<'a> Repr<'a> {
                 header: Header::Ipv4,
             });
         }
-        Ok(Repr {
-            traffic_class: packet.traffic_class(),
-            identification: packet.identification(),
-            dont_fragment: packet.dont_fragment(),
-            more_fragments: packet.more_fragments(),
-            fragment_offset: packet.fragment_offset(),
-            ttl: packet.ttl(),
-            protocol: packet.protocol(),
-            source: packet.source(),
-            destination: packet.destination(),
-            options: packet.options(),
-            payload: packet.payload(),
-        })
+        Ok(Repr::from_header(
+            packet.header,
+            packet.dont_fragment(),
+            packet.more_fragments(),
+            packet.options(),
+            packet.payload(),
+        ))
     }
 
     /// Bytes of the datagram.
@@ -247,41 +193,21 @@ impl<'a> Repr<'a> {
     pub fn emit(&self, buffer: &mut [u8]) -> Result<(), Error> {
         let header = Header::Ipv4;
         exactly(header, buffer, self.buffer_len())?;
-        let unrepresentable = |field| Error::Unrepresentable { header, field };
-        let total_length =
-            u16::try_from(buffer.len()).map_err(|_| unrepresentable("total length"))?;
-        if self.fragment_offset > OFFSET_MASK {
-            return Err(unrepresentable("fragment offset"));
-        }
         if !self.options.len().is_multiple_of(4) || self.options.len() > 40 {
-            return Err(unrepresentable("header length"));
+            return Err(Error::Unrepresentable {
+                header,
+                field: "ihl",
+            });
         }
         let header_length = HEADER_LENGTH + self.options.len();
-        let mut fragment = self.fragment_offset;
-        if self.dont_fragment {
-            fragment |= DONT_FRAGMENT;
-        }
-        if self.more_fragments {
-            fragment |= MORE_FRAGMENTS;
-        }
-        buffer[field::VERSION_LENGTH] = 0x40 | (header_length / 4) as u8;
-        buffer[field::TRAFFIC_CLASS] = self.traffic_class;
-        put(buffer, field::TOTAL_LENGTH, &total_length.to_be_bytes());
-        put(
-            buffer,
-            field::IDENTIFICATION,
-            &self.identification.to_be_bytes(),
-        );
-        put(buffer, field::FRAGMENT, &fragment.to_be_bytes());
-        buffer[field::TTL] = self.ttl;
-        buffer[field::PROTOCOL] = self.protocol;
-        put(buffer, field::CHECKSUM, &[0, 0]);
-        put(buffer, field::SOURCE, &self.source.octets());
-        put(buffer, field::DESTINATION, &self.destination.octets());
-        put(buffer, field::OPTIONS, self.options);
-        put(buffer, header_length, self.payload);
+        let flags = (u8::from(self.dont_fragment) * DONT_FRAGMENT)
+            | (u8::from(self.more_fragments) * MORE_FRAGMENTS);
+        let fixed = self.header_bytes(4, header_length / 4, buffer.len(), flags, 0)?;
+        buffer[..HEADER_LENGTH].copy_from_slice(&fixed);
+        buffer[HEADER_LENGTH..header_length].copy_from_slice(self.options);
+        buffer[header_length..].copy_from_slice(self.payload);
         let sum = checksum::of(&buffer[..header_length]);
-        put(buffer, field::CHECKSUM, &sum.to_be_bytes());
+        sum.write(buffer, field::CHECKSUM * 8, 16);
         Ok(())
     }
 
@@ -348,11 +274,11 @@ mod tests {
     #[test]
     fn lengths_that_contradict_are_refused() {
         let mut bytes = example().to_vec().unwrap();
-        bytes[field::VERSION_LENGTH] = 0x44;
+        bytes[field::VERSION] = 0x44;
         assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE005");
-        bytes[field::VERSION_LENGTH] = 0x4f;
+        bytes[field::VERSION] = 0x4f;
         assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE005");
-        bytes[field::VERSION_LENGTH] = 0x65;
+        bytes[field::VERSION] = 0x65;
         assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE003");
     }
 
@@ -386,7 +312,7 @@ mod tests {
         #[test]
         fn parse_of_emit_is_the_same(
             traffic_class: u8, identification: u16, dont_fragment: bool, more_fragments: bool,
-            fragment_offset in 0..=OFFSET_MASK, ttl: u8, protocol: u8, source: u32, destination: u32,
+            fragment_offset in 0u16..0x2000, ttl: u8, protocol: u8, source: u32, destination: u32,
             words in 0..=10usize, payload in proptest::collection::vec(any::<u8>(), 0..64),
         ) {
             let options = vec![1; words * 4];

@@ -15,6 +15,12 @@
 //! `Repr` back; every proper prefix of those bytes that lacks a promised byte is
 //! refused.
 
+//! # One table a header
+//!
+//! What is said of a field, its place, width, type and meaning, is said in one line of one
+//! table (the macro `header!` in `src/table.rs`, whose page shows by an example how a header
+//! is added). [`LAYOUTS`] lists the tables as data.
+
 mod big_endian;
 pub mod chain;
 pub mod checksum;
@@ -22,8 +28,36 @@ pub mod control;
 mod error;
 pub mod ethernet;
 pub mod ipv4;
+pub mod layout;
 pub mod replication;
+mod table;
 pub mod tcp;
 pub mod udp;
+mod value;
 
 pub use error::{Error, Header};
+
+/// The fields of every header.
+pub const LAYOUTS: &[&layout::Layout] = &[
+    &ethernet::LAYOUT,
+    &ipv4::LAYOUT,
+    &udp::LAYOUT,
+    &tcp::LAYOUT,
+    &replication::LAYOUT,
+    &chain::LAYOUT,
+    &chain::ENTRY_LAYOUT,
+    &chain::SHARD_LAYOUT,
+    &chain::RECORD_LAYOUT,
+    &chain::HOLDER_LAYOUT,
+    &chain::POOL_LAYOUT,
+    &chain::END_LAYOUT,
+    &control::LAYOUT,
+    &control::HEARTBEAT_LAYOUT,
+    &control::MEMBER_LAYOUT,
+    &control::STATUS_LAYOUT,
+    &control::CONFIGURE_LAYOUT,
+    &control::CONFIG_LAYOUT,
+    &control::SUBSCRIBE_LAYOUT,
+    &control::ROWS_LAYOUT,
+    &control::ROW_LAYOUT,
+];

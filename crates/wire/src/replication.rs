@@ -1,15 +1,16 @@
 //! The message between a switch and the state store.
 //!
 //! `docs/replication-protocol.md` says what the fields mean and when each
-//! message is sent; the constants of [`field`] say where they lie. One UDP
+//! message is sent; [`LAYOUT`] says where they lie. One UDP
 //! datagram holds one message: a fixed header, the flow's state, and perhaps a
 //! packet (a whole Ethernet frame). All integers are big-endian.
 
 use core::fmt;
 
-use crate::big_endian::{get_array, get_u16, get_u32, get_u48, put};
 use crate::checksum::Sum;
-use crate::error::{at_least, exactly};
+use crate::error::{at_least, exactly, split};
+use crate::table::header;
+use crate::value::Value;
 use crate::{Error, Header};
 
 /// UDP port of the message, on the switch's side and on the store's.
@@ -18,61 +19,69 @@ pub const PORT: u16 = 4793;
 /// The version of the message format, the value of [`field::VERSION`].
 pub const VERSION: u8 = 1;
 
-/// Length in bytes of the fixed header, from the version to the state's length.
-pub const HEADER_LENGTH: usize = 72;
-
 /// Length in bytes of a flow key.
 pub const KEY_LENGTH: usize = 16;
 
 /// First value of `send_time` that its 48 bits cannot hold, in µs.
 pub const SEND_TIME_END: u64 = 1 << 48;
 
-/// Where each field begins, in bytes from the start of the message.
-///
-/// `p4/lib` declares the same header; a test compares the two.
-pub mod field {
-    /// 1 byte: version of the format, [`super::VERSION`].
-    pub const VERSION: usize = 0;
-    /// 1 byte: [`super::MessageType`].
-    pub const TYPE: usize = 1;
-    /// 1 byte: [`super::RefusalCode`] of a refusal, otherwise 0.
-    pub const CODE: usize = 2;
-    /// 1 byte: [`super::flag`].
-    pub const FLAGS: usize = 3;
-    /// 4 bytes: configuration number of the shard's chain.
-    pub const CHAIN_EPOCH: usize = 4;
-    /// 2 bytes: part of the key space that the key belongs to.
-    pub const SHARD: usize = 8;
-    /// 2 bytes: RFC 1071 over header and state, without the packet.
-    pub const CHECKSUM: usize = 10;
-    /// 4 bytes: the switch that asks.
-    pub const SWITCH_ID: usize = 12;
-    /// 4 bytes: drawn anew at each start of that switch, never 0.
-    pub const INCARNATION: usize = 16;
-    /// 4 bytes: number of the slot claim, counted by the switch.
-    pub const CLAIM: usize = 20;
-    /// 4 bytes: number of the packet request within the slot.
-    pub const REQUEST: usize = 24;
-    /// 6 bytes: switch clock in µs at this transmission.
-    pub const SEND_TIME: usize = 28;
-    /// 2 bytes: port by which the packet on board came.
-    pub const INGRESS_PORT: usize = 34;
-    /// 16 bytes: flow key; its first byte is the flow class.
-    pub const KEY: usize = 36;
-    /// 4 bytes: lease epoch held (requests), granted or present (replies).
-    pub const LEASE_EPOCH: usize = 52;
-    /// 4 bytes: number of the state on board (requests) or held (replies).
-    pub const SEQUENCE: usize = 56;
-    /// 4 bytes: µs for which the request waited at the store.
-    pub const PARKED: usize = 60;
-    /// 4 bytes: µs of lease granted or renewed, 0 if not renewed.
-    pub const PERIOD: usize = 64;
-    /// 2 bytes: number of the transmission, 0 for the first.
-    pub const ATTEMPT: usize = 68;
-    /// 2 bytes: bytes of state that follow the header.
-    pub const STATE_LENGTH: usize = 70;
-    /// The flow's state, then the packet if [`super::flag::PACKET`] is set.
-    pub const STATE: usize = 72;
+header! {
+    layout pub LAYOUT = "replication message",
+        then "the flow's state, state_length bytes; then the packet if `PACKET` is set";
+    length pub HEADER_LENGTH = 72;
+    /// What a message means.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Repr<'a> {
+        /// What the message is.
+        message_type: MessageType,
+        /// Whether the lease asked for or granted is shared.
+        shared: bool,
+        /// The flow's state, at most 65535 bytes.
+        state: &'a [u8],
+        /// The packet on board: a whole Ethernet frame, if there is one.
+        packet: Option<&'a [u8]>,
+    }
+    offsets field;
+    view Packet;
+    may_not_fit Replication;
+    fields {
+        VERSION        8 (version: u8)          => "1";
+        TYPE           8 (type_number: u8)      => "type of message, see below";
+        CODE           8  code: u8              => "refusals: why; otherwise 0";
+        FLAGS          8 (flags: u8) =>
+            "bit 0 `PACKET` a packet is on board; bit 1 `SHARED` the lease is shared";
+        CHAIN_EPOCH   32  chain_epoch: u32 =>
+            "configuration number of the shard's chain (rule 21)";
+        SHARD         16  shard: u16            => "which part of the key space the key belongs to";
+        CHECKSUM      16 (checksum: u16) =>
+            "RFC 1071 over header and state, without the packet";
+        SWITCH_ID     32  switch_id: u32        => "the switch that asks";
+        INCARNATION   32  incarnation: u32 =>
+            "drawn anew at each start of that switch, never 0 (rule 6)";
+        CLAIM         32  claim: u32 =>
+            "number of the slot claim, counted by the switch (rule 2)";
+        REQUEST       32  request: u32 =>
+            "number of the packet request within the slot, from 1, also after it has wrapped \
+             (rule 4)";
+        SEND_TIME     48  send_time: u64 =>
+            "switch clock in µs at *this* transmission (rule 1)";
+        INGRESS_PORT  16  ingress_port: u16     => "port by which the packet on board came";
+        KEY          128  key: Key =>
+            "flow key, made by the program; byte 0 is the flow class";
+        LEASE_EPOCH   32  lease_epoch: u32 =>
+            "requests: epoch held; in lease requests the one that the slot gave up, or 0; \
+             replies: epoch of the grant, or the present epoch in a refusal";
+        SEQUENCE      32  sequence: u32 =>
+            "requests: of the state on board; in release requests, and lease requests with a \
+             lease_epoch, of the last write under that; replies: of the state that the tail holds";
+        PARKED        32  parked: u32 =>
+            "replies: µs for which the request waited at the store";
+        PERIOD        32  period: u32 =>
+            "replies: µs of lease granted or renewed; 0: not renewed (rule 5)";
+        ATTEMPT       16  attempt: u16 =>
+            "requests: 0 for the first transmission, counted up by retransmission; replies echo it";
+        STATE_LENGTH  16 (state_length: usize)  => "bytes of state that follow";
+    }
 }
 
 /// Bits of the flags field. Bits without a name are ignored by a receiver and
@@ -199,6 +208,20 @@ impl Key {
     }
 }
 
+impl Value for Key {
+    const BITS: usize = 8 * KEY_LENGTH;
+
+    #[inline(always)]
+    fn read(header: &[u8], at: usize, bits: usize) -> Key {
+        Key(Value::read(header, at, bits))
+    }
+
+    #[inline(always)]
+    fn write(self, header: &mut [u8], at: usize, bits: usize) {
+        self.0.write(header, at, bits);
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for byte in self.0 {
@@ -250,38 +273,33 @@ impl<'a> Packet<'a> {
     /// As [`new_checked`](Self::new_checked), without [`Error::Checksum`].
     pub fn new_unsummed(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
         let header = Header::Replication;
-        let Some(fixed) = bytes.first_chunk() else {
-            return Err(Error::Truncated {
-                header,
-                needed: HEADER_LENGTH,
-                found: bytes.len(),
-            });
+        let (fixed, _) = split(header, bytes)?;
+        let mut packet = Packet {
+            bytes,
+            header: fixed,
+            message_type: MessageType::Refusal,
         };
-        if bytes[field::VERSION] != VERSION {
+        if packet.version() != VERSION {
             return Err(Error::Version {
                 header,
-                found: bytes[field::VERSION],
+                found: packet.version(),
             });
         }
-        let message_type =
-            MessageType::from_u8(bytes[field::TYPE]).ok_or_else(|| Error::Unknown {
-                header,
-                field: "type",
-                found: bytes[field::TYPE].into(),
-            })?;
-        let end = HEADER_LENGTH + usize::from(get_u16(bytes, field::STATE_LENGTH));
+        let number = packet.type_number();
+        packet.message_type = MessageType::from_u8(number).ok_or(Error::Unknown {
+            header,
+            field: "type",
+            found: number.into(),
+        })?;
+        let end = packet.state_end();
         at_least(header, bytes, end)?;
-        if bytes[field::FLAGS] & flag::PACKET == 0 && bytes.len() > end {
+        if packet.flags() & flag::PACKET == 0 && bytes.len() > end {
             return Err(Error::TrailingBytes {
                 header,
                 extra: bytes.len() - end,
             });
         }
-        Ok(Packet {
-            bytes,
-            header: fixed,
-            message_type,
-        })
+        Ok(packet)
     }
 
     /// The bytes of the whole message.
@@ -296,112 +314,16 @@ impl<'a> Packet<'a> {
         self.message_type
     }
 
-    /// All flag bits; see [`flag`].
-    #[inline]
-    pub fn flags(&self) -> u8 {
-        self.header[field::FLAGS]
-    }
-
     /// Whether the lease asked for or granted is shared.
     #[inline]
     pub fn shared(&self) -> bool {
         self.flags() & flag::SHARED != 0
     }
 
-    /// Configuration number of the shard's chain.
-    #[inline]
-    pub fn chain_epoch(&self) -> u32 {
-        get_u32(self.header, field::CHAIN_EPOCH)
-    }
-
-    /// Part of the key space that the key belongs to.
-    #[inline]
-    pub fn shard(&self) -> u16 {
-        get_u16(self.header, field::SHARD)
-    }
-
-    /// Why a request was refused, as a number; 0 in other messages.
-    #[inline]
-    pub fn code(&self) -> u8 {
-        self.header[field::CODE]
-    }
-
-    /// The switch that asks.
-    #[inline]
-    pub fn switch_id(&self) -> u32 {
-        get_u32(self.header, field::SWITCH_ID)
-    }
-
-    /// Which start of that switch asks.
-    #[inline]
-    pub fn incarnation(&self) -> u32 {
-        get_u32(self.header, field::INCARNATION)
-    }
-
-    /// Number of the slot claim.
-    #[inline]
-    pub fn claim(&self) -> u32 {
-        get_u32(self.header, field::CLAIM)
-    }
-
-    /// Number of the packet request within the slot.
-    #[inline]
-    pub fn request(&self) -> u32 {
-        get_u32(self.header, field::REQUEST)
-    }
-
-    /// Switch clock in µs at this transmission, below [`SEND_TIME_END`].
-    #[inline]
-    pub fn send_time(&self) -> u64 {
-        get_u48(self.header, field::SEND_TIME)
-    }
-
-    /// Port by which the packet on board came.
-    #[inline]
-    pub fn ingress_port(&self) -> u16 {
-        get_u16(self.header, field::INGRESS_PORT)
-    }
-
-    /// The flow's key.
-    #[inline]
-    pub fn key(&self) -> Key {
-        Key(get_array(self.header, field::KEY))
-    }
-
-    /// Lease epoch held (requests), granted or present (replies).
-    #[inline]
-    pub fn lease_epoch(&self) -> u32 {
-        get_u32(self.header, field::LEASE_EPOCH)
-    }
-
-    /// Number of the state on board (requests) or held by the tail (replies).
-    #[inline]
-    pub fn sequence(&self) -> u32 {
-        get_u32(self.header, field::SEQUENCE)
-    }
-
-    /// µs for which the request waited at the store.
-    #[inline]
-    pub fn parked(&self) -> u32 {
-        get_u32(self.header, field::PARKED)
-    }
-
-    /// µs of lease granted or renewed; 0: not renewed.
-    #[inline]
-    pub fn period(&self) -> u32 {
-        get_u32(self.header, field::PERIOD)
-    }
-
-    /// Number of the transmission, 0 for the first.
-    #[inline]
-    pub fn attempt(&self) -> u16 {
-        get_u16(self.header, field::ATTEMPT)
-    }
-
     /// The flow's state.
     #[inline]
     pub fn state(&self) -> &'a [u8] {
-        &self.bytes[field::STATE..self.state_end()]
+        &self.bytes[HEADER_LENGTH..self.state_end()]
     }
 
     /// The packet on board: a whole Ethernet frame, if there is one.
@@ -412,51 +334,8 @@ impl<'a> Packet<'a> {
 
     #[inline]
     fn state_end(&self) -> usize {
-        field::STATE + usize::from(get_u16(self.header, field::STATE_LENGTH))
+        HEADER_LENGTH + self.state_length()
     }
-}
-
-/// What a message means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repr<'a> {
-    /// What the message is.
-    pub message_type: MessageType,
-    /// Whether the lease asked for or granted is shared.
-    pub shared: bool,
-    /// Configuration number of the shard's chain.
-    pub chain_epoch: u32,
-    /// Part of the key space that the key belongs to.
-    pub shard: u16,
-    /// Why a request was refused ([`RefusalCode`]); otherwise 0.
-    pub code: u8,
-    /// The switch that asks.
-    pub switch_id: u32,
-    /// Which start of that switch asks; never 0.
-    pub incarnation: u32,
-    /// Number of the slot claim.
-    pub claim: u32,
-    /// Number of the packet request within the slot.
-    pub request: u32,
-    /// Switch clock in µs at this transmission, below [`SEND_TIME_END`].
-    pub send_time: u64,
-    /// Port by which the packet on board came.
-    pub ingress_port: u16,
-    /// The flow's key.
-    pub key: Key,
-    /// Lease epoch held (requests), granted or present (replies).
-    pub lease_epoch: u32,
-    /// Number of the state on board (requests) or held by the tail (replies).
-    pub sequence: u32,
-    /// µs for which the request waited at the store.
-    pub parked: u32,
-    /// µs of lease granted or renewed; 0: not renewed.
-    pub period: u32,
-    /// Number of the transmission, 0 for the first.
-    pub attempt: u16,
-    /// The flow's state, at most 65535 bytes.
-    pub state: &'a [u8],
-    /// The packet on board: a whole Ethernet frame, if there is one.
-    pub packet: Option<&'a [u8]>,
 }
 
 impl<'a> Repr<'a> {
@@ -464,25 +343,8 @@ impl<'a> Repr<'a> {
     /// or empty.
     pub fn new(message_type: MessageType, key: Key) -> Repr<'a> {
         Repr {
-            message_type,
-            shared: false,
-            chain_epoch: 0,
-            shard: 0,
-            code: 0,
-            switch_id: 0,
-            incarnation: 0,
-            claim: 0,
-            request: 0,
-            send_time: 0,
-            ingress_port: 0,
             key,
-            lease_epoch: 0,
-            sequence: 0,
-            parked: 0,
-            period: 0,
-            attempt: 0,
-            state: &[],
-            packet: None,
+            ..Repr::from_header(&[0; HEADER_LENGTH], message_type, false, &[], None)
         }
     }
 
@@ -490,27 +352,13 @@ impl<'a> Repr<'a> {
     /// dropped.
     #[inline]
     pub fn parse(packet: &Packet<'a>) -> Repr<'a> {
-        Repr {
-            message_type: packet.message_type(),
-            shared: packet.shared(),
-            chain_epoch: packet.chain_epoch(),
-            shard: packet.shard(),
-            code: packet.code(),
-            switch_id: packet.switch_id(),
-            incarnation: packet.incarnation(),
-            claim: packet.claim(),
-            request: packet.request(),
-            send_time: packet.send_time(),
-            ingress_port: packet.ingress_port(),
-            key: packet.key(),
-            lease_epoch: packet.lease_epoch(),
-            sequence: packet.sequence(),
-            parked: packet.parked(),
-            period: packet.period(),
-            attempt: packet.attempt(),
-            state: packet.state(),
-            packet: packet.packet(),
-        }
+        Repr::from_header(
+            packet.header,
+            packet.message_type(),
+            packet.shared(),
+            packet.state(),
+            packet.packet(),
+        )
     }
 
     /// Bytes of the message: header, state and packet.
@@ -537,17 +385,6 @@ impl<'a> Repr<'a> {
 
     /// The bytes before the state.
     fn header(&self) -> Result<[u8; HEADER_LENGTH], Error> {
-        let header = Header::Replication;
-        let state_length = u16::try_from(self.state.len()).map_err(|_| Error::Unrepresentable {
-            header,
-            field: "state_length",
-        })?;
-        if self.send_time >= SEND_TIME_END {
-            return Err(Error::Unrepresentable {
-                header,
-                field: "send_time",
-            });
-        }
         let mut flags = 0;
         if self.packet.is_some() {
             flags |= flag::PACKET;
@@ -555,52 +392,10 @@ impl<'a> Repr<'a> {
         if self.shared {
             flags |= flag::SHARED;
         }
-        let mut buffer = [0; HEADER_LENGTH];
-        buffer[field::VERSION] = VERSION;
-        buffer[field::TYPE] = self.message_type as u8;
-        buffer[field::CODE] = self.code;
-        buffer[field::FLAGS] = flags;
-        put(
-            &mut buffer,
-            field::CHAIN_EPOCH,
-            &self.chain_epoch.to_be_bytes(),
-        );
-        put(&mut buffer, field::SHARD, &self.shard.to_be_bytes());
-        put(&mut buffer, field::SWITCH_ID, &self.switch_id.to_be_bytes());
-        put(
-            &mut buffer,
-            field::INCARNATION,
-            &self.incarnation.to_be_bytes(),
-        );
-        put(&mut buffer, field::CLAIM, &self.claim.to_be_bytes());
-        put(&mut buffer, field::REQUEST, &self.request.to_be_bytes());
-        put(
-            &mut buffer,
-            field::SEND_TIME,
-            &self.send_time.to_be_bytes()[2..],
-        );
-        put(
-            &mut buffer,
-            field::INGRESS_PORT,
-            &self.ingress_port.to_be_bytes(),
-        );
-        put(&mut buffer, field::KEY, &self.key.0);
-        put(
-            &mut buffer,
-            field::LEASE_EPOCH,
-            &self.lease_epoch.to_be_bytes(),
-        );
-        put(&mut buffer, field::SEQUENCE, &self.sequence.to_be_bytes());
-        put(&mut buffer, field::PARKED, &self.parked.to_be_bytes());
-        put(&mut buffer, field::PERIOD, &self.period.to_be_bytes());
-        put(&mut buffer, field::ATTEMPT, &self.attempt.to_be_bytes());
-        put(
-            &mut buffer,
-            field::STATE_LENGTH,
-            &state_length.to_be_bytes(),
-        );
+        let kind = self.message_type as u8;
+        let mut buffer = self.header_bytes(VERSION, kind, flags, 0, self.state.len())?;
         let checksum = Sum::new().over(&buffer).over(self.state).finish();
-        put(&mut buffer, field::CHECKSUM, &checksum.to_be_bytes());
+        checksum.write(&mut buffer, field::CHECKSUM * 8, 16);
         Ok(buffer)
     }
 

@@ -2,35 +2,38 @@
 
 use core::net::Ipv4Addr;
 
-use crate::big_endian::{get_u16, get_u32, put};
-use crate::error::{at_least, exactly};
+use crate::error::{at_least, exactly, split};
+use crate::table::header;
+use crate::value::Value;
 use crate::{Error, Header, checksum, ipv4};
 
-/// Length in bytes of a header without options.
-pub const HEADER_LENGTH: usize = 20;
-
-/// Where each field begins, in bytes.
-pub mod field {
-    /// 2 bytes: source port.
-    pub const SOURCE_PORT: usize = 0;
-    /// 2 bytes: destination port.
-    pub const DESTINATION_PORT: usize = 2;
-    /// 4 bytes: sequence number.
-    pub const SEQUENCE: usize = 4;
-    /// 4 bytes: acknowledgement number.
-    pub const ACKNOWLEDGEMENT: usize = 8;
-    /// 1 byte: header length in 32-bit words, in the upper half.
-    pub const DATA_OFFSET: usize = 12;
-    /// 1 byte: control bits ([`super::control`]).
-    pub const CONTROL: usize = 13;
-    /// 2 bytes: window.
-    pub const WINDOW: usize = 14;
-    /// 2 bytes: checksum.
-    pub const CHECKSUM: usize = 16;
-    /// 2 bytes: urgent pointer.
-    pub const URGENT: usize = 18;
-    /// Options, up to the header's length; then the payload.
-    pub const OPTIONS: usize = 20;
+header! {
+    layout pub LAYOUT = "TCP", then "options, up to the header's length; then the payload";
+    length pub HEADER_LENGTH = 20;
+    /// What a segment means.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Repr<'a> {
+        /// Control bits; see [`control`].
+        control: u8,
+        /// Options, a multiple of 4 and at most 40 bytes.
+        options: &'a [u8],
+        /// What the segment carries.
+        payload: &'a [u8],
+    }
+    offsets field;
+    view Packet;
+    may_not_fit Tcp;
+    fields {
+        SOURCE_PORT      16  source_port: u16      => "source port";
+        DESTINATION_PORT 16  destination_port: u16 => "destination port";
+        SEQUENCE         32  sequence: u32         => "sequence number";
+        ACKNOWLEDGEMENT  32  acknowledgement: u32  => "acknowledgement number";
+        DATA_OFFSET       4 (data_offset: usize)   => "header length in 32-bit words";
+        FLAGS            12 (flags: u16)           => "4 reserved bits, 8 control bits";
+        WINDOW           16  window: u16           => "window";
+        CHECKSUM         16 (checksum: u16)        => "checksum";
+        URGENT_POINTER   16  urgent: u16           => "urgent pointer";
+    }
 }
 
 /// Control bits.
@@ -57,7 +60,7 @@ pub mod control {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
-    header_length: usize,
+    header: &'a [u8; HEADER_LENGTH],
 }
 
 impl<'a> Packet<'a> {
@@ -68,8 +71,11 @@ impl<'a> Packet<'a> {
     /// [`Error::Truncated`] or [`Error::LengthField`].
     pub fn new_checked(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
         let header = Header::Tcp;
-        at_least(header, bytes, HEADER_LENGTH)?;
-        let header_length = usize::from(bytes[field::DATA_OFFSET] >> 4) * 4;
+        let packet = Packet {
+            bytes,
+            header: split(header, bytes)?.0,
+        };
+        let header_length = packet.header_length();
         if header_length < HEADER_LENGTH {
             return Err(Error::LengthField {
                 header,
@@ -78,55 +84,26 @@ impl<'a> Packet<'a> {
             });
         }
         at_least(header, bytes, header_length)?;
-        Ok(Packet {
-            bytes,
-            header_length,
-        })
+        Ok(packet)
     }
 
-    /// Source port.
-    pub fn source_port(&self) -> u16 {
-        get_u16(self.bytes, field::SOURCE_PORT)
-    }
-
-    /// Destination port.
-    pub fn destination_port(&self) -> u16 {
-        get_u16(self.bytes, field::DESTINATION_PORT)
-    }
-
-    /// Sequence number.
-    pub fn sequence(&self) -> u32 {
-        get_u32(self.bytes, field::SEQUENCE)
-    }
-
-    /// Acknowledgement number.
-    pub fn acknowledgement(&self) -> u32 {
-        get_u32(self.bytes, field::ACKNOWLEDGEMENT)
+    fn header_length(&self) -> usize {
+        self.data_offset() * 4
     }
 
     /// Control bits; see [`control`].
     pub fn control(&self) -> u8 {
-        self.bytes[field::CONTROL]
-    }
-
-    /// Window.
-    pub fn window(&self) -> u16 {
-        get_u16(self.bytes, field::WINDOW)
-    }
-
-    /// Urgent pointer.
-    pub fn urgent(&self) -> u16 {
-        get_u16(self.bytes, field::URGENT)
+        self.flags() as u8
     }
 
     /// Options, with their padding.
     pub fn options(&self) -> &'a [u8] {
-        &self.bytes[field::OPTIONS..self.header_length]
+        &self.bytes[HEADER_LENGTH..self.header_length()]
     }
 
     /// What the segment carries.
     pub fn payload(&self) -> &'a [u8] {
-        &self.bytes[self.header_length..]
+        &self.bytes[self.header_length()..]
     }
 
     /// Whether the checksum is right.
@@ -140,29 +117,6 @@ impl<'a> Packet<'a> {
             .finish()
             == 0
     }
-}
-
-/// What a segment means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repr<'a> {
-    /// Source port.
-    pub source_port: u16,
-    /// Destination port.
-    pub destination_port: u16,
-    /// Sequence number.
-    pub sequence: u32,
-    /// Acknowledgement number.
-    pub acknowledgement: u32,
-    /// Control bits; see [`control`].
-    pub control: u8,
-    /// Window.
-    pub window: u16,
-    /// Urgent pointer.
-    pub urgent: u16,
-    /// Options, a multiple of 4 and at most 40 bytes.
-    pub options: &'a [u8],
-    /// What the segment carries.
-    pub payload: &'a [u8],
 }
 
 impl<'a> Repr<'a> {
@@ -182,17 +136,12 @@ impl<'a> Repr<'a> {
                 header: Header::Tcp,
             });
         }
-        Ok(Repr {
-            source_port: packet.source_port(),
-            destination_port: packet.destination_port(),
-            sequence: packet.sequence(),
-            acknowledgement: packet.acknowledgement(),
-            control: packet.control(),
-            window: packet.window(),
-            urgent: packet.urgent(),
-            options: packet.options(),
-            payload: packet.payload(),
-        })
+        Ok(Repr::from_header(
+            packet.header,
+            packet.control(),
+            packet.options(),
+            packet.payload(),
+        ))
     }
 
     /// Bytes of the segment.
@@ -220,31 +169,17 @@ impl<'a> Repr<'a> {
         if !self.options.len().is_multiple_of(4) || self.options.len() > 40 {
             return Err(unrepresentable("data offset"));
         }
-        let header_length = HEADER_LENGTH + self.options.len();
-        put(buffer, field::SOURCE_PORT, &self.source_port.to_be_bytes());
-        put(
-            buffer,
-            field::DESTINATION_PORT,
-            &self.destination_port.to_be_bytes(),
-        );
-        put(buffer, field::SEQUENCE, &self.sequence.to_be_bytes());
-        put(
-            buffer,
-            field::ACKNOWLEDGEMENT,
-            &self.acknowledgement.to_be_bytes(),
-        );
-        buffer[field::DATA_OFFSET] = ((header_length / 4) << 4) as u8;
-        buffer[field::CONTROL] = self.control;
-        put(buffer, field::WINDOW, &self.window.to_be_bytes());
-        put(buffer, field::CHECKSUM, &[0, 0]);
-        put(buffer, field::URGENT, &self.urgent.to_be_bytes());
-        put(buffer, field::OPTIONS, self.options);
-        put(buffer, header_length, self.payload);
+        let words = (HEADER_LENGTH + self.options.len()) / 4;
+        let (header, rest) = buffer.split_at_mut(HEADER_LENGTH);
+        header.copy_from_slice(&self.header_bytes(words, self.control.into(), 0)?);
+        let (options, payload) = rest.split_at_mut(self.options.len());
+        options.copy_from_slice(self.options);
+        payload.copy_from_slice(self.payload);
         let sum = checksum::Sum::new()
             .over_pseudo_header(source, destination, ipv4::PROTOCOL_TCP, length)
             .over(buffer)
             .finish();
-        put(buffer, field::CHECKSUM, &sum.to_be_bytes());
+        sum.write(buffer, field::CHECKSUM * 8, 16);
         Ok(())
     }
 

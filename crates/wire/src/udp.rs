@@ -2,31 +2,36 @@
 
 use core::net::Ipv4Addr;
 
-use crate::big_endian::{get_u16, put};
-use crate::error::{at_least, exactly};
+use crate::error::{at_least, exactly, split};
+use crate::table::header;
+use crate::value::Value;
 use crate::{Error, Header, checksum, ipv4};
 
-/// Length in bytes of the header.
-pub const HEADER_LENGTH: usize = 8;
-
-/// Where each field begins, in bytes.
-pub mod field {
-    /// 2 bytes: source port.
-    pub const SOURCE_PORT: usize = 0;
-    /// 2 bytes: destination port.
-    pub const DESTINATION_PORT: usize = 2;
-    /// 2 bytes: bytes of header and payload.
-    pub const LENGTH: usize = 4;
-    /// 2 bytes: checksum, 0 if the sender made none.
-    pub const CHECKSUM: usize = 6;
-    /// The payload.
-    pub const PAYLOAD: usize = 8;
+header! {
+    layout pub LAYOUT = "UDP", then "the payload";
+    length pub HEADER_LENGTH = 8;
+    /// What a datagram means.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Repr<'a> {
+        /// What the datagram carries.
+        payload: &'a [u8],
+    }
+    offsets field;
+    view Packet;
+    may_not_fit Udp;
+    fields {
+        SOURCE_PORT      16  source_port: u16      => "source port";
+        DESTINATION_PORT 16  destination_port: u16 => "destination port";
+        LENGTH           16 (length: usize)        => "bytes of header and payload";
+        CHECKSUM         16 (checksum: u16)        => "checksum, 0 if the sender made none";
+    }
 }
 
 /// A view over one datagram. Bytes after the stated length are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
+    header: &'a [u8; HEADER_LENGTH],
 }
 
 impl<'a> Packet<'a> {
@@ -37,8 +42,11 @@ impl<'a> Packet<'a> {
     /// [`Error::Truncated`] or [`Error::LengthField`].
     pub fn new_checked(bytes: &'a [u8]) -> Result<Packet<'a>, Error> {
         let header = Header::Udp;
-        at_least(header, bytes, HEADER_LENGTH)?;
-        let length = usize::from(get_u16(bytes, field::LENGTH));
+        let packet = Packet {
+            bytes,
+            header: split(header, bytes)?.0,
+        };
+        let length = packet.length();
         if length < HEADER_LENGTH {
             return Err(Error::LengthField {
                 header,
@@ -49,27 +57,13 @@ impl<'a> Packet<'a> {
         at_least(header, bytes, length)?;
         Ok(Packet {
             bytes: &bytes[..length],
+            ..packet
         })
-    }
-
-    /// Source port.
-    pub fn source_port(&self) -> u16 {
-        get_u16(self.bytes, field::SOURCE_PORT)
-    }
-
-    /// Destination port.
-    pub fn destination_port(&self) -> u16 {
-        get_u16(self.bytes, field::DESTINATION_PORT)
-    }
-
-    /// The checksum as sent; 0 means that the sender made none.
-    pub fn checksum(&self) -> u16 {
-        get_u16(self.bytes, field::CHECKSUM)
     }
 
     /// What the datagram carries.
     pub fn payload(&self) -> &'a [u8] {
-        &self.bytes[field::PAYLOAD..]
+        &self.bytes[HEADER_LENGTH..]
     }
 
     /// Whether the checksum is right, or was not made.
@@ -88,17 +82,6 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What a datagram means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repr<'a> {
-    /// Source port.
-    pub source_port: u16,
-    /// Destination port.
-    pub destination_port: u16,
-    /// What the datagram carries.
-    pub payload: &'a [u8],
-}
-
 impl<'a> Repr<'a> {
     /// Reads every field of a checked datagram between the two addresses.
     ///
@@ -115,11 +98,7 @@ impl<'a> Repr<'a> {
                 header: Header::Udp,
             });
         }
-        Ok(Repr {
-            source_port: packet.source_port(),
-            destination_port: packet.destination_port(),
-            payload: packet.payload(),
-        })
+        Ok(Repr::from_header(packet.header, packet.payload()))
     }
 
     /// Bytes of the datagram.
@@ -140,27 +119,17 @@ impl<'a> Repr<'a> {
         source: Ipv4Addr,
         destination: Ipv4Addr,
     ) -> Result<(), Error> {
-        let header = Header::Udp;
-        exactly(header, buffer, self.buffer_len())?;
-        let length = u16::try_from(buffer.len()).map_err(|_| Error::Unrepresentable {
-            header,
-            field: "length",
-        })?;
-        put(buffer, field::SOURCE_PORT, &self.source_port.to_be_bytes());
-        put(
-            buffer,
-            field::DESTINATION_PORT,
-            &self.destination_port.to_be_bytes(),
-        );
-        put(buffer, field::LENGTH, &length.to_be_bytes());
-        put(buffer, field::CHECKSUM, &[0, 0]);
-        put(buffer, field::PAYLOAD, self.payload);
+        let length = self.buffer_len();
+        exactly(Header::Udp, buffer, length)?;
+        let (header, payload) = buffer.split_at_mut(HEADER_LENGTH);
+        header.copy_from_slice(&self.header_bytes(length, 0)?);
+        payload.copy_from_slice(self.payload);
         let sum = checksum::Sum::new()
-            .over_pseudo_header(source, destination, ipv4::PROTOCOL_UDP, length)
+            .over_pseudo_header(source, destination, ipv4::PROTOCOL_UDP, length as u16)
             .over(buffer)
             .finish();
         let sum = if sum == 0 { 0xffff } else { sum };
-        put(buffer, field::CHECKSUM, &sum.to_be_bytes());
+        sum.write(buffer, field::CHECKSUM * 8, 16);
         Ok(())
     }
 
@@ -196,7 +165,7 @@ mod tests {
         bytes[field::CHECKSUM] ^= 1;
         let packet = Packet::new_checked(&bytes).unwrap();
         assert_eq!(Repr::parse(&packet, A, B).unwrap_err().code(), "WIRE006");
-        bytes[field::CHECKSUM..field::PAYLOAD].fill(0);
+        bytes[field::CHECKSUM..HEADER_LENGTH].fill(0);
         let packet = Packet::new_checked(&bytes).unwrap();
         assert_eq!(Repr::parse(&packet, A, B), Ok(repr));
     }

@@ -116,12 +116,12 @@ fn flow_of(frame: &[u8]) -> Option<(Flow, usize)> {
     }
     let datagram = frame.get(at..)?;
     let header = datagram.get(..HEADER_LENGTH)?;
-    let words = usize::from(header[field::VERSION_LENGTH] & 0xf);
+    let words = usize::from(header[field::VERSION] & 0xf);
     let protocol = header[field::PROTOCOL];
     // Only the first fragment has ports.
-    let offset = u16::from_be_bytes(two(at + field::FRAGMENT)?) & 0x1fff;
+    let offset = u16::from_be_bytes(two(at + field::FLAGS)?) & 0x1fff;
     if kind != ethernet::TYPE_IPV4
-        || header[field::VERSION_LENGTH] >> 4 != 4
+        || header[field::VERSION] >> 4 != 4
         || !matches!(protocol, PROTOCOL_TCP | PROTOCOL_UDP)
         || offset != 0
     {

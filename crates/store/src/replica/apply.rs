@@ -1,17 +1,13 @@
 //! Every replica's part: to carry out what the head decided; and the tail's: to
 //! answer.
 
-use core::net::Ipv4Addr;
-
 use stateplane_wire::chain::{Creation, Decision, Entry};
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
 use super::{Replica, echo};
-use crate::config::{FirstLease, NAT_STATE_LENGTH};
+use crate::creator::{Made, creator_for, creator_of};
 use crate::record::{Holder, Lease, Owner, Record, State};
 use crate::serial::newer;
-use crate::service::{server_in, server_state};
-use crate::shard::NatKey;
 
 /// The entry contradicts the state, which means that a replica is faulty.
 struct Inconsistent;
@@ -55,21 +51,8 @@ impl Replica {
             return Err(Inconsistent);
         };
         let (number, key) = (packet.shard(), packet.key());
-        match creation {
-            None => {}
-            Some(Creation::Zero) => {
-                let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
-                let state = State::from_elem(0, class.state_length.into());
-                self.make_record(now, number, key, state, lease_epoch, None)?;
-            }
-            Some(Creation::Mapping { address, port }) => {
-                self.make_mapping(now, number, key, address, port, lease_epoch)?;
-            }
-            Some(Creation::Server { server }) => {
-                let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
-                let state = server_state(server, class.state_length.into());
-                self.make_record(now, number, key, state, lease_epoch, None)?;
-            }
+        if let Some(creation) = creation {
+            self.create(now, number, key, &creation, lease_epoch)?;
         }
         // A grant whose request had waited for long may last longer than its renewal.
         let lasts = now.saturating_add(self.config.lease_time(period, parked));
@@ -109,37 +92,26 @@ impl Replica {
         Ok(())
     }
 
-    /// Makes both records of a mapping (rule 22).
-    fn make_mapping(
+    /// Makes the records that the head chose.
+    fn create(
         &mut self,
         now: u64,
         number: u16,
         key: Key,
-        address: Ipv4Addr,
-        port: u16,
+        creation: &Creation,
         epoch: u32,
     ) -> Result<(), Inconsistent> {
         let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
-        let FirstLease::NatOutbound { inbound_class } = class.first_lease else {
-            return Err(Inconsistent);
-        };
-        let inside = NatKey::of(&key);
-        let public = NatKey {
-            class: inbound_class,
-            address,
-            port,
-            ..inside
-        };
+        let creator = creator_for(class, creation).ok_or(Inconsistent)?;
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
-        let pools = shard.pools.as_mut().ok_or(Inconsistent)?;
-        if !pools.take(inside.protocol, address, port) {
-            return Err(Inconsistent);
+        let made = creator.create(shard, class, &key, creation.payload);
+        let Made { state, other } = made.ok_or(Inconsistent)?;
+        let other_key = other.as_ref().map(|(other, _)| *other);
+        self.make_record(now, number, key, state, epoch, other_key)?;
+        match other {
+            Some((other, state)) => self.make_record(now, number, other, state, epoch, Some(key)),
+            None => Ok(()),
         }
-        let inbound = public.key();
-        let state = State::from_slice(&public.state());
-        self.make_record(now, number, key, state, epoch, Some(inbound))?;
-        let state = State::from_slice(&inside.state());
-        self.make_record(now, number, inbound, state, epoch, Some(key))
     }
 
     fn make_record(
@@ -151,7 +123,7 @@ impl Replica {
         epoch: u32,
         mapped_to: Option<Key>,
     ) -> Result<(), Inconsistent> {
-        self.count_server(number, &key, &state, true);
+        self.count_created(number, &key, &state, true);
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = Record {
             state,
@@ -181,18 +153,14 @@ impl Replica {
         }
     }
 
-    /// Counts a record whose state is `state`, and that was made or is gone, to the server
-    /// that has the flow, if it is of a class of such flows.
-    pub(super) fn count_server(&mut self, number: u16, key: &Key, state: &[u8], made: bool) {
+    /// Lets the creator of the record of `key` note that it was made with `state`, or that
+    /// it is gone.
+    pub(super) fn count_created(&mut self, number: u16, key: &Key, state: &[u8], made: bool) {
         if let Some(class) = self.classes.get(&key.class())
-            && let FirstLease::Server { service_at } = class.first_lease
+            && let Some(creator) = creator_of(class)
             && let Some(shard) = self.shards.get_mut(&number)
-            && let (Some(service), Some(server)) = (service_at.service(key), server_in(state))
         {
-            match made {
-                true => shard.loads.add(service, server),
-                false => shard.loads.remove(service, server),
-            }
+            creator.count(shard, class, key, state, made);
         }
     }
 
@@ -200,7 +168,7 @@ impl Replica {
     /// both of a mapping.
     pub(super) fn watch_idle(&mut self, now: u64, number: u16, key: Key) {
         let class = self.classes.get(&key.class());
-        if class.is_some_and(|class| class.first_lease != FirstLease::None)
+        if class.is_some_and(|class| creator_of(class).is_some())
             && let Some(due) = self.idle_at(now, number, &key)
         {
             self.expiry_due.insert((due, (number, key)));
@@ -239,8 +207,8 @@ impl Replica {
             None => return Err(Inconsistent),
         }
         if let Some(before) = before {
-            self.count_server(number, &key, &before, false);
-            self.count_server(number, &key, packet.state(), true);
+            self.count_created(number, &key, &before, false);
+            self.count_created(number, &key, packet.state(), true);
             // It may be idle sooner than it would have been in the state before.
             self.watch_idle(now, number, key);
         }
@@ -264,20 +232,18 @@ impl Replica {
         let record = shard.records.swap_remove(key).ok_or(Inconsistent)?;
         let mut gone = 1;
         shard.epoch = shard.next_epoch();
-        if let Some(inbound) = record.mapped_to {
-            if record.state.len() == usize::from(NAT_STATE_LENGTH) {
-                let public = NatKey::of(&inbound);
-                if let Some(pools) = &mut shard.pools {
-                    pools.give(public.protocol, public.address, public.port);
-                }
-            }
-            if shard.records.swap_remove(&inbound).is_some() {
-                gone += 1;
-                self.count_tenant(&inbound, false);
-            }
+        let class = self.classes.get(&key.class());
+        if let Some(creator) = class.and_then(creator_of) {
+            creator.forget(shard, &record.state, record.mapped_to.as_ref());
+        }
+        if let Some(other) = record.mapped_to
+            && shard.records.swap_remove(&other).is_some()
+        {
+            gone += 1;
+            self.count_tenant(&other, false);
         }
         self.count_tenant(key, false);
-        self.count_server(number, key, &record.state, false);
+        self.count_created(number, key, &record.state, false);
         self.record_count -= gone;
         self.counters.records_expired += gone as u64;
         Ok(())

@@ -9,12 +9,11 @@ use stateplane_wire::chain::{
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
 use super::{Replica, echo};
-use crate::config::FirstLease;
+use crate::creator::{Setting, creator_for, creator_of};
 use crate::parking::{Parked, ParkedRequest};
 use crate::record::{GaveUp, Holder, Lease, Owner, Record};
 use crate::serial::newer;
-use crate::service::Service;
-use crate::shard::{NatKey, Shard};
+use crate::shard::Shard;
 
 /// What the head makes of a lease request.
 enum Verdict {
@@ -239,31 +238,14 @@ impl Replica {
             })
         };
         let Some(record) = shard.records.get(&asked.key) else {
-            let (records, creation) = match class.first_lease {
-                FirstLease::None => return refuse(RefusalCode::NoRecord),
-                FirstLease::Zero => (1, Creation::Zero),
-                FirstLease::Server { service_at } => {
-                    let named = service_at.service(&asked.key);
-                    let mut services = self.config.services.iter();
-                    match services.find(|service| Some(service.id) == named) {
-                        None => (1, Creation::Zero),
-                        Some(service) => match self.next_server(shard, asked.shard, service) {
-                            Some(server) => (1, Creation::Server { server }),
-                            None => return refuse(RefusalCode::PoolExhausted),
-                        },
-                    }
-                }
-                FirstLease::NatOutbound { .. } => {
-                    let inside = NatKey::of(&asked.key);
-                    let pools = shard.pools.as_ref();
-                    let next =
-                        pools.and_then(|p| p.next(inside.protocol, inside.address, inside.port));
-                    match next {
-                        Some((address, port)) => (2, Creation::Mapping { address, port }),
-                        None => return refuse(RefusalCode::PoolExhausted),
-                    }
-                }
+            let Some(creator) = creator_of(class) else {
+                return refuse(RefusalCode::NoRecord);
             };
+            let setting = self.setting(asked.shard, shard);
+            let Some(creation) = creator.choose(&setting, class, &asked.key) else {
+                return refuse(RefusalCode::PoolExhausted);
+            };
+            let records = creator.records();
             if self.record_count + records > self.config.limits.records {
                 return refuse(RefusalCode::StoreFull);
             }
@@ -316,10 +298,24 @@ impl Replica {
         }
     }
 
-    /// The server that the next flow of `service` in `shard`, which has `number`, gets.
-    fn next_server(&self, shard: &Shard, number: u16, service: &Service) -> Option<SocketAddrV4> {
-        let place = (number, self.config.shards);
-        shard.loads.choose(service, &self.unhealthy, place)
+    /// What a creator's choice for a flow of `shard`, which has `number`, depends on.
+    fn setting<'a>(&'a self, number: u16, shard: &'a Shard) -> Setting<'a> {
+        Setting {
+            config: &self.config,
+            number,
+            shard,
+            unhealthy: &self.unhealthy,
+        }
+    }
+
+    /// Whether little is left of what `creation` for `key` took from.
+    fn is_low(&self, number: u16, key: &Key, creation: &Creation) -> bool {
+        self.shards.get(&number).is_some_and(|shard| {
+            let class = self.classes.get(&key.class());
+            let creator = class.and_then(|class| creator_for(class, creation));
+            creator
+                .is_some_and(|creator| creator.is_low(&self.setting(number, shard), key, creation))
+        })
     }
 
     /// The period that an answer to `holder` carries: 0 if it would extend the
@@ -475,11 +471,11 @@ impl Replica {
     ) {
         self.count(&decision, packet);
         if let Decision::Grant {
-            creation: Some(Creation::Mapping { address, .. }),
+            creation: Some(creation),
             ..
         } = decision
             && let Some(packet) = packet
-            && self.pool_is_low(packet.shard(), &packet.key(), address)
+            && self.is_low(packet.shard(), &packet.key(), &creation)
         {
             self.counters.pool_low += 1;
         }

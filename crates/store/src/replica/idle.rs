@@ -1,16 +1,15 @@
 //! Records that nobody uses: when they are forgotten, and which go first when the
 //! store is full.
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::SocketAddrV4;
 
 use stateplane_wire::chain::Decision;
 use stateplane_wire::replication::Key;
 
 use super::Replica;
-use crate::config::FirstLease;
+use crate::creator::creator_of;
 use crate::parking::Flow;
 use crate::record::Record;
-use crate::shard::NatKey;
 
 /// How many records a replica that is not the head looks at for each message.
 const IDLE_LOOKS: usize = 4;
@@ -89,10 +88,8 @@ impl Replica {
         else {
             return;
         };
-        let needed = match class.first_lease {
-            FirstLease::None => return,
-            FirstLease::Zero | FirstLease::Server { .. } => 1,
-            FirstLease::NatOutbound { .. } => 2,
+        let Some(needed) = creator_of(class).map(|creator| creator.records()) else {
+            return;
         };
         let quota = class.quota.as_ref();
         let shard = self.shards.get(&flow.0);
@@ -137,17 +134,5 @@ impl Replica {
         };
         let mapped = records.get(key).and_then(|record| record.mapped_to);
         idle(key) && mapped.is_none_or(|mapped| idle(&mapped))
-    }
-
-    /// Whether fewer ports of `address` and the protocol of `key` are free than the
-    /// share that the configuration calls low.
-    pub(super) fn pool_is_low(&self, shard: u16, key: &Key, address: Ipv4Addr) -> bool {
-        let shard = self.shards.get(&shard);
-        shard
-            .and_then(|shard| shard.pools.as_ref())
-            .is_some_and(|pools| {
-                let free = pools.free(NatKey::of(key).protocol, address);
-                free * 100 < pools.size() * usize::from(self.config.limits.pool_low)
-            })
     }
 }

@@ -199,7 +199,7 @@ impl Replica {
                     mapped_to,
                     last_active: now,
                 };
-                self.count_server(shard, &key, state, true);
+                self.count_created(shard, &key, state, true);
                 let records = &mut self.shards.get_mut(&shard).ok_or(Inconsistent)?.records;
                 if records.insert(key, record).is_some() {
                     return Err(Inconsistent);

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use stateplane_wire::replication::{Key, MessageType};
 
 use super::*;
+use crate::config::FirstLease;
 use crate::config::{IdleTimeouts, NatPool};
 
 const CLASS_COUNTER: u8 = 3;

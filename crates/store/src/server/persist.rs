@@ -7,7 +7,8 @@ use core::net::SocketAddrV4;
 use stateplane_wire::control::{ChainConfig, Member, Message};
 
 use super::{Management, Server};
-use crate::config::{Config, ConfigError, FirstLease};
+use crate::config::{Config, ConfigError};
+use crate::creator::creator_of;
 use crate::replica::{Restoring, SavedReplica};
 use crate::saved::{Begin, RecoveryError, kind, number, record, split};
 
@@ -151,12 +152,8 @@ impl Server {
         for class in &config.classes {
             bytes.extend([class.class, class.shared_only.into()]);
             bytes.extend(class.state_length.to_be_bytes());
-            bytes.extend(match class.first_lease {
-                FirstLease::Zero => [0, 0, 0],
-                FirstLease::NatOutbound { inbound_class } => [1, inbound_class, 0],
-                FirstLease::None => [2, 0, 0],
-                FirstLease::Server { service_at } => [3, service_at.address, service_at.port],
-            });
+            let creator = creator_of(class);
+            bytes.extend(creator.map_or([2, 0, 0], |creator| creator.fingerprint(class)));
         }
         if let Some(pool) = &config.nat {
             bytes.extend(pool.addresses.iter().flat_map(|address| address.octets()));

@@ -1,48 +1,42 @@
 //! The entry inside an UPDATE: what the head decided, and about which request.
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::SocketAddrV4;
 
-use crate::big_endian::{get_array, get_u16, get_u32, put};
-use crate::error::{at_least, exactly};
+use crate::error::{exactly, split};
 use crate::replication::{KEY_LENGTH, Key};
+use crate::table::header;
 use crate::{Error, Header};
 
-/// Length in bytes of an entry's header; the request, or an expired record's
-/// key, follows.
-pub const ENTRY_HEADER_LENGTH: usize = 32;
-
-/// Where each field of an entry begins, in bytes from the start of the entry.
-/// A field that a decision does not use is 0.
-pub mod entry_field {
-    /// 1 byte: 1 grant, 2 write, 3 renewal, 4 probe, 5 refusal, 6 expiry,
-    /// 7 release.
-    pub const DECISION: usize = 0;
-    /// 1 byte: [`super::entry_flag`].
-    pub const FLAGS: usize = 1;
-    /// 2 bytes: refusals: [`crate::replication::RefusalCode`].
-    pub const CODE: usize = 2;
-    /// 4 bytes: grants: the epoch granted; refusals: the present epoch.
-    pub const LEASE_EPOCH: usize = 4;
-    /// 4 bytes: grants: µs for which the request waited at the head.
-    pub const PARKED: usize = 8;
-    /// 4 bytes: grants, writes, renewals: µs of lease, 0 if not renewed.
-    pub const PERIOD: usize = 12;
-    /// 4 bytes: address of the switch that the tail answers.
-    pub const SWITCH_ADDRESS: usize = 16;
-    /// 2 bytes: UDP port of the switch that the tail answers.
-    pub const SWITCH_PORT: usize = 20;
-    /// 2 bytes: grants that make a mapping: the public port; that give the flow to a
-    /// server: its port.
-    pub const PUBLIC_PORT: usize = 22;
-    /// 4 bytes: grants that make a mapping: the public address; that give the flow to a
-    /// server: its address.
-    pub const PUBLIC_ADDRESS: usize = 24;
-    /// 2 bytes: shared grants: which place among the record's holders is taken.
-    pub const HOLDER: usize = 28;
-    /// 2 bytes: expiries: the shard of the key.
-    pub const SHARD: usize = 30;
-    /// The request as the head received it; expiries: the key.
-    pub const SUBJECT: usize = 32;
+header! {
+    layout pub ENTRY_LAYOUT = "chain entry",
+        then "the request as the head received it; of an expiry the key (16 bytes)";
+    length pub ENTRY_HEADER_LENGTH = 32;
+    /// Fields of an entry; one that a decision does not use is 0.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    struct Fixed {}
+    offsets entry_field;
+    fields {
+        DECISION        8 decision: u8 =>
+            "1 grant, 2 write, 3 renewal, 4 probe, 5 refusal, 6 expiry, 7 release";
+        FLAGS           8 flags: u8 =>
+            "1 the lease is shared; 2 a record is made; 8 the write's state replaces the \
+             record's; the others are the kind of creation: 0 a record of zero state, 4 a \
+             mapping, 16 a flow given to a server";
+        CODE           16 code: u16 => "refusals: why";
+        LEASE_EPOCH    32 lease_epoch: u32 =>
+            "grants: the epoch granted; refusals: the present epoch";
+        PARKED         32 parked: u32 => "grants: µs for which the request waited at the head";
+        PERIOD         32 period: u32 =>
+            "grants, writes, renewals: µs of lease, 0 if not renewed";
+        SWITCH         48 switch: SocketAddrV4 =>
+            "address and UDP port of the switch that the tail answers";
+        PAYLOAD        48 payload: [u8; 6] =>
+            "grants that make a record, by kind of creation: 4 public port (2) and address (4) \
+             of a mapping; 16 port (2) and address (4) of the server that has the flow";
+        HOLDER         16 holder: u16 =>
+            "shared grants: which place among the record's holders is taken";
+        SHARD          16 shard: u16 => "expiries: the shard of the key";
+    }
 }
 
 /// Bits of an entry's flags. All others are 0.
@@ -51,31 +45,19 @@ pub mod entry_flag {
     pub const SHARED: u8 = 1 << 0;
     /// Grants: a record is made.
     pub const CREATE: u8 = 1 << 1;
-    /// Grants that make a record: a public port is taken and its record is made too.
-    pub const MAPPING: u8 = 1 << 2;
     /// Writes: the request's state and sequence replace the record's.
     pub const INSTALL: u8 = 1 << 3;
-    /// Grants that make a record: the flow is given to a server.
-    pub const SERVER: u8 = 1 << 4;
+    /// Grants that make a record: the bits that hold the kind of creation.
+    pub const KIND: u8 = !(SHARED | CREATE | INSTALL);
 }
 
-/// What a grant makes before it grants.
+/// What a grant makes before it grants, as the store's creators understand it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Creation {
-    /// A record of zero state.
-    Zero,
-    /// A record of a public endpoint, and the inbound record that leads back.
-    Mapping {
-        /// The public address taken.
-        address: Ipv4Addr,
-        /// The public port taken.
-        port: u16,
-    },
-    /// A record whose state begins with the server that the flow is given to.
-    Server {
-        /// The server's address and port.
-        server: SocketAddrV4,
-    },
+pub struct Creation {
+    /// Which creator makes it, in the bits [`entry_flag::KIND`]; 0: a record of zero state.
+    pub kind: u8,
+    /// What that creator needs to make it; 0 for kind 0.
+    pub payload: [u8; 6],
 }
 
 /// What the head decided.
@@ -126,29 +108,21 @@ pub enum Decision {
     Release,
 }
 
-/// The code of a refusal.
-fn code(bytes: &[u8]) -> Result<u8, Error> {
-    let code = get_u16(bytes, entry_field::CODE);
-    u8::try_from(code).map_err(|_| Error::Unknown {
-        header: Header::ChainEntry,
-        field: "code",
-        found: code.into(),
-    })
-}
+impl Fixed {
+    /// The code of a refusal.
+    fn code(&self) -> Result<u8, Error> {
+        u8::try_from(self.code).map_err(|_| Error::Unknown {
+            header: Header::ChainEntry,
+            field: "code",
+            found: self.code.into(),
+        })
+    }
 
-/// What the grant with `flags` in the entry `bytes` makes.
-fn creation(bytes: &[u8], flags: u8) -> Option<Creation> {
-    let address = Ipv4Addr::from(get_array::<4>(bytes, entry_field::PUBLIC_ADDRESS));
-    let port = get_u16(bytes, entry_field::PUBLIC_PORT);
-    if flags & entry_flag::CREATE == 0 {
-        None
-    } else if flags & entry_flag::MAPPING != 0 {
-        Some(Creation::Mapping { address, port })
-    } else if flags & entry_flag::SERVER != 0 {
-        let server = SocketAddrV4::new(address, port);
-        Some(Creation::Server { server })
-    } else {
-        Some(Creation::Zero)
+    /// What a grant makes.
+    fn creation(&self) -> Option<Creation> {
+        let kind = self.flags & entry_flag::KIND;
+        let payload = if kind == 0 { [0; 6] } else { self.payload };
+        (self.flags & entry_flag::CREATE != 0).then_some(Creation { kind, payload })
     }
 }
 
@@ -187,20 +161,22 @@ impl<'a> Entry<'a> {
     /// [`Error::TrailingBytes`] for an expiry with more than a key.
     pub fn parse(bytes: &'a [u8]) -> Result<Entry<'a>, Error> {
         let header = Header::ChainEntry;
-        at_least(header, bytes, ENTRY_HEADER_LENGTH)?;
-        let flags = bytes[entry_field::FLAGS];
-        let lease_epoch = get_u32(bytes, entry_field::LEASE_EPOCH);
-        let parked = get_u32(bytes, entry_field::PARKED);
-        let period = get_u32(bytes, entry_field::PERIOD);
-        let mut request = &bytes[entry_field::SUBJECT..];
-        let decision = match bytes[entry_field::DECISION] {
+        let (bytes, mut request) = split(header, bytes)?;
+        let fixed = Fixed::from_header(bytes);
+        let Fixed {
+            flags,
+            lease_epoch,
+            parked,
+            period,
+            ..
+        } = fixed;
+        let decision = match fixed.decision {
             1 => Decision::Grant {
                 lease_epoch,
                 parked,
                 period,
-                holder: (flags & entry_flag::SHARED != 0)
-                    .then(|| get_u16(bytes, entry_field::HOLDER)),
-                creation: creation(bytes, flags),
+                holder: (flags & entry_flag::SHARED != 0).then_some(fixed.holder),
+                creation: fixed.creation(),
             },
             2 => Decision::Write {
                 install: flags & entry_flag::INSTALL != 0,
@@ -209,21 +185,21 @@ impl<'a> Entry<'a> {
             3 => Decision::Renew { period },
             4 => Decision::Probe,
             5 => Decision::Refuse {
-                code: code(bytes)?,
+                code: fixed.code()?,
                 lease_epoch,
             },
             6 => {
-                at_least(header, bytes, ENTRY_HEADER_LENGTH + KEY_LENGTH)?;
-                if request.len() > KEY_LENGTH {
+                let (key, rest) = split(header, request)?;
+                if !rest.is_empty() {
                     return Err(Error::TrailingBytes {
                         header,
-                        extra: request.len() - KEY_LENGTH,
+                        extra: rest.len(),
                     });
                 }
                 request = &[];
                 Decision::Expire {
-                    shard: get_u16(bytes, entry_field::SHARD),
-                    key: Key(get_array(bytes, entry_field::SUBJECT)),
+                    shard: fixed.shard,
+                    key: Key(*key),
                 }
             }
             7 => Decision::Release,
@@ -237,13 +213,10 @@ impl<'a> Entry<'a> {
         };
         let entry = Entry {
             decision,
-            switch: SocketAddrV4::new(
-                get_array::<4>(bytes, entry_field::SWITCH_ADDRESS).into(),
-                get_u16(bytes, entry_field::SWITCH_PORT),
-            ),
+            switch: fixed.switch,
             request,
         };
-        if entry.header() != get_array::<ENTRY_HEADER_LENGTH>(bytes, 0) {
+        if entry.fixed() != fixed {
             return Err(Error::Unknown {
                 header,
                 field: "a field that the decision does not use; flags",
@@ -271,7 +244,8 @@ impl<'a> Entry<'a> {
     pub fn emit(&self, buffer: &mut [u8]) -> Result<(), Error> {
         let header = Header::ChainEntry;
         exactly(header, buffer, self.buffer_len())?;
-        put(buffer, 0, &self.header());
+        let (fixed, subject) = buffer.split_at_mut(ENTRY_HEADER_LENGTH);
+        fixed.copy_from_slice(&self.fixed().header_bytes());
         if let Decision::Expire { key, .. } = self.decision {
             if !self.request.is_empty() {
                 return Err(Error::Unrepresentable {
@@ -279,17 +253,19 @@ impl<'a> Entry<'a> {
                     field: "request of an expiry",
                 });
             }
-            put(buffer, entry_field::SUBJECT, &key.0);
+            subject.copy_from_slice(&key.0);
         } else {
-            put(buffer, entry_field::SUBJECT, self.request);
+            subject.copy_from_slice(self.request);
         }
         Ok(())
     }
 
-    fn header(&self) -> [u8; ENTRY_HEADER_LENGTH] {
-        let mut bytes = [0; ENTRY_HEADER_LENGTH];
-        let mut flags = 0;
-        bytes[entry_field::DECISION] = self.decision.number();
+    fn fixed(&self) -> Fixed {
+        let mut fixed = Fixed {
+            decision: self.decision.number(),
+            switch: self.switch,
+            ..Fixed::from_header(&[0; ENTRY_HEADER_LENGTH])
+        };
         match self.decision {
             Decision::Grant {
                 lease_epoch,
@@ -298,73 +274,29 @@ impl<'a> Entry<'a> {
                 holder,
                 creation,
             } => {
-                put(
-                    &mut bytes,
-                    entry_field::LEASE_EPOCH,
-                    &lease_epoch.to_be_bytes(),
-                );
-                put(&mut bytes, entry_field::PARKED, &parked.to_be_bytes());
-                put(&mut bytes, entry_field::PERIOD, &period.to_be_bytes());
+                (fixed.lease_epoch, fixed.parked, fixed.period) = (lease_epoch, parked, period);
                 if let Some(holder) = holder {
-                    flags |= entry_flag::SHARED;
-                    put(&mut bytes, entry_field::HOLDER, &holder.to_be_bytes());
+                    fixed.flags |= entry_flag::SHARED;
+                    fixed.holder = holder;
                 }
-                if creation.is_some() {
-                    flags |= entry_flag::CREATE;
-                }
-                let endpoint = match creation {
-                    None | Some(Creation::Zero) => None,
-                    Some(Creation::Mapping { address, port }) => {
-                        flags |= entry_flag::MAPPING;
-                        Some((address, port))
-                    }
-                    Some(Creation::Server { server }) => {
-                        flags |= entry_flag::SERVER;
-                        Some((*server.ip(), server.port()))
-                    }
-                };
-                if let Some((address, port)) = endpoint {
-                    put(&mut bytes, entry_field::PUBLIC_ADDRESS, &address.octets());
-                    put(&mut bytes, entry_field::PUBLIC_PORT, &port.to_be_bytes());
+                if let Some(Creation { kind, payload }) = creation {
+                    fixed.flags |= entry_flag::CREATE | kind & entry_flag::KIND;
+                    fixed.payload = payload;
                 }
             }
             Decision::Write { install, period } => {
                 if install {
-                    flags |= entry_flag::INSTALL;
+                    fixed.flags |= entry_flag::INSTALL;
                 }
-                put(&mut bytes, entry_field::PERIOD, &period.to_be_bytes());
+                fixed.period = period;
             }
-            Decision::Renew { period } => {
-                put(&mut bytes, entry_field::PERIOD, &period.to_be_bytes());
-            }
+            Decision::Renew { period } => fixed.period = period,
             Decision::Probe | Decision::Release => {}
             Decision::Refuse { code, lease_epoch } => {
-                put(
-                    &mut bytes,
-                    entry_field::CODE,
-                    &u16::from(code).to_be_bytes(),
-                );
-                put(
-                    &mut bytes,
-                    entry_field::LEASE_EPOCH,
-                    &lease_epoch.to_be_bytes(),
-                );
+                (fixed.code, fixed.lease_epoch) = (code.into(), lease_epoch);
             }
-            Decision::Expire { shard, .. } => {
-                put(&mut bytes, entry_field::SHARD, &shard.to_be_bytes());
-            }
+            Decision::Expire { shard, .. } => fixed.shard = shard,
         }
-        bytes[entry_field::FLAGS] = flags;
-        put(
-            &mut bytes,
-            entry_field::SWITCH_ADDRESS,
-            &self.switch.ip().octets(),
-        );
-        put(
-            &mut bytes,
-            entry_field::SWITCH_PORT,
-            &self.switch.port().to_be_bytes(),
-        );
-        bytes
+        fixed
     }
 }

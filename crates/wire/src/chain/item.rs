@@ -2,16 +2,92 @@
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-use crate::big_endian::{get_array, get_u16, get_u32, get_u64};
-use crate::error::at_least;
-use crate::replication::{KEY_LENGTH, Key};
+use crate::big_endian::get_u16;
+use crate::error::{at_least, split};
+use crate::replication::Key;
+use crate::table::header;
 use crate::{Error, Header};
 
-/// Bytes of one holder in a record.
-pub const ITEM_HOLDER_LENGTH: usize = 22;
+header! {
+    layout pub HOLDER_LAYOUT = "holder in a record of a snapshot";
+    length pub ITEM_HOLDER_LENGTH = 22;
+    /// One holder of a lease.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct ItemHolder {}
+    fields {
+        SWITCH_ID   32 switch: u32           => "the switch that holds the lease";
+        INCARNATION 32 incarnation: u32      => "which start of it";
+        CLAIM       32 claim: u32            => "which claim of a slot";
+        EPOCH       32 epoch: u32            => "epoch of the grant";
+        ADDRESS     48 address: SocketAddrV4 =>
+            "address and port at which it is asked to give the lease up";
+    }
+}
 
-/// Bytes of a record before its holders and its state.
-const RECORD_LENGTH: usize = 1 + 2 + 1 + KEY_LENGTH + 4 + 4 + KEY_LENGTH + 2 + 2;
+header! {
+    layout pub SHARD_LAYOUT = "shard in a snapshot, before its records";
+    length SHARD_LENGTH = 7;
+    #[derive(Debug, Clone, Copy)]
+    struct Shard {}
+    fields {
+        TYPE   8 (item_type: u8) => "1";
+        SHARD 16  shard: u16     => "number of the shard";
+        EPOCH 32  epoch: u32     => "epoch of its newest grant";
+    }
+}
+
+header! {
+    layout pub RECORD_LAYOUT = "record in a snapshot",
+        then "the holders, then state_length bytes of state";
+    length RECORD_LENGTH = 48;
+    #[derive(Debug, Clone, Copy)]
+    struct Record {}
+    may_not_fit SnapshotItem;
+    fields {
+        TYPE           8 (item_type: u8) => "2";
+        SHARD         16  shard: u16     => "shard of the key";
+        LEASE          8  lease: u8      =>
+            "0 nobody asked, 1 one owner, 2 readers; 4 more if another record is mapped to it";
+        KEY          128  key: Key       => "the flow's key";
+        SEQUENCE      32  sequence: u32  => "number of the state";
+        EPOCH         32  epoch: u32     => "epoch of the newest grant";
+        MAPPED_TO    128  mapped_to: Key => "key of the other record of a mapping, or 0";
+        HOLDERS       16  holders: usize => "number of holders that follow";
+        STATE_LENGTH  16  state: usize   => "bytes of state that follow the holders";
+    }
+}
+
+header! {
+    layout pub POOL_LAYOUT = "ports of a pool in a snapshot",
+        then "the ports, 2 bytes each, the longest free first";
+    length POOL_LENGTH = 14;
+    #[derive(Debug, Clone, Copy)]
+    struct Pool {}
+    may_not_fit SnapshotItem;
+    fields {
+        TYPE      8 (item_type: u8)   => "3";
+        SHARD    16  shard: u16       => "shard that the pool belongs to";
+        PROTOCOL  8  protocol: u8     => "IP protocol";
+        ADDRESS  32  address: Ipv4Addr => "public address";
+        FRESH    32  fresh: u32       =>
+            "the first port that was never used; one beyond the last if all were";
+        PORTS    16  ports: usize     => "number of free ports that follow";
+    }
+}
+
+header! {
+    layout pub END_LAYOUT = "end of a snapshot";
+    length END_LENGTH = 9;
+    #[derive(Debug, Clone, Copy)]
+    struct End {}
+    fields {
+        TYPE    8 (item_type: u8) => "4";
+        DIGEST 64  digest: u64    => "digest of the whole state";
+    }
+}
+
+/// Bit of the field `LEASE`: another record is mapped to this one.
+const MAPPED: u8 = 4;
 
 /// What kind of lease a record has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,21 +99,6 @@ pub enum LeaseKind {
     Exclusive = 1,
     /// Readers.
     Shared = 2,
-}
-
-/// One holder of a lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ItemHolder {
-    /// The switch.
-    pub switch: u32,
-    /// Which start of it.
-    pub incarnation: u32,
-    /// Which claim of a slot.
-    pub claim: u32,
-    /// Epoch of the grant.
-    pub epoch: u32,
-    /// Where it is asked to give the lease up.
-    pub address: SocketAddrV4,
 }
 
 /// The holders of a record, as they lie in the message.
@@ -58,26 +119,15 @@ impl<'a> ItemHolders<'a> {
 
     /// Each of them, in the order of their places.
     pub fn iter(&self) -> impl Iterator<Item = ItemHolder> + 'a {
-        self.0
-            .chunks_exact(ITEM_HOLDER_LENGTH)
-            .map(|bytes| ItemHolder {
-                switch: get_u32(bytes, 0),
-                incarnation: get_u32(bytes, 4),
-                claim: get_u32(bytes, 8),
-                epoch: get_u32(bytes, 12),
-                address: SocketAddrV4::new(get_array::<4>(bytes, 16).into(), get_u16(bytes, 20)),
-            })
+        let (holders, _) = self.0.as_chunks();
+        holders.iter().map(ItemHolder::from_header)
     }
 }
 
 impl ItemHolder {
     /// Appends the holder to `bytes`.
     pub fn append(&self, bytes: &mut Vec<u8>) {
-        for field in [self.switch, self.incarnation, self.claim, self.epoch] {
-            bytes.extend_from_slice(&field.to_be_bytes());
-        }
-        bytes.extend_from_slice(&self.address.ip().octets());
-        bytes.extend_from_slice(&self.address.port().to_be_bytes());
+        bytes.extend_from_slice(&self.header_bytes());
     }
 }
 
@@ -169,57 +219,54 @@ impl<'a> Item<'a> {
         at_least(header, bytes, 1)?;
         match bytes[0] {
             1 => {
-                at_least(header, bytes, 7)?;
-                let item = Item::Shard {
-                    shard: get_u16(bytes, 1),
-                    epoch: get_u32(bytes, 3),
-                };
-                Ok((item, &bytes[7..]))
+                let (fixed, rest) = split(header, bytes)?;
+                let Shard { shard, epoch } = Shard::from_header(fixed);
+                Ok((Item::Shard { shard, epoch }, rest))
             }
             2 => {
-                at_least(header, bytes, RECORD_LENGTH)?;
-                let lease = match bytes[3] & 3 {
+                let (fixed, rest) = split(header, bytes)?;
+                let record = Record::from_header(fixed);
+                let lease = match record.lease & 3 {
                     0 => LeaseKind::None,
                     1 => LeaseKind::Exclusive,
                     2 => LeaseKind::Shared,
                     found => return Err(unknown("lease", found)),
                 };
-                let holders = usize::from(get_u16(bytes, 44)) * ITEM_HOLDER_LENGTH;
-                let state = RECORD_LENGTH + holders;
-                let end = state + usize::from(get_u16(bytes, 46));
-                at_least(header, bytes, end)?;
-                let mapped_to = Key(get_array(bytes, 28));
+                let holders = record.holders * ITEM_HOLDER_LENGTH;
+                at_least(header, rest, holders + record.state)?;
+                let (holders, rest) = rest.split_at(holders);
+                let (state, rest) = rest.split_at(record.state);
                 let item = Item::Record {
-                    shard: get_u16(bytes, 1),
-                    key: Key(get_array(bytes, 4)),
-                    sequence: get_u32(bytes, 20),
-                    epoch: get_u32(bytes, 24),
+                    shard: record.shard,
+                    key: record.key,
+                    sequence: record.sequence,
+                    epoch: record.epoch,
                     lease,
-                    holders: ItemHolders(&bytes[RECORD_LENGTH..state]),
-                    mapped_to: (bytes[3] & 4 != 0).then_some(mapped_to),
-                    state: &bytes[state..end],
+                    holders: ItemHolders(holders),
+                    mapped_to: (record.lease & MAPPED != 0).then_some(record.mapped_to),
+                    state,
                 };
-                Ok((item, &bytes[end..]))
+                Ok((item, rest))
             }
             3 => {
-                at_least(header, bytes, 14)?;
-                let end = 14 + 2 * usize::from(get_u16(bytes, 12));
-                at_least(header, bytes, end)?;
+                let (fixed, rest) = split(header, bytes)?;
+                let pool = Pool::from_header(fixed);
+                let ports = 2 * pool.ports;
+                at_least(header, rest, ports)?;
+                let (ports, rest) = rest.split_at(ports);
                 let item = Item::Pool {
-                    shard: get_u16(bytes, 1),
-                    protocol: bytes[3],
-                    address: get_array::<4>(bytes, 4).into(),
-                    fresh: get_u32(bytes, 8),
-                    ports: ItemPorts(&bytes[14..end]),
+                    shard: pool.shard,
+                    protocol: pool.protocol,
+                    address: pool.address,
+                    fresh: pool.fresh,
+                    ports: ItemPorts(ports),
                 };
-                Ok((item, &bytes[end..]))
+                Ok((item, rest))
             }
             4 => {
-                at_least(header, bytes, 9)?;
-                let item = Item::End {
-                    digest: get_u64(bytes, 1),
-                };
-                Ok((item, &bytes[9..]))
+                let (fixed, rest) = split(header, bytes)?;
+                let End { digest } = End::from_header(fixed);
+                Ok((Item::End { digest }, rest))
             }
             found => Err(unknown("type", found)),
         }
@@ -249,17 +296,9 @@ impl<'a> Item<'a> {
     /// [`Error::Unrepresentable`] for more than 65535 holders, ports or bytes of
     /// state; nothing is appended then.
     pub fn emit(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
-        let length = |field, length: usize| {
-            u16::try_from(length).map_err(|_| Error::Unrepresentable {
-                header: Header::SnapshotItem,
-                field,
-            })
-        };
         match *self {
             Item::Shard { shard, epoch } => {
-                bytes.push(1);
-                bytes.extend_from_slice(&shard.to_be_bytes());
-                bytes.extend_from_slice(&epoch.to_be_bytes());
+                bytes.extend_from_slice(&Shard { shard, epoch }.header_bytes(1));
             }
             Item::Record {
                 shard,
@@ -271,17 +310,17 @@ impl<'a> Item<'a> {
                 mapped_to,
                 state,
             } => {
-                let count = length("holders", holders.0.len() / ITEM_HOLDER_LENGTH)?;
-                let state_length = length("state", state.len())?;
-                bytes.push(2);
-                bytes.extend_from_slice(&shard.to_be_bytes());
-                bytes.push(lease as u8 | u8::from(mapped_to.is_some()) << 2);
-                bytes.extend_from_slice(&key.0);
-                bytes.extend_from_slice(&sequence.to_be_bytes());
-                bytes.extend_from_slice(&epoch.to_be_bytes());
-                bytes.extend_from_slice(&mapped_to.unwrap_or_default().0);
-                bytes.extend_from_slice(&count.to_be_bytes());
-                bytes.extend_from_slice(&state_length.to_be_bytes());
+                let record = Record {
+                    shard,
+                    lease: lease as u8 | (u8::from(mapped_to.is_some()) * MAPPED),
+                    key,
+                    sequence,
+                    epoch,
+                    mapped_to: mapped_to.unwrap_or_default(),
+                    holders: holders.0.len() / ITEM_HOLDER_LENGTH,
+                    state: state.len(),
+                };
+                bytes.extend_from_slice(&record.header_bytes(2)?);
                 bytes.extend_from_slice(holders.0);
                 bytes.extend_from_slice(state);
             }
@@ -292,19 +331,17 @@ impl<'a> Item<'a> {
                 fresh,
                 ports,
             } => {
-                let count = length("ports", ports.0.len() / 2)?;
-                bytes.push(3);
-                bytes.extend_from_slice(&shard.to_be_bytes());
-                bytes.push(protocol);
-                bytes.extend_from_slice(&address.octets());
-                bytes.extend_from_slice(&fresh.to_be_bytes());
-                bytes.extend_from_slice(&count.to_be_bytes());
+                let pool = Pool {
+                    shard,
+                    protocol,
+                    address,
+                    fresh,
+                    ports: ports.0.len() / 2,
+                };
+                bytes.extend_from_slice(&pool.header_bytes(3)?);
                 bytes.extend_from_slice(ports.0);
             }
-            Item::End { digest } => {
-                bytes.push(4);
-                bytes.extend_from_slice(&digest.to_be_bytes());
-            }
+            Item::End { digest } => bytes.extend_from_slice(&End { digest }.header_bytes(4)),
         }
         Ok(())
     }

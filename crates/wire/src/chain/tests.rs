@@ -8,14 +8,11 @@ use crate::replication::{KEY_LENGTH, Key};
 fn decision() -> impl Strategy<Value = Decision> {
     let creation = prop_oneof![
         Just(None),
-        Just(Some(Creation::Zero)),
-        any::<(u32, u16)>().prop_map(|(address, port)| Some(Creation::Server {
-            server: SocketAddrV4::new(address.into(), port),
-        })),
-        any::<(u32, u16)>().prop_map(|(address, port)| Some(Creation::Mapping {
-            address: Ipv4Addr::from(address),
-            port
-        })),
+        any::<(u8, [u8; 6])>().prop_map(|(kind, payload)| {
+            let kind = kind & entry_flag::KIND;
+            let payload = if kind == 0 { [0; 6] } else { payload };
+            Some(Creation { kind, payload })
+        }),
     ];
     prop_oneof![
         (any::<(u32, u32, u32, Option<u16>)>(), creation).prop_map(
@@ -98,7 +95,7 @@ proptest! {
         if shape && bytes.len() > HEADER_LENGTH {
             bytes[..4].copy_from_slice(&MAGIC);
             bytes[field::KIND] = kind;
-            bytes[field::BODY] = decision;
+            bytes[HEADER_LENGTH] = decision;
         }
         let _ = parse(&bytes);
         let _ = Entry::parse(&bytes);
@@ -168,8 +165,7 @@ fn an_entry_with_a_field_that_its_decision_does_not_use_is_refused() {
         entry_field::LEASE_EPOCH,
         entry_field::PARKED,
         entry_field::PERIOD,
-        entry_field::PUBLIC_PORT,
-        entry_field::PUBLIC_ADDRESS,
+        entry_field::PAYLOAD,
         entry_field::HOLDER,
         entry_field::SHARD,
     ] {

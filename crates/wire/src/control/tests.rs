@@ -1,3 +1,5 @@
+use core::net::Ipv4Addr;
+
 use proptest::prelude::*;
 
 use super::*;

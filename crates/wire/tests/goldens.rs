@@ -1,0 +1,377 @@
+//! The bytes of each kind of header and message, as hexadecimal text in `tests/goldens`.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p stateplane-wire --test goldens` writes the files anew; a
+//! difference is another format on the wire.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use stateplane_wire::chain::{self, Creation, Decision, Entry, Item, ItemHolder, LeaseKind};
+use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, Member, Message, Row};
+use stateplane_wire::replication::{self, Key, MessageType};
+use stateplane_wire::{ethernet, ipv4, tcp, udp};
+
+const A: Ipv4Addr = Ipv4Addr::new(10, 1, 2, 3);
+const B: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
+const KEY: Key = Key(*b"\x07key of 16 bytes");
+
+/// 16 bytes a line, as two digits each.
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for line in bytes.chunks(16) {
+        let digits: Vec<_> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(text, "{}", digits.join(" ")).expect("a string takes text");
+    }
+    text
+}
+
+/// Compares each named message with the file of its name, and the names with the files.
+fn compare(group: &str, messages: Vec<(String, Vec<u8>)>) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/goldens");
+    let mut names = BTreeSet::new();
+    for (name, bytes) in messages {
+        let file = format!("{group}-{name}.hex");
+        let path = folder.join(&file);
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&path, hex(&bytes)).expect("the golden is written");
+        }
+        let golden = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(hex(&bytes), golden, "{file}");
+        assert!(names.insert(file), "two messages named {name}");
+    }
+    let files = std::fs::read_dir(&folder).expect("the folder of goldens");
+    let files = files.map(|file| file.expect("a file").file_name());
+    let files = files.map(|name| name.into_string().expect("a name of letters"));
+    let prefix = format!("{group}-");
+    let found: BTreeSet<_> = files.filter(|name| name.starts_with(&prefix)).collect();
+    assert_eq!(names, found);
+}
+
+fn named<const N: usize>(messages: [(&str, Vec<u8>); N]) -> Vec<(String, Vec<u8>)> {
+    let named = messages.into_iter();
+    named
+        .map(|(name, bytes)| (name.to_owned(), bytes))
+        .collect()
+}
+
+#[test]
+fn packets_of_hosts() {
+    let frame = ethernet::Repr {
+        destination: ethernet::Address([2, 0, 0, 0, 0, 1]),
+        source: ethernet::Address([2, 0, 0, 0, 0, 2]),
+        ethertype: ethernet::TYPE_ARP,
+        payload: b"arp",
+    };
+    let whole = ipv4::Repr::new(A, B, ipv4::PROTOCOL_ICMP, b"whole");
+    let fragment = ipv4::Repr {
+        traffic_class: 0xb9,
+        identification: 0x1234,
+        dont_fragment: false,
+        more_fragments: true,
+        fragment_offset: 0x1abc,
+        ttl: 3,
+        protocol: ipv4::PROTOCOL_UDP,
+        options: &[7, 3, 4, 0, 1, 1, 1, 0],
+        ..whole
+    };
+    let datagram = udp::Repr {
+        source_port: 40_000,
+        destination_port: 53,
+        payload: b"odd",
+    };
+    let segment = tcp::Repr {
+        source_port: 40_001,
+        destination_port: 443,
+        sequence: 0x0102_0304,
+        acknowledgement: 0x0506_0708,
+        control: tcp::control::SYN | tcp::control::ACK | tcp::control::CWR,
+        window: 0x090a,
+        urgent: 0x0b0c,
+        options: &[2, 4, 5, 0xb4],
+        payload: b"segment",
+    };
+    let messages = [
+        ("ethernet", frame.to_vec().unwrap()),
+        ("ipv4", whole.to_vec().unwrap()),
+        ("ipv4_fragment", fragment.to_vec().unwrap()),
+        ("udp", datagram.to_vec(A, B).unwrap()),
+        ("tcp", segment.to_vec(A, B).unwrap()),
+    ];
+    compare("packet", named(messages));
+}
+
+#[test]
+fn messages_between_switch_and_store() {
+    let message = |kind: MessageType| {
+        let message = replication::Repr {
+            shared: kind == MessageType::LeaseRequest,
+            chain_epoch: 0x0102_0304,
+            shard: 0x0506,
+            code: if kind == MessageType::Refusal { 10 } else { 0 },
+            switch_id: 0x1112_1314,
+            incarnation: 0x1516_1718,
+            claim: 0x2122_2324,
+            request: 0x2526_2728,
+            send_time: 0x3132_3334_3536,
+            ingress_port: 0x4142,
+            lease_epoch: 0x5152_5354,
+            sequence: 0x5556_5758,
+            parked: 0x6162_6364,
+            period: 0x6566_6768,
+            attempt: 0x7172,
+            state: if kind == MessageType::WriteRequest {
+                b"state"
+            } else {
+                &[]
+            },
+            packet: (kind as u8 & 0xf < 3).then_some(b"packet"),
+            ..replication::Repr::new(kind, KEY)
+        };
+        (
+            format!("{kind:?}").to_lowercase(),
+            message.to_vec().unwrap(),
+        )
+    };
+    compare("replication", MessageType::ALL.map(message).to_vec());
+}
+
+#[test]
+fn messages_between_replicas() {
+    use chain::Kind;
+    let kinds = [
+        (Kind::Update, &b"\0\x01x"[..]),
+        (Kind::Ack, &[]),
+        (Kind::Snapshot, b"\x01\x02\x03\x04\x05\x06\x07"),
+        (Kind::SnapshotAck, &[]),
+        (Kind::Compare, &[]),
+        (Kind::Compared, &[]),
+    ];
+    let messages = kinds.map(|(kind, body)| {
+        let message = chain::Repr {
+            kind,
+            replica: 2,
+            chain: 0x1112,
+            chain_epoch: 0x0102_0304,
+            incarnation: 0x0506_0708,
+            number: 0x090a_0b0c_0d0e_0f10,
+            base: 0x1314_1516_1718_191a,
+            body,
+        };
+        (
+            format!("{kind:?}").to_lowercase(),
+            message.to_vec().unwrap(),
+        )
+    });
+    compare("chain", messages.to_vec());
+}
+
+#[test]
+fn entries_of_updates() {
+    let grant = |holder, creation| Decision::Grant {
+        lease_epoch: 0x0102_0304,
+        parked: 0x0506_0708,
+        period: 0x090a_0b0c,
+        holder,
+        creation,
+    };
+    let zero = Creation {
+        kind: 0,
+        payload: [0; 6],
+    };
+    let mapping = Creation {
+        kind: 4,
+        payload: [0x11, 0x12, 203, 0, 113, 9],
+    };
+    let server = Creation {
+        kind: 16,
+        payload: [0x13, 0x14, 10, 1, 2, 3],
+    };
+    let decisions = [
+        ("grant", grant(None, None)),
+        ("grant_shared", grant(Some(0x1516), None)),
+        ("grant_zero", grant(None, Some(zero))),
+        ("grant_mapping", grant(Some(0x1718), Some(mapping))),
+        ("grant_server", grant(None, Some(server))),
+        (
+            "write",
+            Decision::Write {
+                install: false,
+                period: 0x2122_2324,
+            },
+        ),
+        (
+            "write_install",
+            Decision::Write {
+                install: true,
+                period: 0,
+            },
+        ),
+        (
+            "renew",
+            Decision::Renew {
+                period: 0x2526_2728,
+            },
+        ),
+        ("probe", Decision::Probe),
+        (
+            "refuse",
+            Decision::Refuse {
+                code: 9,
+                lease_epoch: 0x3132_3334,
+            },
+        ),
+        (
+            "expire",
+            Decision::Expire {
+                shard: 0x3536,
+                key: KEY,
+            },
+        ),
+        ("release", Decision::Release),
+    ];
+    let messages = decisions.map(|(name, decision)| {
+        let expiry = matches!(decision, Decision::Expire { .. });
+        let entry = Entry {
+            decision,
+            switch: SocketAddrV4::new(Ipv4Addr::new(10, 9, 8, 7), 4793),
+            request: if expiry { &[] } else { b"request" },
+        };
+        let mut bytes = vec![0; entry.buffer_len()];
+        entry.emit(&mut bytes).unwrap();
+        (name, bytes)
+    });
+    compare("entry", named(messages));
+}
+
+#[test]
+fn items_of_snapshots() {
+    let mut holders = Vec::new();
+    for number in [1, 2] {
+        let holder = ItemHolder {
+            switch: number,
+            incarnation: 0x0102_0304,
+            claim: 0x0506_0708,
+            epoch: 0x090a_0b0c,
+            address: SocketAddrV4::new(A, 4793),
+        };
+        holder.append(&mut holders);
+    }
+    let record = |lease, holders, mapped_to| Item::Record {
+        shard: 0x1112,
+        key: KEY,
+        sequence: 0x1314_1516,
+        epoch: 0x1718_191a,
+        lease,
+        holders: chain::ItemHolders::new(holders).unwrap(),
+        mapped_to,
+        state: b"state",
+    };
+    let items = [
+        (
+            "shard",
+            Item::Shard {
+                shard: 0x2122,
+                epoch: 0x2324_2526,
+            },
+        ),
+        ("record", record(LeaseKind::None, &[], None)),
+        (
+            "record_exclusive",
+            record(LeaseKind::Exclusive, &holders[..22], None),
+        ),
+        (
+            "record_mapped",
+            record(LeaseKind::Shared, &holders, Some(Key([9; 16]))),
+        ),
+        (
+            "pool",
+            Item::Pool {
+                shard: 0x3132,
+                protocol: 17,
+                address: B,
+                fresh: 0x3334_3536,
+                ports: chain::ItemPorts::new(&[4, 1, 4, 3]).unwrap(),
+            },
+        ),
+        (
+            "end",
+            Item::End {
+                digest: 0x4142_4344_4546_4748,
+            },
+        ),
+    ];
+    let messages = items.map(|(name, item)| {
+        let mut bytes = Vec::new();
+        item.emit(&mut bytes).unwrap();
+        (name, bytes)
+    });
+    compare("item", named(messages));
+}
+
+#[test]
+fn messages_of_the_controller() {
+    let member = |server| Member {
+        server,
+        incarnation: 0x0102_0304,
+        requests: SocketAddrV4::new(A, 4793),
+        links: SocketAddrV4::new(B, 4794),
+    };
+    let status = |flag: u8| ChainStatus {
+        chain: 0x1112,
+        epoch: 0x1314_1516,
+        joined: flag == 0,
+        suspects: flag == 1,
+        lost: flag == 2,
+        applied: 0x2122_2324_2526_2728,
+        base: 0x3132_3334_3536_3738,
+    };
+    let configure = |joining| Message::Configure {
+        controller: 0x4142_4344,
+        config: ChainConfig {
+            chain: 0x4546,
+            epoch: 0x4748_494a,
+            members: vec![member(1), member(2)],
+            joining,
+        },
+    };
+    let row = |shard| Row {
+        shard,
+        epoch: 0x5152_5354,
+        head: SocketAddrV4::new(A, 4793),
+    };
+    let messages = [
+        (
+            "heartbeat",
+            Message::Heartbeat(Heartbeat {
+                from: member(0x6162_6364),
+                number: 0x7172_7374_7576_7778,
+                statuses: (0..3).map(status).collect(),
+            }),
+        ),
+        ("configure", configure(None)),
+        ("configure_joining", configure(Some(member(3)))),
+        (
+            "subscribe",
+            Message::Subscribe {
+                switch: 0x0102_0304,
+                controller: 0x0506_0708,
+                version: 0x090a_0b0c_0d0e_0f10,
+            },
+        ),
+        (
+            "rows",
+            Message::Rows {
+                controller: 0x0102_0304,
+                after: 0x1112_1314_1516_1718,
+                version: 0x2122_2324_2526_2728,
+                rows: vec![row(1), row(0x0203)],
+            },
+        ),
+    ];
+    compare(
+        "control",
+        named(messages.map(|(name, message)| (name, message.to_vec()))),
+    );
+}
