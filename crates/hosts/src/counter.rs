@@ -2,7 +2,7 @@
 
 use super::{App, Asked, departure_port, host, key, taken, udp, word};
 use crate::random::Random;
-use stateplane_history::Direction::{Inbound, Outbound};
+use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::PROTOCOL_UDP;
 

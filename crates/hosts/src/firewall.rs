@@ -5,7 +5,7 @@ use super::{App, Asked, arrival_port, departure_port, host, key, taken};
 use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{exact, insert, number as value};
-use stateplane_history::Direction;
+use stateplane_history::replication::Direction;
 use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::tcp::control::{ACK, FIN, RST, SYN};

@@ -7,7 +7,7 @@ use super::{App, Asked, departure_port, host, key, taken, udp};
 use crate::random::Random;
 use crate::segment::Segment;
 use crate::table::{exact, insert, number as value};
-use stateplane_history::{Direction, Occupant};
+use stateplane_history::replication::{Direction, Occupant};
 use stateplane_store::newest_snapshots;
 use stateplane_switch::Generator;
 use stateplane_target::{StateError, TargetState, hash};

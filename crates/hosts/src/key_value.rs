@@ -4,7 +4,7 @@ use super::{App, Asked, arrival_port, host, key, taken, udp, word};
 use crate::random::Random;
 use crate::table::{address, exact, insert};
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::Direction;
+use stateplane_history::replication::Direction;
 use stateplane_target::{StateError, TargetState};
 
 /// `CLASS_KEY_VALUE` and `KEY_VALUE_PORT` of the program.

@@ -24,8 +24,8 @@ pub use segment::{Segment, number_in, number_mark};
 pub use walk::{SNAPSHOT_PORT, walk_frame};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
-pub use stateplane_history::Application;
-use stateplane_history::{Direction, Occupant};
+pub use stateplane_history::replication::Application;
+use stateplane_history::replication::{Direction, Occupant};
 use stateplane_store::Service;
 use stateplane_switch::Generator;
 use stateplane_target::{StateError, TargetState};

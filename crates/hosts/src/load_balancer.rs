@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{address, insert, number as value};
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::Direction::Inbound;
+use stateplane_history::replication::Direction::Inbound;
 use stateplane_store::{Service, ServiceId, ServiceServer};
 use stateplane_target::{KeyMatch, StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};

@@ -5,7 +5,7 @@ use super::{App, Asked, departure_port, host, key, taken, udp, word};
 use crate::random::Random;
 use crate::table::{address, exact, insert, number as value};
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::Direction;
+use stateplane_history::replication::Direction;
 use stateplane_target::{StateError, TargetState, hash};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use super::{App, Asked, departure_port, host, key, taken, udp, word};
 use crate::random::Random;
 use crate::table::{address, insert, number as value};
-use stateplane_history::Direction;
+use stateplane_history::replication::Direction;
 use stateplane_target::{KeyMatch, StateError, TargetState};
 
 /// `CLASS_SEQUENCER` of the program.

@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::segment::{Segment, number_in};
 use crate::table::{address, exact, insert};
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::Direction::{Inbound, Outbound};
+use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_target::{StateError, TargetState};
 
 /// `CLASS_SESSION`, `GTP_U_PORT` and `SIGNALLING_PORT` of the program.

@@ -5,7 +5,7 @@ use super::{App, Asked, departure_port, host, key, taken, udp};
 use crate::random::Random;
 use crate::segment::Segment;
 use crate::table::number as value;
-use stateplane_history::Direction::{Inbound, Outbound};
+use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_target::{StateError, TargetState, hash};
 use stateplane_wire::{ethernet, ipv4};
 

@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::segment::Segment;
 use crate::table::{address, insert};
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::Direction::Inbound;
+use stateplane_history::replication::Direction::Inbound;
 use stateplane_target::{KeyMatch, StateError, TargetState, Value, hash};
 use stateplane_wire::ipv4::PROTOCOL_TCP;
 use stateplane_wire::tcp::control::{ACK, RST, SYN};

@@ -10,7 +10,7 @@ use crate::options::{Options, ProgramKind};
 use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_disk::{Disk, DiskError, FaultyFiles, Files as _};
-use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
+use stateplane_history::replication::{Endpoint, PoolRange, Protocol, StateEvent};
 use stateplane_hosts::app;
 use stateplane_store::{
     ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH, NatPool, Replica,
@@ -301,7 +301,7 @@ impl Mappings {
 
     /// Ports taken and freed since the last call, said of replica `number`. A
     /// replica that follows an older configuration than one before has no say.
-    pub(crate) fn events(&mut self, replica: &Replica, number: u8) -> Vec<EventKind> {
+    pub(crate) fn events(&mut self, replica: &Replica, number: u8) -> Vec<StateEvent> {
         let epoch = replica.place().epoch;
         let counters = replica.counters();
         let changes = counters.records_made + counters.records_expired;
@@ -312,13 +312,13 @@ impl Mappings {
         let present = mappings(replica);
         let freed = self.mappings.iter();
         let freed = freed.filter(|(public, inside)| present.get(public) != Some(inside));
-        let freed = freed.map(|(&public, _)| EventKind::Freed {
+        let freed = freed.map(|(&public, _)| StateEvent::Freed {
             replica: number,
             public,
         });
         let taken = present.iter();
         let taken = taken.filter(|(public, inside)| self.mappings.get(public) != Some(inside));
-        let taken = taken.map(|(&public, &inside)| EventKind::Taken {
+        let taken = taken.map(|(&public, &inside)| StateEvent::Taken {
             replica: number,
             inside,
             public,
@@ -342,9 +342,9 @@ fn mappings(replica: &Replica) -> BTreeMap<Endpoint, Endpoint> {
 
 /// Mappings and free ports at the end of `replicas`, which together keep all shards,
 /// said of replica `number`.
-pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<EventKind> {
+pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<StateEvent> {
     let mapped = replicas.iter().flat_map(|replica| mappings(replica));
-    let mapped = mapped.map(|(public, inside)| EventKind::Mapped {
+    let mapped = mapped.map(|(public, inside)| StateEvent::Mapped {
         replica: number,
         inside,
         public,
@@ -362,7 +362,7 @@ pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<EventKin
         (Protocol::Udp, free(PROTOCOL_UDP)),
         (Protocol::Icmp, free(PROTOCOL_ICMP)),
     ];
-    let remaining = remaining.map(|(protocol, free)| EventKind::Remaining {
+    let remaining = remaining.map(|(protocol, free)| StateEvent::Remaining {
         replica: number,
         address: PUBLIC_ADDRESS,
         protocol,

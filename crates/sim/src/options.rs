@@ -2,7 +2,7 @@
 
 use crate::chosen::Chosen;
 use crate::scenario::Scenario;
-use stateplane_history::Application;
+use stateplane_history::replication::Application;
 use std::fmt;
 
 /// What runs on the switches.

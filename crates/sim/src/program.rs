@@ -54,7 +54,7 @@ pub(crate) fn program(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stateplane_history::Application;
+    use stateplane_history::replication::Application;
 
     #[test]
     fn the_programs_compile_with_and_without_each_rule() {

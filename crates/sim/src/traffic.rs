@@ -7,7 +7,7 @@ use crate::options::ProgramKind;
 use crate::own::{Own, Released, unmarked};
 use crate::plan::SWITCHES;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::{Direction, Flow, Occupant};
+use stateplane_history::replication::{Direction, Flow, Occupant};
 use stateplane_hosts::Random;
 use stateplane_hosts::{App, Asked, app};
 use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};

@@ -22,7 +22,7 @@ use crate::traffic::Traffic;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use rustc_hash::FxHasher;
 use stateplane_controller::Rows;
-use stateplane_history::{Direction, EventKind, History, Occupant};
+use stateplane_history::replication::{Direction, EventKind, History, Occupant, StateEvent};
 use stateplane_hosts::Random;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
@@ -504,12 +504,12 @@ impl<'a> World<'a> {
             for (key, slot) in device.slots() {
                 if slot.granted && acknowledges {
                     let flow = self.recorder.name(&key);
-                    let kept = EventKind::Kept {
+                    let kept = EventKind::Of(StateEvent::Kept {
                         switch: node.identity.switch,
                         flow,
                         sequence: slot.sequence,
                         acknowledged: slot.acknowledged,
-                    };
+                    });
                     self.recorder.note(now, kept);
                 }
             }

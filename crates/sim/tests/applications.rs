@@ -3,7 +3,7 @@
 mod common;
 
 use common::{all_good, ordinary_scenarios, reports, without};
-use stateplane_history::{Application, Checker};
+use stateplane_history::replication::{Application, checkers};
 use stateplane_sim::{EngineKind, LinkQuality, Options, ProgramKind, Report, Rule, Scenario};
 
 /// What every run must have met to count.
@@ -32,7 +32,7 @@ fn run(application: Application) {
         assert_eq!(native.history, interp.history);
     }
     // Its checker notices that a flow has the state of another.
-    let checkers = [Checker::Application];
+    let checkers = [checkers::APPLICATION];
     without(
         Rule::KeyComparison,
         program,
@@ -74,7 +74,7 @@ fn shared_leases_of_the_key_value_store() {
         }
     }
     let rule = Rule::LeaseExpiry;
-    without(rule, program, scenario, &[Checker::Application], 40);
+    without(rule, program, scenario, &[checkers::APPLICATION], 40);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::reports;
-use stateplane_history::{Application, EventKind};
+use stateplane_history::replication::{Application, EventKind};
 use stateplane_sim::{Options, ProgramKind, Report, Rule, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,10 +35,10 @@ fn overtaken(report: &Report) -> (usize, usize) {
     let mut came = BTreeMap::new();
     let mut crossed: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for (place, event) in report.history.events.iter().enumerate() {
-        if let EventKind::Input {
-            flow,
-            packet,
-            switch,
+        if let EventKind::Call {
+            object: flow,
+            operation: packet,
+            node: switch,
             ..
         } = &event.kind
         {
@@ -49,7 +49,11 @@ fn overtaken(report: &Report) -> (usize, usize) {
     let mut last_of = BTreeMap::new();
     let (mut overtaken, mut of) = (0, 0);
     for event in &report.history.events {
-        if let EventKind::Output { flow, packet, .. } = &event.kind
+        if let EventKind::Return {
+            object: flow,
+            operation: packet,
+            ..
+        } = &event.kind
             && crossed[flow].len() == 1
             && let Some(last) = last_of.insert(flow, came[packet])
         {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{all_good, ordinary_scenarios, reports};
-use stateplane_history::Document;
+use stateplane_history::replication::Document;
 use stateplane_sim::{EngineKind, Options, ProgramKind, Report};
 use std::ops::Range;
 

@@ -8,7 +8,9 @@ use super::{now_us, raw, stop_at_end_of_input};
 use crate::error::LabError;
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use stateplane_history::{Direction, Document, Event, EventKind, Flow, History};
+use stateplane_history::replication::{
+    Direction, Document, Event, EventKind, Flow, History, Released, Replication,
+};
 use stateplane_hosts::{App, Application, Asked, INSIDE_PORT, OUTSIDE_PORT, Random, number_in};
 use stateplane_wire::{ethernet, ipv4};
 use std::io::{self, Read, Write};
@@ -86,11 +88,11 @@ impl Notes {
     fn send(&mut self, flow: usize) -> (Direction, Vec<u8>) {
         let number = self.sent.len() as u64;
         let asked = self.app.send(flow, number, &mut self.random);
-        self.note(EventKind::Input {
-            switch: 0,
-            flow: name(&asked),
-            packet: number,
-            request: self.history.application.map(|_| asked.request),
+        self.note(EventKind::Call {
+            node: 0,
+            object: name(&asked),
+            operation: number,
+            request: self.history.system.application.map(|_| asked.request),
         });
         let ready = (asked.direction, asked.datagram.clone());
         self.sent.push(asked);
@@ -113,12 +115,14 @@ impl Notes {
         };
         match self.app.observe(asked, port, &tagged(frame, &asked.tag)) {
             Ok(value) => {
-                let output = EventKind::Output {
-                    switch: 0,
-                    flow: name(asked),
-                    packet: asked.number,
-                    value: Some(value),
-                    durability: None,
+                let output = EventKind::Return {
+                    node: 0,
+                    object: name(asked),
+                    operation: asked.number,
+                    response: Released {
+                        value: Some(value),
+                        durability: None,
+                    },
                 };
                 self.note(output);
             }
@@ -237,8 +241,11 @@ pub fn hosts(arguments: &HostsArguments) -> Result<(), LabError> {
     let stop = stop_at_end_of_input().map_err(failed)?;
     let notes = Mutex::new(Notes {
         history: History {
-            application,
-            ..History::default()
+            system: Replication {
+                application,
+                ..Replication::default()
+            },
+            events: Vec::new(),
         },
         app,
         random: Random::new(arguments.seed),

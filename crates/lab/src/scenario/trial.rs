@@ -13,7 +13,7 @@ use crate::process::Process;
 use crate::running::{Lab, Setting};
 use crate::topology::Topology;
 use crate::{agent, interrupt};
-use stateplane_history::{Document, EventKind, History, judge};
+use stateplane_history::replication::{Document, EventKind, History, judge};
 use stateplane_hosts::heavy_hitter::TENANTS;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -114,7 +114,7 @@ pub(super) fn run(
     }
     let lives = Lives::of(&history);
     let calm = calm_times(&moves, ended_us);
-    let received = |kind: &EventKind| matches!(kind, EventKind::Output { .. });
+    let received = |kind: &EventKind| matches!(kind, EventKind::Return { .. });
     let received = history.events.iter().filter(|e| received(&e.kind)).count();
     let report = ScenarioReport {
         scenario: scenario.name.to_owned(),

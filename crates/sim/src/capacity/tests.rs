@@ -5,7 +5,7 @@ use crate::frame::host_frame;
 use crate::options::ProgramKind;
 use crate::p4::P4Switch;
 use crate::program::program;
-use stateplane_history::{Application, Direction};
+use stateplane_history::replication::{Application, Direction};
 use stateplane_hosts::{App, INSIDE_PORT, OUTSIDE_PORT, Random};
 use stateplane_store::{ClassConfig, FirstLease, IdleTimeouts};
 

@@ -1,6 +1,5 @@
 //! What the tests of this crate share.
 
-use stateplane_history::Checker;
 use stateplane_sim::{Options, ProgramKind, Report, Rule, Scenario, Simulator};
 
 /// The reports of some seeds.
@@ -39,7 +38,7 @@ pub fn without(
     rule: Rule,
     program: ProgramKind,
     scenario: Scenario,
-    checkers: &[Checker],
+    checkers: &[&str],
     seeds: u64,
 ) {
     let options = Options::new(program).scenario(scenario);

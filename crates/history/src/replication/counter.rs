@@ -20,9 +20,9 @@
 //! with b < k, the next missing number those and perhaps more; for such nested
 //! sets Hall's condition is that the j-th missing number accepts at least j inputs.
 
-use crate::checker::{Checker, Subject, Violation};
-use crate::event::History;
-use crate::operation::{Operation, operations_of};
+use crate::checker::{Checker, Objections};
+use crate::operation::{Operation, Operations};
+use crate::replication::event::{Event, Replication, Violation};
 use crate::search::Program;
 use std::collections::BTreeMap;
 
@@ -44,22 +44,36 @@ impl Program for Counter {
     }
 }
 
-pub(crate) fn check(history: &History) -> Vec<Violation> {
-    if history.application.is_some() {
-        return Vec::new();
+#[derive(Default)]
+pub(crate) struct CounterChecker(Operations<Replication>);
+
+impl CounterChecker {
+    pub(crate) const NAME: &'static str = "counter";
+}
+
+impl Checker<Replication> for CounterChecker {
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
-    operations_of(history)
-        .into_iter()
-        .filter_map(|(flow, operations)| {
-            let (event, because) = objection(&operations)?;
-            Some(Violation {
-                checker: Checker::Counter,
-                subject: Subject::Flow(flow),
-                event,
-                because,
-            })
-        })
-        .collect()
+
+    fn handle(&mut self, _: &Replication, index: usize, event: &Event) {
+        self.0.handle(index, event);
+    }
+
+    fn finish(self: Box<Self>, system: &Replication) -> Vec<Violation> {
+        let mut found = Objections::new(Self::NAME);
+        if system.application.is_some() {
+            return Vec::new();
+        }
+        for (flow, operations) in self.0.by_object() {
+            let operations = operations.into_iter();
+            let counted = operations.map(|of| of.map(|(packet, _)| packet, |out| out.value));
+            if let Some((event, because)) = objection(&counted.collect::<Vec<_>>()) {
+                found.add(flow, event, because);
+            }
+        }
+        found.into_violations()
+    }
 }
 
 /// Why `operations` of one flow, in the order of their inputs, are not those of a

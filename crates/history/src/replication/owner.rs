@@ -13,8 +13,10 @@
 //! valid side by side, one whose first answer was lost with a server may be told after
 //! later ones.
 
-use crate::checker::{Checker, Subject, Violation};
-use crate::event::{EventKind, Flow, History, Occupant};
+use crate::checker::{Checker, Objections};
+use crate::replication::event::{
+    Event, EventKind, Flow, Occupant, Replication, StateEvent, Violation,
+};
 use crate::serial::newer;
 use std::collections::BTreeMap;
 
@@ -51,13 +53,15 @@ struct Grant {
     shared: bool,
 }
 
+fn never_granted(holder: Occupant, epoch: u32) -> String {
+    format!("{holder} accepted epoch {epoch}, which was never granted")
+}
+
 #[derive(Default)]
 struct Leases {
     /// Each grant, in order.
     grants: Vec<Grant>,
     tenures: Vec<Tenure>,
-    /// A violation was found.
-    guilty: bool,
 }
 
 impl Leases {
@@ -89,7 +93,7 @@ impl Leases {
                     Some(Grant { to: other, .. }) => {
                         format!("{holder} accepted epoch {epoch}, which was granted to {other}")
                     }
-                    None => format!("{holder} accepted epoch {epoch}, which was never granted"),
+                    None => never_granted(holder, epoch),
                 },
             );
         }
@@ -144,26 +148,36 @@ impl Leases {
     }
 }
 
-pub(crate) fn check(history: &History) -> Vec<Violation> {
-    let told = history
-        .events
-        .iter()
-        .any(|event| matches!(event.kind, EventKind::Granted { .. }));
-    let mut flows: BTreeMap<&Flow, Leases> = BTreeMap::new();
-    let mut found = Vec::new();
-    for (index, event) in history.events.iter().enumerate() {
-        let at = event.at;
-        let (flow, because) = match &event.kind {
-            EventKind::Granted {
+/// Objections to flows by the event at which they show.
+type Found = BTreeMap<Flow, (usize, String)>;
+
+#[derive(Default)]
+pub(crate) struct SingleOwner {
+    flows: BTreeMap<Flow, Leases>,
+    found: Found,
+    /// First acceptance of each flow before the first grant of the history. An objection
+    /// if the history tells of grants at all.
+    never_granted: Found,
+    /// The history told of a grant.
+    told: bool,
+}
+
+impl SingleOwner {
+    pub(crate) const NAME: &'static str = "single-owner";
+
+    fn handle_state(&mut self, index: usize, at: u64, event: &StateEvent) {
+        let (flow, because) = match event {
+            StateEvent::Granted {
                 to,
                 flow,
                 epoch,
                 shared,
             } => {
-                let leases = flows.entry(flow).or_default();
+                self.told = true;
+                let leases = self.flows.entry(flow.clone()).or_default();
                 (flow, leases.granted(*to, *epoch, *shared))
             }
-            EventKind::Accepted {
+            StateEvent::Accepted {
                 by,
                 flow,
                 epoch,
@@ -178,38 +192,65 @@ pub(crate) fn check(history: &History) -> Vec<Violation> {
                     until: *until,
                     over: false,
                 };
-                let leases = flows.entry(flow).or_default();
-                (flow, leases.accepted(tenure, told))
+                if !self.told {
+                    let because = never_granted(*by, *epoch);
+                    let first = self.never_granted.entry(flow.clone());
+                    first.or_insert((index, because));
+                }
+                let leases = self.flows.entry(flow.clone()).or_default();
+                (flow, leases.accepted(tenure, self.told))
             }
-            EventKind::Used { by, flow, epoch } => {
-                let leases = flows.entry(flow).or_default();
+            StateEvent::Used { by, flow, epoch } => {
+                let leases = self.flows.entry(flow.clone()).or_default();
                 (flow, leases.used(at, *by, *epoch))
             }
-            EventKind::Ended { by, flow } => {
-                if let Some(leases) = flows.get_mut(flow) {
+            StateEvent::Ended { by, flow } => {
+                if let Some(leases) = self.flows.get_mut(flow) {
                     leases.end(at, |of| of == by);
                 }
-                continue;
+                return;
             }
-            EventKind::Died { switch } => {
-                for leases in flows.values_mut() {
-                    leases.end(at, |of| of.switch == *switch);
-                }
-                continue;
-            }
-            _ => continue,
+            _ => return,
         };
-        let Some(because) = because else { continue };
-        let leases = flows.entry(flow).or_default();
-        if !leases.guilty {
-            leases.guilty = true;
-            found.push(Violation {
-                checker: Checker::SingleOwner,
-                subject: Subject::Flow(flow.clone()),
-                event: index,
-                because,
-            });
+        if let Some(because) = because {
+            let first = self.found.entry(flow.clone());
+            first.or_insert((index, because));
         }
     }
-    found
+}
+
+impl Checker<Replication> for SingleOwner {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn handle(&mut self, _: &Replication, index: usize, event: &Event) {
+        match &event.kind {
+            EventKind::Of(state) => self.handle_state(index, event.at, state),
+            EventKind::Died { node } => {
+                for leases in self.flows.values_mut() {
+                    leases.end(event.at, |of| of.switch == *node);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self: Box<Self>, _: &Replication) -> Vec<Violation> {
+        if self.told {
+            for (flow, early) in std::mem::take(&mut self.never_granted) {
+                let found = self.found.entry(flow).or_insert_with(|| early.clone());
+                if early.0 <= found.0 {
+                    *found = early;
+                }
+            }
+        }
+        let mut found: Vec<_> = self.found.into_iter().collect();
+        found.sort_by_key(|(_, (event, _))| *event);
+        let mut objections = Objections::new(Self::NAME);
+        for (flow, (event, because)) in found {
+            objections.add(flow, event, because);
+        }
+        objections.into_violations()
+    }
 }

@@ -1,8 +1,9 @@
 //! Packets that an application drops by its own rules, apart from those that were lost.
 
-use crate::application::Application;
-use crate::event::History;
-use crate::operation::Operation;
+use crate::operation::{Operation, Operations};
+use crate::replication::application::Application;
+use crate::replication::event::History;
+use crate::replication::linearizable::asked_of;
 use crate::search::{Program, explain};
 use std::collections::BTreeSet;
 
@@ -16,11 +17,15 @@ const MOST_STATES: usize = 4096;
 /// A packet without an output may have taken effect or not, so both are looked at. Packets
 /// of flows whose outputs no order explains, and histories of no application, have none.
 pub fn dropped_by_right(history: &History) -> BTreeSet<u64> {
-    let Some(application) = history.application else {
+    let Some(application) = history.system.application else {
         return BTreeSet::new();
     };
     let mut dropped = BTreeSet::new();
-    for (packets, asked) in crate::application::asked_of(history).into_values() {
+    let mut operations = Operations::default();
+    for (index, event) in history.events.iter().enumerate() {
+        operations.handle(index, event);
+    }
+    for (packets, asked) in asked_of(operations).into_values() {
         if let Ok(Ok(order)) = explain(&application, &asked) {
             let found = silent_places(&application, &asked, &order);
             dropped.extend(found.into_iter().map(|at| packets[at]));
@@ -116,7 +121,7 @@ mod tests {
                 text += &format!("{at} output switch=0 flow=a packet={number} value={output}\n");
             }
         }
-        let document: crate::Document = text.parse().expect("a history");
+        let document: crate::replication::text::Document = text.parse().expect("a history");
         dropped_by_right(&document.history).into_iter().collect()
     }
 

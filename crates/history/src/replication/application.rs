@@ -1,6 +1,4 @@
-//! Linearizability of the applications that have no checker of their own: each is a
-//! small machine here, and [`explain`] searches an order of a flow's packets in
-//! which it gives their outputs (RedPlane §4, Definitions 2 to 4).
+//! The applications that have no checker of their own: each is a small machine.
 //!
 //! A request and an output are numbers whose meaning the machine's module tells. An
 //! input without a request belongs to no machine.
@@ -13,15 +11,8 @@ mod serving_gateway;
 mod super_spreader;
 mod syn_defence;
 
-use crate::checker::{Checker, Subject, Violation};
-use crate::event::{EventKind, Flow, History};
-use crate::operation::{Operation, operations_of};
-use crate::search::{Program, explain};
-use std::collections::BTreeMap;
+use crate::search::Program;
 use std::fmt;
-
-/// Packets of a flow, and what each asked with what came of it.
-pub(crate) type Asked = (Vec<u64>, Vec<Operation<u64, Option<u64>>>);
 
 /// A program whose outputs can be told from its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,58 +123,4 @@ impl Program for Application {
             Self::HeavyHitter => vec![(Some(1), 0)],
         }
     }
-}
-
-/// For each flow, its packets with a request and, beside each, what it asked and what came of
-/// it.
-pub(crate) fn asked_of(history: &History) -> BTreeMap<Flow, Asked> {
-    let requests: BTreeMap<u64, u64> = history
-        .events
-        .iter()
-        .filter_map(|event| match event.kind {
-            EventKind::Input {
-                packet, request, ..
-            } => Some((packet, request?)),
-            _ => None,
-        })
-        .collect();
-    let asked = |operation: Operation<u64, Option<u64>>| {
-        let request = Operation {
-            input: *requests.get(&operation.input)?,
-            began: operation.began,
-            ended: operation.ended,
-        };
-        Some((operation.input, request))
-    };
-    operations_of(history)
-        .into_iter()
-        .map(|(flow, operations)| (flow, operations.into_iter().filter_map(asked).unzip()))
-        .collect()
-}
-
-pub(crate) fn check(history: &History) -> Vec<Violation> {
-    let Some(application) = history.application else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for (flow, (_, asked)) in asked_of(history) {
-        let (event, because) = match explain(&application, &asked) {
-            Ok(Ok(_)) => continue,
-            Ok(Err(event)) => (
-                event,
-                format!("no order of the packets explains what the {application} let out"),
-            ),
-            Err(error) => (
-                asked.first().map_or(0, |operation| operation.began),
-                error.to_string(),
-            ),
-        };
-        found.push(Violation {
-            checker: Checker::Application,
-            subject: Subject::Flow(flow),
-            event,
-            because,
-        });
-    }
-    found
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::replication::event::{Endpoint, Flow, Occupant, Protocol, Replication};
 use proptest::prelude::*;
 
 fn code(text: &str) -> String {
@@ -73,25 +74,29 @@ fn kind() -> impl Strategy<Value = EventKind> {
         proptest::option::of(durability()),
     );
     prop_oneof![
-        (any::<u32>(), flow(), any::<u64>(), any::<Option<u64>>()).prop_map(
-            |(switch, flow, packet, request)| EventKind::Input {
-                switch,
-                flow,
-                packet,
+        1 => (any::<u32>(), flow(), any::<u64>(), any::<Option<u64>>()).prop_map(
+            |(node, object, operation, request)| EventKind::Call {
+                node,
+                object,
+                operation,
                 request
             }
         ),
-        output.prop_map(
-            |(switch, flow, packet, value, durability)| EventKind::Output {
-                switch,
-                flow,
-                packet,
-                value,
-                durability
-            }
-        ),
+        1 => output.prop_map(|(node, object, operation, value, durability)| EventKind::Return {
+            node,
+            object,
+            operation,
+            response: Released { value, durability },
+        }),
+        1 => any::<u32>().prop_map(|node| EventKind::Died { node }),
+        10 => state_event().prop_map(EventKind::Of),
+    ]
+}
+
+fn state_event() -> impl Strategy<Value = StateEvent> {
+    prop_oneof![
         (occupant(), flow(), any::<u32>(), any::<bool>()).prop_map(|(to, flow, epoch, shared)| {
-            EventKind::Granted {
+            StateEvent::Granted {
                 to,
                 flow,
                 epoch,
@@ -105,22 +110,21 @@ fn kind() -> impl Strategy<Value = EventKind> {
             any::<bool>(),
             any::<u64>()
         )
-            .prop_map(|(by, flow, epoch, shared, until)| EventKind::Accepted {
+            .prop_map(|(by, flow, epoch, shared, until)| StateEvent::Accepted {
                 by,
                 flow,
                 epoch,
                 shared,
                 until
             }),
-        (occupant(), flow(), any::<u32>()).prop_map(|(by, flow, epoch)| EventKind::Used {
+        (occupant(), flow(), any::<u32>()).prop_map(|(by, flow, epoch)| StateEvent::Used {
             by,
             flow,
             epoch
         }),
-        (occupant(), flow()).prop_map(|(by, flow)| EventKind::Ended { by, flow }),
-        any::<u32>().prop_map(|switch| EventKind::Died { switch }),
+        (occupant(), flow()).prop_map(|(by, flow)| StateEvent::Ended { by, flow }),
         (any::<u32>(), any::<bool>(), endpoint(), endpoint()).prop_map(
-            |(switch, out, inside, public)| EventKind::Translated {
+            |(switch, out, inside, public)| StateEvent::Translated {
                 switch,
                 direction: if out {
                     Direction::Outbound
@@ -132,23 +136,23 @@ fn kind() -> impl Strategy<Value = EventKind> {
             }
         ),
         (any::<u8>(), endpoint(), endpoint()).prop_map(|(replica, inside, public)| {
-            EventKind::Taken {
+            StateEvent::Taken {
                 replica,
                 inside,
                 public,
             }
         }),
         (any::<u8>(), endpoint())
-            .prop_map(|(replica, public)| EventKind::Freed { replica, public }),
+            .prop_map(|(replica, public)| StateEvent::Freed { replica, public }),
         (any::<u8>(), endpoint(), endpoint()).prop_map(|(replica, inside, public)| {
-            EventKind::Mapped {
+            StateEvent::Mapped {
                 replica,
                 inside,
                 public,
             }
         }),
         (any::<u8>(), endpoint(), any::<u64>()).prop_map(|(replica, of, free)| {
-            EventKind::Remaining {
+            StateEvent::Remaining {
                 replica,
                 address: of.address,
                 protocol: of.protocol,
@@ -156,7 +160,7 @@ fn kind() -> impl Strategy<Value = EventKind> {
             }
         }),
         (any::<u32>(), flow(), any::<u32>(), any::<u32>()).prop_map(
-            |(switch, flow, sequence, acknowledged)| EventKind::Kept {
+            |(switch, flow, sequence, acknowledged)| StateEvent::Kept {
                 switch,
                 flow,
                 sequence,
@@ -172,7 +176,7 @@ proptest! {
         kinds in proptest::collection::vec(kind(), 0..20),
         pool in proptest::option::of((endpoint(), any::<u16>())),
         application in proptest::option::of(proptest::sample::select(Application::ALL.to_vec())),
-        rejected in proptest::option::of(proptest::sample::select(Checker::ALL.to_vec())),
+        rejected in proptest::option::of(proptest::sample::select(checkers::all().iter().map(|of| of.name()).collect::<Vec<_>>())),
     ) {
         let events = kinds.into_iter().zip(3..).map(|(kind, at)| Event { at, kind });
         let document = Document {
@@ -181,13 +185,12 @@ proptest! {
                 Some(by) => Expectation::Rejected { by, because: "so it is: yes".into() },
             }),
             history: History {
-                pools: pool.into_iter().map(|(of, last)| PoolRange {
+                system: Replication { application, pools: pool.into_iter().map(|(of, last)| PoolRange {
                     address: of.address,
                     protocol: of.protocol,
                     first: of.port.min(last),
                     last: of.port.max(last),
-                }).collect(),
-                application,
+                }).collect() },
                 events: events.collect(),
             },
         };
@@ -197,7 +200,7 @@ proptest! {
     #[test]
     fn any_text_is_survived_by_parser_and_checkers(text in "(([0-9]{1,2} )?[a-z]{0,9}( [a-z]{1,6}=[a-z0-9:,./-]{0,9}){0,4}\n){0,6}|.{0,80}") {
         if let Ok(document) = text.parse::<Document>() {
-            crate::judge(&document.history);
+            checkers::judge(&document.history);
         }
     }
 
@@ -205,7 +208,7 @@ proptest! {
     fn any_events_are_survived_by_the_checkers(kinds in proptest::collection::vec(kind(), 0..40)) {
         let events = kinds.into_iter().zip(0..).map(|(kind, at)| Event { at, kind });
         let history = History { events: events.collect(), ..History::default() };
-        for violation in crate::judge(&history) {
+        for violation in checkers::judge(&history) {
             prop_assert!(violation.event < history.events.len());
             violation.relevant(&history, 5);
         }

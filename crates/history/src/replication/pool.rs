@@ -1,8 +1,10 @@
 //! The pool of public ports is exact on every replica: a port is never handed out
 //! twice, and at the end it is either free or in one mapping.
 
-use crate::checker::{Checker, Subject, Violation};
-use crate::event::{Endpoint, EventKind, History, PoolRange};
+use crate::checker::Checker;
+use crate::replication::event::{
+    Endpoint, Event, EventKind, PoolRange, Replication, StateEvent, Subject, Violation,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
@@ -68,38 +70,57 @@ impl Replica {
     }
 }
 
-pub(crate) fn check(history: &History) -> Vec<Violation> {
-    let mut replicas: BTreeMap<u8, Replica> = BTreeMap::new();
-    let mut found: BTreeMap<u8, (usize, String)> = BTreeMap::new();
-    for (index, event) in history.events.iter().enumerate() {
-        let (number, objection) = match event.kind {
-            EventKind::Taken {
+#[derive(Default)]
+pub(crate) struct Pool {
+    replicas: BTreeMap<u8, Replica>,
+    /// First objection to each replica, with its event.
+    found: BTreeMap<u8, (usize, String)>,
+    last: usize,
+}
+
+impl Pool {
+    pub(crate) const NAME: &'static str = "pool";
+}
+
+impl Checker<Replication> for Pool {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn handle(&mut self, system: &Replication, index: usize, event: &Event) {
+        self.last = index;
+        let EventKind::Of(event) = &event.kind else {
+            return;
+        };
+        let (number, objection) = match *event {
+            StateEvent::Taken {
                 replica,
                 inside,
                 public,
             } => {
-                let of = replicas.entry(replica).or_default();
-                (replica, of.take(&history.pools, inside, public))
+                let of = self.replicas.entry(replica).or_default();
+                (replica, of.take(&system.pools, inside, public))
             }
-            EventKind::Freed { replica, public } => {
-                (replica, replicas.entry(replica).or_default().free(public))
+            StateEvent::Freed { replica, public } => {
+                let of = self.replicas.entry(replica).or_default();
+                (replica, of.free(public))
             }
-            EventKind::Mapped {
+            StateEvent::Mapped {
                 replica,
                 inside,
                 public,
             } => {
-                let of = replicas.entry(replica).or_default();
+                let of = self.replicas.entry(replica).or_default();
                 (replica, of.map(inside, public))
             }
-            EventKind::Remaining {
+            StateEvent::Remaining {
                 replica,
                 address,
                 protocol,
                 free,
             } => {
-                let of = replicas.entry(replica).or_default();
-                let mut pools = history.pools.iter();
+                let of = self.replicas.entry(replica).or_default();
+                let mut pools = system.pools.iter();
                 let pool = pools.find(|p| p.address == address && p.protocol == protocol);
                 let objection = match pool {
                     Some(pool) => of.remain(pool, free),
@@ -109,25 +130,25 @@ pub(crate) fn check(history: &History) -> Vec<Violation> {
                 };
                 (replica, objection)
             }
-            _ => continue,
+            _ => return,
         };
         if let Some(because) = objection {
-            found.entry(number).or_insert((index, because));
+            self.found.entry(number).or_insert((index, because));
         }
     }
-    let last = history.events.len().saturating_sub(1);
-    for (&number, replica) in &replicas {
-        if let Some(because) = replica.leak() {
-            found.entry(number).or_insert((last, because));
+
+    fn finish(mut self: Box<Self>, _: &Replication) -> Vec<Violation> {
+        for (&number, replica) in &self.replicas {
+            if let Some(because) = replica.leak() {
+                self.found.entry(number).or_insert((self.last, because));
+            }
         }
-    }
-    found
-        .into_iter()
-        .map(|(number, (event, because))| Violation {
-            checker: Checker::Pool,
+        let violation = |(number, (event, because))| Violation {
+            checker: Self::NAME,
             subject: Subject::Replica(number),
             event,
             because,
-        })
-        .collect()
+        };
+        self.found.into_iter().map(violation).collect()
+    }
 }
