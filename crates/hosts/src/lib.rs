@@ -1,4 +1,4 @@
-//! What hosts say to the applications of `p4/apps`, and what they make of the answers, in
+//! What hosts say to the applications of `apps`, and what they make of the answers, in
 //! the terms in which `stateplane-history` judges them. One file for each application.
 //!
 //! The simulator and the lab have the same hosts: the one gives their datagrams to virtual
@@ -122,7 +122,7 @@ pub fn app(application: Application) -> Box<dyn App> {
     }
 }
 
-/// The hosts of `p4/apps/counter`, whose outputs the checker `counter` judges.
+/// The hosts of `apps/counter`, whose outputs the checker `counter` judges.
 pub fn counter() -> Box<dyn App> {
     Box::new(counter::Counter)
 }

@@ -10,13 +10,13 @@ use std::fmt;
 pub enum ProgramKind {
     /// A model of the counter in Rust, to test the store alone.
     Model,
-    /// `p4/apps/counter`.
+    /// `apps/counter`.
     Counter,
-    /// `p4/apps/nat`.
+    /// `apps/nat`.
     Nat,
     /// The same, with packets from outside filtered by address and port.
     FilteringNat,
-    /// The application of that name in `p4/apps`.
+    /// The application of that name in `apps`.
     App(Application),
     /// A protected program, [`Own`](crate::Own).
     Own(Class),

@@ -17,40 +17,40 @@ use std::fmt;
 /// A program whose outputs can be told from its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Application {
-    /// `p4/apps/firewall`. A request has the TCP control bits (RFC 9293 3.1) in its
+    /// `apps/firewall`. A request has the TCP control bits (RFC 9293 3.1) in its
     /// lowest byte, bit 8 if the packet comes from outside, bit 9 if it is UDP. The
     /// output is 1: the packet passed.
     Firewall,
-    /// `p4/apps/key-value`. The two highest bits of a request are the operation (1
+    /// `apps/key-value`. The two highest bits of a request are the operation (1
     /// read, 2 update, 3 delete), the others the value. The output is the value, with
     /// the highest bit set if there is one.
     KeyValue,
-    /// `p4/apps/sequencer`. Requests say nothing; the output is the number.
+    /// `apps/sequencer`. Requests say nothing; the output is the number.
     Sequencer,
-    /// `p4/apps/object-routing`. The two highest bits of a request are the operation
+    /// `apps/object-routing`. The two highest bits of a request are the operation
     /// (1 read, 2 write, 3 held); bits 40 to 47 are the server that has the object from
     /// the start, of a read; bits 32 to 39 the server and bits 0 to 31 the version that
     /// it has, of what a server says. The output is the server in bits 32 to 39 and the
     /// version below. There are eight servers.
     ObjectRouting,
-    /// `p4/apps/load-balancer`. A request is 1 if it opens a connection, else 0. The
+    /// `apps/load-balancer`. A request is 1 if it opens a connection, else 0. The
     /// output is the number of the server, from 1 to 8; those above 4 drain at one of
     /// the switches.
     LoadBalancer,
-    /// `p4/apps/serving-gateway`. The three highest bits of a request are 1 to create a
+    /// `apps/serving-gateway`. The three highest bits of a request are 1 to create a
     /// session, 2 to move it, 3 to delete it, 4 for data from a base station and 5 for
     /// data to one; of the tunnels that are signalled, that to the base station is in
     /// bits 28 to 55, the other one below. The output of signalling is its status; that
     /// of data the tunnel, with bit 32 set.
     ServingGateway,
-    /// `p4/apps/syn-defence`. A request is 1 for a SYN, 2 for an acknowledgement that
+    /// `apps/syn-defence`. A request is 1 for a SYN, 2 for an acknowledgement that
     /// shows the cookie, 0 for other packets. The output is 1 for what passed, 2 for
     /// an answer with a cookie, 3 for a reset.
     SynDefence,
-    /// `p4/apps/super-spreader`. A request is the hash of the destination, below 64;
+    /// `apps/super-spreader`. A request is the hash of the destination, below 64;
     /// the output is 1 for packets of sources with more than four of them, else 0.
     SuperSpreader,
-    /// `p4/apps/heavy-hitter`, whose packets neither wait nor read what is replicated:
+    /// `apps/heavy-hitter`, whose packets neither wait nor read what is replicated:
     /// the output is 1. A request names the flow, by its tenant in the upper half and the
     /// CRC-32 of its five-tuple in the lower. What is recovered is not judged here.
     HeavyHitter,
@@ -73,7 +73,7 @@ impl Application {
         Self::HeavyHitter,
     ];
 
-    /// Its name in texts, and of its folder in `p4/apps`.
+    /// Its name in texts, and of its folder in `apps`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Firewall => "firewall",

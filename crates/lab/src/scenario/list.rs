@@ -61,7 +61,7 @@ pub struct Sketches {
 /// An application under traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Scenario {
-    /// Its name, of its folder in `lab/apps` and of its variant in `lab/apps.toml`.
+    /// Its name, and of its variant in `lab/apps.toml`.
     pub name: &'static str,
     /// What the traffic is, for `lab list`.
     pub about: &'static str,
