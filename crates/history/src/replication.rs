@@ -14,7 +14,7 @@ mod pool;
 mod progress;
 mod text;
 
-pub use application::Application;
+pub use application::{Application, Machine};
 pub use checkers::judge;
 pub use counter::Counter;
 pub use drops::dropped_by_right;

@@ -11,7 +11,6 @@ use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_disk::{Disk, DiskError, FaultyFiles, Files as _};
 use stateplane_history::replication::{Endpoint, PoolRange, Protocol, StateEvent};
-use stateplane_hosts::app;
 use stateplane_store::{
     ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH, NatPool, Replica,
     Server, ServiceAt, Setup,
@@ -232,7 +231,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     let mut gives = false;
     let class = match options.program {
         ProgramKind::App(application) => {
-            let app = app(application);
+            let app = application.hosts();
             if first_sequence.is_multiple_of(2) {
                 config.services = app.services();
             }

@@ -13,8 +13,8 @@ use crate::model::{FIRST_HOLD, HOLD_DOUBLINGS};
 use crate::options::ProgramKind;
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
-use stateplane_hosts::table::{address, exact, insert, number};
-use stateplane_hosts::{Random, SNAPSHOT_PORT, app, walk_frame};
+use stateplane_apps::table::{address, exact, insert, number};
+use stateplane_apps::{Random, SNAPSHOT_PORT, walk_frame};
 use stateplane_switch::{Generator, MirrorSession, Switch, SwitchConfig, SwitchError, Watch};
 use stateplane_target::{Engine, Entry, KeyMatch, StateError, TargetState, Value};
 use stateplane_wire::replication::{HEADER_LENGTH, KEY_LENGTH, Key};
@@ -83,7 +83,7 @@ impl<E: Engine> P4Switch<E> {
         let state = match program {
             ProgramKind::Model | ProgramKind::Counter => 8,
             ProgramKind::Nat | ProgramKind::FilteringNat => 6,
-            ProgramKind::App(application) => app(application).state_length().into(),
+            ProgramKind::App(application) => application.hosts().state_length().into(),
             ProgramKind::Own(class) => class.state_length.into(),
         };
         let data_ports: Vec<u16> = match program {
@@ -119,7 +119,7 @@ impl<E: Engine> P4Switch<E> {
         });
         match program {
             ProgramKind::App(application) => {
-                let walk = app(application).walk(identity.switch);
+                let walk = application.hosts().walk(identity.switch);
                 config.generators.extend(walk);
             }
             ProgramKind::Own(class) => {
@@ -344,7 +344,7 @@ fn set_up(
         }
     }
     if let ProgramKind::App(application) = program {
-        app(application).set_up(state, switch)?;
+        application.hosts().set_up(state, switch)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What hosts send in one run, and what goes wrong, and when: drawn before it starts.
 
 use crate::scenario::{Cluster, Disks, Scenario};
-use stateplane_hosts::Random;
+use stateplane_apps::Random;
 use std::fmt;
 
 /// Switches in the world.

@@ -9,8 +9,8 @@ use crate::plot::{Axes, Series};
 use crate::probe::traffic::Application;
 use crate::table::Table;
 use indicatif::ProgressBar;
+use stateplane_apps::{SNAPSHOT_PORT, walk_frame};
 use stateplane_cost::{self as cost, Protection, Snapshots, Traffic};
-use stateplane_hosts::{SNAPSHOT_PORT, walk_frame};
 use stateplane_switch::Generator;
 
 /// Tenants, each with a sketch of three rows of 64 elements.

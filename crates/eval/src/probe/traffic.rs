@@ -3,7 +3,7 @@
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use stateplane_hosts::{Segment, number_mark};
+use stateplane_apps::{Segment, number_mark};
 use stateplane_wire::ethernet;
 use stateplane_wire::ipv4::PROTOCOL_UDP;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -213,7 +213,7 @@ fn endpoint(network: [u8; 3], flow: u64, port: Option<u16>) -> SocketAddrV4 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stateplane_hosts::number_in;
+    use stateplane_apps::number_in;
     use std::collections::BTreeSet;
 
     #[test]

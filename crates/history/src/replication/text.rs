@@ -25,7 +25,6 @@ use core::net::Ipv4Addr;
 use fields::Fields;
 pub use fields::TextError;
 use std::fmt;
-use std::str::FromStr;
 
 /// What whoever wrote a history down expects of its checkers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,10 +195,13 @@ fn expectation(text: &str) -> Option<Expectation> {
     })
 }
 
-impl FromStr for Document {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
+impl Document {
+    /// Reads a text, which may name one of the applications `known`.
+    ///
+    /// # Errors
+    ///
+    /// [`TextError`], with the line.
+    pub fn read(text: &str, known: &[Application]) -> Result<Self, TextError> {
         let mut document = Self::default();
         let mut before = 0;
         for (index, content) in text.lines().enumerate() {
@@ -224,9 +226,16 @@ impl FromStr for Document {
             }
             if first == "application" {
                 let name = content[first.len()..].trim();
-                let application = Application::from_name(name)
-                    .filter(|_| document.history.system.application.is_none());
-                let application = application.ok_or(TextError::Application { line })?;
+                let named = known.iter().find(|of| of.name() == name);
+                let named = named.filter(|_| document.history.system.application.is_none());
+                let application = *named.ok_or_else(|| TextError::Application {
+                    line,
+                    known: known
+                        .iter()
+                        .map(|of| of.name())
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                })?;
                 document.history.system.application = Some(application);
                 continue;
             }

@@ -8,10 +8,12 @@ use super::{now_us, raw, stop_at_end_of_input};
 use crate::error::LabError;
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use stateplane_apps::{
+    APPS, AppId, Asked, Hosts, INSIDE_PORT, OUTSIDE_PORT, Random, app, number_in,
+};
 use stateplane_history::replication::{
     Direction, Document, Event, EventKind, Flow, History, Released, Replication,
 };
-use stateplane_hosts::{App, Application, Asked, INSIDE_PORT, OUTSIDE_PORT, Random, number_in};
 use stateplane_wire::{ethernet, ipv4};
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +26,6 @@ const LONGEST_FRAME: usize = 65_536;
 const ADDRESSES: usize = 12;
 /// For how long what was sent last may still arrive.
 const LATE: Duration = Duration::from_millis(500);
-/// The application without a machine: its checker needs none.
-pub const COUNTER: &str = "counter";
 /// Most strange frames that are told in words.
 const MOST_STRANGE: usize = 20;
 
@@ -69,7 +69,7 @@ pub struct HostsReport {
 }
 
 struct Notes {
-    app: Box<dyn App>,
+    app: Box<dyn Hosts>,
     random: Random,
     sent: Vec<Asked>,
     history: History,
@@ -225,29 +225,21 @@ pub fn hosts(arguments: &HostsArguments) -> Result<(), LabError> {
         let problem = "--flows and --interval-ms must be at least 1".to_owned();
         return Err(LabError::Options(problem));
     }
-    let application = Application::from_name(&arguments.application);
-    let app = match application {
-        Some(application) => stateplane_hosts::app(application),
-        None if arguments.application == COUNTER => stateplane_hosts::counter(),
-        None => {
-            let known: Vec<_> = Application::ALL.iter().map(|of| of.name()).collect();
-            return Err(LabError::Unknown {
-                kind: "application",
-                name: arguments.application.clone(),
-                known: format!("{COUNTER}, {}", known.join(", ")),
-            });
-        }
-    };
+    let app = app(&arguments.application).ok_or_else(|| LabError::Unknown {
+        kind: "application",
+        name: arguments.application.clone(),
+        known: APPS.map(AppId::name).join(", "),
+    })?;
     let stop = stop_at_end_of_input().map_err(failed)?;
     let notes = Mutex::new(Notes {
         history: History {
             system: Replication {
-                application,
+                application: app.judge(),
                 ..Replication::default()
             },
             events: Vec::new(),
         },
-        app,
+        app: app.hosts(),
         random: Random::new(arguments.seed),
         sent: Vec::new(),
         report: HostsReport::default(),

@@ -219,7 +219,7 @@ mod tests {
         let mut judged = history(&packets);
         // Of a firewall, UDP: from inside, and a stray from outside of another flow.
         judged.system.application =
-            stateplane_history::replication::Application::from_name("firewall");
+            stateplane_apps::app("firewall").and_then(stateplane_apps::AppId::judge);
         for event in &mut judged.events {
             match &mut event.kind {
                 EventKind::Call { request, .. } => *request = Some(1 << 9),

@@ -1,7 +1,7 @@
 //! Which scenarios there are.
 
 use serde::Serialize;
-use stateplane_hosts::heavy_hitter::CLASS;
+use stateplane_apps::heavy_hitter::CLASS;
 
 /// The annotation in `lab/apps/count-min/count_min.p4` has it.
 const PROTECTED_CLASS: u8 = 71;

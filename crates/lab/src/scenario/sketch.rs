@@ -6,8 +6,8 @@
 
 use super::list::Sketches;
 use serde::{Deserialize, Serialize};
+use stateplane_apps::heavy_hitter::{TENANTS, elements, named};
 use stateplane_history::replication::{EventKind, History};
-use stateplane_hosts::heavy_hitter::{TENANTS, elements, named};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

@@ -13,8 +13,9 @@ use crate::process::Process;
 use crate::running::{Lab, Setting};
 use crate::topology::Topology;
 use crate::{agent, interrupt};
+use stateplane_apps::heavy_hitter::TENANTS;
+use stateplane_apps::judged;
 use stateplane_history::replication::{Document, EventKind, History, judge};
-use stateplane_hosts::heavy_hitter::TENANTS;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -207,9 +208,7 @@ fn saw(mut hosts: Process) -> Result<(History, Vec<String>), LabError> {
     hosts.close_input();
     hosts.wait_until(Instant::now() + ENDING)?;
     let report: HostsReport = sessions::last_line(&hosts, Some)?;
-    let document: Document = report
-        .history
-        .parse()
+    let document = Document::read(&report.history, &judged())
         .map_err(|error| hosts.failure(format!("wrote no history: {error}")))?;
     Ok((document.history, report.strange))
 }

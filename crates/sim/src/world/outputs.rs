@@ -3,8 +3,8 @@
 use super::{Happening, World};
 use crate::frame::{HostPacket, INSIDE_PORT, OUTSIDE_PORT, number_in};
 use crate::traffic::{Carried, STRANGER, Sent};
+use stateplane_apps::Asked;
 use stateplane_history::replication::{Direction, Durability, EventKind, Released, StateEvent};
-use stateplane_hosts::Asked;
 
 impl World<'_> {
     pub(super) fn output(&mut self, switch: usize, port: u16, frame: &[u8]) {

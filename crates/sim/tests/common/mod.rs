@@ -11,6 +11,12 @@ pub fn reports(options: Options, seeds: std::ops::Range<u64>) -> impl Iterator<I
     })
 }
 
+/// The program of that name.
+#[allow(dead_code, reason = "not every test file needs it")]
+pub fn program(name: &str) -> ProgramKind {
+    ProgramKind::from_name(name).unwrap_or_else(|| panic!("{name} is no program"))
+}
+
 /// All scenarios but the one that is long.
 #[allow(dead_code, reason = "not every test file needs it")]
 pub fn ordinary_scenarios() -> impl Iterator<Item = Scenario> {

@@ -1,6 +1,5 @@
 //! Words of a line: `name=value`, and what can be wrong with them.
 
-use crate::replication::application::APPLICATION_NAMES;
 use crate::replication::event::{Endpoint, Flow, Occupant, Protocol};
 use std::str::FromStr;
 use thiserror::Error;
@@ -79,12 +78,12 @@ pub enum TextError {
         line: usize,
     },
     /// An application that nobody knows, or a second one.
-    #[error(
-        "line {line}: HI010: write one line `application NAME`, where NAME is one of {APPLICATION_NAMES}"
-    )]
+    #[error("line {line}: HI010: write one line `application NAME`, where NAME is one of {known}")]
     Application {
         /// Counted from 1.
         line: usize,
+        /// The names, divided by commas.
+        known: String,
     },
     /// A pool whose first port is above its last.
     #[error("line {line}: HI009: the pool has no port: {first} is above {last}")]

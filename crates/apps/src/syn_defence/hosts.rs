@@ -1,10 +1,10 @@
 //! Clients outside that open connections to servers inside; each connection is a
 //! source.
 
-use super::{App, Asked, arrival_port, departure_port, key, taken, udp};
 use crate::random::Random;
 use crate::segment::Segment;
 use crate::table::{address, insert};
+use crate::{Asked, Hosts, arrival_port, departure_port, key, taken, udp};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::Inbound;
 use stateplane_target::{KeyMatch, StateError, TargetState, Value, hash};
@@ -39,7 +39,7 @@ fn cookie(client: SocketAddrV4) -> u32 {
     hash::crc32(&bytes.concat())
 }
 
-impl App for SynDefence {
+impl Hosts for SynDefence {
     fn path(&self) -> &'static str {
         "apps/syn-defence/syn_defence.p4"
     }

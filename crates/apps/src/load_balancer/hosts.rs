@@ -1,10 +1,10 @@
 //! Clients outside and a service inside with eight servers, of which the second
 //! switch drains four; each connection is one.
 
-use super::{App, Asked, departure_port, host, key, taken, udp};
 use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{address, insert, number as value};
+use crate::{Asked, Hosts, departure_port, host, key, taken, udp};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::Inbound;
 use stateplane_store::{Service, ServiceId, ServiceServer};
@@ -35,7 +35,7 @@ fn endpoint(of: SocketAddrV4) -> [num_bigint::BigUint; 2] {
     [address(*of.ip()), value(of.port())]
 }
 
-impl App for LoadBalancer {
+impl Hosts for LoadBalancer {
     fn path(&self) -> &'static str {
         "apps/load-balancer/load_balancer.p4"
     }

@@ -1,10 +1,10 @@
 //! Sources inside that speak to few or many hosts outside; each connection is a
 //! source.
 
-use super::{App, Asked, departure_port, host, key, taken, udp};
 use crate::random::Random;
 use crate::segment::Segment;
 use crate::table::number as value;
+use crate::{Asked, Hosts, departure_port, host, key, taken, udp};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_target::{StateError, TargetState, hash};
 use stateplane_wire::{ethernet, ipv4};
@@ -18,7 +18,7 @@ const MARK: u8 = 8;
 
 pub(super) struct SuperSpreader;
 
-impl App for SuperSpreader {
+impl Hosts for SuperSpreader {
     fn path(&self) -> &'static str {
         "apps/super-spreader/super_spreader.p4"
     }

@@ -1,8 +1,8 @@
 //! Senders to groups; each connection is a group.
 
-use super::{App, Asked, departure_port, host, key, taken, udp, word};
 use crate::random::Random;
 use crate::table::{address, insert, number as value};
+use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
 use stateplane_history::replication::Direction;
 use stateplane_target::{KeyMatch, StateError, TargetState};
 
@@ -13,7 +13,7 @@ const GROUPS: usize = 64;
 
 pub(super) struct Sequencer;
 
-impl App for Sequencer {
+impl Hosts for Sequencer {
     fn path(&self) -> &'static str {
         "apps/sequencer/sequencer.p4"
     }

@@ -1,7 +1,7 @@
 //! Senders of packets that carry their number away; each connection is a flow.
 
-use super::{App, Asked, departure_port, host, key, taken, udp, word};
 use crate::random::Random;
+use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::PROTOCOL_UDP;
@@ -12,7 +12,7 @@ const PORT: u16 = 5000;
 
 pub(super) struct Counter;
 
-impl App for Counter {
+impl Hosts for Counter {
     fn path(&self) -> &'static str {
         "apps/counter/counter.p4"
     }

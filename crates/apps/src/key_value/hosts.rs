@@ -1,8 +1,8 @@
 //! Clients on both sides that read, update and delete; each connection is a key.
 
-use super::{App, Asked, arrival_port, host, key, taken, udp, word};
 use crate::random::Random;
 use crate::table::{address, exact, insert};
+use crate::{Asked, Hosts, arrival_port, host, key, taken, udp, word};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction;
 use stateplane_target::{StateError, TargetState};
@@ -19,7 +19,7 @@ const REPLY: u8 = 0x80;
 
 pub(super) struct KeyValue;
 
-impl App for KeyValue {
+impl Hosts for KeyValue {
     fn path(&self) -> &'static str {
         "apps/key-value/key_value.p4"
     }

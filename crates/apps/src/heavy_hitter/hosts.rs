@@ -2,11 +2,11 @@
 //! switch, the newest complete snapshot in the store is a state that its sketches
 //! really had, and what came after it was counted within ε (RedPlane §4.4).
 
-use super::walk::{SNAPSHOT_PORT, walk_frame};
-use super::{App, Asked, departure_port, host, key, taken, udp};
 use crate::random::Random;
 use crate::segment::Segment;
 use crate::table::{exact, insert, number as value};
+use crate::walk::{SNAPSHOT_PORT, walk_frame};
+use crate::{Asked, Hosts, departure_port, host, key, taken, udp};
 use stateplane_history::replication::{Direction, Occupant};
 use stateplane_store::newest_snapshots;
 use stateplane_switch::Generator;
@@ -105,7 +105,7 @@ fn objection(packets: &[(u64, Elements)], recovered: Option<&[Vec<u32>]>) -> Opt
     })
 }
 
-impl App for HeavyHitter {
+impl Hosts for HeavyHitter {
     fn path(&self) -> &'static str {
         "apps/heavy-hitter/heavy_hitter.p4"
     }

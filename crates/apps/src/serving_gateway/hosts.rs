@@ -1,10 +1,10 @@
 //! A controller that signals, base stations inside and packet gateways outside; each
 //! connection is a session.
 
-use super::{App, Asked, arrival_port, departure_port, key, taken, udp, word};
 use crate::random::Random;
 use crate::segment::{Segment, number_in};
 use crate::table::{address, exact, insert};
+use crate::{Asked, Hosts, arrival_port, departure_port, key, taken, udp, word};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_target::{StateError, TargetState};
@@ -43,7 +43,7 @@ fn tunnel_id(tunnel: u64) -> [u8; 4] {
     ((tunnel & 0xff_ffff) as u32).to_be_bytes()
 }
 
-impl App for ServingGateway {
+impl Hosts for ServingGateway {
     fn path(&self) -> &'static str {
         "apps/serving-gateway/serving_gateway.p4"
     }

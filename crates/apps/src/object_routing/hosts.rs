@@ -1,9 +1,9 @@
 //! Clients that read and write objects, and servers that say which versions they
 //! hold; each connection is an object.
 
-use super::{App, Asked, departure_port, host, key, taken, udp, word};
 use crate::random::Random;
 use crate::table::{address, exact, insert, number as value};
+use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction;
 use stateplane_target::{StateError, TargetState, hash};
@@ -35,7 +35,7 @@ fn home(object: [u8; 8]) -> u8 {
     (hash::crc32(&object) % u32::from(SERVERS)) as u8
 }
 
-impl App for ObjectRouting {
+impl Hosts for ObjectRouting {
     fn path(&self) -> &'static str {
         "apps/object-routing/object_routing.p4"
     }

@@ -1,10 +1,10 @@
 //! Connections through the firewall: handshakes, data, ends and, now and then, what
 //! does not belong there.
 
-use super::{App, Asked, arrival_port, departure_port, host, key, taken};
 use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{exact, insert, number as value};
+use crate::{Asked, Hosts, arrival_port, departure_port, host, key, taken};
 use stateplane_history::replication::Direction;
 use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
@@ -51,7 +51,7 @@ pub(super) struct Firewall {
     sent: BTreeMap<usize, usize>,
 }
 
-impl App for Firewall {
+impl Hosts for Firewall {
     fn path(&self) -> &'static str {
         "apps/firewall/firewall.p4"
     }

@@ -1,5 +1,6 @@
-//! What hosts say to the applications of `apps`, and what they make of the answers, in
-//! the terms in which `stateplane-history` judges them. One file for each application.
+//! The applications of `apps`, one module each: what hosts say to it and what they make of
+//! the answers (`hosts`), and the machine that says what wrong means (`machine`), by which
+//! `stateplane-history` judges what came out. [`APPS`] is the list of them.
 //!
 //! The simulator and the lab have the same hosts: the one gives their datagrams to virtual
 //! links, the other to real ones.
@@ -11,6 +12,7 @@ mod key_value;
 mod load_balancer;
 mod object_routing;
 mod random;
+mod registry;
 mod segment;
 mod sequencer;
 mod serving_gateway;
@@ -20,12 +22,12 @@ pub mod table;
 mod walk;
 
 pub use random::Random;
+pub use registry::{APPS, AppId, app, judged};
 pub use segment::{Segment, number_in, number_mark};
 pub use walk::{SNAPSHOT_PORT, walk_frame};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
-pub use stateplane_history::replication::Application;
-use stateplane_history::replication::{Direction, Occupant};
+use stateplane_history::replication::{Application, Direction, Occupant};
 use stateplane_store::Service;
 use stateplane_switch::Generator;
 use stateplane_target::{StateError, TargetState};
@@ -44,7 +46,7 @@ pub struct Asked {
     pub direction: Direction,
     /// The key that the program will give it.
     pub key: Key,
-    /// What it asks, in the terms of [`Application`].
+    /// What it asks, in the terms of the application's machine.
     pub request: u64,
     /// Which packet of all it is; its mark ends the datagram.
     pub number: u64,
@@ -54,9 +56,23 @@ pub struct Asked {
     pub datagram: Vec<u8>,
 }
 
+/// An application.
+pub trait App: Sync {
+    /// Its name in texts, and that of its folder in `apps`.
+    fn name(&self) -> &'static str;
+
+    /// Its hosts, which have said nothing yet.
+    fn hosts(&self) -> Box<dyn Hosts>;
+
+    /// What a flow's outputs are judged by; without, by the checker `counter`.
+    fn judge(&self) -> Option<Application> {
+        None
+    }
+}
+
 /// The hosts of one application.
-pub trait App: Send {
-    /// Main file below `p4/`.
+pub trait Hosts: Send {
+    /// Main file of the program.
     fn path(&self) -> &'static str;
 
     /// What it is compiled with.
@@ -102,29 +118,9 @@ pub trait App: Send {
     /// The next packet of a connection.
     fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked;
 
-    /// What the application made of a packet, in the terms of [`Application`]; or
+    /// What the application made of a packet, in the terms of the application's machine; or
     /// why no host would take `frame`.
     fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String>;
-}
-
-/// The hosts of `application`, which have said nothing yet.
-pub fn app(application: Application) -> Box<dyn App> {
-    match application {
-        Application::Firewall => Box::<firewall::Firewall>::default(),
-        Application::HeavyHitter => Box::<heavy_hitter::HeavyHitter>::default(),
-        Application::KeyValue => Box::new(key_value::KeyValue),
-        Application::Sequencer => Box::new(sequencer::Sequencer),
-        Application::ObjectRouting => Box::<object_routing::ObjectRouting>::default(),
-        Application::LoadBalancer => Box::new(load_balancer::LoadBalancer),
-        Application::ServingGateway => Box::new(serving_gateway::ServingGateway),
-        Application::SynDefence => Box::new(syn_defence::SynDefence),
-        Application::SuperSpreader => Box::new(super_spreader::SuperSpreader),
-    }
-}
-
-/// The hosts of `apps/counter`, whose outputs the checker `counter` judges.
-pub fn counter() -> Box<dyn App> {
-    Box::new(counter::Counter)
 }
 
 /// A host of a connection: on the link inside, or outside.
