@@ -10,6 +10,7 @@ mod firewall;
 pub mod heavy_hitter;
 mod key_value;
 mod load_balancer;
+mod nat;
 mod object_routing;
 mod random;
 mod registry;
@@ -27,7 +28,7 @@ pub use segment::{Segment, number_in, number_mark};
 pub use walk::{SNAPSHOT_PORT, walk_frame};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::replication::{Application, Direction, Occupant};
+use stateplane_history::replication::{Application, Direction, Endpoint, Occupant};
 use stateplane_store::Service;
 use stateplane_switch::Generator;
 use stateplane_target::{StateError, TargetState};
@@ -56,6 +57,17 @@ pub struct Asked {
     pub datagram: Vec<u8>,
 }
 
+/// What a NAT made of a packet's endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Translation {
+    /// Way of the packet.
+    pub direction: Direction,
+    /// The endpoint inside.
+    pub inside: Endpoint,
+    /// The public endpoint.
+    pub public: Endpoint,
+}
+
 /// An application.
 pub trait App: Sync {
     /// Its name in texts, and that of its folder in `apps`.
@@ -64,7 +76,8 @@ pub trait App: Sync {
     /// Its hosts, which have said nothing yet.
     fn hosts(&self) -> Box<dyn Hosts>;
 
-    /// What a flow's outputs are judged by; without, by the checker `counter`.
+    /// What a flow's outputs are judged by; without, values are judged by the checker
+    /// `counter`, and translations by `nat`.
     fn judge(&self) -> Option<Application> {
         None
     }
@@ -121,6 +134,12 @@ pub trait Hosts: Send {
     /// What the application made of a packet, in the terms of the application's machine; or
     /// why no host would take `frame`.
     fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String>;
+
+    /// What a NAT made of the endpoints of a packet whose `frame` a host takes. Such an
+    /// output has no value.
+    fn translated(&mut self, _asked: &Asked, _frame: &[u8]) -> Option<Translation> {
+        None
+    }
 }
 
 /// A host of a connection: on the link inside, or outside.

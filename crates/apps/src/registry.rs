@@ -5,6 +5,7 @@ use crate::firewall::Firewall;
 use crate::heavy_hitter::HeavyHitter;
 use crate::key_value::KeyValue;
 use crate::load_balancer::LoadBalancer;
+use crate::nat::Nat;
 use crate::object_routing::ObjectRouting;
 use crate::sequencer::Sequencer;
 use crate::serving_gateway::ServingGateway;
@@ -17,8 +18,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// All applications.
-pub const APPS: [AppId; 10] = [
+pub const APPS: [AppId; 11] = [
     AppId(&Counter),
+    AppId(&Nat),
     AppId(&Firewall),
     AppId(&KeyValue),
     AppId(&Sequencer),
@@ -50,7 +52,8 @@ impl AppId {
         self.0.hosts()
     }
 
-    /// What a flow's outputs are judged by; without, by the checker `counter`.
+    /// What a flow's outputs are judged by; without, values are judged by the checker
+    /// `counter`, and translations by `nat`.
     pub fn judge(self) -> Option<Application> {
         self.0.judge()
     }

@@ -12,7 +12,7 @@ use stateplane_apps::{
     APPS, AppId, Asked, Hosts, INSIDE_PORT, OUTSIDE_PORT, Random, app, number_in,
 };
 use stateplane_history::replication::{
-    Direction, Document, Event, EventKind, Flow, History, Released, Replication,
+    Direction, Document, Event, EventKind, Flow, History, Released, Replication, StateEvent,
 };
 use stateplane_wire::{ethernet, ipv4};
 use std::io::{self, Read, Write};
@@ -113,20 +113,31 @@ impl Notes {
         let Some(asked) = asked else {
             return self.strange("nobody sent it".to_owned(), frame);
         };
-        match self.app.observe(asked, port, &tagged(frame, &asked.tag)) {
+        let asked = asked.clone();
+        let frame = tagged(frame, &asked.tag);
+        match self.app.observe(&asked, port, &frame) {
             Ok(value) => {
+                let translation = self.app.translated(&asked, &frame);
+                if let Some(translation) = translation {
+                    self.note(EventKind::Of(StateEvent::Translated {
+                        switch: 0,
+                        direction: translation.direction,
+                        inside: translation.inside,
+                        public: translation.public,
+                    }));
+                }
                 let output = EventKind::Return {
                     node: 0,
-                    object: name(asked),
+                    object: name(&asked),
                     operation: asked.number,
                     response: Released {
-                        value: Some(value),
+                        value: translation.is_none().then_some(value),
                         durability: None,
                     },
                 };
                 self.note(output);
             }
-            Err(because) => self.strange(because, frame),
+            Err(because) => self.strange(because, &frame),
         }
     }
 

@@ -139,8 +139,8 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "nat",
-        about: "TCP from inside behind one public address",
-        hosts: None,
+        about: "UDP and TCP from inside behind one public address, and answers from outside",
+        hosts: Some("nat"),
         sessions: Some(TO_OUT1),
         sketches: None,
     },

@@ -61,7 +61,8 @@ pub(super) fn run(
         talk = Some(Talk::begin(&lab, sessions, command)?);
     }
     let mut hosts = None;
-    if let Some(application) = scenario.hosts {
+    let speaks = topology.nodes.iter().any(|node| node.name == HOSTS);
+    if let Some(application) = scenario.hosts.filter(|_| speaks) {
         let words = [
             HOSTS,
             application,
