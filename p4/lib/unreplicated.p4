@@ -4,7 +4,7 @@
 // replication would need is left: the key, the state, and when it was used last.
 //
 // Needs the applications' states that begin as zero; the NAT's begin at the store, and
-// p4/apps/nat/unprotected.p4 takes its place.
+// apps/nat/unprotected.p4 takes its place.
 
 #ifndef STATEPLANE_UNREPLICATED_P4
 #define STATEPLANE_UNREPLICATED_P4

@@ -57,10 +57,7 @@ fn passing<'a>(bench: &'a mut Bench<Interp>, frames: &'a [Vec<u8>]) -> impl FnMu
 fn nat(report: &mut Report, length: usize) {
     let frames = frames(length);
     let mut chain = Chain::new(NAT_STORE, 3);
-    let mut bench = Bench::new(
-        interp("p4/apps/nat/nat.p4"),
-        &NAT_SWITCH.replace("${id}", "1"),
-    );
+    let mut bench = Bench::new(interp("apps/nat/nat.p4"), &NAT_SWITCH.replace("${id}", "1"));
     let passed = bench.converse(&mut chain, &frames);
     assert_eq!(passed, frames.len(), "every flow gets its lease");
     report.compare(
@@ -76,7 +73,7 @@ fn nat(report: &mut Report, length: usize) {
 fn counter(report: &mut Report, length: usize) {
     let frames = frames(length);
     let mut chain = Chain::new(COUNTER_STORE, 1);
-    let mut bench = Bench::new(interp("p4/apps/counter/counter.p4"), COUNTER_SWITCH);
+    let mut bench = Bench::new(interp("apps/counter/counter.p4"), COUNTER_SWITCH);
     assert_eq!(bench.converse(&mut chain, &frames), frames.len());
     let work = || {
         let mut requests = Vec::with_capacity(frames.len());

@@ -75,7 +75,7 @@ fn find(folder: &Path, found: &mut Vec<String>) {
 #[test]
 fn formatting_changes_no_program() {
     let mut paths = Vec::new();
-    for folder in ["p4", "docs", "crates"] {
+    for folder in ["p4", "apps", "docs", "crates"] {
         find(Path::new(folder), &mut paths);
     }
     let mut accepted = 0;

@@ -144,10 +144,10 @@ fn rejected_and_doubtful_programs_get_their_diagnostics() {
 #[test]
 fn the_applications_compile() {
     for path in [
-        "p4/apps/counter/counter.p4",
-        "p4/apps/nat/controlled.p4",
-        "p4/apps/nat/nat.p4",
-        "p4/apps/nat/unprotected.p4",
+        "apps/counter/counter.p4",
+        "apps/nat/controlled.p4",
+        "apps/nat/nat.p4",
+        "apps/nat/unprotected.p4",
     ] {
         let compiled = compile_file(path);
         assert!(
@@ -170,7 +170,7 @@ fn each_rule_of_the_replication_library_can_be_switched_off() {
         .filter_map(|line| line.strip_prefix("#ifdef "))
         .collect();
     assert!(!faults.is_empty());
-    for path in ["p4/apps/counter/counter.p4", "p4/apps/nat/nat.p4"] {
+    for path in ["apps/counter/counter.p4", "apps/nat/nat.p4"] {
         let normal = compile_file(path).program.unwrap().to_string();
         for fault in &faults {
             let compiled = compile_with(path, &[fault]);

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 pub struct SimArguments {
     /// What runs on the switches
-    #[arg(long, default_value = "counter", value_parser = PossibleValuesParser::new(ProgramKind::ALL.map(ProgramKind::name)))]
+    #[arg(long, default_value = "counter", value_parser = PossibleValuesParser::new(ProgramKind::all().into_iter().map(ProgramKind::name)))]
     program: String,
     /// A program of yours with registers annotated @replicated, in place of --program
     #[arg(

@@ -192,7 +192,7 @@ fn a_mistake_in_a_switchs_configuration_is_told_with_its_line() {
         ),
     ] {
         let path = folder.file(name, &text);
-        let nat = "p4/apps/nat/nat.p4";
+        let nat = "apps/nat/nat.p4";
         let arguments = ["run", nat, "--port", "0=lo", "--config", &path];
         refuses(&arguments, INPUT, &parts);
     }
@@ -204,9 +204,9 @@ fn a_mistake_in_a_switchs_configuration_is_told_with_its_line() {
     );
 }
 
-/// The text of a program of `p4/apps`, with `wrong` in place of `right`.
+/// The text of a program of `apps`, with `wrong` in place of `right`.
 fn spoiled(app: &str, right: &str, wrong: &str) -> String {
-    let text = fs::read_to_string(repository().join("p4/apps").join(app)).unwrap();
+    let text = fs::read_to_string(repository().join("apps").join(app)).unwrap();
     assert!(text.contains(right), "{app} has no {right:?}");
     text.replace(right, wrong)
 }
@@ -214,7 +214,7 @@ fn spoiled(app: &str, right: &str, wrong: &str) -> String {
 #[test]
 fn programs_that_can_never_work_are_refused_when_they_are_loaded() {
     let folder = Folder::new();
-    let app = |name: &str| repository().join("p4/apps").join(name);
+    let app = |name: &str| repository().join("apps").join(name);
     let counter = "counter/counter.p4";
     let gateway = "serving-gateway/serving_gateway.p4";
     let flow = "            meta.replication.flow = true;\n";

@@ -123,6 +123,32 @@ fn connections_survive_their_switch() {
     nothing_left(owner, &[]);
 }
 
+/// Which endpoint belongs to which is judged by what the hosts see of the NAT.
+#[test]
+fn the_nat_s_mappings_stay_what_they_are() {
+    let Some(_alone) = alone() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Running::start(
+        stateplane(&["lab", "run", "nat", "--json"])
+            .args(["--faults", "kill", "--phase-ms", "1500"])
+            .arg("--logs")
+            .arg(folder.path()),
+    );
+    let owner = run.child().id();
+    let ended = run.finish(Duration::from_secs(60));
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let all = said.clone() + &errors(&ended);
+    assert!(ended.status.success(), "{all}");
+    let reports: serde_json::Value = serde_json::from_str(&said).expect(&all);
+    assert!(reports[0]["received"].as_u64() > Some(100), "{all}");
+    assert_eq!(
+        reports[0]["wrong"].as_array().map(Vec::len),
+        Some(0),
+        "{all}"
+    );
+    nothing_left(owner, &[]);
+}
+
 /// What hosts of applications see while flows move and their switch is killed.
 #[test]
 fn applications_survive_their_switch() {

@@ -164,7 +164,7 @@ fn a_switch_follows_the_chains_of_a_controller() {
         "sw",
         &[
             "run",
-            "p4/apps/counter/counter.p4",
+            "apps/counter/counter.p4",
             "--config",
             config.to_str().unwrap(),
             "--port",

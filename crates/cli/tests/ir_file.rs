@@ -43,7 +43,7 @@ fn what_compile_prints_is_a_program_too() {
 fn optimized_programs_are_programs_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nat.ir");
-    let arguments = ["compile", "--emit", "optimized", "p4/apps/nat/nat.p4"];
+    let arguments = ["compile", "--emit", "optimized", "apps/nat/nat.p4"];
     let output = stateplane(&arguments).output().unwrap();
     assert!(output.status.success(), "{}", errors(&output));
     fs::write(&path, &output.stdout).unwrap();

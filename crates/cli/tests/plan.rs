@@ -85,7 +85,7 @@ fn run(folder: &Path, program: &str, at: fn(u32) -> u32, rest: &[&str]) -> Outpu
 fn what_a_capture_needs_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let rest = ["--switches", "2", "--detection-ms", "300", "--json"];
-    let output = run(folder.path(), "p4/apps/counter/counter.p4", evenly, &rest);
+    let output = run(folder.path(), "apps/counter/counter.p4", evenly, &rest);
     assert!(output.status.success(), "{}", errors(&output));
     let plan: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let number = |value: &Value| value.as_f64().expect("a number");
@@ -98,7 +98,7 @@ fn what_a_capture_needs_is_told() {
     assert!((100.0..110.0).contains(&requests), "{plan:#}");
     let stall = number(&plan["stall_dead_ms"]);
     assert!((1300.0..1301.0).contains(&stall), "{plan:#}");
-    let output = run(folder.path(), "p4/apps/counter/counter.p4", evenly, &[]);
+    let output = run(folder.path(), "apps/counter/counter.p4", evenly, &[]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("100.0 % of packets write"), "{text}");
 }
@@ -107,7 +107,7 @@ fn what_a_capture_needs_is_told() {
 fn a_burst_of_writes_is_told_beside_the_mean() {
     let folder = tempfile::tempdir().unwrap();
     let plan = |at| {
-        let output = run(folder.path(), "p4/apps/counter/counter.p4", at, &["--json"]);
+        let output = run(folder.path(), "apps/counter/counter.p4", at, &["--json"]);
         assert!(output.status.success(), "{}", errors(&output));
         serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
     };
@@ -122,7 +122,7 @@ fn a_burst_of_writes_is_told_beside_the_mean() {
     for what in ["requests_per_s", "bytes_per_s"] {
         assert!((4.0..5.5).contains(&times(&burst, what)), "{burst:#}");
     }
-    let output = run(folder.path(), "p4/apps/counter/counter.p4", with_burst, &[]);
+    let output = run(folder.path(), "apps/counter/counter.p4", with_burst, &[]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("in the 100 ms that have"), "{text}");
 }
@@ -132,7 +132,7 @@ fn programs_whose_load_is_not_that_of_traffic_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(
         folder.path(),
-        "p4/apps/heavy-hitter/heavy_hitter.p4",
+        "apps/heavy-hitter/heavy_hitter.p4",
         evenly,
         &[],
     );

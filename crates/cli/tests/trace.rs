@@ -71,8 +71,8 @@ fn packets_come_from_captures_and_tests_too() {
     assert_eq!(text.matches("transmit by port 1").count(), 2, "{text}");
     assert!(text.contains("packets[0] = 2 (was 1)"), "{text}");
 
-    let test = "p4/apps/counter/tests/uncounted.stf";
-    let text = printed(&["trace", "p4/apps/counter/counter.p4", "--stf", test]);
+    let test = "apps/counter/tests/uncounted.stf";
+    let text = printed(&["trace", "apps/counter/counter.p4", "--stf", test]);
     assert!(text.contains("ingress packet"), "{text}");
 }
 

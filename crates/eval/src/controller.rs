@@ -1,4 +1,4 @@
-//! An external controller of `p4/apps/nat/controlled.p4`, as the paper has one: it makes the
+//! An external controller of `apps/nat/controlled.p4`, as the paper has one: it makes the
 //! mappings of a NAT that keeps none itself, over P4Runtime. What it decides is kept by a chain
 //! of replicas before the switch hears of it. Processes of their own, in the switch's node.
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Name of the variant that is made for each trial.
 pub const VARIANT: &str = "measured";
 /// What the switch is told besides where it has a controller: that of `lab/eval.toml`, and
-/// CONTROLLER_PORT of `p4/apps/nat/controlled.p4`.
+/// CONTROLLER_PORT of `apps/nat/controlled.p4`.
 const CONTROLLED: [&str; 4] = ["--p4runtime", "127.0.0.1:9559", "--cpu-port", "510"];
 const STORES: [&str; 3] = ["st0", "st1", "st2"];
 /// Parts of the key space, as the applications have them.
@@ -194,19 +194,19 @@ impl Setup {
         let text = |text: &str| text.to_owned();
         let class = match nat_alone {
             true => String::new(),
-            false => format!("apps/{name}/class.toml"),
+            false => format!("../apps/{name}/store.toml"),
         };
         let switch = match self.application {
             _ if nat_alone => text("nat/switch-unprotected.toml"),
             Application::HeavyHitter => text("eval/heavy-hitter.toml"),
-            _ => format!("apps/{name}/switch.toml"),
+            _ => format!("../apps/{name}/switch.toml"),
         };
         let chain = match self.system {
             System::Protected(Store::Chain(count)) => addresses(count),
             _ => addresses(1),
         };
         let mut values: BTreeMap<&str, String> = BTreeMap::from([
-            ("program", format!("${{lab}}/../p4/{}", self.program().0)),
+            ("program", format!("${{lab}}/../{}", self.program().0)),
             ("class", class),
             ("switch", switch),
             ("routes", text("apps/routes.toml")),

@@ -1,334 +1,134 @@
-//! What can happen.
+//! What can happen in any system.
+//!
+//! Calls, returns, messages and deaths are the same for all systems; what a call asks and
+//! a return answers, and the events that one system alone has, are the [`System`]'s types.
 
-use crate::application::Application;
-use core::net::Ipv4Addr;
 use std::fmt;
 use std::sync::Arc;
 
-/// Name of a flow. In a history of the counter it is the five-tuple or any other
-/// word without white space.
+/// Name of an object: a flow, a key, a group of receivers. Any word without white space.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Flow(pub Arc<str>);
+pub struct Object(pub Arc<str>);
 
-impl Flow {
-    /// The flow named `name`.
+impl Object {
+    /// The object named `name`.
     pub fn new(name: &str) -> Self {
         Self(name.into())
     }
 }
 
-impl fmt::Display for Flow {
+impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// Protocol of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Protocol {
-    /// TCP, IP protocol 6.
-    Tcp,
-    /// UDP, IP protocol 17.
-    Udp,
-    /// ICMP, IP protocol 1: the identifier of an echo stands where others have a port.
-    Icmp,
-}
+/// A system whose histories are judged. The value is what is known of a run before it
+/// begins.
+pub trait System: Clone + fmt::Debug + Eq {
+    /// What a call asks.
+    type Request: Clone + fmt::Debug + Eq;
+    /// What a return answers.
+    type Response: Clone + fmt::Debug + Eq;
+    /// Content of a message.
+    type Message: Clone + fmt::Debug + Eq;
+    /// Events that only this system has.
+    type Event: Clone + fmt::Debug + Eq;
+    /// What a violation is about.
+    type Subject: Clone + fmt::Debug + fmt::Display + Ord + From<Object>;
 
-impl Protocol {
-    /// By IP protocol number.
-    pub fn from_number(number: u8) -> Option<Self> {
-        match number {
-            6 => Some(Self::Tcp),
-            17 => Some(Self::Udp),
-            1 => Some(Self::Icmp),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Icmp => "icmp",
-        })
-    }
-}
-
-/// An address, a port and the protocol whose port it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Endpoint {
-    /// IPv4 address.
-    pub address: Ipv4Addr,
-    /// TCP or UDP port.
-    pub port: u16,
-    /// Transport protocol.
-    pub protocol: Protocol,
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}/{}", self.address, self.port, self.protocol)
-    }
-}
-
-/// Way of a packet through a NAT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the inside to the outside: its source becomes the public endpoint.
-    Outbound,
-    /// From the outside to the inside: its destination becomes the inside endpoint.
-    Inbound,
-}
-
-/// One start of one switch; it holds leases and loses them with its memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Occupant {
-    /// Number of the switch.
-    pub switch: u32,
-    /// Which start of it.
-    pub incarnation: u32,
-}
-
-impl fmt::Display for Occupant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "switch {} (start {})", self.switch, self.incarnation)
-    }
-}
-
-/// What the replicas held at the moment at which an output left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Durability {
-    /// Sequence number of the state that the output depends on.
-    pub sequence: u32,
-    /// For each replica from head to tail, the sequence number that it held; `None`
-    /// without a record of the flow.
-    pub held: Vec<Option<u32>>,
+    /// Whether `event` helps to understand a violation about `subject`.
+    fn concerns(subject: &Self::Subject, event: &EventKind<Self>) -> bool;
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventKind {
-    /// A switch received a packet: I_p of Definition 2.
-    Input {
-        /// Number of the switch.
-        switch: u32,
-        /// The packet's flow.
-        flow: Flow,
-        /// The packet; a duplicate made by the network is another packet.
-        packet: u64,
-        /// What it asks, in the terms of the history's [`Application`].
-        request: Option<u64>,
+pub enum EventKind<S: System> {
+    /// A node took an operation on. Without a [`Return`](Self::Return) its outcome is
+    /// unknown: it may or may not have taken effect.
+    Call {
+        /// Number of the node.
+        node: u32,
+        /// What the operation is on.
+        object: Object,
+        /// Number of the operation; each call has its own.
+        operation: u64,
+        /// What is asked.
+        request: S::Request,
     },
-    /// A switch released the packet that came of an input: O_p of Definition 2.
-    Output {
-        /// Number of the switch.
-        switch: u32,
-        /// The flow of the input.
-        flow: Flow,
-        /// The packet of the input.
-        packet: u64,
-        /// The counter's value that the output carries, if it carries one; in the
-        /// history of an [`Application`], what it makes of the packet.
-        value: Option<u64>,
-        /// What was durable then, if the output depends on replicated state.
-        durability: Option<Durability>,
+    /// A node gave the answer of an operation.
+    Return {
+        /// Number of the node, not always that of the call.
+        node: u32,
+        /// What the operation is on.
+        object: Object,
+        /// Number of the operation.
+        operation: u64,
+        /// The answer.
+        response: S::Response,
     },
-    /// The store's tail granted a lease, or repeated a grant.
-    Granted {
-        /// To whom.
-        to: Occupant,
-        /// The flow.
-        flow: Flow,
-        /// Epoch of the grant.
-        epoch: u32,
-        /// Whether others may hold one too.
-        shared: bool,
+    /// A node sent a message to a group.
+    Send {
+        /// Number of the sender.
+        node: u32,
+        /// The group.
+        object: Object,
+        /// Number of the message; each has its own.
+        message: u64,
+        /// What it says.
+        content: S::Message,
     },
-    /// A switch took a grant or a renewal for valid.
-    Accepted {
-        /// Who.
-        by: Occupant,
-        /// The flow.
-        flow: Flow,
-        /// Epoch of the grant.
-        epoch: u32,
-        /// Whether others may hold one too.
-        shared: bool,
-        /// First µs of true time at which the holder's clock has reached its
-        /// deadline.
-        until: u64,
+    /// A node delivered a message to its application. The events of one node and group
+    /// are its delivery order.
+    Deliver {
+        /// Number of the receiver.
+        node: u32,
+        /// The group.
+        object: Object,
+        /// Number of the message.
+        message: u64,
+        /// Place that the system gave it in the order of the group, if it did.
+        place: Option<u64>,
+        /// What it says.
+        content: S::Message,
     },
-    /// A switch processed a packet under a lease.
-    Used {
-        /// Who.
-        by: Occupant,
-        /// The flow.
-        flow: Flow,
-        /// Epoch of the grant.
-        epoch: u32,
-    },
-    /// A switch gave its slot up before the lease had run out.
-    Ended {
-        /// Who.
-        by: Occupant,
-        /// The flow.
-        flow: Flow,
-    },
-    /// A switch lost everything.
+    /// A node lost everything.
     Died {
-        /// Number of the switch.
-        switch: u32,
+        /// Number of the node.
+        node: u32,
     },
-    /// A NAT rewrote a packet and released it.
-    Translated {
-        /// Number of the switch.
-        switch: u32,
-        /// Which way it went.
-        direction: Direction,
-        /// The endpoint inside.
-        inside: Endpoint,
-        /// The public endpoint.
-        public: Endpoint,
-    },
-    /// A replica took a public endpoint out of the pool for a new mapping.
-    Taken {
-        /// Position of the replica.
-        replica: u8,
-        /// The endpoint inside.
-        inside: Endpoint,
-        /// The public endpoint.
-        public: Endpoint,
-    },
-    /// A replica ended a mapping and gave its public endpoint back.
-    Freed {
-        /// Position of the replica.
-        replica: u8,
-        /// The public endpoint.
-        public: Endpoint,
-    },
-    /// At the end, a replica has this mapping.
-    Mapped {
-        /// Position of the replica.
-        replica: u8,
-        /// The endpoint inside.
-        inside: Endpoint,
-        /// The public endpoint.
-        public: Endpoint,
-    },
-    /// At the end, so many ports of an address are free.
-    Remaining {
-        /// Position of the replica.
-        replica: u8,
-        /// The public address.
-        address: Ipv4Addr,
-        /// Whose ports.
-        protocol: Protocol,
-        /// How many are free.
-        free: u64,
-    },
-    /// At the end, a live switch has this flow in a slot, links having been whole
-    /// long enough for every retransmission.
-    Kept {
-        /// Number of the switch.
-        switch: u32,
-        /// The flow.
-        flow: Flow,
-        /// Number of its newest state.
-        sequence: u32,
-        /// Number of its newest state that the store has acknowledged.
-        acknowledged: u32,
-    },
+    /// An event of this system alone.
+    Of(S::Event),
 }
 
-impl EventKind {
-    /// The flow that it is about, if it is about one.
-    pub fn flow(&self) -> Option<&Flow> {
+impl<S: System> EventKind<S> {
+    /// The object of a call, a return or a message.
+    pub fn object(&self) -> Option<&Object> {
         match self {
-            Self::Input { flow, .. }
-            | Self::Output { flow, .. }
-            | Self::Granted { flow, .. }
-            | Self::Accepted { flow, .. }
-            | Self::Used { flow, .. }
-            | Self::Ended { flow, .. }
-            | Self::Kept { flow, .. } => Some(flow),
-            Self::Died { .. }
-            | Self::Translated { .. }
-            | Self::Taken { .. }
-            | Self::Freed { .. }
-            | Self::Mapped { .. }
-            | Self::Remaining { .. } => None,
-        }
-    }
-
-    /// The public endpoint that it is about, if it is about one.
-    pub fn public(&self) -> Option<Endpoint> {
-        match self {
-            Self::Translated { public, .. }
-            | Self::Taken { public, .. }
-            | Self::Freed { public, .. }
-            | Self::Mapped { public, .. } => Some(*public),
-            _ => None,
-        }
-    }
-
-    /// The inside endpoint that it is about, if it is about one.
-    pub fn inside(&self) -> Option<Endpoint> {
-        match self {
-            Self::Translated { inside, .. }
-            | Self::Taken { inside, .. }
-            | Self::Mapped { inside, .. } => Some(*inside),
-            _ => None,
+            Self::Call { object, .. }
+            | Self::Return { object, .. }
+            | Self::Send { object, .. }
+            | Self::Deliver { object, .. } => Some(object),
+            Self::Died { .. } | Self::Of(_) => None,
         }
     }
 }
 
 /// Something that happened, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct Event<S: System> {
     /// True time in µs.
     pub at: u64,
     /// What happened.
-    pub kind: EventKind,
-}
-
-/// Public ports from which mappings are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolRange {
-    /// The public address.
-    pub address: Ipv4Addr,
-    /// Whose ports.
-    pub protocol: Protocol,
-    /// First port.
-    pub first: u16,
-    /// Last port.
-    pub last: u16,
-}
-
-impl PoolRange {
-    /// Whether `endpoint` belongs to it.
-    pub fn contains(&self, endpoint: &Endpoint) -> bool {
-        endpoint.address == self.address
-            && endpoint.protocol == self.protocol
-            && (self.first..=self.last).contains(&endpoint.port)
-    }
-
-    /// How many ports it has.
-    pub fn size(&self) -> u64 {
-        (u64::from(self.last) + 1).saturating_sub(self.first.into())
-    }
+    pub kind: EventKind<S>,
 }
 
 /// Everything that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct History {
-    /// The pools of public ports. Where one is named, every translation needs a
-    /// port that was taken from it.
-    pub pools: Vec<PoolRange>,
-    /// What the switches run, where inputs have requests.
-    pub application: Option<Application>,
+pub struct History<S: System> {
+    /// What is known before the first event.
+    pub system: S,
     /// The events in the order of true time. Of two at the same µs, the first
     /// happened first.
-    pub events: Vec<Event>,
+    pub events: Vec<Event<S>>,
 }

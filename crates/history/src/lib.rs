@@ -1,11 +1,13 @@
 //! Checkers of what happened.
 //!
 //! A [`History`] is a list of [`Event`]s in the order in which they happened in
-//! true time: packets in and out, leases granted, accepted and used, ports taken
-//! and freed, what the replicas held when a packet left. It says nothing about how
-//! it came about: the simulator records one, and so can a run on real machines.
+//! true time: calls and returns, messages sent and delivered, deaths, and what only one
+//! [`System`] has. It says nothing about how it came about: the simulator records one,
+//! and so can a run on real machines.
 //!
-//! [`judge`] asks every [`Checker`] and collects their [`Violation`]s:
+//! [`judge_by`] feeds a history to a list of [`Checker`]s and collects their
+//! [`Violation`]s. A system brings its types, its events and its checkers; those of
+//! [`replication`] are in its [`checkers`](replication::checkers):
 //!
 //! | checker | objects when |
 //! |---|---|
@@ -21,32 +23,17 @@
 //! [`linearization`] searches for an order under any deterministic program, in
 //! small histories; the counter's checker has a rule of its own, which a test
 //! compares with the search.
-//!
-//! [`Document`] is the text form.
 
-mod application;
 mod checker;
-mod counter;
-mod drops;
-mod durable;
 mod event;
-mod nat;
 mod operation;
 mod outputs;
-mod owner;
-mod pool;
-mod progress;
+pub mod replication;
 mod search;
 mod serial;
-mod text;
 
-pub use application::Application;
-pub use checker::{Checker, Subject, Violation, judge};
-pub use counter::Counter;
-pub use drops::dropped_by_right;
-pub use event::{
-    Direction, Durability, Endpoint, Event, EventKind, Flow, History, Occupant, PoolRange, Protocol,
-};
-pub use operation::{Operation, operations_of};
+pub use checker::{Checker, Objections, Violation, judge_by};
+pub use event::{Event, EventKind, History, Object, System};
+pub use operation::{Call, Operation, OperationOf, Operations, operations_of};
+pub use outputs::Outputs;
 pub use search::{LONGEST_SEARCH, Program, SearchError, WIDEST_SEARCH, linearization};
-pub use text::{Document, Expectation, TextError};

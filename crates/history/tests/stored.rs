@@ -1,9 +1,22 @@
 //! The checkers judge the histories kept in `good` and `bad` as these say.
 
-use stateplane_history::{Checker, Document, Expectation, judge};
+use stateplane_history::replication::{
+    Application, Document, Expectation, Machine, checkers, judge,
+};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Each packet gets a number.
+struct Tickets;
+
+const TICKETS: Application = Application::new("tickets", &Tickets);
+
+impl Machine for Tickets {
+    fn steps(&self, state: u128, _: u64) -> Vec<(Option<u64>, u128)> {
+        vec![(Some(state as u64 + 1), state + 1)]
+    }
+}
 
 fn stored(folder: &str) -> Vec<(PathBuf, Document)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -18,7 +31,7 @@ fn stored(folder: &str) -> Vec<(PathBuf, Document)> {
         .into_iter()
         .map(|path| {
             let text = fs::read_to_string(&path).expect("a readable history");
-            let document = text.parse();
+            let document = Document::read(&text, &[TICKETS]);
             let document = document.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             (path, document)
         })
@@ -42,7 +55,10 @@ fn bad_histories_are_rejected_by_the_checker_they_name_and_no_other() {
         }
         rejecting.insert(*by);
     }
-    assert_eq!(rejecting, BTreeSet::from(Checker::ALL));
+    assert_eq!(
+        rejecting,
+        checkers::all().iter().map(|of| of.name()).collect()
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Applications under traffic while something fails: `stateplane lab run`.
 //!
-//! A scenario is an application of `p4/apps` on two switches in network namespaces
+//! A scenario is an application of `apps` on two switches in network namespaces
 //! (`lab/apps.toml`). Its hosts ([`crate::agent::hosts`]) speak all the time, real TCP
 //! connections go through it where it lets them, and one fault follows the other.
 //! What the hosts saw is judged by the application's checker (`stateplane-history`).
@@ -25,7 +25,7 @@ use clap::Args;
 use stateplane_history::LONGEST_SEARCH;
 use std::path::PathBuf;
 
-/// Flows that the hosts have at most: groups in `lab/apps/sequencer`.
+/// Flows that the hosts have at most: groups in `apps/sequencer/switch.toml`.
 const MOST_FLOWS: usize = 12;
 
 /// How scenarios are run.

@@ -9,13 +9,14 @@ use std::sync::Arc;
 const ROOT: &str = "<stateplane>";
 
 macro_rules! files {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../p4/", $path)))),*]
+    ($folder:literal: $($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../", $folder, $path)))),*]
     };
 }
 
-/// Paths below `p4/`, and texts.
-const FILES: &[(&str, &str)] = files![
+/// Texts of the library, by their paths below `p4/`.
+const LIBRARY: &[(&str, &str)] = files![
+    "p4/":
     "include/core.p4",
     "include/v1model.p4",
     "lib/flow_hash.p4",
@@ -29,6 +30,11 @@ const FILES: &[(&str, &str)] = files![
     "lib/snapshot.p4",
     "lib/transport.p4",
     "lib/unreplicated.p4",
+];
+
+/// Texts of the applications, by their paths from the repository's root.
+const APPLICATIONS: &[(&str, &str)] = files![
+    "":
     "apps/counter/counter.p4",
     "apps/firewall/firewall.p4",
     "apps/heavy-hitter/heavy_hitter.p4",
@@ -46,8 +52,13 @@ const FILES: &[(&str, &str)] = files![
     "apps/syn-defence/syn_defence.p4",
 ];
 
-/// The path by which [`WithLibrary`] gives the built-in file `path`, written as below
-/// `p4/`: `apps/nat/nat.p4`.
+/// Paths and texts of all built-in files.
+fn files() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    LIBRARY.iter().chain(APPLICATIONS)
+}
+
+/// The path by which [`WithLibrary`] gives the built-in file `path`: `include/core.p4` or
+/// `lib/ipv4.p4` below `p4/`, or `apps/nat/nat.p4`.
 pub fn path_of(path: &str) -> String {
     format!("{ROOT}/{path}")
 }
@@ -68,9 +79,8 @@ pub fn included_script(
 ) -> Option<String> {
     let folder = script.rfind('/').map_or("", |end| &script[..=end]);
     let library = |path: &str| {
-        let found = FILES
-            .iter()
-            .find(|(name, _)| name.strip_prefix("lib/") == Some(path));
+        let mut library = LIBRARY.iter();
+        let found = library.find(|(name, _)| name.strip_prefix("lib/") == Some(path));
         found.map(|(_, text)| (*text).to_owned())
     };
     read(&format!("{folder}{path}")).or_else(|| library(path))
@@ -83,8 +93,7 @@ impl<L: FileLoader> FileLoader for WithLibrary<L> {
     fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
         match path.strip_prefix(ROOT) {
             None => self.0.load(path),
-            Some(rest) => FILES
-                .iter()
+            Some(rest) => files()
                 .find(|(name, _)| rest.strip_prefix('/') == Some(name))
                 .map(|(_, text)| Arc::from(*text))
                 .ok_or(LoadError::NotFound),
@@ -94,8 +103,7 @@ impl<L: FileLoader> FileLoader for WithLibrary<L> {
     fn names(&self, folder: &str) -> Vec<String> {
         match folder.strip_prefix(ROOT) {
             None => self.0.names(folder),
-            Some(rest) => FILES
-                .iter()
+            Some(rest) => files()
                 .filter_map(|(name, _)| name.rsplit_once('/'))
                 .filter(|(front, _)| rest.strip_prefix('/') == Some(front))
                 .map(|(_, name)| name.to_owned())
@@ -113,7 +121,7 @@ mod tests {
     #[test]
     fn every_built_in_program_can_be_read() {
         let loader = WithLibrary(MemoryLoader::new());
-        for (name, _) in FILES.iter().filter(|(name, _)| name.starts_with("apps/")) {
+        for (name, _) in APPLICATIONS {
             let options = with_library(Options::default());
             let parsed = parse(&loader, &path_of(name), &options);
             let rendered = render_all(&parsed.diagnostics, &parsed.sources, Color::Never);

@@ -12,7 +12,7 @@ const COMPILERS: [(&str, &[&str]); 2] = [
 
 /// Folders with programs.
 const FOLDERS: [&str; 4] = [
-    "p4/apps",
+    "apps",
     "docs/examples",
     "bench/p4",
     "crates/stf/tests/programs",

@@ -10,8 +10,7 @@ use crate::options::{Options, ProgramKind};
 use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_disk::{Disk, DiskError, FaultyFiles, Files as _};
-use stateplane_history::{Endpoint, EventKind, PoolRange, Protocol};
-use stateplane_hosts::app;
+use stateplane_history::replication::{Endpoint, PoolRange, Protocol, StateEvent};
 use stateplane_store::{
     ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH, NatPool, Replica,
     Server, ServiceAt, Setup,
@@ -247,7 +246,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     let mut gives = false;
     let class = match options.program {
         ProgramKind::App(application) => {
-            let app = app(application);
+            let app = application.hosts();
             if first_sequence.is_multiple_of(2) {
                 config.services = app.services();
             }
@@ -316,7 +315,7 @@ impl Mappings {
 
     /// Ports taken and freed since the last call, said of replica `number`. A
     /// replica that follows an older configuration than one before has no say.
-    pub(crate) fn events(&mut self, replica: &Replica, number: u8) -> Vec<EventKind> {
+    pub(crate) fn events(&mut self, replica: &Replica, number: u8) -> Vec<StateEvent> {
         let epoch = replica.place().epoch;
         let counters = replica.counters();
         let changes = counters.records_made + counters.records_expired;
@@ -327,13 +326,13 @@ impl Mappings {
         let present = mappings(replica);
         let freed = self.mappings.iter();
         let freed = freed.filter(|(public, inside)| present.get(public) != Some(inside));
-        let freed = freed.map(|(&public, _)| EventKind::Freed {
+        let freed = freed.map(|(&public, _)| StateEvent::Freed {
             replica: number,
             public,
         });
         let taken = present.iter();
         let taken = taken.filter(|(public, inside)| self.mappings.get(public) != Some(inside));
-        let taken = taken.map(|(&public, &inside)| EventKind::Taken {
+        let taken = taken.map(|(&public, &inside)| StateEvent::Taken {
             replica: number,
             inside,
             public,
@@ -357,9 +356,9 @@ fn mappings(replica: &Replica) -> BTreeMap<Endpoint, Endpoint> {
 
 /// Mappings and free ports at the end of `replicas`, which together keep all shards,
 /// said of replica `number`.
-pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<EventKind> {
+pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<StateEvent> {
     let mapped = replicas.iter().flat_map(|replica| mappings(replica));
-    let mapped = mapped.map(|(public, inside)| EventKind::Mapped {
+    let mapped = mapped.map(|(public, inside)| StateEvent::Mapped {
         replica: number,
         inside,
         public,
@@ -377,7 +376,7 @@ pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<EventKin
         (Protocol::Udp, free(PROTOCOL_UDP)),
         (Protocol::Icmp, free(PROTOCOL_ICMP)),
     ];
-    let remaining = remaining.map(|(protocol, free)| EventKind::Remaining {
+    let remaining = remaining.map(|(protocol, free)| StateEvent::Remaining {
         replica: number,
         address: PUBLIC_ADDRESS,
         protocol,

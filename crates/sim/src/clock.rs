@@ -1,6 +1,6 @@
 //! Clocks that start anywhere and run a little too fast or too slow.
 
-use stateplane_hosts::Random;
+use stateplane_apps::Random;
 
 /// Greatest deviation of a clock's rate, in parts per million: the bound that rule
 /// 1 of the protocol states unless the store is told another.

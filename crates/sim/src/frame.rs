@@ -1,8 +1,8 @@
 //! Frames as hosts, switches and the store send them, and the addresses of all.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
-pub(crate) use stateplane_hosts::{INSIDE_PORT, OUTSIDE_PORT, number_in};
-use stateplane_hosts::{Segment, number_mark};
+pub(crate) use stateplane_apps::{INSIDE_PORT, OUTSIDE_PORT, number_in};
+use stateplane_apps::{Segment, number_mark};
 use stateplane_wire::replication::{PORT, Packet};
 use stateplane_wire::{ethernet, ipv4, tcp, udp};
 

@@ -1,7 +1,7 @@
 //! Flow keys as the programs make them, and their names in histories.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::{Endpoint, Flow, Protocol};
+use stateplane_history::replication::{Endpoint, Flow, Protocol};
 use stateplane_wire::replication::{KEY_LENGTH, Key};
 
 /// `CLASS_COUNTER` of the counter.

@@ -1,7 +1,7 @@
 //! Links that lose, duplicate, reorder and delay.
 
 use serde::{Deserialize, Serialize};
-use stateplane_hosts::Random;
+use stateplane_apps::Random;
 
 /// How badly a link behaves. Chances are in thousandths; times in µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

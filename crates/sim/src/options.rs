@@ -2,7 +2,8 @@
 
 use crate::chosen::Chosen;
 use crate::scenario::Scenario;
-use stateplane_history::Application;
+use stateplane_apps::{APPS, AppId};
+use stateplane_history::replication::Application;
 use std::fmt;
 
 /// What runs on the switches.
@@ -10,14 +11,14 @@ use std::fmt;
 pub enum ProgramKind {
     /// A model of the counter in Rust, to test the store alone.
     Model,
-    /// `p4/apps/counter`.
+    /// `apps/counter`.
     Counter,
-    /// `p4/apps/nat`.
+    /// `apps/nat`.
     Nat,
     /// The same, with packets from outside filtered by address and port.
     FilteringNat,
-    /// The application of that name in `p4/apps`.
-    App(Application),
+    /// An application that is judged by its machine.
+    App(AppId),
     /// A protected program, [`Own`](crate::Own).
     Own(Class),
 }
@@ -44,37 +45,27 @@ pub struct Walk {
 
 impl ProgramKind {
     /// All that come with Stateplane.
-    pub const ALL: [Self; 13] = [
-        Self::Model,
-        Self::Counter,
-        Self::Nat,
-        Self::FilteringNat,
-        Self::App(Application::Firewall),
-        Self::App(Application::KeyValue),
-        Self::App(Application::Sequencer),
-        Self::App(Application::ObjectRouting),
-        Self::App(Application::LoadBalancer),
-        Self::App(Application::ServingGateway),
-        Self::App(Application::SynDefence),
-        Self::App(Application::SuperSpreader),
-        Self::App(Application::HeavyHitter),
-    ];
+    pub fn all() -> Vec<Self> {
+        let judged = APPS.into_iter().filter(|app| app.judge().is_some());
+        let own = [Self::Model, Self::Counter, Self::Nat, Self::FilteringNat];
+        own.into_iter().chain(judged.map(Self::App)).collect()
+    }
 
     /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
             Self::Counter => "counter",
             Self::Nat => "nat",
             Self::FilteringNat => "filtering-nat",
-            Self::App(application) => application.name(),
+            Self::App(app) => app.name(),
             Self::Own(_) => "own",
         }
     }
 
     /// The program of that name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        Self::all().into_iter().find(|kind| kind.name() == name)
     }
 
     /// Whether packets count, and the histories are a counter's.
@@ -87,12 +78,17 @@ impl ProgramKind {
         matches!(self, Self::Nat | Self::FilteringNat)
     }
 
-    /// The application that is judged as such.
-    pub(crate) const fn application(self) -> Option<Application> {
+    /// The application, if it is one of the list.
+    pub(crate) const fn app(self) -> Option<AppId> {
         match self {
-            Self::App(application) => Some(application),
+            Self::App(app) => Some(app),
             _ => None,
         }
+    }
+
+    /// What a flow's outputs are judged by, if an application's machine does.
+    pub(crate) fn judge(self) -> Option<Application> {
+        self.app().and_then(AppId::judge)
     }
 }
 

@@ -20,12 +20,11 @@ use crate::p4::{P4Switch, PROBED_SHARD};
 use crate::simulator::SimError;
 use bounded::Handled;
 use reference::Reference;
+use stateplane_apps::{Random, number_mark};
 use stateplane_check::compile;
 use stateplane_diagnostics::{Color, Diagnostics, SourceMap, render_all};
-use stateplane_history::{
-    Flow, History, Occupant, Operation, Program as _, linearization, operations_of,
-};
-use stateplane_hosts::{Random, number_mark};
+use stateplane_history::replication::{Flow, History, Occupant, Replication};
+use stateplane_history::{Operation, OperationOf, Program as _, linearization, operations_of};
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, with_library};
@@ -335,15 +334,16 @@ impl Own {
         &self,
         reference: &Reference<'_>,
         flow: &Flow,
-        operations: Vec<Operation<u64, Option<u64>>>,
+        operations: Vec<OperationOf<Replication>>,
         released: &Released,
     ) -> Option<String> {
         let stateless = *flow == flow_name(&Key([0; KEY_LENGTH]));
         let mut asked = Vec::new();
         for operation in operations {
-            let input = *released.templates.get(&operation.input)?;
+            let (packet, _) = operation.input;
+            let input = *released.templates.get(&packet)?;
             let ended = operation.ended.map(|(at, _)| at);
-            let output = released.outputs.get(&operation.input).cloned();
+            let output = released.outputs.get(&packet).cloned();
             asked.push(Operation {
                 input,
                 began: operation.began,

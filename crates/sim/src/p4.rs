@@ -12,8 +12,8 @@ use crate::frame::{
 use crate::options::ProgramKind;
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
-use stateplane_hosts::table::{address, exact, insert, number};
-use stateplane_hosts::{Random, SNAPSHOT_PORT, app, walk_frame};
+use stateplane_apps::table::{address, exact, insert, number};
+use stateplane_apps::{Random, SNAPSHOT_PORT, walk_frame};
 use stateplane_setup::{CHAINS_TABLE, Chain, Hold, Probe, Replication, Server, SetupError};
 use stateplane_switch::{Generator, Switch, SwitchConfig};
 use stateplane_target::{Engine, KeyMatch, StateError, TargetState, Value};
@@ -54,7 +54,7 @@ impl<E: Engine> P4Switch<E> {
         let mut config = SwitchConfig::default();
         match program {
             ProgramKind::App(application) => {
-                let walk = app(application).walk(identity.switch);
+                let walk = application.hosts().walk(identity.switch);
                 config.generators.extend(walk);
             }
             ProgramKind::Own(class) => {
@@ -297,7 +297,7 @@ fn set_up(
         }
     }
     if let ProgramKind::App(application) = program {
-        app(application).set_up(state, switch)?;
+        application.hosts().set_up(state, switch)?;
     }
     Ok(())
 }

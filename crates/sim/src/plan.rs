@@ -1,8 +1,8 @@
 //! What hosts send in one run, and what goes wrong, and when: drawn before it starts.
 
 use crate::scenario::{Cluster, Disks, Scenario};
+use stateplane_apps::Random;
 use stateplane_disk::Failure;
-use stateplane_hosts::Random;
 use std::fmt;
 
 /// Switches in the world.

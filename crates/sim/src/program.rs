@@ -3,7 +3,6 @@
 use crate::options::{ProgramKind, Rule};
 use stateplane_check::compile;
 use stateplane_diagnostics::{Color, render_all};
-use stateplane_hosts::app;
 use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, path_of, with_library};
 use stateplane_syntax::{MemoryLoader, Options};
@@ -23,7 +22,7 @@ pub(crate) fn program(
         ProgramKind::Model | ProgramKind::Own(_) => return Ok(None),
         ProgramKind::Counter => "apps/counter/counter.p4",
         ProgramKind::Nat | ProgramKind::FilteringNat => "apps/nat/nat.p4",
-        ProgramKind::App(application) => app(application).path(),
+        ProgramKind::App(application) => application.hosts().path(),
     };
     let mut options = Options::default();
     let mut define = |name: &str, value: String| options.defines.push((name.into(), value));
@@ -32,7 +31,7 @@ pub(crate) fn program(
         define("NAT_FILTERING", "1".into());
     }
     if let ProgramKind::App(application) = kind {
-        for (name, body) in app(application).defines() {
+        for (name, body) in application.hosts().defines() {
             define(name, body);
         }
     }
@@ -54,7 +53,7 @@ pub(crate) fn program(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stateplane_history::Application;
+    use stateplane_apps::APPS;
 
     #[test]
     fn the_programs_compile_with_and_without_each_rule() {
@@ -65,7 +64,7 @@ mod tests {
                 assert!(program.is_ok_and(|p| p.is_some()), "{kind} {without:?}");
             }
         }
-        for application in Application::ALL {
+        for application in APPS {
             let program = program(ProgramKind::App(application), 4, None);
             assert!(program.is_ok_and(|p| p.is_some()), "{application}");
         }

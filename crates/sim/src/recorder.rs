@@ -2,7 +2,9 @@
 
 use crate::key::flow_name;
 use crate::report::Coverage;
-use stateplane_history::{Application, Event, EventKind, Flow, History, Occupant, PoolRange};
+use stateplane_history::replication::{
+    Application, Event, EventKind, Flow, History, Occupant, PoolRange, Replication, StateEvent,
+};
 use stateplane_wire::replication::{Key, MessageType, Packet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,8 +39,7 @@ impl Recorder {
     ) -> Self {
         Self {
             history: History {
-                pools,
-                application,
+                system: Replication { pools, application },
                 events: Vec::new(),
             },
             coverage: Coverage::default(),
@@ -100,7 +101,7 @@ impl Recorder {
         }
         let flow = self.name(&key);
         let epoch = request.lease_epoch();
-        self.note(at, EventKind::Used { by, flow, epoch });
+        self.note(at, EventKind::Of(StateEvent::Used { by, flow, epoch }));
     }
 
     /// The store sent `reply`.
@@ -118,12 +119,12 @@ impl Recorder {
                 }
                 self.coverage.shared_grants += u64::from(reply.shared());
                 let flow = self.name(&key);
-                let granted = EventKind::Granted {
+                let granted = EventKind::Of(StateEvent::Granted {
                     to,
                     flow,
                     epoch: reply.lease_epoch(),
                     shared: reply.shared(),
-                };
+                });
                 self.note(at, granted);
             }
             MessageType::Refusal => self.coverage.refusals += 1,
@@ -146,20 +147,20 @@ impl Recorder {
                 let earlier = self.leases.insert((by, *key), (epoch, until));
                 if earlier != Some((epoch, until)) {
                     let flow = self.name(key);
-                    let accepted = EventKind::Accepted {
+                    let accepted = EventKind::Of(StateEvent::Accepted {
                         by,
                         flow,
                         epoch,
                         shared,
                         until,
-                    };
+                    });
                     self.note(at, accepted);
                 }
             }
             None => {
                 if self.leases.remove(&(by, *key)).is_some() {
                     let flow = self.name(key);
-                    self.note(at, EventKind::Ended { by, flow });
+                    self.note(at, EventKind::Of(StateEvent::Ended { by, flow }));
                 }
             }
         }
@@ -168,6 +169,6 @@ impl Recorder {
     pub(crate) fn died(&mut self, at: u64, of: Occupant) {
         self.coverage.deaths += 1;
         self.leases.retain(|(by, _), _| *by != of);
-        self.note(at, EventKind::Died { switch: of.switch });
+        self.note(at, EventKind::Died { node: of.switch });
     }
 }

@@ -1,7 +1,7 @@
 //! What came of a run.
 
 use crate::options::Options;
-use stateplane_history::{Checker, History, Violation};
+use stateplane_history::replication::{History, Violation};
 use std::fmt;
 
 /// Events shown of each violation.
@@ -96,7 +96,7 @@ impl Report {
 
     /// Who objects first, in words that are alike where the objection is.
     pub fn objection(&self) -> Option<String> {
-        let named = |violation: &Violation| violation.checker.name().to_owned();
+        let named = |violation: &Violation| violation.checker.to_owned();
         let anomaly = self.anomalies.first().map(|anomaly| {
             let is_sign = |c: char| c.is_alphabetic() || c == ' ';
             anomaly.chars().filter(|c| is_sign(*c)).collect()
@@ -104,8 +104,8 @@ impl Report {
         self.violations.first().map(named).or(anomaly)
     }
 
-    /// Whether `checker` objects.
-    pub fn objects(&self, checker: Checker) -> bool {
+    /// Whether the checker of that name objects.
+    pub fn objects(&self, checker: &str) -> bool {
         self.violations.iter().any(|v| v.checker == checker)
     }
 }

@@ -9,7 +9,7 @@ use crate::p4::{P4Switch, hold};
 use crate::program::program;
 use crate::report::Report;
 use crate::world::World;
-use stateplane_history::judge;
+use stateplane_history::replication::judge;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;

@@ -7,9 +7,9 @@ use crate::options::ProgramKind;
 use crate::own::{Own, Released, unmarked};
 use crate::plan::SWITCHES;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::{Direction, Flow, Occupant};
-use stateplane_hosts::Random;
-use stateplane_hosts::{App, Asked, app};
+use stateplane_apps::Random;
+use stateplane_apps::{AppId, Asked, Hosts};
+use stateplane_history::replication::{Direction, Flow, Occupant};
 use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::Key;
 
@@ -84,7 +84,7 @@ impl Carried {
 /// All connections, and every packet sent, by number.
 pub(crate) struct Traffic<'a> {
     program: ProgramKind,
-    app: Option<Box<dyn App>>,
+    app: Option<Box<dyn Hosts>>,
     own: Option<&'a Own>,
     released: Released,
     connections: Vec<Connection>,
@@ -134,7 +134,7 @@ impl<'a> Traffic<'a> {
         });
         let mut traffic = Self {
             program,
-            app: program.application().map(app),
+            app: program.app().map(AppId::hosts),
             own,
             released: Released::default(),
             connections: connections.collect(),

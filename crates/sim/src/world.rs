@@ -21,9 +21,9 @@ use crate::simulator::SimError;
 use crate::traffic::Traffic;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use rustc_hash::FxHasher;
+use stateplane_apps::Random;
 use stateplane_controller::Rows;
-use stateplane_history::{Direction, EventKind, History, Occupant};
-use stateplane_hosts::Random;
+use stateplane_history::replication::{Direction, EventKind, History, Occupant, StateEvent};
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 
@@ -183,7 +183,7 @@ impl<'a> World<'a> {
         let first_sequence = u32::MAX - before_wrap;
         let mut traffic_random = random.split();
         // An order of their packets is searched, for which flows must not be long.
-        let flows = match (options.program.application(), own) {
+        let flows = match (options.program.judge(), own) {
             (_, Some(own)) => own.connections() as u64,
             (Some(_), None) => scenario.flows.max(APPLICATION_FLOWS),
             (None, None) => scenario.flows,
@@ -221,7 +221,7 @@ impl<'a> World<'a> {
                     true => chain::pools(),
                     false => Vec::new(),
                 },
-                options.program.application(),
+                options.program.judge(),
                 first_sequence,
             ),
             trace: FxHasher::default(),
@@ -505,12 +505,12 @@ impl<'a> World<'a> {
             for (key, slot) in device.slots() {
                 if slot.granted && acknowledges {
                     let flow = self.recorder.name(&key);
-                    let kept = EventKind::Kept {
+                    let kept = EventKind::Of(StateEvent::Kept {
                         switch: node.identity.switch,
                         flow,
                         sequence: slot.sequence,
                         acknowledged: slot.acknowledged,
-                    };
+                    });
                     self.recorder.note(now, kept);
                 }
             }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{all_good, ordinary_scenarios, reports, without};
-use stateplane_history::{Application, Checker};
-use stateplane_sim::{EngineKind, LinkQuality, Options, ProgramKind, Report, Rule, Scenario};
+use stateplane_history::replication::checkers;
+use stateplane_sim::{EngineKind, LinkQuality, Options, Report, Rule, Scenario};
 
 /// What every run must have met to count.
 fn covered(report: &Report) {
@@ -18,8 +18,8 @@ fn covered(report: &Report) {
     );
 }
 
-fn run(application: Application) {
-    let program = ProgramKind::App(application);
+fn run(application: &str) {
+    let program = common::program(application);
     for report in reports(Options::new(program), 0..12) {
         covered(&report);
     }
@@ -32,7 +32,7 @@ fn run(application: Application) {
         assert_eq!(native.history, interp.history);
     }
     // Its checker notices that a flow has the state of another.
-    let checkers = [Checker::Application];
+    let checkers = [checkers::APPLICATION];
     without(
         Rule::KeyComparison,
         program,
@@ -44,18 +44,18 @@ fn run(application: Application) {
 
 #[test]
 fn firewall() {
-    run(Application::Firewall);
+    run("firewall");
 }
 
 #[test]
 fn key_value() {
-    run(Application::KeyValue);
+    run("key-value");
 }
 
 /// Both switches answer reads of a key, until one of them is to change it.
 #[test]
 fn shared_leases_of_the_key_value_store() {
-    let program = ProgramKind::App(Application::KeyValue);
+    let program = common::program("key-value");
     let scenario = Scenario {
         alternate: 500,
         reroutes: 40,
@@ -74,41 +74,41 @@ fn shared_leases_of_the_key_value_store() {
         }
     }
     let rule = Rule::LeaseExpiry;
-    without(rule, program, scenario, &[Checker::Application], 40);
+    without(rule, program, scenario, &[checkers::APPLICATION], 40);
 }
 
 #[test]
 fn sequencer() {
-    run(Application::Sequencer);
+    run("sequencer");
 }
 
 #[test]
 fn object_routing() {
-    run(Application::ObjectRouting);
+    run("object-routing");
 }
 
 #[test]
 fn load_balancer() {
-    run(Application::LoadBalancer);
+    run("load-balancer");
 }
 
 #[test]
 fn serving_gateway() {
-    run(Application::ServingGateway);
+    run("serving-gateway");
 }
 
 #[test]
 fn syn_defence() {
-    run(Application::SynDefence);
+    run("syn-defence");
 }
 
 #[test]
 fn super_spreader() {
-    run(Application::SuperSpreader);
+    run("super-spreader");
 }
 
 fn heavy_hitter(scenario: Scenario) -> Options {
-    Options::new(ProgramKind::App(Application::HeavyHitter)).scenario(scenario)
+    Options::new(common::program("heavy-hitter")).scenario(scenario)
 }
 
 #[test]

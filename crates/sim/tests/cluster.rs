@@ -4,7 +4,7 @@
 mod common;
 
 use common::{all_good, reports, without};
-use stateplane_history::Checker;
+use stateplane_history::replication::checkers;
 use stateplane_sim::{Cluster, DETECTION, Options, ProgramKind, Rule, Scenario};
 
 fn run(program: ProgramKind, scenario: Scenario, seeds: u64) {
@@ -87,14 +87,14 @@ const RESTLESS: Scenario = Scenario {
 
 #[test]
 fn without_leases_of_joined_replicas_the_checker_objects() {
-    let checkers = [Checker::SingleOwner, Checker::Counter];
+    let checkers = [checkers::SINGLE_OWNER, checkers::COUNTER];
     let rule = Rule::JoinedLeases;
     without(rule, ProgramKind::Model, RESTLESS, &checkers, 12);
 }
 
 #[test]
 fn without_whole_joins_the_checkers_object() {
-    let checkers = [Checker::Durable, Checker::Counter];
+    let checkers = [checkers::DURABLE, checkers::COUNTER];
     let mut dense = Scenario {
         bursts: 4_000,
         burst_length: 1,
@@ -111,7 +111,7 @@ fn without_whole_chain_acknowledgement_the_checker_objects() {
         Rule::WholeChainAcknowledgement,
         ProgramKind::Model,
         Scenario::store_failover(),
-        &[Checker::Durable],
+        &[checkers::DURABLE],
         6,
     );
 }

@@ -3,17 +3,19 @@
 mod common;
 
 use common::reports;
-use stateplane_history::{Application, EventKind};
+use stateplane_history::replication::EventKind;
 use stateplane_sim::{Options, ProgramKind, Report, Rule, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 
-const PROGRAMS: [ProgramKind; 5] = [
-    ProgramKind::Counter,
-    ProgramKind::Nat,
-    ProgramKind::App(Application::Firewall),
-    ProgramKind::App(Application::LoadBalancer),
-    ProgramKind::App(Application::ServingGateway),
-];
+fn programs() -> [ProgramKind; 5] {
+    [
+        ProgramKind::Counter,
+        ProgramKind::Nat,
+        common::program("firewall"),
+        common::program("load-balancer"),
+        common::program("serving-gateway"),
+    ]
+}
 
 /// Bursts whose packets are closer than a round trip to the store, on links that keep the
 /// order.
@@ -35,10 +37,10 @@ fn overtaken(report: &Report) -> (usize, usize) {
     let mut came = BTreeMap::new();
     let mut crossed: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for (place, event) in report.history.events.iter().enumerate() {
-        if let EventKind::Input {
-            flow,
-            packet,
-            switch,
+        if let EventKind::Call {
+            object: flow,
+            operation: packet,
+            node: switch,
             ..
         } = &event.kind
         {
@@ -49,7 +51,11 @@ fn overtaken(report: &Report) -> (usize, usize) {
     let mut last_of = BTreeMap::new();
     let (mut overtaken, mut of) = (0, 0);
     for event in &report.history.events {
-        if let EventKind::Output { flow, packet, .. } = &event.kind
+        if let EventKind::Return {
+            object: flow,
+            operation: packet,
+            ..
+        } = &event.kind
             && crossed[flow].len() == 1
             && let Some(last) = last_of.insert(flow, came[packet])
         {
@@ -62,7 +68,7 @@ fn overtaken(report: &Report) -> (usize, usize) {
 
 #[test]
 fn packets_of_a_flow_leave_in_the_order_in_which_they_came() {
-    for program in PROGRAMS {
+    for program in programs() {
         let options = Options::new(program).scenario(dense());
         for report in reports(options, 0..5) {
             assert!(report.is_good(), "{report}");
@@ -75,10 +81,7 @@ fn packets_of_a_flow_leave_in_the_order_in_which_they_came() {
 
 #[test]
 fn without_the_order_of_release_packets_overtake_those_that_wait() {
-    for program in [
-        ProgramKind::Nat,
-        ProgramKind::App(Application::ServingGateway),
-    ] {
+    for program in [ProgramKind::Nat, common::program("serving-gateway")] {
         let options = Options::new(program).scenario(dense());
         let reports = reports(options.without(Rule::ReleaseOrder), 0..3);
         let overtaken: usize = reports.map(|report| overtaken(&report).0).sum();

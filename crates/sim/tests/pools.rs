@@ -3,7 +3,7 @@
 mod common;
 
 use common::reports;
-use stateplane_history::EventKind;
+use stateplane_history::replication::{EventKind, StateEvent};
 use stateplane_sim::{Options, ProgramKind, Scenario};
 
 /// The pool's checker objects if a port is taken twice or lost; besides, when all
@@ -15,7 +15,7 @@ fn no_port_is_taken_twice_nor_leaked() {
     for report in reports(options, 0..3) {
         assert!(report.is_good(), "{report}");
         let events = &report.history.events;
-        let mapped = |kind: &EventKind| matches!(kind, EventKind::Mapped { .. });
+        let mapped = |kind: &EventKind| matches!(kind, EventKind::Of(StateEvent::Mapped { .. }));
         assert!(!events.iter().any(|event| mapped(&event.kind)), "{report}");
         let coverage = report.coverage;
         assert_eq!(coverage.ports_taken, coverage.ports_freed, "{report}");

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{reports, without};
-use stateplane_history::Checker;
+use stateplane_history::replication::checkers;
 use stateplane_sim::{Options, ProgramKind, Rule, Scenario};
 
 fn run(program: ProgramKind, scenario: Scenario, seeds: u64) {
@@ -85,7 +85,7 @@ fn failing_disks_of_the_nat() {
 
 #[test]
 fn without_heeding_a_failed_save_the_checker_objects() {
-    let checkers = [Checker::Durable, Checker::Counter];
+    let checkers = [checkers::DURABLE, checkers::COUNTER];
     for mut scenario in [Scenario::failing_disks(), Scenario::cluster_failing_disks()] {
         if let Some(disks) = &mut scenario.disks {
             (disks.power_cuts, disks.failures) = (20, 30);
@@ -113,7 +113,7 @@ fn power_cuts_of_the_nat() {
 
 #[test]
 fn without_saving_first_the_checker_objects() {
-    let checkers = [Checker::Durable, Checker::Counter];
+    let checkers = [checkers::DURABLE, checkers::COUNTER];
     for mut scenario in [Scenario::power_cuts(), Scenario::cluster_power_cuts()] {
         // Power that is cut all the time, and slow disks.
         if let Some(disks) = &mut scenario.disks {

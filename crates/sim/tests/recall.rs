@@ -3,7 +3,7 @@
 mod common;
 
 use common::{all_good, reports, without};
-use stateplane_history::{Checker, EventKind};
+use stateplane_history::replication::{EventKind, Released, checkers};
 use stateplane_sim::{Options, ProgramKind, Report, Rule, Scenario};
 use std::collections::BTreeMap;
 
@@ -19,10 +19,14 @@ fn longest_stall(report: &Report) -> u64 {
     let mut longest = 0;
     for event in &report.history.events {
         match event.kind {
-            EventKind::Input { packet, .. } => {
+            EventKind::Call {
+                operation: packet, ..
+            } => {
                 arrived.insert(packet, event.at);
             }
-            EventKind::Output { packet, .. } => {
+            EventKind::Return {
+                operation: packet, ..
+            } => {
                 longest = longest.max(event.at - arrived[&packet]);
             }
             _ => {}
@@ -80,10 +84,12 @@ fn uncounted(report: &Report) -> u64 {
     let mut flows: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for event in &report.history.events {
         match &event.kind {
-            EventKind::Input { flow, .. } => flows.entry(flow).or_default().0 += 1,
-            EventKind::Output {
-                flow,
-                value: Some(value),
+            EventKind::Call { object: flow, .. } => flows.entry(flow).or_default().0 += 1,
+            EventKind::Return {
+                object: flow,
+                response: Released {
+                    value: Some(value), ..
+                },
                 ..
             } => {
                 let (_, greatest) = flows.entry(flow).or_default();
@@ -127,7 +133,7 @@ fn without_release_after_writes_updates_are_lost() {
 
 #[test]
 fn without_recall_stops_the_checker_objects() {
-    let checkers = [Checker::SingleOwner];
+    let checkers = [checkers::SINGLE_OWNER];
     let rule = Rule::RecallStops;
     without(
         rule,

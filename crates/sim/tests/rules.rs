@@ -4,7 +4,7 @@
 mod common;
 
 use common::{LATE, without};
-use stateplane_history::Checker;
+use stateplane_history::replication::checkers;
 use stateplane_sim::{ProgramKind, Rule, Scenario};
 
 /// Of scenarios in which nearly every seed misses the rule.
@@ -12,62 +12,62 @@ const SEEDS: u64 = 6;
 /// Of those in which three of four do.
 const MORE_SEEDS: u64 = 12;
 
-fn counter_without(rule: Rule, scenario: Scenario, checkers: &[Checker]) {
+fn counter_without(rule: Rule, scenario: Scenario, checkers: &[&str]) {
     without(rule, ProgramKind::Counter, scenario, checkers, SEEDS);
 }
 
 #[test]
 fn without_sequence_check_the_checker_objects() {
-    let checkers = [Checker::Counter, Checker::Durable];
+    let checkers = [checkers::COUNTER, checkers::DURABLE];
     counter_without(Rule::SequenceCheck, Scenario::echoes(), &checkers);
 }
 
 #[test]
 fn without_epoch_check_the_checker_objects() {
-    let checkers = [Checker::Counter, Checker::SingleOwner];
+    let checkers = [checkers::COUNTER, checkers::SINGLE_OWNER];
     let counter = ProgramKind::Counter;
     without(Rule::EpochCheck, counter, LATE, &checkers, MORE_SEEDS);
 }
 
 #[test]
 fn without_whole_chain_acknowledgement_the_checker_objects() {
-    let checkers = [Checker::Durable];
+    let checkers = [checkers::DURABLE];
     counter_without(Rule::WholeChainAcknowledgement, Scenario::calm(), &checkers);
 }
 
 #[test]
 fn without_lease_expiry_the_checker_objects() {
-    let checkers = [Checker::SingleOwner];
+    let checkers = [checkers::SINGLE_OWNER];
     counter_without(Rule::LeaseExpiry, Scenario::tug_of_war(), &checkers);
 }
 
 #[test]
 fn without_lease_deadline_the_checker_objects() {
-    let checkers = [Checker::SingleOwner];
+    let checkers = [checkers::SINGLE_OWNER];
     counter_without(Rule::LeaseDeadline, LATE, &checkers);
 }
 
 #[test]
 fn without_install_once_the_checker_objects() {
-    let checkers = [Checker::Counter];
+    let checkers = [checkers::COUNTER];
     counter_without(Rule::InstallOnce, Scenario::echoes(), &checkers);
 }
 
 #[test]
 fn without_release_once_the_checker_objects() {
-    let checkers = [Checker::Outputs];
+    let checkers = [checkers::OUTPUTS];
     counter_without(Rule::ReleaseOnce, Scenario::echoes(), &checkers);
 }
 
 #[test]
 fn without_incarnation_check_the_checker_objects() {
-    let checkers = [Checker::SingleOwner];
+    let checkers = [checkers::SINGLE_OWNER];
     counter_without(Rule::IncarnationCheck, Scenario::restarts(), &checkers);
 }
 
 #[test]
 fn without_message_checksum_the_checker_objects() {
-    let checkers = [Checker::Counter, Checker::SingleOwner];
+    let checkers = [checkers::COUNTER, checkers::SINGLE_OWNER];
     let badly_damaged = Scenario {
         damage: 150,
         ..Scenario::damaged()
@@ -77,7 +77,7 @@ fn without_message_checksum_the_checker_objects() {
 
 #[test]
 fn without_retransmission_the_checker_objects() {
-    let checkers = [Checker::Progress];
+    let checkers = [checkers::PROGRESS];
     let often_cut = Scenario {
         cuts: 10,
         ..Scenario::mixed()
@@ -87,27 +87,27 @@ fn without_retransmission_the_checker_objects() {
 
 #[test]
 fn without_key_comparison_the_checker_objects() {
-    let checkers = [Checker::Counter, Checker::SingleOwner];
+    let checkers = [checkers::COUNTER, checkers::SINGLE_OWNER];
     counter_without(Rule::KeyComparison, Scenario::calm(), &checkers);
 }
 
 #[test]
 fn without_key_comparison_the_nat_takes_the_mapping_of_another() {
-    let checkers = [Checker::Nat];
+    let checkers = [checkers::NAT];
     let nat = ProgramKind::Nat;
     without(Rule::KeyComparison, nat, Scenario::calm(), &checkers, SEEDS);
 }
 
 #[test]
 fn without_lease_deadline_the_nat_uses_mappings_that_have_ended() {
-    let checkers = [Checker::Nat];
+    let checkers = [checkers::NAT];
     let nat = ProgramKind::Nat;
     without(Rule::LeaseDeadline, nat, LATE, &checkers, SEEDS);
 }
 
 #[test]
 fn without_whole_chain_acknowledgement_the_nat_uses_mappings_before_they_are_kept() {
-    let checkers = [Checker::Durable];
+    let checkers = [checkers::DURABLE];
     let nat = ProgramKind::Nat;
     let rule = Rule::WholeChainAcknowledgement;
     without(rule, nat, Scenario::calm(), &checkers, SEEDS);

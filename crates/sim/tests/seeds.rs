@@ -4,7 +4,7 @@
 mod common;
 
 use common::{all_good, ordinary_scenarios, reports};
-use stateplane_history::Document;
+use stateplane_history::replication::Document;
 use stateplane_sim::{EngineKind, Options, ProgramKind, Report};
 use std::ops::Range;
 
@@ -97,7 +97,7 @@ fn equal_seeds_give_equal_traces_on_both_engines() {
 fn a_run_can_be_kept_as_text() {
     for report in reports(Options::new(ProgramKind::Nat), 0..1) {
         let text = report.history.to_string();
-        let read: Document = text.parse().expect("the text of a history");
+        let read = Document::read(&text, &[]).expect("the text of a history");
         assert_eq!(read.history, report.history);
     }
 }

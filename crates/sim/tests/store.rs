@@ -3,7 +3,7 @@
 mod common;
 
 use common::{LATE, all_good, reports, without};
-use stateplane_history::Checker;
+use stateplane_history::replication::checkers;
 use stateplane_sim::{Options, ProgramKind, Rule, Scenario};
 
 #[test]
@@ -53,7 +53,7 @@ fn equal_seeds_give_equal_traces() {
     assert_eq!(traces.len(), 5);
 }
 
-fn store_without(rule: Rule, scenario: Scenario, checkers: &[Checker]) {
+fn store_without(rule: Rule, scenario: Scenario, checkers: &[&str]) {
     without(rule, ProgramKind::Model, scenario, checkers, 12);
 }
 
@@ -62,7 +62,7 @@ fn without_sequence_check_the_checker_objects() {
     store_without(
         Rule::SequenceCheck,
         Scenario::echoes(),
-        &[Checker::Counter, Checker::Durable],
+        &[checkers::COUNTER, checkers::DURABLE],
     );
 }
 
@@ -71,7 +71,7 @@ fn without_epoch_check_the_checker_objects() {
     store_without(
         Rule::EpochCheck,
         LATE,
-        &[Checker::Counter, Checker::SingleOwner],
+        &[checkers::COUNTER, checkers::SINGLE_OWNER],
     );
 }
 
@@ -80,7 +80,7 @@ fn without_whole_chain_acknowledgement_the_checker_objects() {
     store_without(
         Rule::WholeChainAcknowledgement,
         Scenario::calm(),
-        &[Checker::Durable],
+        &[checkers::DURABLE],
     );
 }
 
@@ -89,7 +89,7 @@ fn without_lease_expiry_the_checker_objects() {
     store_without(
         Rule::LeaseExpiry,
         Scenario::tug_of_war(),
-        &[Checker::SingleOwner],
+        &[checkers::SINGLE_OWNER],
     );
 }
 
@@ -116,7 +116,7 @@ fn with_clocks_beyond_the_bound_the_checker_objects() {
     let scenario = ROUGH_CLOCKS;
     let options = Options::new(ProgramKind::Model).scenario(scenario);
     let reports = reports(options, 0..30);
-    let objections = reports.filter(|report| report.objects(Checker::SingleOwner));
+    let objections = reports.filter(|report| report.objects(checkers::SINGLE_OWNER));
     let objections = objections.count();
     assert!(objections >= 5, "in {objections} of 30 seeds");
 }

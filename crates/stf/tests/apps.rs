@@ -1,4 +1,4 @@
-//! Runs every packet test of the applications, `p4/apps/*/tests/*.stf`, and those in
+//! Runs every packet test of the applications, `apps/*/tests/*.stf`, and those in
 //! this folder, on the reference interpreter, with and without the passes of the IR, and as
 //! machine code: all meet what is expected, and end in the same state.
 
@@ -111,7 +111,7 @@ fn test_all(scripts: &[PathBuf]) -> usize {
 
 /// The folder of the applications.
 fn apps() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/apps")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../apps")
 }
 
 /// The packet tests of the application in `folder`.

@@ -95,7 +95,7 @@ fn a_small_program_in_every_detail() {
 
 #[test]
 fn a_connection_begins_at_the_nat() {
-    let switch = first_packet("p4/apps/nat/nat.p4", "p4/apps/nat/tests/new_connection.stf");
+    let switch = first_packet("apps/nat/nat.p4", "apps/nat/tests/new_connection.stf");
     compare(
         "nat.txt",
         &render(switch.engine().observer(), false, Color::Never),
@@ -104,10 +104,7 @@ fn a_connection_begins_at_the_nat() {
 
 #[test]
 fn a_counted_packet_asks_for_its_lease() {
-    let switch = first_packet(
-        "p4/apps/counter/counter.p4",
-        "p4/apps/counter/tests/counting.stf",
-    );
+    let switch = first_packet("apps/counter/counter.p4", "apps/counter/tests/counting.stf");
     compare(
         "counter.txt",
         &render(switch.engine().observer(), false, Color::Never),
@@ -116,12 +113,12 @@ fn a_counted_packet_asks_for_its_lease() {
 
 #[test]
 fn an_observer_changes_nothing() {
-    let path = "p4/apps/nat/tests/new_connection.stf";
+    let path = "apps/nat/tests/new_connection.stf";
     let script = script(path);
-    let observed = run_script(&script, true, engine("p4/apps/nat/nat.p4", &script)).unwrap();
+    let observed = run_script(&script, true, engine("apps/nat/nat.p4", &script)).unwrap();
     assert!(!observed.engine().observer().steps().is_empty());
     // The script's own expectations hold for the observed run as well.
-    stateplane_stf::run(&script, engine("p4/apps/nat/nat.p4", &script)).unwrap();
+    stateplane_stf::run(&script, engine("apps/nat/nat.p4", &script)).unwrap();
     let plain = Interp::new(observed.engine().program().clone(), Options::default()).unwrap();
     let plain = stateplane_stf::run(&script, plain).unwrap();
     assert_eq!(plain.counters(), observed.counters());
@@ -129,7 +126,7 @@ fn an_observer_changes_nothing() {
 
 #[test]
 fn colours_mark_words_and_nothing_else() {
-    let switch = first_packet("p4/apps/nat/nat.p4", "p4/apps/nat/tests/new_connection.stf");
+    let switch = first_packet("apps/nat/nat.p4", "apps/nat/tests/new_connection.stf");
     let recorder = switch.engine().observer();
     let mut painted = render(recorder, true, Color::Ansi);
     assert!(painted.contains("\x1b["));

@@ -34,7 +34,7 @@ fn compare(report: &mut Report, name: &str, compile: impl Fn() -> Program) {
 
 pub fn run(report: &mut Report) {
     for (name, path) in [
-        ("load nat.p4, 1,700 lines", "p4/apps/nat/nat.p4"),
+        ("load nat.p4, 1,700 lines", "apps/nat/nat.p4"),
         ("load forward.p4, 170 lines", "bench/p4/forward.p4"),
     ] {
         compare(report, name, || compile(path));

@@ -43,7 +43,7 @@ fn unprotected() -> (Bench<Native>, Bench<Interp>) {
     ] {
         config = config.replace(&format!("${{{variable}}}"), value);
     }
-    switches("p4/apps/nat/unprotected.p4", &config)
+    switches("apps/nat/unprotected.p4", &config)
 }
 
 /// The NAT by hand, with the routes of the files and perhaps one for all that they leave.
@@ -100,7 +100,7 @@ fn known(report: &mut Report) {
         .collect();
     let (mut own, mut own_interp) = unprotected();
     let config = SWITCH.replace("${id}", "1");
-    let (mut kept, mut kept_interp) = switches("p4/apps/nat/nat.p4", &config);
+    let (mut kept, mut kept_interp) = switches("apps/nat/nat.p4", &config);
     let mut chain = Chain::new(STORE, 3);
     assert_eq!(kept.converse(&mut chain, &frames), frames.len());
     let mut chain = Chain::new(STORE, 3);
@@ -154,7 +154,7 @@ fn known(report: &mut Report) {
         "unreplicated",
         work(&mut own, &frames),
     );
-    let (mut due, _) = switches("p4/apps/nat/nat.p4", &config);
+    let (mut due, _) = switches("apps/nat/nat.p4", &config);
     let mut chain = Chain::new(STORE, 3);
     let granted = due.now;
     assert_eq!(due.converse(&mut chain, &frames), frames.len());

@@ -152,10 +152,10 @@ fn flow_memory(report: &mut Report) {
     report.measure(
         "memory of a flow, NAT with replication",
         "bytes",
-        bytes("p4/apps/nat/nat.p4", &["slot_key"]),
+        bytes("apps/nat/nat.p4", &["slot_key"]),
         "unreplicated",
         bytes(
-            "p4/apps/nat/unprotected.p4",
+            "apps/nat/unprotected.p4",
             &["outbound_key", "outbound_port", "inbound_endpoint"],
         ),
     );

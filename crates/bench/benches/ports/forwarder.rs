@@ -18,9 +18,9 @@ pub enum Job {
     Bridge,
     /// It is routed: `bench/p4/forward.p4`, or IP forwarding.
     Route,
-    /// Its source address is translated: `p4/apps/nat/unprotected.p4`, or nftables.
+    /// Its source address is translated: `apps/nat/unprotected.p4`, or nftables.
     Nat,
-    /// The same under leases of a store: `p4/apps/nat/nat.p4`.
+    /// The same under leases of a store: `apps/nat/nat.p4`.
     ReplicatedNat,
 }
 
@@ -96,8 +96,8 @@ impl Job {
         match self {
             Job::Bridge => "docs/examples/cable.p4",
             Job::Route => "bench/p4/forward.p4",
-            Job::Nat => "p4/apps/nat/unprotected.p4",
-            Job::ReplicatedNat => "p4/apps/nat/nat.p4",
+            Job::Nat => "apps/nat/unprotected.p4",
+            Job::ReplicatedNat => "apps/nat/nat.p4",
         }
     }
 

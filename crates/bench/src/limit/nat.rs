@@ -1,4 +1,4 @@
-//! The way out through `p4/apps/nat` by hand, of flows that are known: with a mapping of
+//! The way out through `apps/nat` by hand, of flows that are known: with a mapping of
 //! the switch's own, or under a lease.
 
 use super::Job;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Flow classes of `p4/apps/nat/nat_packet.p4`, the first byte of a mapping's key.
+/// Flow classes of `apps/nat/nat_packet.p4`, the first byte of a mapping's key.
 const INBOUND: u8 = 3;
 const FIRST_PORT: u16 = 1024;
 

@@ -16,7 +16,7 @@ use stateplane_cost::{self as cost, Protection, Snapshots, Traffic};
 /// The model may be wrong by this factor, either way.
 const FACTOR: f64 = 1.2;
 
-/// `SNAPSHOT_SLOTS` of `p4/apps/heavy-hitter`, for the one tenant here.
+/// `SNAPSHOT_SLOTS` of `apps/heavy-hitter`, for the one tenant here.
 const ELEMENTS: f64 = 64.0;
 /// `lease_period_ms` of `lab/eval/store.toml`.
 const LEASE_S: f64 = 1.0;

@@ -9,8 +9,8 @@ use crate::plot::{Axes, Series};
 use crate::probe::traffic::Application;
 use crate::table::Table;
 use indicatif::ProgressBar;
+use stateplane_apps::{SNAPSHOT_PORT, walk_frame};
 use stateplane_cost::{self as cost, Protection, Snapshots, Traffic};
-use stateplane_hosts::{SNAPSHOT_PORT, walk_frame};
 use stateplane_switch::Generator;
 
 /// Tenants, each with a sketch of three rows of 64 elements.
@@ -18,7 +18,7 @@ const TENANTS: [u32; 5] = [1, 2, 3, 4, 5];
 const PERIODS_US: [u64; 6] = [1000, 2000, 5000, 10_000, 20_000, 50_000];
 /// Arrays of a sketch.
 const ROWS: usize = 3;
-/// `SNAPSHOT_SLOTS` of `p4/apps/heavy-hitter`.
+/// `SNAPSHOT_SLOTS` of `apps/heavy-hitter`.
 const SLOTS: u32 = 64;
 /// The number of the switch in its file.
 const SWITCH: u32 = 1;

@@ -3,7 +3,7 @@
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use stateplane_hosts::{Segment, number_mark};
+use stateplane_apps::{Segment, number_mark};
 use stateplane_wire::ethernet;
 use stateplane_wire::ipv4::PROTOCOL_UDP;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -14,10 +14,10 @@ pub const HOST: [[u8; 6]; 2] = [[2, 0, 0, 0, 0xb1, 1], [2, 0, 0, 0, 0xb2, 1]];
 const SWITCH: [[u8; 6]; 2] = [[2, 0, 0, 0, 0xa1, 0], [2, 0, 0, 0, 0xa1, 1]];
 
 const ECHO: u16 = 7;
-/// `SEQUENCER_PORT` of `p4/apps/counter`.
+/// `SEQUENCER_PORT` of `apps/counter`.
 const SEQUENCER: u16 = 5000;
 const SERVICE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 3), 80);
-/// What `lab/apps/serving-gateway` has.
+/// What `apps/serving-gateway/switch.toml` has.
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
 const SIGNALLING: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 12), 4802);
 const CONTROLLER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 200), 4000);
@@ -26,7 +26,7 @@ const BASE_STATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 10);
 const PACKET_GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 10);
 /// A signalling packet and so many of data (RedPlane §7.1).
 const DATA_PER_SIGNAL: u64 = 17;
-/// What `lab/apps/key-value` has.
+/// What `apps/key-value/switch.toml` has.
 const STORE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 4800);
 
 /// IEEE 802.1Q, and the tenant of `lab/eval/heavy-hitter.toml`.
@@ -53,7 +53,7 @@ pub enum Application {
 }
 
 impl Application {
-    /// Name of its folder in `p4/apps`.
+    /// Name of its folder in `apps`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nat => "nat",
@@ -213,7 +213,7 @@ fn endpoint(network: [u8; 3], flow: u64, port: Option<u16>) -> SocketAddrV4 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stateplane_hosts::number_in;
+    use stateplane_apps::number_in;
     use std::collections::BTreeSet;
 
     #[test]

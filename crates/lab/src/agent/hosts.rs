@@ -8,8 +8,12 @@ use super::{now_us, raw, stop_at_end_of_input};
 use crate::error::LabError;
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use stateplane_history::{Direction, Document, Event, EventKind, Flow, History};
-use stateplane_hosts::{App, Application, Asked, INSIDE_PORT, OUTSIDE_PORT, Random, number_in};
+use stateplane_apps::{
+    APPS, AppId, Asked, Hosts, INSIDE_PORT, OUTSIDE_PORT, Random, app, number_in,
+};
+use stateplane_history::replication::{
+    Direction, Document, Event, EventKind, Flow, History, Released, Replication, StateEvent,
+};
 use stateplane_wire::{ethernet, ipv4};
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +26,6 @@ const LONGEST_FRAME: usize = 65_536;
 const ADDRESSES: usize = 12;
 /// For how long what was sent last may still arrive.
 const LATE: Duration = Duration::from_millis(500);
-/// The application without a machine: its checker needs none.
-pub const COUNTER: &str = "counter";
 /// Most strange frames that are told in words.
 const MOST_STRANGE: usize = 20;
 
@@ -67,7 +69,7 @@ pub struct HostsReport {
 }
 
 struct Notes {
-    app: Box<dyn App>,
+    app: Box<dyn Hosts>,
     random: Random,
     sent: Vec<Asked>,
     history: History,
@@ -86,11 +88,11 @@ impl Notes {
     fn send(&mut self, flow: usize) -> (Direction, Vec<u8>) {
         let number = self.sent.len() as u64;
         let asked = self.app.send(flow, number, &mut self.random);
-        self.note(EventKind::Input {
-            switch: 0,
-            flow: name(&asked),
-            packet: number,
-            request: self.history.application.map(|_| asked.request),
+        self.note(EventKind::Call {
+            node: 0,
+            object: name(&asked),
+            operation: number,
+            request: self.history.system.application.map(|_| asked.request),
         });
         let ready = (asked.direction, asked.datagram.clone());
         self.sent.push(asked);
@@ -111,18 +113,31 @@ impl Notes {
         let Some(asked) = asked else {
             return self.strange("nobody sent it".to_owned(), frame);
         };
-        match self.app.observe(asked, port, &tagged(frame, &asked.tag)) {
+        let asked = asked.clone();
+        let frame = tagged(frame, &asked.tag);
+        match self.app.observe(&asked, port, &frame) {
             Ok(value) => {
-                let output = EventKind::Output {
-                    switch: 0,
-                    flow: name(asked),
-                    packet: asked.number,
-                    value: Some(value),
-                    durability: None,
+                let translation = self.app.translated(&asked, &frame);
+                if let Some(translation) = translation {
+                    self.note(EventKind::Of(StateEvent::Translated {
+                        switch: 0,
+                        direction: translation.direction,
+                        inside: translation.inside,
+                        public: translation.public,
+                    }));
+                }
+                let output = EventKind::Return {
+                    node: 0,
+                    object: name(&asked),
+                    operation: asked.number,
+                    response: Released {
+                        value: translation.is_none().then_some(value),
+                        durability: None,
+                    },
                 };
                 self.note(output);
             }
-            Err(because) => self.strange(because, frame),
+            Err(because) => self.strange(because, &frame),
         }
     }
 
@@ -221,26 +236,21 @@ pub fn hosts(arguments: &HostsArguments) -> Result<(), LabError> {
         let problem = "--flows and --interval-ms must be at least 1".to_owned();
         return Err(LabError::Options(problem));
     }
-    let application = Application::from_name(&arguments.application);
-    let app = match application {
-        Some(application) => stateplane_hosts::app(application),
-        None if arguments.application == COUNTER => stateplane_hosts::counter(),
-        None => {
-            let known: Vec<_> = Application::ALL.iter().map(|of| of.name()).collect();
-            return Err(LabError::Unknown {
-                kind: "application",
-                name: arguments.application.clone(),
-                known: format!("{COUNTER}, {}", known.join(", ")),
-            });
-        }
-    };
+    let app = app(&arguments.application).ok_or_else(|| LabError::Unknown {
+        kind: "application",
+        name: arguments.application.clone(),
+        known: APPS.map(AppId::name).join(", "),
+    })?;
     let stop = stop_at_end_of_input().map_err(failed)?;
     let notes = Mutex::new(Notes {
         history: History {
-            application,
-            ..History::default()
+            system: Replication {
+                application: app.judge(),
+                ..Replication::default()
+            },
+            events: Vec::new(),
         },
-        app,
+        app: app.hosts(),
         random: Random::new(arguments.seed),
         sent: Vec::new(),
         report: HostsReport::default(),

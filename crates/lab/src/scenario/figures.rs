@@ -1,6 +1,6 @@
 //! How long flows stood still, and what was lost, from what the hosts saw.
 
-use stateplane_history::{EventKind, Flow, History, dropped_by_right};
+use stateplane_history::replication::{EventKind, Flow, History, dropped_by_right};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -50,11 +50,19 @@ impl Lives {
         let mut came: BTreeSet<u64> = BTreeSet::new();
         for event in &history.events {
             match &event.kind {
-                EventKind::Input { flow, packet, .. } if !dropped.contains(packet) => {
+                EventKind::Call {
+                    object: flow,
+                    operation: packet,
+                    ..
+                } if !dropped.contains(packet) => {
                     sent.insert(*packet, event.at);
                     flows.entry(flow.clone()).or_default().inputs.push(event.at);
                 }
-                EventKind::Output { flow, packet, .. } => {
+                EventKind::Return {
+                    object: flow,
+                    operation: packet,
+                    ..
+                } => {
                     came.insert(*packet);
                     if let Some(&at) = sent.get(packet) {
                         let life = flows.entry(flow.clone()).or_default();
@@ -149,7 +157,7 @@ impl Life {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stateplane_history::Event;
+    use stateplane_history::replication::{Event, Released};
 
     /// A history of one flow: when each packet is sent and, perhaps, comes through.
     fn history(packets: &[(u64, Option<u64>)]) -> History {
@@ -158,21 +166,23 @@ mod tests {
         for (number, (sent, out)) in (0..).zip(packets) {
             events.push(Event {
                 at: *sent,
-                kind: EventKind::Input {
-                    switch: 0,
-                    flow: flow.clone(),
-                    packet: number,
+                kind: EventKind::Call {
+                    node: 0,
+                    object: flow.clone(),
+                    operation: number,
                     request: None,
                 },
             });
             events.extend(out.map(|at| Event {
                 at,
-                kind: EventKind::Output {
-                    switch: 0,
-                    flow: flow.clone(),
-                    packet: number,
-                    value: None,
-                    durability: None,
+                kind: EventKind::Return {
+                    node: 0,
+                    object: flow.clone(),
+                    operation: number,
+                    response: Released {
+                        value: None,
+                        durability: None,
+                    },
                 },
             }));
         }
@@ -208,20 +218,21 @@ mod tests {
         let packets = [(100, Some(110)), (300, None), (400, Some(420)), (500, None)];
         let mut judged = history(&packets);
         // Of a firewall, UDP: from inside, and a stray from outside of another flow.
-        judged.application = stateplane_history::Application::from_name("firewall");
+        judged.system.application =
+            stateplane_apps::app("firewall").and_then(stateplane_apps::AppId::judge);
         for event in &mut judged.events {
             match &mut event.kind {
-                EventKind::Input { request, .. } => *request = Some(1 << 9),
-                EventKind::Output { value, .. } => *value = Some(1),
+                EventKind::Call { request, .. } => *request = Some(1 << 9),
+                EventKind::Return { response, .. } => response.value = Some(1),
                 _ => {}
             }
         }
         judged.events.push(Event {
             at: 510,
-            kind: EventKind::Input {
-                switch: 0,
-                flow: Flow::new("stray"),
-                packet: 9,
+            kind: EventKind::Call {
+                node: 0,
+                object: Flow::new("stray"),
+                operation: 9,
                 request: Some(1 << 9 | 1 << 8),
             },
         });

@@ -1,7 +1,7 @@
 //! Which scenarios there are.
 
 use serde::Serialize;
-use stateplane_hosts::heavy_hitter::CLASS;
+use stateplane_apps::heavy_hitter::CLASS;
 
 /// The annotation in `lab/apps/count-min/count_min.p4` has it.
 const PROTECTED_CLASS: u8 = 71;
@@ -61,7 +61,7 @@ pub struct Sketches {
 /// An application under traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Scenario {
-    /// Its name, of its folder in `lab/apps` and of its variant in `lab/apps.toml`.
+    /// Its name, and of its variant in `lab/apps.toml`.
     pub name: &'static str,
     /// What the traffic is, for `lab list`.
     pub about: &'static str,
@@ -139,8 +139,8 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "nat",
-        about: "TCP from inside behind one public address",
-        hosts: None,
+        about: "UDP and TCP from inside behind one public address, and answers from outside",
+        hosts: Some("nat"),
         sessions: Some(TO_OUT1),
         sketches: None,
     },

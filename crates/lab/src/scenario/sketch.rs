@@ -6,8 +6,8 @@
 
 use super::list::Sketches;
 use serde::{Deserialize, Serialize};
-use stateplane_history::{EventKind, History};
-use stateplane_hosts::heavy_hitter::{TENANTS, elements, named};
+use stateplane_apps::heavy_hitter::{TENANTS, elements, named};
+use stateplane_history::replication::{EventKind, History};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -98,9 +98,9 @@ fn flows(
     let mut flows: BTreeMap<(usize, u32), (String, Counts)> = BTreeMap::new();
     for event in &history.events {
         match &event.kind {
-            EventKind::Input {
-                flow,
-                packet,
+            EventKind::Call {
+                object: flow,
+                operation: packet,
                 request: Some(request),
                 ..
             } => {
@@ -111,7 +111,9 @@ fn flows(
                     .or_insert_with(|| (flow.to_string(), Counts::default()));
                 counts.sent += 1;
             }
-            EventKind::Output { packet, .. } if came.insert(*packet) => {
+            EventKind::Return {
+                operation: packet, ..
+            } if came.insert(*packet) => {
                 let Some((_, counts)) = sent.get(packet).and_then(|of| flows.get_mut(of)) else {
                     continue;
                 };
@@ -241,7 +243,7 @@ impl fmt::Display for SketchReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stateplane_history::{Event, Flow};
+    use stateplane_history::replication::{Event, Flow, Released};
 
     const SKETCHES: Sketches = Sketches {
         class: 13,
@@ -260,21 +262,23 @@ mod tests {
             let flow = Flow::new(&format!("flow{tenant}"));
             events.push(Event {
                 at,
-                kind: EventKind::Input {
-                    switch: 0,
-                    flow: flow.clone(),
-                    packet,
+                kind: EventKind::Call {
+                    node: 0,
+                    object: flow.clone(),
+                    operation: packet,
                     request: Some(tenant << 32 | u64::from(FLOW)),
                 },
             });
             events.push(Event {
                 at,
-                kind: EventKind::Output {
-                    switch: 0,
-                    flow,
-                    packet,
-                    value: Some(1),
-                    durability: None,
+                kind: EventKind::Return {
+                    node: 0,
+                    object: flow,
+                    operation: packet,
+                    response: Released {
+                        value: Some(1),
+                        durability: None,
+                    },
                 },
             });
         }

@@ -13,8 +13,9 @@ use crate::process::Process;
 use crate::running::{Lab, Setting};
 use crate::topology::Topology;
 use crate::{agent, interrupt};
-use stateplane_history::{Document, EventKind, History, judge};
-use stateplane_hosts::heavy_hitter::TENANTS;
+use stateplane_apps::heavy_hitter::TENANTS;
+use stateplane_apps::judged;
+use stateplane_history::replication::{Document, EventKind, History, judge};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,8 @@ pub(super) fn run(
         talk = Some(Talk::begin(&lab, sessions, command)?);
     }
     let mut hosts = None;
-    if let Some(application) = scenario.hosts {
+    let speaks = topology.nodes.iter().any(|node| node.name == HOSTS);
+    if let Some(application) = scenario.hosts.filter(|_| speaks) {
         let words = [
             HOSTS,
             application,
@@ -114,7 +116,7 @@ pub(super) fn run(
     }
     let lives = Lives::of(&history);
     let calm = calm_times(&moves, ended_us);
-    let received = |kind: &EventKind| matches!(kind, EventKind::Output { .. });
+    let received = |kind: &EventKind| matches!(kind, EventKind::Return { .. });
     let received = history.events.iter().filter(|e| received(&e.kind)).count();
     let report = ScenarioReport {
         scenario: scenario.name.to_owned(),
@@ -207,9 +209,7 @@ fn saw(mut hosts: Process) -> Result<(History, Vec<String>), LabError> {
     hosts.close_input();
     hosts.wait_until(Instant::now() + ENDING)?;
     let report: HostsReport = sessions::last_line(&hosts, Some)?;
-    let document: Document = report
-        .history
-        .parse()
+    let document = Document::read(&report.history, &judged())
         .map_err(|error| hosts.failure(format!("wrote no history: {error}")))?;
     Ok((document.history, report.strange))
 }

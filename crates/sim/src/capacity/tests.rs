@@ -5,11 +5,15 @@ use crate::frame::host_frame;
 use crate::options::ProgramKind;
 use crate::p4::P4Switch;
 use crate::program::program;
-use stateplane_history::{Application, Direction};
-use stateplane_hosts::{App, INSIDE_PORT, OUTSIDE_PORT, Random};
+use stateplane_apps::{AppId, Hosts, INSIDE_PORT, OUTSIDE_PORT, Random};
+use stateplane_history::replication::Direction;
 use stateplane_store::{ClassConfig, FirstLease, IdleTimeouts};
 
 const CONNECTIONS: usize = 40;
+
+fn app(name: &str) -> AppId {
+    stateplane_apps::app(name).expect("an application of that name")
+}
 
 /// A packet each ms.
 fn evenly(number: u64) -> u64 {
@@ -24,7 +28,7 @@ fn with_burst(number: u64) -> u64 {
 
 /// What the hosts of an application say in 4000 packets, of one connection after the other;
 /// `at`: when each comes, in µs.
-fn capture(app: &mut dyn App, at: fn(u64) -> u64) -> Vec<Arrival> {
+fn capture(app: &mut dyn Hosts, at: fn(u64) -> u64) -> Vec<Arrival> {
     let mut random = Random::new(7);
     (0..4000)
         .map(|number| {
@@ -52,7 +56,7 @@ fn switch_of(kind: ProgramKind, buckets: u32) -> Result<Switch<Interp>, SimError
     Ok(P4Switch::new(engine, kind, identity, false)?.into_switch())
 }
 
-fn store_for(app: &dyn App) -> Config {
+fn store_for(app: &dyn Hosts) -> Config {
     let mut config = Config::new(1, 0)
         .with_shards(SHARDS)
         .with_class(ClassConfig {
@@ -72,7 +76,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 /// Plans for four switches from a capture, and measures them on it.
-fn compare(kind: ProgramKind, mut app: Box<dyn App>, at: fn(u64) -> u64) -> (Plan, Measured) {
+fn compare(kind: ProgramKind, mut app: Box<dyn Hosts>, at: fn(u64) -> u64) -> (Plan, Measured) {
     let arrivals = capture(app.as_mut(), at);
     let store = store_for(app.as_ref());
     let make = || switch_of(kind, 256);
@@ -104,7 +108,7 @@ fn compare(kind: ProgramKind, mut app: Box<dyn App>, at: fn(u64) -> u64) -> (Pla
 
 #[test]
 fn a_program_that_writes_with_each_packet_needs_what_is_planned() {
-    let (plan, measured) = compare(ProgramKind::Counter, stateplane_hosts::counter(), evenly);
+    let (plan, measured) = compare(ProgramKind::Counter, app("counter").hosts(), evenly);
     assert!(measured.writes >= 3900, "{measured:?}");
     assert!(plan.stall_dead_s > 1.3 && plan.stall_alive_s < 0.001);
     assert!(
@@ -115,11 +119,7 @@ fn a_program_that_writes_with_each_packet_needs_what_is_planned() {
 
 #[test]
 fn writes_that_come_in_a_burst_need_what_is_planned() {
-    let (plan, measured) = compare(
-        ProgramKind::Counter,
-        stateplane_hosts::counter(),
-        with_burst,
-    );
+    let (plan, measured) = compare(ProgramKind::Counter, app("counter").hosts(), with_burst);
     let writes_per_s = measured.writes as f64 / measured.seconds;
     let peak = measured.requests_per_s() + (measured.write_peak() - 1.0) * writes_per_s;
     assert!(close(plan.peak_requests_per_s, peak), "{plan:?}, {peak}");
@@ -133,8 +133,8 @@ fn writes_that_come_in_a_burst_need_what_is_planned() {
 /// A key's requests come from several hosts, and so by several switches.
 #[test]
 fn leases_that_move_between_switches_are_planned_for() {
-    let kind = ProgramKind::App(Application::KeyValue);
-    let app = stateplane_hosts::app(Application::KeyValue);
+    let kind = ProgramKind::App(app("key-value"));
+    let app = app("key-value").hosts();
     let (plan, measured) = compare(kind, app, evenly);
     assert!(measured.leases > 500, "{measured:?}");
     assert!(plan.of_switch.leases_per_s > 30.0, "{plan:?}");
@@ -142,16 +142,15 @@ fn leases_that_move_between_switches_are_planned_for() {
 
 #[test]
 fn programs_that_mostly_read_need_what_is_planned() {
-    for application in [Application::Firewall, Application::LoadBalancer] {
-        let app = stateplane_hosts::app(application);
-        compare(ProgramKind::App(application), app, evenly);
+    for application in ["firewall", "load-balancer"].map(app) {
+        compare(ProgramKind::App(application), application.hosts(), evenly);
     }
 }
 
 #[test]
 fn captures_of_which_nothing_can_be_said_are_refused() {
     let kind = ProgramKind::Counter;
-    let app = stateplane_hosts::counter();
+    let app = app("counter").hosts();
     let make = || switch_of(kind, 1);
     let store = store_for(app.as_ref());
     let arp = |at| Arrival {

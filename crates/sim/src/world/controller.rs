@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::chain::{SHARDS, link_address};
 use crate::scenario::Scenario;
-use stateplane_hosts::Random;
+use stateplane_apps::Random;
 
 /// Silence in µs after which a server is taken for dead.
 pub const DETECTION: u64 = 30_000;

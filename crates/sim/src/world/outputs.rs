@@ -3,8 +3,8 @@
 use super::{Happening, World};
 use crate::frame::{HostPacket, INSIDE_PORT, OUTSIDE_PORT, number_in};
 use crate::traffic::{Carried, STRANGER, Sent};
-use stateplane_history::{Direction, Durability, EventKind};
-use stateplane_hosts::Asked;
+use stateplane_apps::Asked;
+use stateplane_history::replication::{Direction, Durability, EventKind, Released, StateEvent};
 
 impl World<'_> {
     pub(super) fn output(&mut self, switch: usize, port: u16, frame: &[u8]) {
@@ -65,12 +65,14 @@ impl World<'_> {
         };
         self.traffic.released_own(number, port, frame);
         self.recorder.coverage.outputs += 1;
-        let output = EventKind::Output {
-            switch: self.switches[switch].identity.switch,
-            flow: sent.flow.clone(),
-            packet: number,
-            value: None,
-            durability: self.durability(number),
+        let output = EventKind::Return {
+            node: self.switches[switch].identity.switch,
+            object: sent.flow.clone(),
+            operation: number,
+            response: Released {
+                value: None,
+                durability: self.durability(number),
+            },
         };
         self.recorder.note(self.now, output);
     }
@@ -89,12 +91,14 @@ impl World<'_> {
         let by = self.switches[switch].occupant();
         self.traffic.released(self.now, by, asked);
         self.recorder.coverage.outputs += 1;
-        let output = EventKind::Output {
-            switch: by.switch,
-            flow: sent.flow.clone(),
-            packet: asked.number,
-            value: Some(value),
-            durability: self.durability(asked.number),
+        let output = EventKind::Return {
+            node: by.switch,
+            object: sent.flow.clone(),
+            operation: asked.number,
+            response: Released {
+                value: Some(value),
+                durability: self.durability(asked.number),
+            },
         };
         self.recorder.note(self.now, output);
     }
@@ -108,12 +112,14 @@ impl World<'_> {
             sequence: 0,
             held: Vec::new(),
         });
-        let output = EventKind::Output {
-            switch,
-            flow: sent.flow.clone(),
-            packet: before.number,
-            value: Some(packet.value),
-            durability: Some(durability),
+        let output = EventKind::Return {
+            node: switch,
+            object: sent.flow.clone(),
+            operation: before.number,
+            response: Released {
+                value: Some(packet.value),
+                durability: Some(durability),
+            },
         };
         self.recorder.note(self.now, output);
     }
@@ -157,19 +163,21 @@ impl World<'_> {
             sequence: self.first_sequence,
             held: held.unwrap_or_default(),
         };
-        let translated = EventKind::Translated {
+        let translated = EventKind::Of(StateEvent::Translated {
             switch,
             direction: sent.direction,
             inside,
             public,
-        };
+        });
         self.recorder.note(self.now, translated);
-        let output = EventKind::Output {
-            switch,
-            flow: sent.flow.clone(),
-            packet: before.number,
-            value: None,
-            durability: Some(durability),
+        let output = EventKind::Return {
+            node: switch,
+            object: sent.flow.clone(),
+            operation: before.number,
+            response: Released {
+                value: None,
+                durability: Some(durability),
+            },
         };
         self.recorder.note(self.now, output);
     }

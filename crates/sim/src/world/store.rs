@@ -5,7 +5,7 @@ use crate::chain::{self, SHARDS, link_address};
 use crate::frame::{MESSAGE_AT, STORE_PORT, message_to_switch, store_address};
 use crate::plan::{Node, SWITCHES};
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_history::EventKind;
+use stateplane_history::replication::{EventKind, StateEvent};
 use stateplane_store::{Recipient, Replica};
 use stateplane_wire::replication::{MessageType, Packet};
 
@@ -161,11 +161,11 @@ impl World<'_> {
         for event in events {
             let coverage = &mut self.recorder.coverage;
             match event {
-                EventKind::Taken { replica: 0, .. } => coverage.ports_taken += 1,
-                EventKind::Freed { replica: 0, .. } => coverage.ports_freed += 1,
+                StateEvent::Taken { replica: 0, .. } => coverage.ports_taken += 1,
+                StateEvent::Freed { replica: 0, .. } => coverage.ports_freed += 1,
                 _ => {}
             }
-            self.recorder.note(now, event);
+            self.recorder.note(now, EventKind::Of(event));
         }
     }
 
@@ -239,7 +239,7 @@ impl World<'_> {
         let records: Vec<_> = records.collect();
         found.extend(self.traffic.recovered(&records));
         for event in events {
-            self.recorder.note(now, event);
+            self.recorder.note(now, EventKind::Of(event));
         }
         let servers = self.stores.iter().filter_map(|node| node.server.as_ref());
         let snapshots = servers.map(|server| server.counters().snapshots_installed);

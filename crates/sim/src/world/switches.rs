@@ -6,7 +6,7 @@ use crate::frame::{
 };
 use crate::plan::Misfortune;
 use crate::traffic::Carried;
-use stateplane_history::{Direction, EventKind};
+use stateplane_history::replication::{Direction, EventKind};
 use stateplane_wire::replication::{HEADER_LENGTH, Key, Packet};
 
 impl World<'_> {
@@ -81,10 +81,10 @@ impl World<'_> {
         } else if let Some(packet) = number_in(&frame)
             && let Some(sent) = self.traffic.sent(packet)
         {
-            let input = EventKind::Input {
-                switch: self.switches[switch].identity.switch,
-                flow: sent.flow.clone(),
-                packet,
+            let input = EventKind::Call {
+                node: self.switches[switch].identity.switch,
+                object: sent.flow.clone(),
+                operation: packet,
                 request: sent.carried.request(),
             };
             self.recorder.coverage.inputs += 1;

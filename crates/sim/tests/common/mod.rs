@@ -1,6 +1,5 @@
 //! What the tests of this crate share.
 
-use stateplane_history::Checker;
 use stateplane_sim::{Options, ProgramKind, Report, Rule, Scenario, Simulator};
 
 /// The reports of some seeds.
@@ -10,6 +9,12 @@ pub fn reports(options: Options, seeds: std::ops::Range<u64>) -> impl Iterator<I
         let report = simulator.run(seed);
         report.unwrap_or_else(|error| panic!("{error}"))
     })
+}
+
+/// The program of that name.
+#[allow(dead_code, reason = "not every test file needs it")]
+pub fn program(name: &str) -> ProgramKind {
+    ProgramKind::from_name(name).unwrap_or_else(|| panic!("{name} is no program"))
 }
 
 /// All scenarios but the one that is long.
@@ -39,7 +44,7 @@ pub fn without(
     rule: Rule,
     program: ProgramKind,
     scenario: Scenario,
-    checkers: &[Checker],
+    checkers: &[&str],
     seeds: u64,
 ) {
     let options = Options::new(program).scenario(scenario);

@@ -397,7 +397,7 @@ fn programs() -> Vec<PathBuf> {
     }
     let root = repository();
     let mut found = Vec::new();
-    for folder in ["p4", "crates", "docs"] {
+    for folder in ["p4", "apps", "crates", "docs"] {
         visit(&root.join(folder), &mut found);
     }
     found.sort();

@@ -1,0 +1,205 @@
+//! The applications of `apps`, one module each: what hosts say to it and what they make of
+//! the answers (`hosts`), and the machine that says what wrong means (`machine`), by which
+//! `stateplane-history` judges what came out. [`APPS`] is the list of them.
+//!
+//! The simulator and the lab have the same hosts: the one gives their datagrams to virtual
+//! links, the other to real ones.
+
+mod counter;
+mod firewall;
+pub mod heavy_hitter;
+mod key_value;
+mod load_balancer;
+mod nat;
+mod object_routing;
+mod random;
+mod registry;
+mod segment;
+mod sequencer;
+mod serving_gateway;
+mod super_spreader;
+mod syn_defence;
+pub mod table;
+mod walk;
+
+pub use random::Random;
+pub use registry::{APPS, AppId, app, judged};
+pub use segment::{Segment, number_in, number_mark};
+pub use walk::{SNAPSHOT_PORT, walk_frame};
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use stateplane_history::replication::{Application, Direction, Endpoint, Occupant};
+use stateplane_store::Service;
+use stateplane_switch::Generator;
+use stateplane_target::{StateError, TargetState};
+use stateplane_wire::ipv4::PROTOCOL_UDP;
+use stateplane_wire::replication::{KEY_LENGTH, Key};
+
+/// Port of a switch that faces the hosts inside.
+pub const INSIDE_PORT: u16 = 0;
+/// Port of a switch that faces the hosts outside.
+pub const OUTSIDE_PORT: u16 = 1;
+
+/// A packet for an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Whether it comes from the hosts inside.
+    pub direction: Direction,
+    /// The key that the program will give it.
+    pub key: Key,
+    /// What it asks, in the terms of the application's machine.
+    pub request: u64,
+    /// Which packet of all it is; its mark ends the datagram.
+    pub number: u64,
+    /// An IEEE 802.1Q tag in front of the datagram, if there is one.
+    pub tag: Vec<u8>,
+    /// The whole IPv4 datagram.
+    pub datagram: Vec<u8>,
+}
+
+/// What a NAT made of a packet's endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Translation {
+    /// Way of the packet.
+    pub direction: Direction,
+    /// The endpoint inside.
+    pub inside: Endpoint,
+    /// The public endpoint.
+    pub public: Endpoint,
+}
+
+/// An application.
+pub trait App: Sync {
+    /// Its name in texts, and that of its folder in `apps`.
+    fn name(&self) -> &'static str;
+
+    /// Its hosts, which have said nothing yet.
+    fn hosts(&self) -> Box<dyn Hosts>;
+
+    /// What a flow's outputs are judged by; without, values are judged by the checker
+    /// `counter`, and translations by `nat`.
+    fn judge(&self) -> Option<Application> {
+        None
+    }
+}
+
+/// The hosts of one application.
+pub trait Hosts: Send {
+    /// Main file of the program.
+    fn path(&self) -> &'static str;
+
+    /// What it is compiled with.
+    fn defines(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// First byte of its keys.
+    fn class(&self) -> u8;
+
+    /// Bytes of state of a flow.
+    fn state_length(&self) -> u16;
+
+    /// Services to whose servers the store may give flows with their first lease; the
+    /// program copes with a store that does not.
+    fn services(&self) -> Vec<Service> {
+        Vec::new()
+    }
+
+    /// Sets the tables and registers of its own at the switch of that number.
+    fn set_up(&self, state: &mut TargetState, switch: u32) -> Result<(), StateError>;
+
+    /// The generator that walks over the arrays of a switch, in bounded-inconsistency
+    /// mode.
+    fn walk(&self, _switch: u32) -> Option<Generator> {
+        None
+    }
+
+    /// Whether switches write whether or not there are packets, so that at no time all
+    /// is acknowledged.
+    fn writes_for_ever(&self) -> bool {
+        false
+    }
+
+    /// A switch let a packet out.
+    fn released(&mut self, _at: u64, _by: Occupant, _asked: &Asked) {}
+
+    /// What is wrong with what the store's tail holds in the end.
+    fn recovered(&self, _records: &[(Key, Vec<u8>)]) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The next packet of a connection.
+    fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked;
+
+    /// What the application made of a packet, in the terms of the application's machine; or
+    /// why no host would take `frame`.
+    fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String>;
+
+    /// What a NAT made of the endpoints of a packet whose `frame` a host takes. Such an
+    /// output has no value.
+    fn translated(&mut self, _asked: &Asked, _frame: &[u8]) -> Option<Translation> {
+        None
+    }
+}
+
+/// A host of a connection: on the link inside, or outside.
+fn host(of: Direction, connection: usize, port: u16) -> SocketAddrV4 {
+    let connection = connection as u16;
+    let address = match of {
+        Direction::Outbound => Ipv4Addr::new(10, 0, 0, (connection % 7) as u8 + 1),
+        Direction::Inbound => Ipv4Addr::new(198, 51, 100, (connection % 50) as u8 + 1),
+    };
+    SocketAddrV4::new(address, port)
+}
+
+/// The port by which packets of this direction come.
+fn arrival_port(direction: Direction) -> u16 {
+    match direction {
+        Direction::Outbound => INSIDE_PORT,
+        Direction::Inbound => OUTSIDE_PORT,
+    }
+}
+
+/// The port by which packets of this direction leave, unless they are answered.
+fn departure_port(direction: Direction) -> u16 {
+    match direction {
+        Direction::Outbound => OUTSIDE_PORT,
+        Direction::Inbound => INSIDE_PORT,
+    }
+}
+
+/// A UDP datagram with `payload` and the packet's mark.
+fn udp(source: SocketAddrV4, destination: SocketAddrV4, payload: &[u8], number: u64) -> Segment {
+    Segment {
+        protocol: PROTOCOL_UDP,
+        source,
+        destination,
+        control: 0,
+        sequence: 0,
+        acknowledgement: 0,
+        payload: [payload, &number_mark(number)].concat(),
+    }
+}
+
+/// What a host reads in a frame that left by `port`, where it should leave by `way`.
+fn taken(way: u16, port: u16, frame: &[u8]) -> Result<Segment, String> {
+    if port != way {
+        return Err("it left by the wrong port".into());
+    }
+    Segment::read(frame).ok_or_else(|| "no host would take it".into())
+}
+
+/// A flow key of a class, with what follows its first byte.
+fn key(class: u8, rest: &[u8]) -> Key {
+    let mut key = [0; KEY_LENGTH];
+    key[0] = class;
+    key[1..=rest.len()].copy_from_slice(rest);
+    Key(key)
+}
+
+/// The big-endian number in `bytes`, at most eight of them.
+fn word(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+}

@@ -1,3 +1,0 @@
-// The detector for two tenants, whose sketches are kept sooner than those of sixteen.
-#define SNAPSHOT_KEYS 2
-#include "../../../p4/apps/heavy-hitter/heavy_hitter.p4"
