@@ -11,7 +11,7 @@ const ROUNDS: usize = 9;
 /// Least time measured in a round.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// What one go of a benchmark did.
+/// Work done by one run of a benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// Packets, requests or lines done.
@@ -33,7 +33,7 @@ pub fn timed(work: impl FnOnce() -> u64) -> Sample {
 /// A figure beside what it is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// What was measured.
+    /// Name of the measurement.
     pub name: String,
     /// Items per second, the median of the rounds; or a time.
     pub value: f64,

@@ -233,7 +233,7 @@ impl Served {
             .expect("the program has it")
     }
 
-    /// What reads all entries of the table.
+    /// Request for all entries of the table.
     pub fn all_entries(&self) -> Entity {
         Entity::TableEntry(v1::TableEntry {
             table_id: self.table(),
@@ -241,7 +241,7 @@ impl Served {
         })
     }
 
-    /// What reads the whole register array.
+    /// Request for the whole register array.
     pub fn all_elements(&self) -> Entity {
         Entity::RegisterEntry(v1::RegisterEntry {
             register_id: names::find(&self.info.registers, "bytes", "register")

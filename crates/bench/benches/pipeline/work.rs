@@ -41,7 +41,7 @@ pub fn work<'a>(job: &'a mut impl Job, frames: &'a [Vec<u8>]) -> impl FnMut() ->
     }
 }
 
-/// Whether two jobs do the same to frames.
+/// Checks that two jobs treat frames alike.
 pub fn check(name: &str, one: &mut impl Job, other: &mut impl Job, frames: &[Vec<u8>]) {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let mut passed = 0;
@@ -84,8 +84,8 @@ fn permille(sorted: &[f64], permille: usize) -> f64 {
     sorted.get(at).copied().unwrap_or(f64::NAN)
 }
 
-/// How the time for a packet is spread, of a burst divided by its packets: both sides in
-/// turn. Reading the clock is part of it, less than 1 ns for a packet.
+/// Distribution of the time for a packet, of a burst divided by its packets: both sides in turn.
+/// Reading the clock is part of it, less than 1 ns for a packet.
 pub fn compare_spread(
     report: &mut Report,
     name: &str,

@@ -20,7 +20,7 @@ use network::Network;
 use stateplane_bench::Report;
 use std::process::ExitCode;
 
-/// How the switch's ports are opened, with the name in reports.
+/// Access of the switch's ports, with the name in reports.
 const ACCESSES: [(&str, Side); 2] = [
     ("AF_XDP", Side::Switch("xdp")),
     ("AF_PACKET", Side::Switch("packet")),
@@ -35,7 +35,7 @@ fn rounds(job: Job) -> usize {
     }
 }
 
-/// How far the sender should be ahead of what it measures.
+/// Required ratio of the sender's rate to the measured rate.
 const HEADROOM: f64 = 1.5;
 
 fn main() -> ExitCode {

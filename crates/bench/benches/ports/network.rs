@@ -37,7 +37,7 @@ fn neighbours_of_b() -> String {
     )
 }
 
-/// What keeps the network from being made, if anything does.
+/// Obstacle to making the network, if any.
 pub fn missing() -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = |tool: &str| {

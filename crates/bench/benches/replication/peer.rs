@@ -49,7 +49,7 @@ pub fn wait(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Where what the benchmark builds or writes lies.
+/// Folder of the files that the benchmark builds or writes.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }

@@ -25,7 +25,7 @@ pub struct Client {
     socket: UdpSocket,
     head: SocketAddrV4,
     slots: Vec<Slot>,
-    /// Whether the other end keeps what it is sent.
+    /// True if the other end keeps what it is sent.
     stores: bool,
     nanoseconds: Vec<u32>,
     /// Requests answered so far.
@@ -122,7 +122,7 @@ impl Client {
         self.send(&self.slots[at].bytes);
     }
 
-    /// Whether `reply` answers the write that the flow waits for.
+    /// True if `reply` answers the write that the flow waits for.
     fn answers(&self, at: usize, reply: &Packet<'_>) -> bool {
         let Some(slot) = self.slots.get(at) else {
             return false;
