@@ -48,7 +48,7 @@ pub(crate) struct IrArg {
 }
 
 impl<'a> Checker<'a> {
-    /// Which argument each parameter gets. `Err` says why they do not fit.
+    /// Argument of each parameter. `Err` says why they do not fit.
     pub(crate) fn pair(
         params: &[Param<'a>],
         args: &'a [tree::Argument],

@@ -19,7 +19,7 @@ pub(crate) struct Rounds {
     pub certain: u64,
     /// A statement may leave the loops early, or change variables of the control around.
     pub may_leave: bool,
-    /// Whether `continue` may skip some of them.
+    /// True if `continue` may skip some of them.
     pub may_skip: bool,
 }
 
@@ -29,7 +29,7 @@ struct Watch {
     /// Writes before it.
     before: usize,
     inside: Rounds,
-    /// What it writes.
+    /// Variables that the loop writes.
     written: Vec<ir::VarId>,
 }
 
@@ -450,8 +450,8 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// Whether a declaration may be reached again within one run of its callable, so
-    /// that its variable has to be reset.
+    /// True if a declaration may be reached again within one run of its callable, so that its
+    /// variable has to be reset.
     pub(crate) fn declares_again(&self) -> bool {
         self.callable.loops > 0 || matches!(self.callable.kind, CallableKind::Parser)
     }

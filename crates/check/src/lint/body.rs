@@ -11,7 +11,7 @@ use stateplane_syntax::tree::{
 };
 use std::collections::BTreeSet;
 
-/// What is known of the callable being walked.
+/// State of the walk over a callable.
 #[derive(Default)]
 pub(super) struct Body {
     /// Loops around the present place: the ways out of them, and to their next round.

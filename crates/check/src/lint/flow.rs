@@ -1,4 +1,4 @@
-//! What is certain at a place of a program.
+//! Facts that are certain at a place of a program.
 
 /// A set of facts that hold on every way to a place: that a variable has a value, that a
 /// header is invalid.
@@ -18,12 +18,12 @@ impl Flow {
         }
     }
 
-    /// Whether no way leads here.
+    /// True if no way leads here.
     pub(super) fn is_dead(&self) -> bool {
         self.dead
     }
 
-    /// Whether a fact holds; nothing does where no way leads.
+    /// True if a fact holds; nothing does where no way leads.
     pub(super) fn holds(&self, fact: usize) -> bool {
         let word = self.words.get(fact / 64).copied().unwrap_or_default();
         !self.dead && word >> (fact % 64) & 1 == 1
