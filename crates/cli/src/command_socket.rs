@@ -15,18 +15,18 @@ use std::time::Duration;
 /// Bytes of the longest command.
 const MAX_COMMAND: u64 = 1 << 16;
 
-/// How long a command may take to arrive.
+/// Maximum time for a command to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How the names of sockets end.
+/// Suffix of the sockets' names.
 const SUFFIX: &str = "control";
 
-/// What the switch says to a command.
+/// Answer of the switch to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The exit code of the command that asked.
     pub exit: u8,
-    /// What to tell the user.
+    /// Text for the user.
     pub text: String,
 }
 
@@ -180,7 +180,7 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket())
 }
 
-/// Where a user's sockets may lie, best first.
+/// Folders for a user's sockets, best first.
 fn folders() -> Vec<PathBuf> {
     let runtime =
         std::env::var_os("XDG_RUNTIME_DIR").map(|path| Path::new(&path).join("stateplane"));
@@ -190,7 +190,7 @@ fn folders() -> Vec<PathBuf> {
     runtime.into_iter().chain(run).chain(shared).collect()
 }
 
-/// Whether `folder` is the user's own, and nobody else's; it is made if it is not there.
+/// True if `folder` is the user's own, and nobody else's; it is made if it is not there.
 fn own(folder: &Path) -> bool {
     // It may be there already, and whatever else went wrong shows below.
     let _ = DirBuilder::new().mode(0o700).create(folder);

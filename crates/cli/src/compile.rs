@@ -40,7 +40,7 @@ enum Stage {
     Ir,
     /// The intermediate representation after the passes that simplify it
     Optimized,
-    /// What the control plane sees: P4Info in text form
+    /// Description for the control plane: P4Info in text form
     P4info,
 }
 

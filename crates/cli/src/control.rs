@@ -15,7 +15,7 @@ use stateplane_rpc::proto::config::P4Info;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Which switch, and how to show what it says.
+/// Selection of a switch, and output format.
 #[derive(Args)]
 pub struct SwitchArguments {
     /// The switch: where `stateplane run --p4runtime` listens
@@ -53,7 +53,7 @@ impl From<ClientError> for CommandError {
     }
 }
 
-/// That what a person wrote is wrong.
+/// Error for wrong input of a person.
 fn wrong(text: String) -> CommandError {
     CommandError::new(Failure::Input, text)
 }

@@ -40,7 +40,7 @@ impl CommandError {
         }
     }
 
-    /// What it says.
+    /// Text of the message.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -18,7 +18,7 @@ pub fn run(command: &Command) -> ExitCode {
     }
 }
 
-/// What a script is told of a failure.
+/// Exit code for a failure.
 pub fn exit_code(error: &LabError) -> u8 {
     match error {
         LabError::Interrupted => INTERRUPTED,

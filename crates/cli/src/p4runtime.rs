@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where and how controllers connect.
+/// Options of the connection of controllers.
 #[derive(Args)]
 pub struct P4RuntimeArguments {
     /// Serve P4Runtime at this address, by default 127.0.0.1:9559
@@ -56,7 +56,7 @@ pub struct P4RuntimeArguments {
 }
 
 impl P4RuntimeArguments {
-    /// Whether controllers are served.
+    /// True if controllers are served.
     pub fn is_served(&self) -> bool {
         self.p4runtime.is_some()
     }
@@ -83,7 +83,7 @@ impl P4RuntimeArguments {
         }))
     }
 
-    /// What the server needs, checked before the switch starts.
+    /// Settings of the server, checked before the switch starts.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl P4RuntimeArguments {
     }
 }
 
-/// Where the server listens, with its keys.
+/// Address of the server, with its keys.
 pub struct Settings {
     address: SocketAddr,
     tls: Option<Tls>,

@@ -39,7 +39,7 @@ pub struct PlanArguments {
     /// The store's configuration (TOML), as for `stateplane store`
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// How many switches share the traffic
+    /// Number of switches that share the traffic
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     switches: u32,
     /// From a request at a switch to the chain's answer, in µs
@@ -53,7 +53,7 @@ pub struct PlanArguments {
     json: bool,
 }
 
-/// What registers hold that a switch's file wants random.
+/// Value of registers that a switch's file fills at random.
 const RANDOM: u64 = 0x5eed_5eed_5eed_5eed;
 
 fn capture(text: &str) -> Result<(u16, PathBuf), String> {

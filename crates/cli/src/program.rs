@@ -12,7 +12,7 @@ use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which program, and how it is preprocessed.
+/// Arguments that select a program and its preprocessing.
 #[derive(Args, Clone)]
 pub struct ProgramArguments {
     /// The P4-16 program for v1model; or, if its name ends in `.ir`, the text that
@@ -28,7 +28,7 @@ pub struct ProgramArguments {
     diagnostics_json: bool,
 }
 
-/// How programs are preprocessed.
+/// Arguments of the preprocessor.
 #[derive(Args, Clone)]
 pub struct PreprocessArguments {
     /// Look for included files in this folder first; may be given several times
@@ -41,7 +41,7 @@ pub struct PreprocessArguments {
     define: Vec<String>,
 }
 
-/// What becomes of warnings.
+/// Treatment of warnings.
 #[derive(Args, Clone)]
 pub struct WarningArguments {
     /// Say nothing of this warning; may be given several times
@@ -89,7 +89,7 @@ impl FileLoader for Disk {
     }
 }
 
-/// What reading and checking a program needs.
+/// Inputs for reading and checking a program.
 pub struct Source {
     /// Gives files, built-in ones too.
     pub loader: WithLibrary<Disk>,

@@ -55,7 +55,7 @@ pub struct RunArguments {
     /// many seconds of the start; 0 waits for ever
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
-    /// What runs the program
+    /// Engine that runs the program
     #[arg(long, value_enum, default_value_t = EngineChoice::Native)]
     engine: EngineChoice,
     /// Forward on so many threads besides that of the ports, each with the flows that a

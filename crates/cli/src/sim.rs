@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// has of its arrays has to be what they once were, at most the bound ago.
 #[derive(Args)]
 pub struct SimArguments {
-    /// What runs on the switches
+    /// Program on the switches
     #[arg(long, default_value = "counter", value_parser = PossibleValuesParser::new(ProgramKind::ALL.map(ProgramKind::name)))]
     program: String,
     /// A program of yours with registers annotated @replicated, in place of --program
@@ -42,10 +42,10 @@ pub struct SimArguments {
     stf: Option<PathBuf>,
     #[command(flatten)]
     preprocess: PreprocessArguments,
-    /// What runs the program: machine code, or the reference interpreter
+    /// Engine of the switches: machine code, or the reference interpreter
     #[arg(long, default_value = EngineKind::default().name(), value_parser = PossibleValuesParser::new(EngineKind::ALL.map(EngineKind::name)))]
     engine: String,
-    /// How the world behaves
+    /// Scenario: traffic, links and faults
     #[arg(long, default_value = "mixed", value_parser = PossibleValuesParser::new(Scenario::ALL.map(|s| s.name)))]
     scenario: String,
     /// Set something of the scenario otherwise, such as flows=8 or chain_link.loss=0; may be
@@ -58,7 +58,7 @@ pub struct SimArguments {
     /// The first of several seeds
     #[arg(long, default_value_t = 0)]
     first_seed: u64,
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, default_value_t = 100)]
     seeds: u64,
     /// Let hosts send only these of the packets that the seed draws, such as 0-3,17 or none

@@ -77,7 +77,7 @@ pub fn run(arguments: &TestArguments) -> Result<(), CommandError> {
     }
 }
 
-/// What failed; the program is compiled as the script wants it.
+/// Runs a script; the program is compiled with the script's macros.
 fn outcome(program: &ProgramArguments, script: &Script) -> Result<Vec<StfError>, CommandError> {
     let mut program = program.clone();
     program.define(&script.defines);

@@ -56,7 +56,7 @@ pub struct TraceArguments {
     json: bool,
 }
 
-/// What registers hold that a switch's file wants random.
+/// Value of registers that a switch's file fills at random.
 const RANDOM: u64 = 0x5eed_5eed_5eed_5eed;
 
 /// The bytes of a packet.

@@ -11,7 +11,7 @@ use support::cluster::{Client, Cluster, DETECTION, SERVERS, percentile};
 use support::missing;
 use support::namespaces::Namespaces;
 
-/// How many servers are killed; more in `make soak`.
+/// Number of killed servers; larger in `make soak`.
 fn rounds() -> usize {
     let set = std::env::var("STATEPLANE_KILLS").ok();
     set.map_or(3, |rounds| {

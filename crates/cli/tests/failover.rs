@@ -123,7 +123,7 @@ fn connections_survive_their_switch() {
     nothing_left(owner, &[]);
 }
 
-/// What hosts of applications see while flows move and their switch is killed.
+/// Hosts of applications see no violation while flows move and their switch is killed.
 #[test]
 fn applications_survive_their_switch() {
     let Some(_alone) = alone() else { return };

@@ -17,7 +17,7 @@ use support::{Running, errors, stateplane};
 const FRAMES: u32 = 12_000;
 const SPACING_US: u32 = 500;
 const LENGTH: usize = 60;
-/// Where the program writes.
+/// Offset of the byte that the program writes.
 const NUMBER: usize = 14;
 const SEEN: usize = 18;
 const MARK: usize = 22;

@@ -139,7 +139,7 @@ fn wait_for(
     }
 }
 
-/// What all servers that are alive show, and which of them do not answer.
+/// Views of all servers that are alive, and the servers that do not answer.
 fn stores(
     deployment: &Deployment,
     view: &ControllerView,

@@ -1,4 +1,4 @@
-//! What differs between two texts, line by line.
+//! Differences between two texts, line by line.
 
 use std::fmt::Write;
 

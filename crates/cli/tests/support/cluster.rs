@@ -32,11 +32,11 @@ const SWITCH: u8 = 200;
 /// Silence after which a server is taken for dead.
 pub const DETECTION: Duration = Duration::from_millis(300);
 
-/// How much later than the detection time writes may resume: long, since the machine may
-/// be busy with other tests.
+/// Time by which writes may resume later than the detection time: long, since the machine may be
+/// busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long a chain may take to be whole again.
+/// Maximum time for a chain to be complete again.
 const SETTLING: Duration = Duration::from_secs(60);
 
 /// Starts `stateplane` with `arguments` and waits until it is ready.
@@ -52,7 +52,7 @@ pub fn start(arguments: &[&str]) -> Running {
     running
 }
 
-/// What the client knows of one shard's flow.
+/// The client's knowledge of one shard's flow.
 #[derive(Default)]
 pub struct Flow {
     claim: u32,
@@ -244,7 +244,7 @@ impl Client {
     }
 }
 
-/// What a deployment has beside servers and controllers.
+/// Parts of a deployment besides servers and controllers.
 #[derive(Clone, Copy, Default)]
 pub struct With {
     /// Its messages are sealed.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 /// `stateplane run`, killed when the test ends.
 pub struct Served {
     child: Child,
-    /// Where it serves P4Runtime.
+    /// Address at which the switch serves P4Runtime.
     pub address: String,
 }
 

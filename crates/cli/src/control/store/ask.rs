@@ -10,10 +10,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a server may take to take a connection.
+/// Maximum time for a server to accept a connection.
 const CONNECT: Duration = Duration::from_secs(1);
 
-/// How long it may take to answer.
+/// Maximum time for a server to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Bytes of the longest answer.
@@ -106,12 +106,12 @@ impl Deployment {
         })
     }
 
-    /// What the server at `address` shows of itself.
+    /// View of the server at `address`.
     pub fn store(&self, address: Ipv4Addr) -> Result<StoreView, String> {
         self.show(address, "/store")
     }
 
-    /// What the server at `address` has of a flow.
+    /// View of a flow at the server at `address`.
     pub fn flows(&self, address: Ipv4Addr, key: &str) -> Result<Vec<FlowView>, String> {
         self.show(address, &format!("/flow?key={key}"))
     }

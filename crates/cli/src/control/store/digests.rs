@@ -16,7 +16,7 @@ const ATTEMPTS: usize = 5;
 /// Entries ahead of the head's for which a busy chain takes about this long.
 const AHEAD: Duration = Duration::from_millis(300);
 
-/// What the comparison of a chain's replicas gave.
+/// Result of comparing a chain's replicas.
 enum Outcome {
     /// All have this state.
     Same(DigestView),
