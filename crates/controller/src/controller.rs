@@ -23,11 +23,11 @@ const MOST_SWITCHES: usize = 1024;
 pub struct Transmit {
     /// The server or switch that it goes to.
     pub to: SocketAddrV4,
-    /// What it is.
+    /// The message's bytes.
     pub bytes: Vec<u8>,
 }
 
-/// How often each thing happened.
+/// Event counters of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerCounters {
     /// Messages that are none, or not for a controller.
@@ -50,14 +50,14 @@ pub struct ControllerCounters {
     pub ahead: u64,
 }
 
-/// What the controller knows of a server.
+/// The controller's view of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerView {
     /// Its present start.
     pub member: Member,
-    /// Whether it was heard lately.
+    /// True if a heartbeat was received lately.
     pub alive: bool,
-    /// Whether it is to lose its shards.
+    /// True if the server is to lose its shards.
     pub drained: bool,
 }
 
@@ -113,7 +113,7 @@ impl Controller {
     ///
     /// # Errors
     ///
-    /// What [`Settings::check`] finds.
+    /// Returns the error of [`Settings::check`].
     pub fn new(
         settings: Settings,
         incarnation: u32,
@@ -454,19 +454,19 @@ impl Controller {
         self.chains.get(&shard).map(|chain| &chain.config)
     }
 
-    /// Whether a start of a server is alive.
+    /// True if a start of a server is alive.
     pub fn is_alive(&self, member: &Member) -> bool {
         self.servers.is_alive(member)
     }
 
-    /// Whether `member` said that it follows the present configuration of a shard's chain.
+    /// True if `member` reported that it follows the present configuration of a shard's chain.
     pub fn follows(&self, shard: u16, member: &Member) -> bool {
         let confirmed = self.chains.get(&shard).map(|chain| &chain.confirmed);
         confirmed.is_some_and(|all| all.contains(&(member.server, member.incarnation)))
     }
 
-    /// Whether every chain has all its members, where placement wants them, and all
-    /// of them follow the present configuration.
+    /// True if every chain has all its members, where placement wants them, and all of them follow
+    /// the present configuration.
     pub fn is_settled(&self) -> bool {
         self.chains.len() == usize::from(self.settings.shards)
             && self.chains.iter().all(|(shard, chain)| {
@@ -492,13 +492,14 @@ impl Controller {
         })
     }
 
-    /// What happened so far.
+    /// Counters since the start.
     pub fn counters(&self) -> &ControllerCounters {
         &self.counters
     }
 
-    /// Whether another controller made configurations that this one does not know:
-    /// it then makes none itself. A server says so, and goes on saying so or is silent.
+    /// True if another controller made configurations that this one does not know: this one then
+    /// makes none. A server reports such a configuration, and repeats the report until it is
+    /// silent.
     pub fn is_behind(&self) -> bool {
         !self.ahead.is_empty()
     }
@@ -521,7 +522,7 @@ impl Chain {
         self.config.members.iter().chain(&self.config.joining)
     }
 
-    /// Who must follow the configuration and has not said so.
+    /// Members that must follow the configuration and have not reported it.
     fn needs(&self) -> impl Iterator<Item = &Member> {
         self.all()
             .filter(|m| !self.confirmed.contains(&(m.server, m.incarnation)))

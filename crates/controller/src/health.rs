@@ -1,4 +1,4 @@
-//! Which servers are alive, by their heartbeats.
+//! Liveness of servers, by their heartbeats.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub(crate) struct Servers {
     last: Option<u64>,
 }
 
-/// What a heartbeat says beside its statuses.
+/// Content of a heartbeat beside its statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beat {
     /// It is late, of an earlier start, or not of the server.
@@ -67,7 +67,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Whether a heartbeat of this number was heard, or one that the server sent after it.
+    /// True if a heartbeat of this number was received, or one that the server sent after it.
     fn have(&self, number: u64) -> bool {
         let mut runs = self.runs.iter();
         runs.any(|(first, last)| (*first..=*last).contains(&number))
@@ -176,8 +176,8 @@ impl Servers {
         }
     }
 
-    /// Whether a server that is heard for the first time can be remembered; forgets a dead
-    /// one for it that no configuration names, as `is_named` tells.
+    /// Makes room for a server that is heard for the first time; returns false if there is none. It
+    /// forgets a dead server that no configuration names, as `is_named` tells.
     pub(crate) fn make_room(&mut self, server: u32, is_named: impl Fn(u32) -> bool) -> bool {
         if self.all.contains_key(&server) || self.all.len() < MOST_SERVERS {
             return true;
@@ -188,7 +188,7 @@ impl Servers {
         forgotten.is_some_and(|number| self.all.remove(&number).is_some())
     }
 
-    /// Whether this start of a server is alive.
+    /// True if this start of a server is alive.
     pub(crate) fn is_alive(&self, member: &Member) -> bool {
         let health = self.all.get(&member.server);
         health.is_some_and(|h| h.alive && h.member.incarnation == member.incarnation)

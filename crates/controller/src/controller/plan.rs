@@ -106,7 +106,7 @@ impl Controller {
         })
     }
 
-    /// What the chain of `shard` should become next; `None` if it may stay.
+    /// Next configuration for the chain of `shard`; `None` if it may stay.
     fn next_step(&mut self, shard: u16, may_join: bool) -> Option<ChainConfig> {
         let wanted = self.wanted(shard);
         let chain = self.chains.get(&shard)?;

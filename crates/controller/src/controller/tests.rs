@@ -103,7 +103,7 @@ impl World {
         assert!(joining.count() <= settings().joins.into());
     }
 
-    /// What the controller sends next, to where it goes.
+    /// Messages that the controller sends next, with their destinations.
     fn sent(&mut self) -> Vec<(SocketAddrV4, Message)> {
         let sent = std::iter::from_fn(|| self.controller.poll_transmit());
         let parsed = |transmit: Transmit| (transmit.to, Message::parse(&transmit.bytes).unwrap());
