@@ -20,7 +20,7 @@ pub const HEADERS: f64 = 14.0 + 20.0 + 8.0 + 72.0;
 /// else is said.
 pub const PROBES_PER_S: f64 = 10.0;
 
-/// What comes to one switch.
+/// Traffic of one switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
     /// Packets per second of flows that have state.
@@ -39,7 +39,7 @@ pub struct Traffic {
     pub write_interval: Option<f64>,
 }
 
-/// How state is kept.
+/// Replication of the state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Protection {
     /// Bytes of state of a flow, or of an element of a snapshot.
@@ -64,7 +64,7 @@ pub struct Snapshots {
     pub period_s: f64,
 }
 
-/// What a switch and its store say to each other, per second.
+/// Traffic between a switch and its store, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     /// Requests for leases; each but those of snapshots carries its packet.
