@@ -14,7 +14,7 @@ use crate::files::{Files, OpenFile, Way};
 /// Bytes that a disk writes at once, or not.
 const SECTOR: usize = 512;
 
-/// What goes wrong at once, or from then on.
+/// Fault of the medium, once or permanent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// A write fails with EIO.
@@ -33,7 +33,7 @@ struct Node {
     data: Vec<u8>,
     /// As it is on the medium.
     kept: Vec<u8>,
-    /// What makes `data` of `kept`, in order.
+    /// Changes that make `data` of `kept`, in order.
     changes: Vec<Change>,
 }
 
@@ -64,7 +64,7 @@ struct Medium {
     next: u64,
     random: u64,
     short_writes: bool,
-    /// How often it is honest before it lies.
+    /// Number of honest syncs before it lies.
     honest: Option<u64>,
     failure: Option<(Failure, u64)>,
 }
@@ -127,7 +127,7 @@ impl Medium {
         self.namings.push(naming);
     }
 
-    /// Whether the call fails that `failures` may befall.
+    /// The failure of this call among `failures`, if it fails.
     fn fails(&mut self, failures: &[Failure]) -> Option<Failure> {
         let (failure, left) = self.failure.as_mut()?;
         if !failures.contains(failure) {
@@ -142,7 +142,7 @@ impl Medium {
         }
     }
 
-    /// What a power cut leaves of `node`.
+    /// The rest of `node` after a power cut.
     fn lose_power(&mut self, mut node: Node) -> Node {
         let keeps = match self.draw(4) {
             0 => 0,
@@ -231,7 +231,7 @@ impl FaultyFiles {
         self.medium().failure = Some((failure, calls));
     }
 
-    /// Whether a failure of [`FaultyFiles::fail`] has not come yet.
+    /// True if a failure of [`FaultyFiles::fail`] has not come yet.
     pub fn is_to_fail(&self) -> bool {
         self.medium().failure.is_some()
     }
@@ -280,7 +280,7 @@ impl FaultyFiles {
         }
     }
 
-    /// What the file at `path` has; `None` if there is none.
+    /// Content of the file at `path`; `None` if there is none.
     pub fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
         let medium = self.medium();
         let node = medium.names.get(path)?;

@@ -36,8 +36,7 @@ const PREFIX: usize = 24;
 /// Bytes of a mark: the seed, the number, and a checksum.
 const MARK: usize = 16;
 
-/// Where the marks lie: in sectors of their own, so that a write of one leaves the other
-/// whole.
+/// Offsets of the marks: in sectors of their own, so that a write of one leaves the other whole.
 const MARKS: [u64; 2] = [0, 512];
 
 /// Bytes of the longest record.
@@ -51,7 +50,7 @@ pub enum LogError {
     System {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The file is no log of this version, or is damaged before its end.
@@ -62,7 +61,7 @@ pub enum LogError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Which record, from 1.
+        /// Number of the record, from 1.
         record: u64,
     },
     /// Another process uses it.
@@ -104,12 +103,12 @@ struct Records<'a, F> {
     seed: u32,
     /// Number of the last record read.
     last: u64,
-    /// Where it ends.
+    /// Offset of its end.
     end: u64,
     body: Vec<u8>,
 }
 
-/// What [`Records::open`] finds at the beginning of a file.
+/// Result of [`Records::open`] at the beginning of a file.
 enum Beginning<'a, F> {
     Whole(Records<'a, F>),
     /// It was torn when the file was made.
@@ -157,7 +156,7 @@ impl<'a, F: OpenFile> Records<'a, F> {
         Ok(Some(&self.body))
     }
 
-    /// What follows the last record.
+    /// Bytes behind the last record.
     fn rest(self) -> io::Result<Vec<u8>> {
         let file = self.file.into_inner().file;
         let mut rest = Vec::new();
@@ -180,10 +179,10 @@ pub struct RecordLog<F: Files> {
     /// Number of the last record before those in the file.
     before: u64,
     records: u64,
-    /// Where the next record goes.
+    /// Offset of the next record.
     end: u64,
     torn: u64,
-    /// What was appended and not written yet.
+    /// Appended records that are not written yet.
     pending: Vec<u8>,
     /// A call failed: what is on the disk is not known any more.
     failed: bool,
@@ -399,7 +398,7 @@ impl<F: Files> RecordLog<F> {
         self.torn
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -657,7 +656,7 @@ fn put(seed: u32, number: u64, behind: u64, record: &[u8], bytes: &mut Vec<u8>) 
     bytes.extend_from_slice(record);
 }
 
-/// What the prefix of a record says.
+/// Fields of a record's prefix.
 struct Prefix {
     length: usize,
     sum: u32,
@@ -666,7 +665,7 @@ struct Prefix {
     synced: u64,
 }
 
-/// What `prefix` says, if it is one.
+/// Fields of `prefix`, if it is one.
 fn measure(seed: u32, prefix: &[u8; PREFIX]) -> Option<Prefix> {
     let (said, sum) = prefix.split_at(PREFIX - 4);
     let length = be32(said) as usize;

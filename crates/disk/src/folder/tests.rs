@@ -304,8 +304,8 @@ fn snapshots_take_the_place_of_logs() {
     assert!(disk.report().recovered_entries < 400);
 }
 
-/// What the medium does not take, nobody is told of, and nothing that it takes the place of
-/// is removed.
+/// A record that the medium refuses is not reported as written, and nothing that it replaces is
+/// removed.
 #[test]
 fn a_disk_that_fails_answers_nothing_and_removes_nothing() {
     for failure in [Failure::Write, Failure::Full, Failure::Sync] {
