@@ -32,7 +32,7 @@ pub struct EtcdBackend {
     lease_s: u16,
     name: String,
     lease: Option<Lease>,
-    /// Whether the key of the leader bore the lease when it was last seen.
+    /// True if the key of the leader bore the lease when it was last seen.
     leads: bool,
     /// When each chain's key was last written.
     revisions: BTreeMap<String, i64>,
@@ -108,7 +108,7 @@ impl EtcdBackend {
         Ok(id)
     }
 
-    /// What is kept, if this controller leads or nobody does.
+    /// Stored decisions, if this controller leads or nobody does.
     fn try_to_lead(&mut self) -> Result<Option<Kept>, EtcdError> {
         let leader = self.leader_key();
         let present = self.transact(TxnRequest {

@@ -42,7 +42,7 @@ impl Lease {
         Ok(Lease { id, until, renewal })
     }
 
-    /// Whether etcd surely counts it still.
+    /// True if etcd surely counts it still.
     pub(crate) fn is_valid(&self) -> bool {
         boot_time_us() < self.until.load(Ordering::Relaxed)
     }
