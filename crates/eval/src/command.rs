@@ -12,7 +12,7 @@ use stateplane_lab::{LabError, become_root, interrupt};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What can be evaluated.
+/// Subcommands of `stateplane eval`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Run the RedPlane paper's experiments, and write a table and a plot of each.
@@ -28,13 +28,13 @@ pub enum Command {
     ControllerReplica(ReplicaArguments),
 }
 
-/// How experiments are run.
+/// Options of experiments.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Figures, such as fig8, table2 or reads; all without.
     #[arg(value_enum)]
     pub figures: Vec<Experiment>,
-    /// How often each trial is made, one system after the other in each turn.
+    /// Number of runs of each trial, one system after the other in each turn.
     #[arg(long, default_value_t = 5)]
     pub runs: usize,
     /// One short run, to see that everything works; its figures mean little.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What figures depend on.
+/// Properties of a machine on which figures depend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// The processor's name.

@@ -1,4 +1,4 @@
-//! What stands between the two sides of the measuring host.
+//! Network between the two sides of the measuring host.
 
 use crate::error::EvalError;
 use crate::probe::traffic::Application;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Name of the variant that is made for each trial.
 pub const VARIANT: &str = "measured";
-/// What the switch is told besides where it has a controller: that of `lab/eval.toml`, and
-/// CONTROLLER_PORT of `p4/apps/nat/controlled.p4`.
+/// Options of a switch that has a controller: the address in `lab/eval.toml`, and CONTROLLER_PORT
+/// of `p4/apps/nat/controlled.p4`.
 const CONTROLLED: [&str; 4] = ["--p4runtime", "127.0.0.1:9559", "--cpu-port", "510"];
 const STORES: [&str; 3] = ["st0", "st1", "st2"];
 /// Parts of the key space, as the applications have them.
@@ -23,7 +23,7 @@ pub const SWITCH: &str = "s1";
 /// All headers of a lease request; a write's have the state besides.
 const HEADERS: u32 = 114;
 
-/// Who keeps the state of a flow.
+/// Keeper of a flow's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     /// A switch with the application's program, and its state in that switch alone.
@@ -38,7 +38,7 @@ pub enum System {
     LinuxSynced,
 }
 
-/// How the store is built.
+/// Structure of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
     /// One chain of so many servers, 1 to 3, keeps all shards.
@@ -50,15 +50,15 @@ pub enum Store {
 /// A trial's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// What the switch does.
+    /// Application of the switch.
     pub application: Application,
-    /// Who does it.
+    /// System that runs it.
     pub system: System,
     /// µs from one snapshot to the next, of heavy hitters.
     pub snapshot_us: u64,
     /// Tenants of heavy hitters, at least 1, each with its sketch.
     pub tenants: u32,
-    /// Whether packets of a flow leave in the order in which they came (rule 26 of
+    /// True if packets of a flow leave in the order in which they came (rule 26 of
     /// `docs/replication-protocol.md`); only a comparison does without.
     pub in_order: bool,
 }
@@ -119,7 +119,7 @@ impl Setup {
         }
     }
 
-    /// What the program is compiled with.
+    /// Macros with which the program is compiled.
     fn defines(&self) -> Vec<String> {
         let mut defines = Vec::new();
         if self.application == Application::KeyValue {

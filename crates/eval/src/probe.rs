@@ -37,12 +37,12 @@ const SPACING: u64 = 1;
 const BURST: usize = 32;
 /// Frames that are made before a flood begins, and sent over and over.
 const PREPARED: u64 = 8192;
-/// How long a flood lasts before it counts: until queues are full.
+/// Duration of a flood before it counts: until queues are full.
 const FLOOD_RISES: Duration = Duration::from_millis(300);
 /// The host's interfaces, inside first.
 const INTERFACES: [&str; 2] = ["inside", "outside"];
 
-/// What the probe is told.
+/// Arguments of the probe.
 #[derive(Clone, Debug, Args)]
 pub struct ProbeArguments {
     /// The application.
@@ -88,12 +88,12 @@ impl ProbeArguments {
         }
     }
 
-    /// Whether it sends without a pause, whatever the rate says.
+    /// True if it sends without a pause, whatever the rate says.
     pub fn floods(&self) -> bool {
         self.flood_ms != 0
     }
 
-    /// How long the probe sends, without what comes late.
+    /// Duration of sending, without the wait for late packets.
     pub fn duration(&self) -> Duration {
         match self.floods() {
             false => Duration::from_secs((self.warm_up + self.frames) / self.rate.max(1)),
@@ -102,7 +102,7 @@ impl ProbeArguments {
     }
 }
 
-/// What the probe saw of the frames that count.
+/// Observed frames that count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// Frames sent.

@@ -71,7 +71,7 @@ impl fmt::Display for Cell {
 pub struct Table {
     /// Its name, of its CSV file too: `a-z`, `0-9` and `-`.
     pub name: &'static str,
-    /// What the columns hold, with units.
+    /// Contents of the columns, with units.
     pub columns: Vec<String>,
     /// As long as `columns` each.
     pub rows: Vec<Vec<Cell>>,

@@ -178,7 +178,7 @@ mod tests {
     const WINDOW: u64 = 64;
     const FLOW_PACKETS: u64 = 64;
 
-    /// What the lab would find: packets at 2000 a second through a switch in memory.
+    /// Same measurement as in the lab: packets at 2000 a second through a switch in memory.
     fn measured(setup: &Setup) -> Outcome {
         let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
         let links = Links {

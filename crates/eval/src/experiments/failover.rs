@@ -198,7 +198,7 @@ fn summary_row(run: &RunReport) -> Vec<Cell> {
     ]
 }
 
-/// What each system made of each fault, over all runs.
+/// Stall times of each system at each fault, over all runs.
 fn stalls(names: &[&str], reports: &BTreeMap<&str, Vec<ScenarioReport>>) -> Table {
     let mut table = Table::new(
         "faults",

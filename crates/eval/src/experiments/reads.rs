@@ -32,7 +32,7 @@ const CHANCE_POINTS: f64 = 1.0;
 /// lets packets line up are twenty of it.
 const IN_ORDER_UP_TO_US: u64 = 100;
 
-/// What became of a trial's packets.
+/// Outcome of a trial's packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Outcome {
     packets: u64,
@@ -272,7 +272,7 @@ fn measure(
     Ok(Outcome { bytes, ..outcome })
 }
 
-/// What became of `sent`, by what was seen of it.
+/// Outcome of `sent`, by the observations of it.
 fn outcome(sent: &[Sent], sights: &[Sight]) -> Outcome {
     let keys: BTreeMap<u64, u64> = sent.iter().map(|sent| (sent.number, sent.key)).collect();
     let mut left = BTreeMap::new();

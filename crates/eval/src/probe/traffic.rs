@@ -1,5 +1,5 @@
-//! What the measuring host sends through each application: flows that begin, go on and are
-//! followed by others, one packet as good as the next.
+//! Traffic of the measuring host through each application: flows that begin, go on and are followed
+//! by others, one packet as good as the next.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ const ECHO: u16 = 7;
 /// `SEQUENCER_PORT` of `p4/apps/counter`.
 const SEQUENCER: u16 = 5000;
 const SERVICE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 3), 80);
-/// What `lab/apps/serving-gateway` has.
+/// Address of the gateway in `lab/apps/serving-gateway`.
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
 const SIGNALLING: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 12), 4802);
 const CONTROLLER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 200), 4000);
@@ -26,7 +26,7 @@ const BASE_STATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 10);
 const PACKET_GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 10);
 /// A signalling packet and so many of data (RedPlane §7.1).
 const DATA_PER_SIGNAL: u64 = 17;
-/// What `lab/apps/key-value` has.
+/// Address of the store in `lab/apps/key-value`.
 const STORE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 4800);
 
 /// IEEE 802.1Q, and the tenant of `lab/eval/heavy-hitter.toml`.
@@ -75,7 +75,7 @@ impl Application {
         ethernet::HEADER_LENGTH + tag
     }
 
-    /// Whether a packet is to write its flow's state.
+    /// True if a packet is to write its flow's state.
     pub fn writes(self, place: Place, number: u64, updates: u32) -> bool {
         match self {
             Self::Nat | Self::HeavyHitter => false,
@@ -106,13 +106,13 @@ impl Application {
 pub struct Place {
     /// Its flow, from 0.
     pub flow: u64,
-    /// Which of the flow's packets it is, from 0.
+    /// Index of the packet in its flow, from 0.
     pub packet: u64,
 }
 
-/// Where packet `number` of a stream belongs in which `window` flows at a time take turns and
-/// are replaced after `flow_packets` packets each. The first ones are the shorter the later
-/// they begin, so that from then on flows begin evenly spaced.
+/// Place of packet `number` in a stream of `window` flows that take turns and are replaced after
+/// `flow_packets` packets each. The first ones are the shorter the later they begin, so that from
+/// then on flows begin evenly spaced.
 pub fn place(number: u64, window: u64, flow_packets: u64) -> Place {
     let (window, flow_packets) = (window.max(1), flow_packets.max(1));
     let (turn, at) = (number / window, number % window);
