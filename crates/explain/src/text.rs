@@ -7,7 +7,7 @@ use crate::Example;
 pub struct Explanation {
     /// The code, such as `E1101`.
     pub code: &'static str,
-    /// What all that is reported with the code has in common, in one line.
+    /// Title: common meaning of all reports with the code, in one line.
     pub title: &'static str,
     /// The explanation, paragraphs of Markdown.
     pub text: &'static str,
