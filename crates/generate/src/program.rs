@@ -102,7 +102,7 @@ struct StackPlace {
     size: u32,
 }
 
-/// Which code is being written.
+/// Block that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Block {
     Function,
@@ -166,9 +166,9 @@ struct Maker {
     indent: usize,
     fresh: usize,
     block: Block,
-    /// Whether statements stand in an action or function, which apply nothing.
+    /// True if statements stand in an action or function, which apply nothing.
     in_action: bool,
-    /// Whether expressions may call functions.
+    /// True if expressions may call functions.
     calls: bool,
     /// Loops around the statements.
     loops: u32,

@@ -29,7 +29,7 @@ use std::fmt;
 
 pub use program::generate;
 
-/// What became of the packets of programs.
+/// Outcomes of the packets of programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
     /// Packets that were given.

@@ -199,10 +199,9 @@ fn token(text: &str) -> Piece {
     Piece::Token(text.to_owned())
 }
 
-/// What may stand in the place of an item, the simplest first: the bodies of its
-/// braces; a constant behind its `=`; for each of its parentheses a constant, or
-/// a group within. No replacement has more pieces than the item, and of those with as
-/// many each is a constant, so that replacing ends.
+/// Possible replacements of an item, the simplest first: the bodies of its braces; a constant
+/// behind its `=`; for each of its parentheses a constant, or a group within. No replacement has
+/// more pieces than the item, and of those with as many each is a constant, so that replacing ends.
 pub(super) fn simpler(item: &[Piece]) -> Vec<Vec<Piece>> {
     let mut found = Vec::new();
     for piece in item {

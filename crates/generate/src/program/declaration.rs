@@ -7,7 +7,7 @@ use crate::expr::Ty;
 /// Bits of the field that says how long a `varbit` field is, in bytes.
 pub(super) const LENGTH_BITS: u32 = 8;
 
-/// Which bits of that field count.
+/// Bits of that field that count.
 pub(super) const LENGTH_MASK: u32 = 7;
 
 impl Maker {

@@ -226,7 +226,7 @@ impl Maker {
         self.expr(ty, depth)
     }
 
-    /// How far to shift a number of a width.
+    /// Distance by which a number of a width is shifted.
     fn amount(&mut self, width: u32, depth: u32) -> Expr {
         match self.c.below(3) {
             0 => Expr::Const {

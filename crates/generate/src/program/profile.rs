@@ -25,7 +25,7 @@ pub(super) struct Profile {
     path: String,
     /// The keys that a selector hashes; `None` of a profile without one.
     pub(super) inputs: Option<Vec<String>>,
-    /// What members may run.
+    /// Actions that members may run.
     pub(super) actions: Vec<Callable>,
     /// Greatest number of a member that is made.
     members: u32,
@@ -128,7 +128,7 @@ impl Maker {
         }
     }
 
-    /// What an entry runs, now and then what the profile does not have.
+    /// Target of an entry, now and then one that the profile does not have.
     pub(super) fn runs(&mut self, profile: &Profile) -> Runs {
         let most = profile.members + u32::from(self.c.chance(5));
         let member = Runs::Member(self.c.between(1, most));

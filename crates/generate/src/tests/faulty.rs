@@ -6,7 +6,7 @@ use stateplane_target::{
     EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome, Preserved, TargetState,
 };
 
-/// What is wrong.
+/// Fault of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.
