@@ -69,7 +69,7 @@ impl Readable {
         Ok(())
     }
 
-    /// Whether descriptor `at` of those given was ready at the end of the last wait.
+    /// True if descriptor `at` of the given ones was ready at the end of the last wait.
     pub(crate) fn is_ready(&self, at: usize) -> bool {
         self.polled[at + 1].revents != 0
     }

@@ -1,4 +1,4 @@
-//! Where a controller's decisions are kept, beyond its life.
+//! Storage of a controller's decisions that outlives the controller.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
@@ -13,13 +13,13 @@ pub const MOST_RECORDS: usize = 64;
 /// A decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// What a chain is.
+    /// Configuration of a chain.
     Config(ChainConfig),
-    /// Whether a server is to lose its shards.
+    /// Request that a server lose its shards, or its withdrawal.
     Drained {
         /// Number of the server.
         server: u32,
-        /// Whether it is to lose them.
+        /// True if the server is to lose its shards.
         drained: bool,
     },
 }
@@ -63,7 +63,7 @@ impl Kept {
     }
 }
 
-/// What became of decisions that were to be kept.
+/// Result of storing decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
     /// A later controller will find them.
@@ -84,11 +84,11 @@ pub trait Backend {
     /// [`ControllerError`] if that cannot be found out.
     fn lead(&mut self, stop: &AtomicBool) -> Result<Option<Kept>, ControllerError>;
 
-    /// Whether this controller still leads, as far as it knows. What keeps two that both
-    /// believe so from harm is [`store`](Self::store).
+    /// True if this controller still leads, as far as it knows. What keeps two that both believe so
+    /// from harm is [`store`](Self::store).
     fn leads(&self) -> bool;
 
-    /// Whether other controllers keep their decisions there too.
+    /// True if other controllers store their decisions there too.
     fn is_shared(&self) -> bool;
 
     /// Keeps `records`, at most [`MOST_RECORDS`], all or none. No configuration is kept

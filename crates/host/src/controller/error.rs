@@ -36,7 +36,7 @@ pub enum ControllerError {
     /// Several addresses, and the controller is not told which is its own.
     #[error("the deployment names {count} controllers: name this one's address with --listen")]
     NoAddress {
-        /// How many.
+        /// Number found.
         count: usize,
     },
     /// An address that the deployment does not name.
@@ -50,7 +50,7 @@ pub enum ControllerError {
         "the deployment names {count} controllers: add [controller.etcd], or leave one address"
     )]
     NoElection {
-        /// How many.
+        /// Number found.
         count: usize,
     },
     /// It is asked for what the leader alone can do.
@@ -61,7 +61,7 @@ pub enum ControllerError {
     Bind {
         /// The address.
         address: SocketAddrV4,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The system refuses to wait for, or receive from, the socket.

@@ -5,7 +5,7 @@ use crate::ports::HostPortCounters;
 use crate::switch::{PacketReport, PortReport, ProgramReport, SealReport, SwitchReport};
 use stateplane_target::Count;
 
-/// What a switch runs.
+/// Program, engine and ports of a switch, for its metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchInfo {
     /// The program's file.

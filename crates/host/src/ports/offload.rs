@@ -6,7 +6,7 @@ use stateplane_wire::checksum::Sum;
 /// Bytes of an IEEE 802.1Q tag.
 pub(crate) const TAG_BYTES: usize = 4;
 
-/// Where a frame's missing checksum goes.
+/// Position of a frame's missing checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartialChecksum {
     /// First byte covered; it covers all from there.

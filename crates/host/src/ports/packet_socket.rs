@@ -146,7 +146,7 @@ fn vlan_tag(message: &libc::msghdr) -> Option<VlanTag> {
     })
 }
 
-/// What became of the frames given to [`PacketSocket::send`].
+/// Result of [`PacketSocket::send`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// Taken by the interface.
@@ -260,7 +260,7 @@ impl PacketSocket {
     ///
     /// # Errors
     ///
-    /// What the system says; that nothing waits is not an error.
+    /// Error of the operating system; an empty socket is not an error.
     #[allow(unsafe_code)]
     pub(crate) fn receive(&self, burst: &mut Burst) -> io::Result<()> {
         burst.received = 0;

@@ -54,9 +54,9 @@ pub enum XdpRefusal {
     /// The system refuses.
     #[error("{action}: {cause}")]
     System {
-        /// What was refused.
+        /// Name of the refused operation.
         action: &'static str,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
 }
@@ -105,7 +105,7 @@ impl XdpSockets {
         })
     }
 
-    /// Whether the driver puts frames into the shared memory itself.
+    /// True if the driver writes frames into the shared memory itself.
     pub(crate) fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }

@@ -12,7 +12,7 @@ use stateplane_wire::{checksum, replication};
 
 use super::Guard;
 
-/// Where things lie in such a frame.
+/// Offset of the Ethernet type in a frame.
 const TYPE: usize = 12;
 const IP: usize = 14;
 const SOURCE: usize = IP + 12;
@@ -29,7 +29,7 @@ pub struct FrameCounters {
     pub too_long: u64,
 }
 
-/// What becomes of a frame that arrived.
+/// Verdict about a frame that arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrived {
     /// The switch gets the first bytes of the frame, so many.

@@ -58,7 +58,7 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// What is wrong with the new file, once for each change.
+    /// Returns the error of the new file, once for each change of it.
     pub fn look(&mut self, now: u64) -> Result<(), KeysError> {
         if now < self.next_look {
             return Ok(());
@@ -80,7 +80,7 @@ impl Guard {
         Ok(())
     }
 
-    /// What became of messages so far.
+    /// Counters of sealed messages since the start.
     pub fn counters(&self) -> &Counters {
         self.endpoint.counters()
     }

@@ -39,12 +39,12 @@ impl Disk {
         self.disk.set_snapshot_after(bytes);
     }
 
-    /// Where it is.
+    /// The folder of the state.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What was found and done.
+    /// Report of the last restoration.
     pub fn report(&self) -> DiskReport {
         self.disk.report()
     }

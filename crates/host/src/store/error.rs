@@ -16,7 +16,7 @@ pub enum StoreError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The file is not TOML, or has other fields than a store's.
@@ -52,7 +52,7 @@ pub enum StoreError {
     /// More replicas than a position can number.
     #[error("the chain has {length} replicas: 255 are the most")]
     LongChain {
-        /// How many there are.
+        /// Number of addresses.
         length: usize,
     },
     /// One address at two places of the chain.
@@ -86,9 +86,9 @@ pub enum StoreError {
         lease_us: u32,
         /// Servers of the chain.
         replicas: u8,
-        /// What one of them may take, in µs.
+        /// Maximum delay of one resend, in µs.
         resend_us: u64,
-        /// What all of them may take, in µs.
+        /// Maximum delay of all resends together, in µs.
         round_trip_us: u64,
     },
     /// The parts contradict each other.
@@ -115,7 +115,7 @@ pub enum StoreError {
     Bind {
         /// The address.
         address: SocketAddrV4,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The system refuses to wait for, or receive from, a socket.
@@ -135,7 +135,7 @@ pub enum StoreError {
     LostEntries {
         /// The folder.
         folder: PathBuf,
-        /// What is missing.
+        /// Entries that are missing.
         lost: LostEntries,
     },
     /// The system gives no randomness for the incarnation.

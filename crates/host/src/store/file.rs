@@ -117,11 +117,11 @@ pub struct StoreFile {
     /// longer for the end of leases.
     #[serde(default = "clock_ppm")]
     pub clock_ppm: u32,
-    /// Whether an owner is asked to give a lease up when another switch needs it;
-    /// `true` unless set. Otherwise the other waits until the lease has run out.
+    /// True if an owner is asked to release a lease when another switch needs it; `true` unless
+    /// set. Otherwise the other waits until the lease has run out.
     #[serde(default = "yes")]
     pub recall: bool,
-    /// What the flow classes mean.
+    /// Settings of the flow classes.
     #[serde(default)]
     pub class: Vec<ClassFile>,
     /// Services and their servers, for classes with `first_lease = "server"`.
@@ -248,7 +248,7 @@ impl StoreFile {
     ///
     /// # Errors
     ///
-    /// What does not fit together, as a [`StoreError`].
+    /// Returns a [`StoreError`] that names the settings that contradict each other.
     pub fn config(&self) -> Result<Config, StoreError> {
         let (length, place) = match self.controller {
             Some(_) => (1, 0),

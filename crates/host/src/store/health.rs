@@ -1,4 +1,4 @@
-//! Whether the servers of services are well: TCP connections to them, at intervals.
+//! Health checks of the servers of services: TCP connections at intervals.
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};

@@ -68,9 +68,10 @@ impl StoreServer {
     ///
     /// # Errors
     ///
-    /// What [`StoreFile::config`] finds; [`StoreError::NoAddress`] if a server under a
-    /// controller is not told its own; [`StoreError::AddressInUse`],
-    /// [`StoreError::AddressNotAvailable`] or [`StoreError::Bind`]; [`StoreError::Random`]; [`StoreError::Disk`].
+    /// Returns the error of [`StoreFile::config`]; [`StoreError::NoAddress`] if a server under a
+    /// controller is not given its own; [`StoreError::AddressInUse`],
+    /// [`StoreError::AddressNotAvailable`] or [`StoreError::Bind`]; [`StoreError::Random`];
+    /// [`StoreError::Disk`].
     pub fn bind(file: &StoreFile, guard: Option<Guard>) -> Result<StoreServer, StoreError> {
         let mut config = file.config()?;
         let address = file.own_address();
@@ -121,7 +122,7 @@ impl StoreServer {
         })
     }
 
-    /// Where switches reach the server.
+    /// Address at which switches reach the server.
     pub fn request_address(&self) -> Option<SocketAddr> {
         self.sockets.request_address()
     }
@@ -131,7 +132,7 @@ impl StoreServer {
         &self.server
     }
 
-    /// What happened so far.
+    /// Report of the events since the start.
     pub fn report(&self) -> StoreReport {
         StoreReport {
             host: self.sockets.counters(),
@@ -156,7 +157,7 @@ impl StoreServer {
         }
     }
 
-    /// What it has of the flow with `key`.
+    /// The server's view of the flow with `key`.
     pub fn flows(&self, key: &Key) -> Vec<FlowView> {
         view::flows(&self.server, key, boot_time_us())
     }

@@ -25,7 +25,7 @@ const TAKEN: usize = 4;
 /// Bytes of requests that wait for their turn.
 const QUEUED_BYTES: usize = 4 << 20;
 
-/// What happened at the sockets.
+/// Counters at the sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct HostCounters {
     /// Datagrams that the system did not take.
@@ -34,7 +34,7 @@ pub struct HostCounters {
     pub over_share: u64,
 }
 
-/// Which of the two sockets.
+/// One of the two sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Port {
     /// For switches.
@@ -88,17 +88,17 @@ impl Sockets {
         }
     }
 
-    /// Where switches reach the server.
+    /// Address at which switches reach the server.
     pub(super) fn request_address(&self) -> Option<SocketAddr> {
         self.requests.local_addr().ok()
     }
 
-    /// That of the links, and that of requests.
+    /// Descriptors of the link socket and of the request socket.
     pub(super) fn descriptors(&self) -> [RawFd; 2] {
         [self.links.as_raw_fd(), self.requests.as_raw_fd()]
     }
 
-    /// Whether requests wait for their turn.
+    /// True if requests wait in the senders' queues.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -107,7 +107,7 @@ impl Sockets {
         self.counters
     }
 
-    /// What became of sealed messages, if any are.
+    /// Counters of sealed messages, if messages are sealed.
     pub(super) fn seals(&self) -> Option<SealReport> {
         let guard = self.guard.as_ref()?;
         Some(SealReport::of(guard, self.impersonated))

@@ -1,4 +1,4 @@
-//! What a server forwards with: one switch on its own thread, or workers.
+//! Forwarding part of a server: one switch on the server's thread, or workers.
 
 use super::workers::{Counted, Workers};
 use stateplane_switch::{Port, Switch, Transmit, Watch};
@@ -122,7 +122,7 @@ impl<E: Engine> Forwarding<E> {
         }
     }
 
-    /// What was counted so far.
+    /// Counters since the start.
     pub(super) fn counted(&mut self) -> Counted {
         match self {
             Forwarding::Alone(switch) => Counted::of(switch),

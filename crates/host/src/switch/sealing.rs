@@ -5,7 +5,7 @@ use stateplane_switch::Port;
 use super::SealReport;
 use crate::sealing::{Arrived, FrameCounters, Guard, KeysError, open_frame, seal_frame};
 
-/// Which ports pass messages of the replication protocol only sealed, and the keys.
+/// Ports at which messages of the replication protocol must be sealed, and the keys.
 #[derive(Debug)]
 pub struct Sealing {
     guard: Guard,

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Frames kept for reuse.
 const SPARE_FRAMES: usize = 4096;
 
-/// What one worker counted.
+/// Counters of one worker.
 pub(super) struct Counted {
     pub(super) counters: Counters,
     pub(super) occupancy: Occupancy,
@@ -164,7 +164,7 @@ impl<E: Engine> Workers<E> {
         self.port_states.pop_front()
     }
 
-    /// Whether nothing is under way and nothing waits for time.
+    /// True if nothing is under way and nothing waits for time.
     pub(super) fn is_quiet(&self) -> bool {
         self.transmit.is_empty() && self.lanes.iter().all(Lane::is_quiet)
     }
@@ -196,7 +196,7 @@ impl<E: Engine> Workers<E> {
         self.take();
     }
 
-    /// What all workers counted, together.
+    /// Sum of all workers' counters.
     pub(super) fn counted(&mut self) -> Counted {
         let mut each = self.on_all(|switch| Counted::of(switch)).into_iter();
         let mut sum = each.next().unwrap_or(Counted {

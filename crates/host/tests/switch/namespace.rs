@@ -49,7 +49,7 @@ pub fn ip(arguments: &str) -> String {
 ///
 /// # Errors
 ///
-/// What the system says, if it has no such queue.
+/// Error of the operating system, if it has no such queue.
 pub fn slow_down(interface: &str) -> Result<(), String> {
     let arguments = format!("qdisc add dev {interface} root tbf rate 64kbit burst 2000 limit 8000");
     run("tc", &arguments).map(drop)

@@ -19,9 +19,9 @@ pub struct ServiceFile {
     pub protocol: ProtocolFile,
     /// Port to which clients send.
     pub port: u16,
-    /// Who serves it.
+    /// The servers of the service.
     pub servers: Vec<ServiceServerFile>,
-    /// How it is found out whether a server is well; all are taken for well unless set.
+    /// Health check of the servers; all count as healthy unless set.
     pub health: Option<HealthFile>,
 }
 
@@ -41,8 +41,7 @@ pub struct ServiceServerFile {
     pub most: Option<u32>,
 }
 
-/// How each store server finds out whether a server is well: by TCP connections to it,
-/// which are closed at once.
+/// Health check by each store server: TCP connections to a server, which are closed at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HealthFile {

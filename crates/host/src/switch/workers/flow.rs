@@ -1,4 +1,4 @@
-//! Which flow a frame belongs to, as a network card with receive-side scaling sees it.
+//! Flow of a frame, as a network card with receive-side scaling computes it.
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
