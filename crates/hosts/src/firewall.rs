@@ -32,7 +32,7 @@ const SCRIPT: [(Direction, u8); 12] = [
     (Outbound, SYN),
 ];
 
-/// What may come at any time.
+/// Packets that may come at any time.
 const STRAYS: [(Direction, u8); 6] = [
     (Inbound, SYN),
     (Inbound, ACK),

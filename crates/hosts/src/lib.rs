@@ -1,5 +1,5 @@
-//! What hosts say to the applications of `p4/apps`, and what they make of the answers, in
-//! the terms in which `stateplane-history` judges them. One file for each application.
+//! Hosts of the applications of `p4/apps`: the packets that they send, and how they read the
+//! answers, in the terms in which `stateplane-history` judges them. One file for each application.
 //!
 //! The simulator and the lab have the same hosts: the one gives their datagrams to virtual
 //! links, the other to real ones.
@@ -40,13 +40,13 @@ pub const OUTSIDE_PORT: u16 = 1;
 /// A packet for an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Whether it comes from the hosts inside.
+    /// Direction of the packet, from the inside or the outside hosts.
     pub direction: Direction,
     /// The key that the program will give it.
     pub key: Key,
-    /// What it asks, in the terms of [`Application`].
+    /// Request, in the terms of [`Application`].
     pub request: u64,
-    /// Which packet of all it is; its mark ends the datagram.
+    /// Number of the packet among all; its mark ends the datagram.
     pub number: u64,
     /// An IEEE 802.1Q tag in front of the datagram, if there is one.
     pub tag: Vec<u8>,
@@ -59,7 +59,7 @@ pub trait App: Send {
     /// Main file below `p4/`.
     fn path(&self) -> &'static str;
 
-    /// What it is compiled with.
+    /// Macros with which the program is compiled.
     fn defines(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -85,8 +85,7 @@ pub trait App: Send {
         None
     }
 
-    /// Whether switches write whether or not there are packets, so that at no time all
-    /// is acknowledged.
+    /// True if switches write whether  there are packets, so that at no time all is acknowledged.
     fn writes_for_ever(&self) -> bool {
         false
     }
@@ -94,7 +93,7 @@ pub trait App: Send {
     /// A switch let a packet out.
     fn released(&mut self, _at: u64, _by: Occupant, _asked: &Asked) {}
 
-    /// What is wrong with what the store's tail holds in the end.
+    /// Errors in the final content of the store's tail.
     fn recovered(&self, _records: &[(Key, Vec<u8>)]) -> Vec<String> {
         Vec::new()
     }
@@ -102,8 +101,8 @@ pub trait App: Send {
     /// The next packet of a connection.
     fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked;
 
-    /// What the application made of a packet, in the terms of [`Application`]; or
-    /// why no host would take `frame`.
+    /// Event of the packet, in the terms of [`Application`]; or the reason why no host would take
+    /// `frame`.
     fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String>;
 }
 
@@ -166,7 +165,7 @@ fn udp(source: SocketAddrV4, destination: SocketAddrV4, payload: &[u8], number: 
     }
 }
 
-/// What a host reads in a frame that left by `port`, where it should leave by `way`.
+/// Reads a frame that left by `port`, where it should leave by `way`.
 fn taken(way: u16, port: u16, frame: &[u8]) -> Result<Segment, String> {
     if port != way {
         return Err("it left by the wrong port".into());

@@ -28,8 +28,8 @@ const G_PDU: [u8; 2] = [0x30, 255];
 
 pub(super) struct ServingGateway;
 
-/// Where a tunnel ends that is a number of the application: base stations are
-/// inside, packet gateways outside.
+/// End of a tunnel that is a number of the application: base stations are inside, packet gateways
+/// outside.
 fn tunnel_end(inside: bool, tunnel: u64) -> Ipv4Addr {
     let of = 10 + (tunnel >> 24) as u8;
     match inside {
