@@ -85,7 +85,7 @@ impl<O: Observer> Run<'_, O> {
         name
     }
 
-    /// What lies at a place.
+    /// Value at a place.
     pub(crate) fn datum_at(&mut self, spot: Spot) -> Datum {
         let base = self.m.stack.len();
         self.push_spot(spot);
