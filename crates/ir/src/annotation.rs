@@ -8,11 +8,11 @@ use std::fmt;
 pub struct Annotation {
     /// Name without the `@`.
     pub name: String,
-    /// What follows the name.
+    /// Body of the annotation.
     pub body: AnnotationBody,
 }
 
-/// What follows the name of an annotation.
+/// Body of an annotation, after its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnnotationBody {
     /// Nothing: `@name`.

@@ -423,7 +423,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// What the verifier objects to.
+    /// Returns the errors of the verifier.
     pub fn finish(self) -> Result<Program, Vec<VerifyError>> {
         verify(&self.program)?;
         Ok(self.program)

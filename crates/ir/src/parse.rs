@@ -138,7 +138,7 @@ pub struct ParseError {
     pub line: u32,
     /// Character of the line, from 1.
     pub column: u32,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
 }
 

@@ -19,7 +19,7 @@ const ALGORITHMS: [HashAlgorithm; 8] = [
     HashAlgorithm::Xor16,
 ];
 
-/// What `verify_checksum` and `update_checksum` have in common.
+/// Common parts of `verify_checksum` and `update_checksum`.
 struct Checksum {
     algorithm: HashAlgorithm,
     condition: Expr,
@@ -71,7 +71,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What is called on a place.
+    /// Parses a method call on a place.
     fn method(&mut self, place: Place, method: &str) -> Result<Stmt> {
         if !["setValid", "setInvalid", "push_front", "pop_front"].contains(&method) {
             return self.error_at(self.at - 1, format!("there is no member `{method}`"));

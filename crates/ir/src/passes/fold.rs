@@ -209,7 +209,7 @@ fn binary(op: BinaryOp, left: &Expr, right: &Expr, ty: Type) -> Option<Expr> {
     None
 }
 
-/// Whether an operand gives itself whatever the other is.
+/// True if the operator gives this operand for every other operand.
 fn is_absorbing(op: BinaryOp, value: &BigUint, ty: Type) -> bool {
     match op {
         BinaryOp::And | BinaryOp::Mul => value.is_zero(),

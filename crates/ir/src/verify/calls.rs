@@ -8,7 +8,7 @@ use crate::{Callee, Program, TableId};
 struct Vertex {
     /// Nesting of its statements and expressions.
     depth: u32,
-    /// What it calls, and how deep within it.
+    /// Callees, with their nesting depth in it.
     calls: Vec<(usize, u32)>,
 }
 
