@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What the lab can be told to do.
+/// Subcommands of `stateplane lab`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Build a topology, start its processes, and keep it until ^C or `lab down`.

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 /// Most seconds of one run.
 const LONGEST: u64 = 600;
 
-/// How the demonstration is run.
+/// Options of the demonstration.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Topology file with the variants baseline, unprotected and protected.

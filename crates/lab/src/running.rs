@@ -13,21 +13,20 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How a topology is brought up.
+/// Settings for bringing up a topology.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The variant, one of the topology's; empty for none.
     pub variant: String,
-    /// Where logs, rendered configurations and reports go; made if missing.
+    /// Folder of logs, rendered configurations and reports; made if missing.
     pub directory: PathBuf,
     /// The program that `${stateplane}` stands for.
     pub stateplane: PathBuf,
-    /// Whether the processes that declare `keys` get files of keys, and so seal their
-    /// messages.
+    /// True if the processes that declare `keys` get files of keys, and so seal their messages.
     pub keys: bool,
 }
 
-/// What went by an interface; frames count without their check sequence.
+/// Traffic of an interface; frames count without their check sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceTraffic {
     /// Bytes that came.
@@ -166,7 +165,7 @@ impl Lab {
         &self.run
     }
 
-    /// Where its logs are.
+    /// Folder of the logs.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

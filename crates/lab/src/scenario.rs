@@ -28,13 +28,13 @@ use std::path::PathBuf;
 /// Flows that the hosts have at most: groups in `lab/apps/sequencer`.
 const MOST_FLOWS: usize = 12;
 
-/// How scenarios are run.
+/// Options of scenarios.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Scenarios to run, one after the other (`lab list` names them), or `all`.
     #[arg(required = true)]
     pub scenarios: Vec<String>,
-    /// What fails, in this order.
+    /// Faults, in this order.
     #[arg(long, value_delimiter = ',', default_values_t = Fault::ALL)]
     pub faults: Vec<Fault>,
     /// Milliseconds from one fault to the next.
@@ -46,7 +46,7 @@ pub struct Options {
     /// Milliseconds between two packets of a flow.
     #[arg(long, default_value_t = 50)]
     pub interval_ms: u64,
-    /// What the hosts' choices are drawn from.
+    /// Seed of the hosts' random choices.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Topology file, with a variant for each scenario.

@@ -23,7 +23,7 @@ pub const LEAST_STORE_MTU: u32 = 1700;
 /// Metric of the routes that [`Lab::steer`](crate::Lab::steer) adds.
 pub const STEERED_METRIC: u32 = 1;
 
-/// What a node is, which decides how its network namespace is set up.
+/// Kind of a node, which decides how its network namespace is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -60,7 +60,7 @@ impl fmt::Display for Kind {
 pub struct Node {
     /// 1 to 12 of `a-z`, `0-9`, `_`.
     pub name: String,
-    /// What it is.
+    /// Kind of the node.
     pub kind: Kind,
     /// Static routes.
     #[serde(default)]
@@ -137,7 +137,7 @@ pub struct Process {
     /// Variants in which it runs; all if empty.
     #[serde(default)]
     pub only: Vec<String>,
-    /// Who it is where messages are sealed; without, it seals none.
+    /// Identity for sealed messages; without one, it seals none.
     #[serde(default)]
     pub keys: Option<Sealed>,
 }
@@ -148,14 +148,14 @@ pub struct Process {
 pub struct Sealed {
     /// Its number among its peers; of a switch its `switch_id`.
     pub id: u32,
-    /// Where its messages come from.
+    /// Source address of its messages.
     pub address: Ipv4Addr,
     /// Arguments of its command beside `--keys FILE`.
     #[serde(default)]
     pub arguments: Vec<String>,
 }
 
-/// Who talks to whom in the demonstration.
+/// Traffic of the demonstration: who talks to whom.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Traffic {
@@ -178,7 +178,7 @@ pub struct Traffic {
 pub struct Topology {
     /// Its name: 1 to 12 of `a-z`, `0-9`, `_`.
     pub name: String,
-    /// Where it was read from.
+    /// File from which the topology was read.
     pub path: PathBuf,
     /// Nodes in the order of the file.
     pub nodes: Vec<Node>,

@@ -19,7 +19,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 /// Number of new connections that may be open at a time; more are not begun.
 const MOST_NEW: u64 = 500;
 
-/// What a client agent is told.
+/// Arguments of a client agent.
 #[derive(Clone, Debug, Args)]
 pub struct ClientArguments {
     /// JSON file with the connections to open, a [`Plan`].
@@ -60,11 +60,11 @@ pub struct Planned {
     /// Address and port to bind to; several connections may share them if their
     /// destinations differ.
     pub source: SocketAddrV4,
-    /// Where to.
+    /// Destination of the connections.
     pub destination: SocketAddrV4,
 }
 
-/// How a client stands, once every 200 ms.
+/// Progress of a client, once every 200 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// When, in milliseconds since the Unix epoch.
@@ -92,7 +92,7 @@ pub struct Stall {
     pub length_ms: u64,
 }
 
-/// What a client saw.
+/// Report of a client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientReport {
     /// Connections begun, those that failed to open among them.
@@ -115,13 +115,13 @@ pub struct ClientReport {
     pub stalls: Vec<Stall>,
 }
 
-/// What a client writes, a line of JSON each.
+/// Output line of a client, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    /// How it stands.
+    /// Progress of the client.
     Progress(Progress),
-    /// What it saw; the last line.
+    /// Report of the client; the last line.
     Report(ClientReport),
 }
 

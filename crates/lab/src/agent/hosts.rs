@@ -27,7 +27,7 @@ pub const COUNTER: &str = "counter";
 /// Most strange frames that are told in words.
 const MOST_STRANGE: usize = 20;
 
-/// What the hosts are told.
+/// Arguments of the hosts.
 #[derive(Clone, Debug, Args)]
 pub struct HostsArguments {
     /// Name of the application.
@@ -44,7 +44,7 @@ pub struct HostsArguments {
     /// Milliseconds between two packets of a flow.
     #[arg(long)]
     pub interval_ms: u64,
-    /// What the packets' choices are drawn from.
+    /// Seed of the packets' random choices.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Most seconds to run, if standard input does not end before.
@@ -52,7 +52,7 @@ pub struct HostsArguments {
     pub seconds: u64,
 }
 
-/// What the hosts saw.
+/// Report of the hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostsReport {
     /// Packets sent and received, as a [`Document`]. Nobody knows here which switch they
@@ -60,7 +60,7 @@ pub struct HostsReport {
     pub history: String,
     /// Frames that no host would take, the first of them in words.
     pub strange: Vec<String>,
-    /// How many there were.
+    /// Number of such frames.
     pub strange_frames: u64,
     /// ICMP errors from routers, for packets that then count as lost.
     pub unreachable: u64,

@@ -1,4 +1,4 @@
-//! Which connections pass a switch, seen from outside it.
+//! Connections that pass a switch, seen from outside it.
 
 use super::stop_at_end_of_input;
 use crate::address::Mac;
@@ -21,7 +21,7 @@ const LONGEST_FRAME: usize = 65_536;
 /// Most connections that are told apart.
 const MOST_FLOWS: usize = 100_000;
 
-/// What a tap is told.
+/// Arguments of a tap.
 #[derive(Clone, Debug, Args)]
 pub struct TapArguments {
     /// Ethernet address that frames must go to to count.
@@ -45,7 +45,7 @@ pub struct Flow {
     pub bytes: u64,
 }
 
-/// What a tap saw.
+/// Report of a tap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TapReport {
     /// The flows, by source and destination.

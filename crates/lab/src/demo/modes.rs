@@ -1,4 +1,4 @@
-//! What the switches of a run say of themselves: engine and modes of their ports.
+//! Engine and port modes that the switches of a run report.
 
 use crate::topology::Process;
 use std::collections::BTreeMap;

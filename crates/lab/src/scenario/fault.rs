@@ -1,4 +1,4 @@
-//! What fails, and how the lab brings it about.
+//! Faults, and how the lab causes them.
 //!
 //! Everything goes by the first switch until it fails or the routers are told otherwise,
 //! so every flow moves.
@@ -25,10 +25,10 @@ const CONVERGENCE: Duration = Duration::from_millis(50);
 /// For how long a killed switch is away before it comes back.
 const ABSENCE: Duration = Duration::from_millis(1000);
 const FLAPS: u32 = 5;
-/// How long a flapping link is down, and up.
+/// Time for which a flapping link is down, and for which it is up.
 const FLAP: Duration = Duration::from_millis(100);
 
-/// What fails.
+/// Fault of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
@@ -54,7 +54,7 @@ impl Fault {
         Self::Restart,
     ];
 
-    /// How many times it lets traffic settle for the length of a phase.
+    /// Number of phases for which the fault lets traffic settle.
     pub(super) const fn phases(self) -> u64 {
         match self {
             Self::Reroute | Self::LinkDown => 2,

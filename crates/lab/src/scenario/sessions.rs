@@ -113,7 +113,7 @@ fn plan(sessions: &Sessions, address: Ipv4Addr) -> Plan {
     }
 }
 
-/// What the last line that a process wrote says.
+/// Parses the last line of a process's output.
 pub(super) fn last_line<L: serde::de::DeserializeOwned, R>(
     process: &Process,
     read: impl Fn(L) -> Option<R>,
@@ -125,7 +125,7 @@ pub(super) fn last_line<L: serde::de::DeserializeOwned, R>(
         .ok_or_else(|| no_report(process, Path::new(process.log())))
 }
 
-/// What all that a process wrote says.
+/// Parses the whole output of a process.
 pub(super) fn whole_output<L: serde::de::DeserializeOwned>(
     process: &Process,
 ) -> Result<L, LabError> {

@@ -148,8 +148,7 @@ fn value(topology: &Topology, scenario: &Scenario, name: &str) -> Result<u64, La
     })
 }
 
-/// What the store has of the sketches, once all switches have had the time for another
-/// snapshot.
+/// Sketches at the store, after all switches had the time for another snapshot.
 fn read_sketches(
     lab: &mut Lab,
     setting: &Setting,
@@ -202,7 +201,7 @@ fn watch(lab: &mut Lab, hosts: Option<&mut Process>, time: Duration) -> Result<(
     Ok(())
 }
 
-/// What the hosts saw, and the frames that none would take.
+/// History that the hosts recorded, and frames that none would take.
 fn saw(mut hosts: Process) -> Result<(History, Vec<String>), LabError> {
     hosts.close_input();
     hosts.wait_until(Instant::now() + ENDING)?;
