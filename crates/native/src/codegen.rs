@@ -46,7 +46,7 @@ use std::mem::offset_of;
 /// Bytes of a word of storage.
 const WORD_BYTES: usize = 16;
 
-/// Where the ends of a callable's body lead.
+/// Exit blocks of a callable's body.
 #[derive(Clone, Copy)]
 struct Frame {
     /// Behind the callable.
@@ -82,7 +82,7 @@ struct Gen<'a, 'f> {
     entry: Block,
     /// Words whose values were asked for.
     used: Vec<bool>,
-    /// Where each header of [`Plan::headers`] begins in memory.
+    /// Offset in memory of each header of [`Plan::headers`].
     origins: Vec<Variable>,
     call_convention: CallConv,
     context: Value,
@@ -94,29 +94,28 @@ struct Gen<'a, 'f> {
     cursor: Variable,
     transitions: Variable,
     rounds: Variable,
-    /// Whether an expression met the end of a stack in the parser.
+    /// True if an expression met the end of a stack in the parser.
     fault: Variable,
     /// Number of the parser error.
     error: Variable,
     /// Bytes emitted.
     emitted: Variable,
-    /// Where they are, if their number has a limit that is known.
+    /// Address of the emitted bytes, if their number has a known limit.
     out: Variable,
     requests: Variable,
     /// First byte that was not parsed.
     rest: Variable,
     in_parser: bool,
-    /// Whether nothing is counted.
+    /// True if nothing is counted.
     quiet: bool,
-    /// Whether it is known that the frame came by a port and goes on at once
-    /// ([`Context::fresh`]).
+    /// True if it is known that the frame came by a port and goes on at once ([`Context::fresh`]).
     fresh: bool,
     /// In the parser, what is known of the packet's words.
     values: paths::Known,
-    /// Whether the current block goes on.
+    /// True if the current block goes on.
     live: bool,
     frames: Vec<Frame>,
-    /// Where `break` and `continue` of the innermost loop lead.
+    /// Blocks to which `break` and `continue` of the innermost loop jump.
     loops: Vec<(Block, Block)>,
     scratch: Vec<Scratch>,
     regions: Regions,
@@ -460,7 +459,7 @@ impl<'a, 'f> Gen<'a, 'f> {
         self.jump(reject);
     }
 
-    /// Where an expression met the end of a stack in the parser, ends it.
+    /// Ends the parser if an expression met the end of a stack in it.
     fn check_fault(&mut self) {
         if !self.in_parser || !self.plan.parser_faults || !self.live {
             return;

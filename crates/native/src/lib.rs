@@ -180,11 +180,11 @@ pub struct Native {
     lookups: Vec<Lookup>,
     views: Vec<View>,
     counters: Vec<*mut Count>,
-    /// Whether the control plane may have changed something.
+    /// True if the control plane may have changed something.
     stale: bool,
-    /// Whether the last run gave its packet up.
+    /// True if the last run gave its packet up.
     gave_up: bool,
-    /// Whether lookups in some table are worth announcing.
+    /// True if lookups in some table are worth announcing.
     announces: bool,
     /// The packet at hand, and all other variables.
     packet: Vec<u128>,

@@ -357,7 +357,7 @@ pub(crate) unsafe extern "C" fn meter(context: *mut Context, meter: u64, index: 
     meter.execute(index, bytes, now) as u64
 }
 
-/// What a direct meter said last.
+/// Last result of a direct meter.
 pub(crate) unsafe extern "C" fn color(context: *mut Context, meter: u64) -> u64 {
     // SAFETY: see the module.
     let machine = unsafe { machine(context) };
@@ -386,7 +386,7 @@ pub(crate) unsafe extern "C" fn note_hit(
     }
 }
 
-/// Whether a hash has a part in what an entry, given by number, runs.
+/// 1 if the action of an entry, given by number, depends on a hash, else 0.
 pub(crate) unsafe extern "C" fn takes_hash(context: *mut Context, table: u64, found: u64) -> u64 {
     // SAFETY: see the module.
     let machine = unsafe { machine(context) };
@@ -454,7 +454,7 @@ pub(crate) unsafe extern "C" fn announce_2(view: *const View, low: u64, high: u6
     unsafe { &*(*view).lookup }.announce(&[low, high]);
 }
 
-/// Whether words begin with a member of a value set.
+/// 1 if words begin with a member of a value set, else 0.
 pub(crate) unsafe extern "C" fn in_value_set(
     context: *mut Context,
     set: u64,

@@ -1,5 +1,5 @@
-//! What the specification says of arguments, their order, errors and loops, on both engines:
-//! that they agree tells nothing of what the checker made of the program.
+//! Tests of arguments, their order, errors and loops against the specification, on both engines:
+//! agreement of the engines does not show that the checker is right.
 
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::Interp;
@@ -9,7 +9,7 @@ use stateplane_native::Native;
 use stateplane_syntax::MemoryLoader;
 use stateplane_target::{EgressInput, Engine, IngressInput, InstanceType, Preserved};
 
-/// What the cases call.
+/// Declarations that the cases call.
 const DECLARATIONS: &str = "
 bit<8> g(inout bit<8> z) { z = 3; return 1; }
 bit<8> f(inout bit<8> x, in bit<8> z) { x = x + z; return 4; }
@@ -105,7 +105,7 @@ fn send(mut engine: impl Engine, frame: [u8; 4]) -> [u8; 4] {
     out[..4].try_into().unwrap()
 }
 
-/// What both engines make of the four bytes of `hdr.h`.
+/// Bytes of `hdr.h` after both engines ran on `frame`, which must agree.
 fn run(program: &Program, frame: [u8; 4]) -> [u8; 4] {
     let interp = Interp::new(program.clone(), Default::default()).unwrap();
     let native = Native::new(program.clone(), Default::default()).unwrap();

@@ -8,7 +8,7 @@ use stateplane_ir::{Expr, ExprKind, Type};
 use stateplane_target::layout::scalar_bits;
 use std::ops::Range;
 
-/// Where the bits of a part come from.
+/// Source of a part's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// The low bits of a register.

@@ -65,7 +65,7 @@ impl Drop for Code {
     }
 }
 
-/// Which function is made.
+/// Function that is generated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Ingress,
@@ -78,8 +78,8 @@ enum Part {
 ///
 /// # Errors
 ///
-/// What the code generator does not manage, in its words: no machine code for this
-/// processor, or a program too large for it.
+/// Returns the error of the code generator, as its text: no machine code for this processor, or a
+/// program that is too large.
 pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
     let mut flags = settings::builder();
     for (name, value) in [
@@ -170,8 +170,8 @@ fn clones_in_ingress(plan: &Plan) -> bool {
     clones
 }
 
-/// Whether lookups can be announced: there is a table of exact keys or prefixes, and the
-/// parser leaves no trace.
+/// True if lookups can be announced: there is a table of exact keys or prefixes, and the parser
+/// leaves no trace.
 fn announces(plan: &Plan) -> bool {
     let mut silent = true;
     let mut look = |stmt: &Stmt| {
@@ -526,7 +526,8 @@ impl Gen<'_, '_> {
         self.room = self.room.max(room);
     }
 
-    /// What follows the parser. Packets whose valid headers ingress changes go on in
+    /// Generates the code behind the parser. Packets whose valid headers ingress changes continue
+    /// in `changed`, if there is one. Packets whose valid headers ingress changes go on in
     /// `changed`, if there is one.
     fn parsed(&mut self, kept: &[bool], changed: Option<Block>) {
         self.end_parser();

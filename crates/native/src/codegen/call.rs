@@ -14,7 +14,7 @@ pub(super) struct Shared {
     entry: Block,
     /// Number of the call.
     caller: Variable,
-    /// Where each call's ends lead.
+    /// Exit blocks of each call.
     callers: Vec<Frame>,
     /// Its own ends, once it is made.
     ends: Option<Frame>,

@@ -12,7 +12,7 @@ use stateplane_ir::{Expr, Place, Projection, Type};
 use stateplane_target::bits::word_count;
 use stateplane_target::layout::{Leaf, LeafKind};
 
-/// Where fields are read from.
+/// Memory from which fields are read.
 struct Source {
     pointer: Value,
     /// Bits before the next field.

@@ -220,7 +220,7 @@ impl Gen<'_, '_> {
         true
     }
 
-    /// Whether the key at a position is in a set, as a condition; `None` if any is.
+    /// Condition that the key at a position is in a set; `None` if every key is.
     fn is_in(&mut self, keys: &[Key], index: usize, set: &KeySet) -> Option<Value> {
         let Key { value, width } = keys[index];
         let below = |length: u32| width.saturating_sub(length);

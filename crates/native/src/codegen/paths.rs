@@ -33,7 +33,7 @@ struct Level {
     parser: ParserId,
     state: usize,
     next: usize,
-    /// Where the parser's parameters lie.
+    /// Positions of the parser's parameters.
     bound: Vec<(VarId, usize)>,
 }
 
@@ -54,8 +54,8 @@ struct Ways {
     most: usize,
 }
 
-/// Whether a parser's ways can be told apart: no way leads back, and parsers call others
-/// between two statements of a state only, to whose arguments these write directly.
+/// True if a parser's ways can be told apart: no way leads back, and parsers call others between
+/// two statements of a state only, to whose arguments these write directly.
 pub(super) fn has_ways(plan: &crate::plan::Plan) -> bool {
     plan.calls.inline_all
         && !plan.counts_transitions

@@ -9,7 +9,7 @@ use stateplane_ir::{Expr, ExprKind, Place, Projection, Type, VarId};
 use stateplane_target::bits::{low_word, word_count};
 use stateplane_target::layout::scalar_bits;
 
-/// Where a place lies.
+/// Position of a place.
 #[derive(Clone, Debug)]
 pub(super) struct Spot {
     /// Its first word.

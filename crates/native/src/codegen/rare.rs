@@ -1,8 +1,8 @@
 //! Places that few packets come to ([`Stmt::Unlikely`]).
 //!
-//! What follows an end of the parser is made for the packets that come to none of them: at
-//! such a place the way leaves, to the same place in the code that is made for all. So the
-//! ways of most packets meet no others, and what is known on them stays known.
+//! Unlikely branches are side exits: the specialised code for an end of the parser contains in
+//! their place a jump to the same statement in the general code. So the fast paths contain no rare
+//! code, and facts established on them stay known.
 
 use super::Gen;
 use super::place::Spot;
@@ -11,7 +11,7 @@ use cranelift_codegen::ir::Block;
 use stateplane_ir::{Arg, BinaryOp, ControlId, Expr, ExprKind, Place, Stmt, UnaryOp};
 use std::collections::BTreeMap;
 
-/// What is done at a place that few packets come to.
+/// Treatment of unlikely statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// Nothing.
@@ -36,7 +36,7 @@ pub(super) struct Rare {
 }
 
 impl Rare {
-    /// Whether ways that left have not yet joined, at a place within the present statement.
+    /// True if ways that left have not yet joined, at a place within the present statement.
     fn is_awaited(&self) -> bool {
         let mut behind = self.left.range::<Path, _>(&self.path..);
         behind
@@ -86,12 +86,12 @@ impl Gen<'_, '_> {
         self.rare.path.pop();
     }
 
-    /// Whether anything comes to the present statement, or will where ways join in it.
+    /// True if anything comes to the present statement, or will where ways join in it.
     pub(super) fn is_reached(&self) -> bool {
         self.live || self.rare.mode == Mode::Join && self.rare.is_awaited()
     }
 
-    /// Whether statements behind one after which none is reached may be.
+    /// True if statements behind one after which none is reached may be.
     pub(super) fn may_be_joined(&self) -> bool {
         self.rare.mode == Mode::Join
     }
@@ -130,8 +130,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Whether ways may leave from within a call: all that it copies out goes to places that
-    /// are the same wherever the call is made.
+    /// True if ways may leave from within a call: all that it copies out goes to places that are
+    /// the same wherever the call is made.
     pub(super) fn can_be_left(&self, args: &[Arg]) -> bool {
         args.iter().all(|arg| match arg {
             Arg::In(_) => true,

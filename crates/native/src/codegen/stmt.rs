@@ -267,7 +267,7 @@ impl Gen<'_, '_> {
         self.check_fault();
     }
 
-    /// Whether a register is one of the numbers that a key set names, as a condition.
+    /// Condition that a register equals one of the numbers that a key set names.
     pub(super) fn is_constant(&mut self, value: Value, wanted: u128, width: u32) -> Value {
         let wanted = self.constant(wanted, width);
         self.b.ins().icmp(IntCC::Equal, value, wanted)

@@ -33,7 +33,7 @@ fn mix(a: u64, b: u64) -> u64 {
 /// The hash of no words.
 pub(crate) const HASH_START: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What [`step`] multiplies by.
+/// Multiplier of [`step`].
 pub(crate) const HASH_FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// The hash with one word more.

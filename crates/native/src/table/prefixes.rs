@@ -11,7 +11,7 @@ const FIRST_BITS: u32 = 16;
 /// The slot leads to another node, whose number the other bits are.
 pub(crate) const NODE: u32 = 1 << 31;
 
-/// How keys of a width are taken apart.
+/// Division of keys of a width into strides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strides {
     /// Bits of a key.
