@@ -55,7 +55,7 @@ pub struct HeaderField {
     pub id: u32,
     /// Bits in the packet, those of its own type where the controller's is another.
     pub width: u32,
-    /// Whether P4Info leaves it out (`@hidden`).
+    /// True if P4Info leaves it out (`@hidden`).
     pub hidden: bool,
 }
 
