@@ -25,7 +25,7 @@ pub(crate) struct Emit<'a> {
     pub(crate) input: &'a Input<'a>,
     pub(crate) pipeline: &'a Pipeline<'a>,
     pub(crate) states: &'a States<'a>,
-    /// What is kept of a flow; in bounded inconsistency nothing.
+    /// Fields that are kept of a flow; none in bounded-inconsistency mode.
     pub(crate) fields: &'a Fields,
     /// The arrays of which snapshots are kept, in bounded inconsistency.
     pub(crate) plan: Option<&'a Plan>,

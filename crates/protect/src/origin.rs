@@ -1,4 +1,4 @@
-//! Where the value of a variable comes from.
+//! Origin of a variable's value.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ const LONGEST_RECIPE: usize = 4096;
 pub(crate) enum Leaf {
     /// A field as it was when ingress began: `hdr.ipv4.srcAddr`.
     Field(String),
-    /// What a register holds.
+    /// Value of a register.
     State(String),
-    /// What an entry of a table brings.
+    /// Value from an entry of a table.
     Entry(String),
     /// Anything else.
     Unknown(String),
@@ -35,7 +35,7 @@ impl Leaf {
 /// One way in which a value may have been made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Origin {
-    /// How it was made of the leaves, which are `_`.
+    /// Expression over the leaves, which are written as `_`.
     pub(crate) recipe: String,
     /// Of what, in the order of the recipe.
     pub(crate) leaves: Vec<Leaf>,

@@ -1,4 +1,4 @@
-//! What a program whose packets wait must not do.
+//! Restrictions on a program whose packets wait for the store.
 
 use crate::annotation::Mode;
 use crate::codes;
@@ -226,7 +226,7 @@ pub(crate) fn headers(
     }
 }
 
-/// What the parser reads of standard metadata.
+/// Reads of standard metadata by the parser, which are reported.
 pub(crate) fn parser(standard: &BTreeMap<String, Span>, diagnostics: &mut Diagnostics) {
     for (field, span) in standard {
         diagnostics.push(

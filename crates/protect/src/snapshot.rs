@@ -19,7 +19,7 @@ const WITHIN_BOUND: u32 = 3;
 
 /// An array, and what it is called in the protected program.
 pub(crate) struct Kept {
-    /// Where the register is declared.
+    /// Position of the register's declaration.
     pub(crate) declared: Span,
     pub(crate) bits: u32,
     pub(crate) size: u64,
@@ -113,7 +113,7 @@ impl Plan {
         ELEMENT_BITS / 8 * (1 + self.arrays.len() as u32)
     }
 
-    /// What hosts and simulators have to know.
+    /// Description of the snapshots for hosts and simulators.
     pub(crate) fn told(&self, states: &States<'_>) -> Snapshots {
         let arrays = self.arrays.iter().zip(&states.all);
         Snapshots {

@@ -17,7 +17,7 @@ pub(crate) struct State<'t> {
     pub(crate) signed: bool,
     /// Elements of the register.
     pub(crate) size: u64,
-    /// What control planes call it.
+    /// Name for control planes.
     pub(crate) control_name: String,
     pub(crate) annotation: Replicated,
 }
@@ -140,7 +140,7 @@ pub(crate) fn find<'t>(
     })
 }
 
-/// What does not fit the mode that the program has.
+/// Argument that does not fit the program's mode.
 fn misfit(annotation: &Replicated, mode: Mode, keyed: &Replicated) -> Option<Diagnostic> {
     let wrong = |message: String| Diagnostic::error(codes::MODE, annotation.span, message);
     if annotation.mode.is_some_and(|own| own != mode) {

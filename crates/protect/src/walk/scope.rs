@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a name stands for.
+/// Entity that a name denotes.
 #[derive(Clone)]
 pub(crate) enum Binding<'t> {
     /// A variable, by its way from a root.
@@ -101,7 +101,7 @@ impl<'t> Declared<'t> {
         self.controls.get(name).copied()
     }
 
-    /// What an instance is.
+    /// Binding of an instance.
     pub(crate) fn instance(&self, instance: &Instantiation) -> Binding<'t> {
         match type_name(&instance.ty) {
             Some("register") => Binding::Register(instance.name.span),
