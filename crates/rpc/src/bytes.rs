@@ -12,7 +12,7 @@ use tonic::Code;
 /// Bytes of the longest value: more than the widest field has, leading zeros included.
 const MAX_BYTES: usize = 1024;
 
-/// How the values of a field are written.
+/// Notation of a field's values.
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
     /// A number of so many bits, big-endian.

@@ -29,7 +29,7 @@ const TRIES: u32 = 20;
 /// The role in which people write: controllers, which use another, stay primary.
 pub const ROLE: &str = "stateplane";
 
-/// Where a switch is, and who it is.
+/// Address and device id of a switch.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// `HOST:PORT`.

@@ -39,7 +39,7 @@ pub struct StreamId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// What does not change while the core lives.
+/// Options that stay the same for the life of the core.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The device's number.
@@ -48,7 +48,7 @@ pub struct Options {
     pub cpu_port: Option<Port>,
     /// Nanoseconds since the epoch at time 0 of the switch.
     pub epoch_ns: i64,
-    /// What people call the ports: their interfaces.
+    /// Names of the ports' interfaces.
     pub port_names: BTreeMap<Port, String>,
 }
 
@@ -78,7 +78,7 @@ impl<E> Clone for Prepared<E> {
     }
 }
 
-/// What is to be told, and to whom.
+/// Message to a client, with its receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A write is done.
@@ -129,7 +129,7 @@ pub struct Core<E> {
     options: Options,
     sessions: Sessions,
     pipeline: Option<Pipeline>,
-    /// What the compiler says of the program that runs.
+    /// Compiled form of the running program.
     program: Prepared<E>,
     saved: Option<Saved<E>>,
     shadow: Shadow,
@@ -193,7 +193,7 @@ impl<E: Engine> Core<E> {
         Ticket(self.next_ticket)
     }
 
-    /// Whether another request may wait; without room requests are refused.
+    /// True if another request may wait; without room requests are refused.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.jobs.len() < MAX_WAITING

@@ -74,7 +74,7 @@ impl Enabled {
         }
     }
 
-    /// Whether there was such a list.
+    /// True if there was such a list.
     fn release(&mut self, list: u64) -> bool {
         let Some((_, list)) = self.sent.remove(&list) else {
             return false;

@@ -37,10 +37,10 @@ const LEAST_RATE: u64 = 16_384;
 /// Time in µs after which a client that reads slowly is looked at again.
 const READ_PAUSE: u64 = 1_000;
 
-/// What becomes of a stream's messages.
+/// Sender of a stream's messages.
 pub(crate) type StreamSender = mpsc::Sender<Result<v1::StreamMessageResponse, Status>>;
 
-/// What becomes of a read; what waits is bounded by [`MAX_UNREAD`].
+/// Sender of a read's results; [`MAX_UNREAD`] bounds the waiting ones.
 pub(crate) type ReadSender = mpsc::UnboundedSender<Result<Unread, Status>>;
 
 /// A part of a read that the client has not taken.
@@ -84,7 +84,7 @@ struct Stall {
     read: u64,
 }
 
-/// Who wants to replace the program.
+/// Claim of a client that wants to replace the program.
 pub(crate) struct Claim {
     pub(crate) device_id: u64,
     pub(crate) role: String,
@@ -131,7 +131,7 @@ impl<E> Clone for Requests<E> {
 /// Makes the switch's descriptor readable.
 struct Wake {
     stream: UnixStream,
-    /// Whether a byte is on its way already.
+    /// True if a wake-up byte is in flight already.
     pending: Arc<AtomicBool>,
 }
 
@@ -395,7 +395,7 @@ impl<E: Engine> Driver<E> {
     }
 }
 
-/// That the switch has stopped before it answered.
+/// Status for a request that the switch did not answer before it stopped.
 pub(crate) fn unanswered<T>(_: T) -> Status {
     Status::new(Code::Unavailable, "the switch has stopped")
 }

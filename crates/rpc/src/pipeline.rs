@@ -339,7 +339,7 @@ impl Pipeline {
     }
 }
 
-/// That the P4Info has no such object.
+/// Refusal of an id that the P4Info does not contain.
 pub(crate) fn unknown(what: &str, id: u32) -> Refusal {
     Refusal::not_found(format!("the P4Info has no {what} {id} ({id:#010x})"))
 }

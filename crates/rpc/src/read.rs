@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Entities that one request may name.
 const MAX_ENTITIES: usize = 65_536;
 
-/// What is read from.
+/// Objects that are read.
 pub(crate) struct Source<'a> {
     pub(crate) pipeline: &'a Pipeline,
     pub(crate) state: &'a TargetState,
@@ -25,7 +25,7 @@ pub(crate) struct Source<'a> {
     pub(crate) now: u64,
 }
 
-/// Which of a table's resources are asked for.
+/// Kind of a table's resources that is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum View {
     Entry,
@@ -36,7 +36,7 @@ enum View {
 /// A part of a read that is still to be done.
 #[derive(Debug)]
 enum Part {
-    /// What a request names, wildcards not yet resolved.
+    /// Entities that a request names, wildcards not yet resolved.
     Request(Box<Entity>),
     /// Entries of a table at these positions.
     Entries(Box<Entries>, Range<u32>),
@@ -48,7 +48,7 @@ enum Part {
     Registers(u32, Range<u64>),
 }
 
-/// Which entries of a table are read, and what of them.
+/// Entries of a table that are read, and their requested fields.
 #[derive(Debug)]
 struct Entries {
     table: u32,
@@ -199,7 +199,7 @@ impl Reading {
         indices.start..middle
     }
 
-    /// What an entity of a request asks for: entities at once, or parts for later.
+    /// Parts of an entity that a request names: entities at once, or parts for later.
     fn expand(&mut self, source: &Source<'_>, entity: Entity) -> Result<Vec<v1::Entity>, Refusal> {
         let pipeline = source.pipeline;
         match entity {

@@ -74,7 +74,7 @@ pub enum ServerError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The certificate or key is wrong.
@@ -93,7 +93,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Where it listens.
+    /// Address at which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -1,4 +1,4 @@
-//! Who may write: streams, roles and election ids (specification, "Client Arbitration and
+//! Arbitration of writers: streams, roles and election ids (specification, "Client Arbitration and
 //! Controller Replication").
 
 use crate::core::StreamId;
@@ -37,7 +37,7 @@ pub(crate) struct Sessions {
     roles: BTreeMap<String, Role>,
 }
 
-/// What a controller is to be told.
+/// Message for a controller.
 pub(crate) type Notice = (StreamId, v1::MasterArbitrationUpdate);
 
 fn number(id: &v1::Uint128) -> u128 {
@@ -57,7 +57,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// What the stream ends with.
+    /// Returns the status with which the stream ends.
     pub(crate) fn arbitrate(
         &mut self,
         stream: StreamId,
@@ -171,7 +171,7 @@ impl Sessions {
         }
     }
 
-    /// Whether a writer of that role and election id is the primary.
+    /// Checks that a writer of that role and election id is the primary.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl Sessions {
         ))
     }
 
-    /// Whether the stream's controller is primary of its role.
+    /// True if the stream's controller is primary of its role.
     pub(crate) fn is_primary(&self, stream: StreamId) -> bool {
         self.primaries().any(|primary| primary == stream)
     }
@@ -205,7 +205,7 @@ impl Sessions {
         self.roles.values().filter_map(|role| role.primary)
     }
 
-    /// That the device is this one.
+    /// Checks that the device id is this device's.
     pub(crate) fn check_reader(&self, device_id: u64) -> Result<(), Refusal> {
         self.check_device(device_id, Code::NotFound)
     }

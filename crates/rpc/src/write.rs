@@ -20,16 +20,16 @@ const ELEMENTS: u64 = 64;
 #[derive(Debug)]
 pub(crate) struct Batch {
     updates: std::vec::IntoIter<v1::Update>,
-    /// What became of those that were tried, in order.
+    /// Results of the attempted updates, in order.
     outcomes: Vec<Result<(), Refusal>>,
     atomicity: Atomicity,
-    /// What to put back, for batches that are all or nothing.
+    /// State to restore, for batches that are all or nothing.
     undo: Vec<Before>,
     /// Elements of arrays in `undo`.
     remembered: u64,
 }
 
-/// How a slice of a batch ended.
+/// Result of a slice of a batch.
 #[derive(Debug)]
 pub(crate) enum Progress {
     /// More is to be done.
@@ -266,7 +266,7 @@ fn direct_meter<E: Engine>(
     Ok(())
 }
 
-/// What an update is about to change.
+/// State before an update.
 #[derive(Debug)]
 enum Before {
     Table(Box<table::Before>),

@@ -6,7 +6,7 @@ use crate::proto::config::{self, match_field::MatchType};
 use crate::proto::v1::{self, field_match as by, field_match::FieldMatchType, table_action};
 use num_bigint::BigUint;
 
-/// What kind of match a field has.
+/// Match kind of a field.
 #[must_use]
 pub fn kind(field: &config::MatchField) -> MatchType {
     match field.r#match {

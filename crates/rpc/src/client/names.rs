@@ -45,7 +45,7 @@ pub fn id(object: &impl Named) -> u32 {
     object.preamble().map_or(0, |preamble| preamble.id)
 }
 
-/// Whether `wanted` is `full` or the end of it after a dot.
+/// True if `wanted` is `full` or the end of it after a dot.
 fn is_called(full: &str, wanted: &str) -> bool {
     full == wanted
         || full

@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 use num_traits::{Num, ToPrimitive, Zero};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// How a value is shown.
+/// Notation in which a value is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A decimal number, hexadecimal beyond 64 bits.

@@ -93,7 +93,7 @@ pub(crate) fn write<E: Engine>(
     Ok(())
 }
 
-/// That an update has no type.
+/// Refusal of an update without a type.
 pub(crate) fn unspecified() -> Refusal {
     Refusal::invalid("the update has no type: INSERT, MODIFY or DELETE")
 }
@@ -120,7 +120,7 @@ fn check_priority(table: &TableIndex, priority: u32) -> Result<(), Refusal> {
     }
 }
 
-/// That what is given with an entry exists for its table.
+/// Checks that the objects given with an entry exist for its table.
 fn check_resources(table: &TableIndex, entry: &v1::TableEntry) -> Result<(), Refusal> {
     let missing = |what: &str| {
         Err(Refusal::invalid(format!(
@@ -247,7 +247,7 @@ fn write_default<E: Engine>(
     Ok(())
 }
 
-/// What of an entry a reader asks for besides its action.
+/// Fields of an entry that a reader requests besides its action.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fields {
     pub(crate) counter: bool,
@@ -257,7 +257,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// What the fields of a request ask for.
+    /// Fields that a request asks for.
     pub(crate) fn of(request: &v1::TableEntry) -> Fields {
         Fields {
             counter: request.counter_data.is_some(),
@@ -377,7 +377,7 @@ pub(crate) fn default_message(
     }
 }
 
-/// What an entry was before an update, to put it back.
+/// Entry before an update, to restore it.
 #[derive(Clone, Debug)]
 pub(crate) struct Before {
     table: u32,
@@ -390,7 +390,7 @@ pub(crate) struct Before {
     set: Option<ActionSet>,
 }
 
-/// What a default entry was before an update.
+/// Default entry before an update.
 #[derive(Clone, Debug)]
 pub(crate) struct DefaultBefore {
     table: u32,
@@ -516,7 +516,7 @@ impl DefaultBefore {
     }
 }
 
-/// That a read names a table entry that is not there.
+/// Refusal of a read that names a missing table entry.
 pub(crate) fn absent(table: &TableIndex) -> Refusal {
     Refusal::new(
         Code::NotFound,

@@ -57,7 +57,7 @@ pub struct World {
     pub core: Core<Interp>,
     pub now: u64,
     pub primary: StreamId,
-    /// What streams were told.
+    /// Messages sent to streams.
     pub told: Vec<(StreamId, v1::StreamMessageResponse)>,
     /// Streams that ended.
     pub ended: Vec<(StreamId, Refusal)>,
