@@ -12,7 +12,7 @@ use crate::trailer::{
 };
 use crate::window::{ReplayWindow, Seen};
 
-/// Who an end is and whom it talks to.
+/// Identity of an end and its peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Its own number.
@@ -201,12 +201,12 @@ pub struct Counters {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer(pub [u8; ANSWER_LENGTH]);
 
-/// What became of bytes that arrived.
+/// Result of opening bytes that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opened {
     /// A message of the protected protocol: the first `length` bytes.
     Message {
-        /// Who sent it.
+        /// Number of the sender.
         from: u32,
         /// Its length.
         length: usize,
@@ -241,7 +241,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// What [`Config::check`] finds.
+    /// Returns the error of [`Config::check`].
     pub fn new(
         config: &Config,
         life: u64,
@@ -264,7 +264,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// What [`Config::check`] finds, and [`ConfigError::Renumbered`]; then nothing changes.
+    /// Returns the error of [`Config::check`], and [`ConfigError::Renumbered`]; then nothing
+    /// changes.
     pub fn replace_keys(&mut self, config: &Config) -> Result<(), ConfigError> {
         config.check()?;
         if config.id != self.id {
@@ -286,7 +287,7 @@ impl Endpoint {
         self.id
     }
 
-    /// What became of messages so far.
+    /// Counters of messages since the start.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

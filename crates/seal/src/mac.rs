@@ -30,8 +30,7 @@ impl Mac {
         tag
     }
 
-    /// Whether `tag` is the tag over `parts`; takes as long for a wrong tag as for the
-    /// right one.
+    /// True if `tag` is the tag over `parts`; takes as long for a wrong tag as for the right one.
     pub(crate) fn agrees(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         let mut mac = self.0.clone();
         for part in parts {

@@ -1,9 +1,9 @@
-//! Which messages of a life came already.
+//! Replay window: the messages of a life that came already.
 
 /// Words of the window.
 const WORDS: usize = 32;
 
-/// How far behind the newest message another one may come.
+/// Maximum distance of a message behind the newest one.
 const SPAN: u64 = (WORDS as u64 - 1) * 64;
 
 /// The newest counter and which of those before it came, 1984 of them. Messages may come
@@ -15,7 +15,7 @@ pub struct ReplayWindow {
     words: [u64; WORDS],
 }
 
-/// What a window makes of a counter.
+/// Verdict of a window about a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// It did not come before, and is noted.
