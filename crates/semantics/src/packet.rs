@@ -27,7 +27,7 @@ impl PacketIn {
         self.data.len()
     }
 
-    /// What is behind the cursor; `None` within a byte.
+    /// Bytes behind the cursor; `None` within a byte.
     pub(crate) fn rest(&self) -> Option<&[u8]> {
         self.cursor
             .is_multiple_of(8)
@@ -96,7 +96,7 @@ impl PacketIn {
     }
 }
 
-/// What is emitted, bit by bit; `None` for a bit that is not known.
+/// Emitted bits; `None` for a bit that is not known.
 #[derive(Debug, Default)]
 pub(crate) struct PacketOut {
     pub(crate) bits: Vec<Option<bool>>,

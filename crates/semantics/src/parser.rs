@@ -138,7 +138,7 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// Whether two numbers agree in the bits of a mask (§8.15.3).
+/// True if two numbers agree in the bits of a mask (§8.15.3).
 pub(crate) fn masked(value: &BigInt, expected: &BigInt, mask: &BigInt) -> bool {
     value & mask == expected & mask
 }

@@ -33,7 +33,7 @@ enum Step {
     },
 }
 
-/// What an expression stands for: a place, or only a value.
+/// Meaning of an expression: a place, or only a value.
 pub(crate) enum Reference {
     Place(Place),
     Value(Value),

@@ -10,7 +10,7 @@ use stateplane_syntax::tree::{
     SwitchCase, VariableDecl,
 };
 
-/// How a statement ends.
+/// Control flow after a statement.
 #[derive(Debug)]
 pub(crate) enum Flow {
     Next,
