@@ -52,7 +52,7 @@ pub(crate) struct StoreNode {
     pub(crate) timer: Option<u64>,
     /// When it died last.
     pub(crate) died_at: Option<u64>,
-    /// What its disk keeps.
+    /// Files on its disk.
     pub(crate) files: FaultyFiles,
     /// The disk, while it is alive.
     pub(crate) disk: Option<Disk<FaultyFiles>>,
@@ -62,7 +62,7 @@ pub(crate) struct StoreNode {
     pub(crate) chains_lost: u64,
     /// It waits for its disk.
     pub(crate) syncing: bool,
-    /// How often it died.
+    /// Number of deaths.
     pub(crate) deaths: u64,
     /// While it is dead: what its disk would make of it.
     pub(crate) remains: Option<Server>,
@@ -284,7 +284,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     config
 }
 
-/// What the recorder knows of one replica's mappings.
+/// The recorder's knowledge of one replica's mappings.
 #[derive(Default)]
 pub(crate) struct Mappings {
     epoch: u32,
@@ -383,8 +383,8 @@ pub(crate) fn pools() -> Vec<PoolRange> {
         .to_vec()
 }
 
-/// What is wrong at the end with the replicas of one chain, head first, when nothing
-/// is on its way.
+/// Inconsistencies between the replicas of one chain, head first, at the end, when no message is in
+/// flight.
 pub(crate) fn anomalies(chain: u16, replicas: &[&Replica]) -> Vec<String> {
     let mut found = Vec::new();
     let mut digests = BTreeSet::new();

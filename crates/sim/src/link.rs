@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use stateplane_hosts::Random;
 
-/// How badly a link behaves. Chances are in thousandths; times in µs.
+/// Quality of a link: loss, duplication, reordering, delay. Chances are in thousandths; times in
+/// µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkQuality {

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Hold before the first retransmission, in µs; it doubles [`HOLD_DOUBLINGS`] times.
 pub(crate) const FIRST_HOLD: u64 = 5_000;
-/// How often the hold doubles.
+/// Maximum number of doublings of the hold time.
 pub(crate) const HOLD_DOUBLINGS: u32 = 5;
 const LEASE_ATTEMPTS: u16 = 16;
 /// Requests behind the newest whose packets may still come back.

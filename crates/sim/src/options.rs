@@ -1,11 +1,11 @@
-//! What is simulated, and what is turned off.
+//! Options of a simulation: program, engine, scenario, disabled rules.
 
 use crate::chosen::Chosen;
 use crate::scenario::Scenario;
 use stateplane_history::Application;
 use std::fmt;
 
-/// What runs on the switches.
+/// Program on the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProgramKind {
     /// A model of the counter in Rust, to test the store alone.
@@ -22,7 +22,7 @@ pub enum ProgramKind {
     Own(Class),
 }
 
-/// What the store has to know of a protected program.
+/// Flow class of a protected program, as the store has to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class {
     /// First byte of its keys.
@@ -33,12 +33,12 @@ pub struct Class {
     pub walk: Option<Walk>,
 }
 
-/// How a switch walks over its arrays in bounded-inconsistency mode.
+/// Walk of a switch over its arrays in bounded-inconsistency mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Walk {
     /// Frames of the packet generator in a millisecond.
     pub batch: u32,
-    /// How many arrays there are.
+    /// Number of arrays.
     pub arrays: usize,
 }
 
@@ -77,12 +77,12 @@ impl ProgramKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether packets count, and the histories are a counter's.
+    /// True if packets count and the histories are those of a counter.
     pub(crate) const fn counts(self) -> bool {
         matches!(self, Self::Model | Self::Counter)
     }
 
-    /// Whether the store maps endpoints from a pool.
+    /// True if the store maps endpoints from a pool.
     pub(crate) const fn maps(self) -> bool {
         matches!(self, Self::Nat | Self::FilteringNat)
     }
@@ -126,7 +126,7 @@ pub enum Rule {
     IncarnationCheck,
     /// A switch drops messages whose checksum is wrong.
     MessageChecksum,
-    /// What is not acknowledged is sent again (paper §5.2).
+    /// An unacknowledged message is sent again (paper §5.2).
     Retransmission,
     /// A slot belongs to the flow whose key it holds.
     KeyComparison,
@@ -252,7 +252,7 @@ impl Rule {
         }
     }
 
-    /// What the store is told when it is turned off.
+    /// Faults of the store with this rule disabled.
     pub(crate) fn store_faults(self) -> stateplane_store::Faults {
         let mut faults = stateplane_store::Faults::default();
         match self {
@@ -279,7 +279,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What runs the program of a switch.
+/// Engine that runs a switch's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum EngineKind {
     /// Machine code.
@@ -307,18 +307,18 @@ impl EngineKind {
     }
 }
 
-/// What a run depends on besides its seed.
+/// Inputs of a run besides its seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What runs on the switches.
+    /// Program on the switches.
     pub program: ProgramKind,
-    /// What runs it. Equal seeds give equal runs on all engines.
+    /// Engine of the switches. Equal seeds give equal runs on all engines.
     pub engine: EngineKind,
-    /// How the world behaves.
+    /// Scenario: traffic, links and faults.
     pub scenario: Scenario,
     /// A rule that is turned off.
     pub without: Option<Rule>,
-    /// What of the plan happens.
+    /// Part of the plan that is executed.
     pub chosen: Chosen,
     /// The options of `stateplane sim` that name a program of the user's.
     pub own_program: Option<String>,

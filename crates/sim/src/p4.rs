@@ -21,7 +21,7 @@ use stateplane_wire::replication::{HEADER_LENGTH, KEY_LENGTH, Key};
 use stateplane_wire::{ethernet, ipv4, udp};
 use thiserror::Error;
 
-/// Where held copies come back; no link faces it.
+/// Port at which held copies come back; it has no link.
 const RECIRCULATION_PORT: u16 = 510;
 
 /// `GENERATOR_PORT` of `p4/lib/replication.p4`.

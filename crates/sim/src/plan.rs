@@ -1,4 +1,4 @@
-//! What hosts send in one run, and what goes wrong, and when: drawn before it starts.
+//! Plan of one run, drawn before it starts: the hosts' packets, the faults and their times.
 
 use crate::scenario::{Cluster, Disks, Scenario};
 use stateplane_hosts::Random;
@@ -136,10 +136,10 @@ impl fmt::Display for Misfortune {
     }
 }
 
-/// What befalls the world together, with the times: a misfortune and its end.
+/// A fault: happenings that belong together, with their times, such as a failure and its end.
 pub(crate) type Fault = Vec<(u64, Misfortune)>;
 
-/// What is to happen in a run, in no order.
+/// Events planned for a run, in no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Packets that hosts inside send: when, and of which connection.
@@ -171,7 +171,7 @@ impl Plan {
     }
 }
 
-/// What befalls the world in a run.
+/// Faults of a run.
 fn faults(scenario: &Scenario, random: &mut Random) -> Vec<Fault> {
     let mut plan = Vec::new();
     let end = scenario.traffic;

@@ -1,4 +1,4 @@
-//! How badly the world behaves.
+//! Scenarios: link quality, faults and traffic of a run.
 
 use crate::clock::MAX_DRIFT_PPM;
 use crate::link::LinkQuality;
@@ -32,19 +32,19 @@ pub struct Scenario {
     pub host_link: LinkQuality,
     /// Chance that a flow's packets alternate between the switches, one by one.
     pub alternate: u32,
-    /// How often a switch dies; it comes back, and the others do not die meanwhile.
+    /// Number of deaths of switches; a switch comes back, and the others do not die meanwhile.
     pub deaths: u64,
     /// Least and greatest time for which it is dead.
     pub outage: (u64, u64),
-    /// How often a switch is cut from the store.
+    /// Number of partitions of a switch from the store.
     pub cuts: u64,
     /// Greatest time for which it is cut off.
     pub cut: u64,
-    /// How often a switch or a replica stalls.
+    /// Number of stalls of a switch or a replica.
     pub stalls: u64,
     /// Greatest time for which it stalls.
     pub stall: u64,
-    /// How often some flows change their way.
+    /// Number of times that some flows change their path.
     pub reroutes: u64,
     /// Greatest time that a switch takes for one frame; drawn for each switch.
     pub service: u64,
@@ -54,7 +54,7 @@ pub struct Scenario {
     pub drift_bound: u32,
     /// Lease period of the store.
     pub lease_period: u32,
-    /// Whether the store asks for leases that are in the way (rule 19).
+    /// True if the store recalls leases that block requests (rule 19).
     pub recall: bool,
     /// Idle timeout of NAT mappings.
     pub idle: u64,
@@ -78,14 +78,14 @@ pub struct Disks {
     pub sync: u64,
     /// Bytes on the disk after which a snapshot takes their place.
     pub snapshot_after: u64,
-    /// How often all servers lose power at once.
+    /// Number of times that all servers lose power at once.
     pub power_cuts: u64,
-    /// How often one server alone dies.
+    /// Number of deaths of one server alone.
     pub deaths: u64,
     /// Least and greatest time for which a server is dead.
     pub outage: (u64, u64),
-    /// Whether the disk of a server that dies alone, while others keep all that it keeps,
-    /// rots: it has lied, or loses or changes what was written through.
+    /// True if the disk of a server that dies alone, while others keep all that it keeps, rots: it
+    /// has lied, or loses or changes what was synced.
     pub rot: bool,
 }
 
@@ -93,23 +93,23 @@ pub struct Disks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
-    /// How many servers there are.
+    /// Number of servers.
     pub stores: u8,
-    /// How often one dies; it comes back empty.
+    /// Number of deaths of a server; it comes back empty.
     pub deaths: u64,
     /// Least and greatest time for which it is dead.
     pub outage: (u64, u64),
-    /// How often one stops for a while and goes on as if nothing had happened.
+    /// Number of times that a server stops for a while and continues as if nothing had happened.
     pub pauses: u64,
     /// Greatest time for which it stops.
     pub pause: u64,
-    /// How often nothing passes from one of them, or the controller, to another.
+    /// Number of one-way partitions from a server, or the controller, to another.
     pub cuts: u64,
     /// Greatest time for which nothing passes.
     pub cut: u64,
-    /// How often the controller starts anew, with what it has stored.
+    /// Number of restarts of the controller, with what it has stored.
     pub controller_restarts: u64,
-    /// Whether servers are given up and taken back, one after another.
+    /// True if servers are drained and taken back, one after another.
     pub drains: bool,
 }
 

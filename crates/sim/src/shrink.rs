@@ -157,7 +157,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether a run of `options` has the same objection; then it is the best so far.
+    /// Runs `options` and returns true if the run has the same objection; it is then the best so
+    /// far.
     fn tries(&mut self, options: Options) -> Result<bool, SimError> {
         if self.runs == 0 {
             return Ok(false);
@@ -221,7 +222,7 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// Whatever keeps a world from beginning.
+    /// Returns the error that keeps a world from starting.
     pub fn shrink(&self, report: &Report, runs: usize) -> Result<Report, SimError> {
         let Some(objection) = report.objection() else {
             return Ok(report.clone());

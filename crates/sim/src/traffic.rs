@@ -37,7 +37,7 @@ struct Connection {
     /// Outwards and back.
     routes: [Route; 2],
     sent: usize,
-    /// Where the host outside saw it come from.
+    /// Source address that the outside host saw.
     public: Option<SocketAddrV4>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Sent {
     pub(crate) carried: Carried,
 }
 
-/// What a host sent.
+/// Content of a packet that a host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
     /// To the counter, the model or the NAT.
@@ -72,7 +72,7 @@ impl Carried {
         }
     }
 
-    /// What it asks, in the terms of the application.
+    /// Value that the packet requests, in the terms of the application.
     pub(crate) fn request(&self) -> Option<u64> {
         match self {
             Self::Plain(_) | Self::Own(..) => None,
@@ -147,7 +147,7 @@ impl<'a> Traffic<'a> {
         traffic
     }
 
-    /// How many connections there are.
+    /// Number of connections.
     pub(crate) fn connections(&self) -> usize {
         self.connections.len()
     }
@@ -246,7 +246,8 @@ impl<'a> Traffic<'a> {
         Some((by, sent))
     }
 
-    /// What an application made of a packet that left, or why no host would take it.
+    /// Reads a packet that left as an application event, or gives the reason why no host would take
+    /// it.
     pub(crate) fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String> {
         match &self.app {
             Some(app) => app.observe(asked, port, frame),
@@ -260,7 +261,7 @@ impl<'a> Traffic<'a> {
         self.released.outputs.entry(number).or_insert(output);
     }
 
-    /// What was let out of a program of the user's.
+    /// Packets that a user's program released.
     pub(crate) fn into_released(self) -> Released {
         self.released
     }
@@ -272,7 +273,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// What an application finds wrong with what the store's tail holds in the end.
+    /// Errors that an application finds in the final content of the store's tail.
     pub(crate) fn recovered(&self, records: &[(Key, Vec<u8>)]) -> Vec<String> {
         match (&self.app, self.own) {
             (Some(app), _) => app.recovered(records),
@@ -281,7 +282,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Whether switches write although no host sends.
+    /// True if switches write although no host sends.
     pub(crate) fn writes_for_ever(&self) -> bool {
         let of_app = self.app.as_ref().is_some_and(|app| app.writes_for_ever());
         of_app || self.own.is_some_and(Own::is_bounded)

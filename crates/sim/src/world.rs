@@ -131,17 +131,17 @@ impl SwitchNode {
     }
 }
 
-/// What is left of a world when it has ended.
+/// Results of a world that has ended.
 pub(crate) struct Remains {
     pub(crate) history: History,
     pub(crate) coverage: Coverage,
     pub(crate) anomalies: Vec<String>,
     pub(crate) trace: u64,
-    /// What befell the world, and when.
+    /// Faults and their times.
     pub(crate) faults: Vec<(u64, String)>,
-    /// How many packets and faults were planned.
+    /// Numbers of planned packets and faults.
     pub(crate) planned: (usize, usize),
-    /// What a program of the user's let out, by packet.
+    /// Packets that a user's program released.
     pub(crate) released: Released,
 }
 
@@ -156,7 +156,7 @@ pub(crate) struct World<'a> {
     controller: ControllerNode,
     /// Until when nothing passes from one node to another.
     cuts: BTreeMap<(Node, Node), u64>,
-    /// What is known of mappings, by replica and chain.
+    /// Known mappings, by replica and chain.
     mappings: BTreeMap<(u8, u16), Mappings>,
     traffic: Traffic<'a>,
     recorder: Recorder,

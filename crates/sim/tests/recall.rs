@@ -75,7 +75,7 @@ fn leases_that_are_only_outwaited() {
     }
 }
 
-/// How many packets of all flows were never counted.
+/// Number of packets of all flows that were never counted.
 fn uncounted(report: &Report) -> u64 {
     let mut flows: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for event in &report.history.events {

@@ -22,8 +22,8 @@ fn with_burst(number: u64) -> u64 {
     slow * 1000 + (number - slow) * 100
 }
 
-/// What the hosts of an application say in 4000 packets, of one connection after the other;
-/// `at`: when each comes, in µs.
+/// Capture of 4000 packets of an application's hosts, one connection after the other; `at` gives
+/// each packet's time in µs.
 fn capture(app: &mut dyn App, at: fn(u64) -> u64) -> Vec<Arrival> {
     let mut random = Random::new(7);
     (0..4000)

@@ -165,7 +165,7 @@ impl World {
         self.talk(now);
     }
 
-    /// How many of the victim's packets pass while those of `attackers` come in turn.
+    /// Number of the victim's packets that pass while those of `attackers` come in turn.
     fn besieged(mut self, attackers: &[HostPacket]) -> u64 {
         let turns = (attackers.len() as u64).max(PACKETS);
         for turn in 0..turns + PACKETS {

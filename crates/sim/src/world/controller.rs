@@ -31,7 +31,7 @@ pub(crate) struct ControllerNode {
     controller: Option<Controller>,
     clock: Clock,
     timer: Option<u64>,
-    /// What it has stored, in order; it outlives it.
+    /// Stored configurations, in order; they outlive the controller.
     disk: Vec<ChainConfig>,
     /// The newest configuration of each chain that was stored.
     pub(crate) current: BTreeMap<u16, ChainConfig>,
@@ -207,8 +207,8 @@ impl World<'_> {
         }
     }
 
-    /// Whether a server may die without too many having failed at once: every chain
-    /// is whole, and no other server is out of reach.
+    /// True if a server may die without too many failures at once: every chain is complete, and all
+    /// other servers can be reached.
     pub(super) fn may_die(&self) -> bool {
         let now = self.now;
         let whole = (0..SHARDS).all(|shard| self.keepers(shard).len() >= MEMBERS.into());
@@ -216,7 +216,7 @@ impl World<'_> {
         whole && awake && self.cuts.values().all(|until| *until <= now)
     }
 
-    /// Whether the last death is so recent that the others are spared.
+    /// True if the last death is so recent that the others are spared.
     fn mourns(&self) -> bool {
         let deaths = self.stores.iter().map(|node| node.died_at);
         let latest = deaths.max().flatten();
@@ -305,7 +305,7 @@ impl World<'_> {
         }
     }
 
-    /// What is wrong with the configurations at the end.
+    /// Records errors in the configurations at the end.
     pub(super) fn finish_controller(&mut self) {
         let Some(controller) = &self.controller.controller else {
             return;

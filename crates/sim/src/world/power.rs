@@ -84,7 +84,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the disks of servers rot.
+    /// True if the disks of servers rot.
     fn rots(&self) -> bool {
         self.options.scenario.disks.is_some_and(|disks| disks.rot)
     }

@@ -201,7 +201,7 @@ impl World<'_> {
         keepers
     }
 
-    /// How the pools and replicas are left.
+    /// Checks the pools and replicas at the end.
     pub(super) fn finish_stores(&mut self) {
         let now = self.now;
         let fixed = self.options.scenario.cluster.is_none();

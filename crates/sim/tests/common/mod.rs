@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers of this crate's tests.
 
 use stateplane_history::Checker;
 use stateplane_sim::{Options, ProgramKind, Report, Rule, Scenario, Simulator};
