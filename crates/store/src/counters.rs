@@ -1,4 +1,4 @@
-//! How often each thing happened.
+//! Counters of events at a replica and at a server.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What tests, checkers and operators may look at.
+//! Read access to a replica's state for tests, checkers and operators.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -149,8 +149,8 @@ impl Replica {
         digest.value()
     }
 
-    /// How many flows of `shard` each server has, by service and server; servers without
-    /// any are left out.
+    /// Number of flows of `shard` that each server has, by service and server; servers without
+    /// flows are left out.
     pub fn server_loads(&self, shard: u16) -> impl Iterator<Item = (ServiceId, SocketAddrV4, u32)> {
         let loads = self.shards.get(&shard).map(|shard| &shard.loads);
         loads.into_iter().flat_map(ServerLoads::all)

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// How many entries one resend repeats at most, the oldest first.
+/// Maximum number of entries in one resend, the oldest first.
 const RESEND_BURST: usize = 32;
 
 /// The end that sends.
@@ -89,7 +89,7 @@ impl Sender {
     }
 }
 
-/// What becomes of an update that arrived.
+/// Result of the arrival of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// It is the next one.

@@ -20,7 +20,7 @@ pub(crate) struct Shard {
     pub(crate) epoch: u32,
     pub(crate) records: Records,
     pub(crate) pools: Option<Pools>,
-    /// How many of the records each server has.
+    /// Number of records that each server has.
     pub(crate) loads: ServerLoads,
 }
 

@@ -15,7 +15,7 @@ use super::{Destination, Replica, Transmit};
 /// Questions to the neighbours that were not answered yet.
 #[derive(Debug, Clone)]
 pub(super) struct Comparing {
-    /// Which start of the server asks: an answer to an earlier one is old.
+    /// Number of the start of the server that asks; answers to an earlier start are ignored.
     start: u32,
     at: u64,
     wait: u64,
@@ -62,7 +62,7 @@ impl Replica {
         self.comparing = self.comparing.take().filter(waits);
     }
 
-    /// Whether it does not know how far its successor is.
+    /// True if the replica does not know which entries its successor has.
     pub(super) fn awaits_successor(&self) -> bool {
         self.comparing.as_ref().is_some_and(|it| it.successor)
     }

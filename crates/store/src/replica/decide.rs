@@ -16,7 +16,7 @@ use crate::serial::newer;
 use crate::service::Service;
 use crate::shard::{NatKey, Shard};
 
-/// What the head makes of a lease request.
+/// Decision of the head about a lease request.
 enum Verdict {
     Decide(Decision),
     /// Another's lease is in the way until this time, or others wait ahead.
@@ -41,9 +41,9 @@ pub(super) struct Asked {
     gave_up: GaveUp,
     /// When it arrived.
     arrived: u64,
-    /// Whether others came before it and still wait.
+    /// True if earlier requests for the same flow still wait.
     behind: bool,
-    /// Whether a request of another owner waits (rule 5).
+    /// True if a request of another owner waits (rule 5).
     contested: bool,
 }
 
@@ -439,7 +439,7 @@ impl Replica {
             };
             match self.judge_lease(now, &asked) {
                 Verdict::Wait(until) => {
-                    // Who was just granted the lease hears of that first.
+                    // The new owner hears of its grant before anything else.
                     if at == 0 && granted {
                         queue.recall_after = limits.recall_first;
                         due = due.max(self.after_grant(now, until));

@@ -12,13 +12,13 @@ use crate::parking::Flow;
 use crate::record::Record;
 use crate::shard::NatKey;
 
-/// How many records a replica that is not the head looks at for each message.
+/// Number of records that a replica other than the head examines for each message.
 const IDLE_LOOKS: usize = 4;
 
-/// How many of the records that are idle soonest the head looks at to make room.
+/// Maximum number of records, those that are idle soonest, that the head examines to make room.
 const EVICTION_LOOKS: usize = 16;
 
-/// Nobody: the "switch" of an expiry.
+/// Placeholder for the switch address of an expiry, which no switch requested.
 const NO_SWITCH: SocketAddrV4 = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
 
 impl Replica {
@@ -122,8 +122,8 @@ impl Replica {
         self.expiry_due.extend(kept);
     }
 
-    /// Whether the record, and the one mapped to it, have been idle for `after` µs, and
-    /// nobody holds or waits for either.
+    /// True if the record, and the one mapped to it, have been idle for `after` µs, and neither has
+    /// a holder or a waiting request.
     fn is_idle_for(&self, now: u64, after: u64, shard: u16, key: &Key) -> bool {
         let Some(records) = self.shards.get(&shard).map(|shard| &shard.records) else {
             return false;
@@ -139,8 +139,8 @@ impl Replica {
         idle(key) && mapped.is_none_or(|mapped| idle(&mapped))
     }
 
-    /// Whether fewer ports of `address` and the protocol of `key` are free than the
-    /// share that the configuration calls low.
+    /// True if the free ports of `address` and the protocol of `key` are fewer than the
+    /// configuration's low-water share.
     pub(super) fn pool_is_low(&self, shard: u16, key: &Key, address: Ipv4Addr) -> bool {
         let shard = self.shards.get(&shard);
         shard

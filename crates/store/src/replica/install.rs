@@ -8,7 +8,7 @@ use super::{Destination, Replica, Transmit};
 use crate::link::{Arrival, Receiver};
 use crate::record::{Holder, Lease, Owner, Record};
 
-/// What a joining replica has of the snapshot.
+/// Received parts of the snapshot at a joining replica.
 #[derive(Debug, Clone)]
 pub(super) struct Install {
     /// Number of the last entry in the snapshot, once a part has come.
@@ -34,7 +34,7 @@ impl Install {
         self.upto
     }
 
-    /// Whether the whole state is there and its digest is right.
+    /// True if the state is complete and its digest is right.
     pub(super) fn is_done(&self) -> bool {
         self.done
     }

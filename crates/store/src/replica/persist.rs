@@ -1,4 +1,4 @@
-//! What a replica saves on a disk, and how it comes back from there.
+//! Records that a replica saves on a disk, and its restoration from them.
 //!
 //! A replica that comes back goes on under its former incarnation: whatever it sent before
 //! followed from what was saved, so to its neighbours it was slow, and nothing more.
@@ -102,14 +102,14 @@ impl Replica {
 /// Entries that are kept for the successor even if the window was made smaller meanwhile.
 const LONGEST_WINDOW: usize = 1 << 16;
 
-/// How far a replica that comes back is.
+/// Progress of a replica's restoration.
 #[derive(Debug, Default)]
 pub(crate) struct Restoring {
     /// A state was begun.
     begun: bool,
     /// It has an end.
     whole: bool,
-    /// What is in the log follows what came before.
+    /// True if the log's entries follow the state restored before them.
     settled: bool,
     predecessor: u32,
 }
@@ -229,7 +229,7 @@ impl Replica {
             return Ok(());
         }
         self.log.push(body.into());
-        // Nobody who is not fed anew is farther behind.
+        // Any replica that is farther behind is fed a new copy.
         let limits = &self.config.limits;
         let most = (limits.link_window.max(limits.join_backlog)).max(LONGEST_WINDOW) as u64;
         self.log.trim(self.applied.saturating_sub(most));
@@ -249,8 +249,8 @@ impl Replica {
             self.base = self.applied;
         }
         self.restore_role();
-        // Which of these were answered is not known; who missed an answer asks again, and
-        // is told what holds then.
+        // The disk does not tell which entries were answered. A switch that missed an answer asks
+        // again, and gets the state of that time.
         self.answered = self.applied;
         self.log.begin_link();
         let predecessor = (restoring.predecessor != 0).then_some(restoring.predecessor);

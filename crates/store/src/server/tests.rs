@@ -113,7 +113,7 @@ impl Node {
         self.save();
     }
 
-    /// What it sends to other servers.
+    /// Updates that this server sends to other servers.
     fn updates(&mut self) -> Vec<Arc<Vec<u8>>> {
         let sent = core::iter::from_fn(|| self.server.poll_transmit(1));
         sent.filter(|datagram| matches!(datagram.to, Recipient::Neighbour(_)))

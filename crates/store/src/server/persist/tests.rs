@@ -213,7 +213,7 @@ fn a_place_in_a_chain_outlives_the_power() {
     assert_eq!(heartbeats(&mut server, 1), [], "it is not saved");
     save(&mut server, &mut records);
     let before = heartbeats(&mut server, 2_000);
-    // Whatever its number, heartbeats of the next start come behind those of this one.
+    // Heartbeats of the next start have higher numbers than those of this one, at any number.
     for setup in [managed(), managed()] {
         let mut back = recovered(setup, &records).unwrap();
         let place = back.replica(1).unwrap().place();
@@ -357,8 +357,8 @@ fn a_tail_that_comes_back_answers_nothing_that_who_joins_may_lack() {
     assert_eq!(answers(&mut back), 1);
 }
 
-/// What passes between two servers, and is saved, until nothing more does; what they send to
-/// others is given.
+/// Delivers datagrams between two servers, and saves records, until nothing is left; returns the
+/// datagrams for others.
 fn settle(servers: [&mut Server; 2], records: &mut [Vec<Vec<u8>>; 2], now: u64) -> Vec<Recipient> {
     let mut others = Vec::new();
     for turn in 0..12 {
@@ -713,7 +713,7 @@ fn a_member_that_knows_nothing_of_its_chain_has_lost_it() {
 }
 
 proptest! {
-    /// Whatever a disk says.
+    /// Restoring arbitrary records does not panic.
     #[test]
     fn no_record_makes_it_panic(
         is_managed in any::<bool>(),
