@@ -6,9 +6,9 @@
 //! broken, an opening brace at the end of its line, nothing aligned, at most one blank line
 //! in a row.
 //!
-//! What the author decides and the formatter keeps: blank lines, the line that a comment
-//! stands on, whether an annotation has a line of its own, whether a list in braces stands
-//! on one line if it fits there, and a block of one statement likewise.
+//! The formatter keeps these decisions of the author: blank lines, the line that a comment stands
+//! on, whether an annotation has a line of its own, whether a list in braces stands on one line if
+//! it fits there, and a block of one statement likewise.
 //!
 //! Untouched are directives with their continuation lines, comments, annotations, and a
 //! declaration that a conditional cuts between its brackets.
@@ -38,7 +38,7 @@ pub struct FormatError {
     pub line: u32,
     /// Character of the line, from 1.
     pub column: u32,
-    /// What is in the way.
+    /// Reason why the program cannot be formatted.
     pub message: &'static str,
 }
 

@@ -36,7 +36,7 @@ pub struct Program {
 pub struct Ident {
     /// The name itself.
     pub name: Arc<str>,
-    /// Where it is written.
+    /// Position of the name.
     pub span: Span,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Ident {
 /// (specification section 6.8).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// Whether it is written with a leading dot.
+    /// True if it is written with a leading dot.
     pub absolute: bool,
     /// The name.
     pub name: Ident,
@@ -77,13 +77,13 @@ impl fmt::Display for Path {
 pub struct Annotation {
     /// The name after the `@`.
     pub name: Ident,
-    /// What follows the name.
+    /// Body of the annotation.
     pub body: AnnotationBody,
     /// From the `@` to the end of the body.
     pub span: Span,
 }
 
-/// What follows the name of an annotation.
+/// Body of an annotation, after its name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnnotationBody {
     /// Nothing: `@name`.
@@ -154,15 +154,15 @@ impl Annotation {
 /// One token of an unstructured annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnnotationToken {
-    /// What it is.
+    /// Kind of the token.
     pub kind: AnnotationTokenKind,
     /// The token as written.
     pub text: Arc<str>,
-    /// Where.
+    /// Position of the token.
     pub span: Span,
 }
 
-/// What a token of an unstructured annotation is.
+/// Kind of a token of an unstructured annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnnotationTokenKind {
     /// A name or a keyword.

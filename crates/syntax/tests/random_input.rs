@@ -101,7 +101,7 @@ control C(inout S<H> s)(bit<8> n) {
 Main(P(), C(8w3)) main;
 ";
 
-/// What random programs are made of: mostly tokens that open, close or begin something.
+/// Tokens of random programs: mostly those that open, close or begin something.
 const TOKENS: &[&str] = &[
     "action",
     "actions",

@@ -13,7 +13,7 @@ pub(super) fn file(nodes: &[Node<'_>]) -> Vec<Doc> {
     Items { nodes, at: 0 }.all()
 }
 
-/// How a block that stands on one line may stay there.
+/// Condition under which a block on one line stays there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Join {
     /// The block of an `if`: not.
@@ -57,8 +57,7 @@ fn block(braces: &Group<'_>, join: Join) -> Doc {
     }
 }
 
-/// Whether braces and all in them stand on one line, with no comment and no block of its
-/// own.
+/// True if braces and all in them stand on one line, with no comment and no block of its own.
 fn on_one_line(braces: &Group<'_>) -> bool {
     braces.close.lines == 0
         && braces.body.iter().all(|node| {
@@ -208,7 +207,7 @@ impl<'n, 't> Items<'n, 't> {
         docs.extend(part(&self.nodes[start..self.at]));
     }
 
-    /// Whether the next node is a word or annotation on a line of its own.
+    /// True if the next node is a word or annotation on a line of its own.
     fn begins_line(&self) -> bool {
         self.node().is_some_and(|next| {
             let starts = next.is_word()
@@ -217,14 +216,14 @@ impl<'n, 't> Items<'n, 't> {
         })
     }
 
-    /// Whether the names of an enum follow what was read since `start`: no initialiser.
+    /// True if the names of an enum follow what was read since `start`: no initialiser.
     fn begins_braces(&self, start: usize) -> bool {
         !self.nodes[start..self.at]
             .iter()
             .any(|node| node.is(Symbol::Assign))
     }
 
-    /// Whether braces hold statements or declarations rather than values.
+    /// True if braces hold statements or declarations rather than values.
     fn is_block(&self, first: usize, braces: &Group<'_>) -> bool {
         if braces.body.iter().any(|node| node.is(Symbol::Semicolon)) {
             return true;

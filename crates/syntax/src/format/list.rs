@@ -1,4 +1,4 @@
-//! What stands in brackets, other than statements and declarations.
+//! Formatting of bracketed lists other than statements and declarations.
 
 use super::doc::{Doc, group, text, trivia};
 use super::expression::{expression, label, part};
