@@ -73,9 +73,9 @@ const fn crc16_slices() -> [[u16; 256]; CRC_BYTES] {
 static CRC32: [[u32; 256]; CRC_BYTES] = crc32_slices();
 static CRC16: [[u16; 256]; CRC_BYTES] = crc16_slices();
 
-/// What each value of a byte adds, by XOR, to the [`crc32`] of data in which so many bytes
-/// follow it, less than [`CRC_BYTES`]: a CRC is the XOR of what its bytes add and the CRC
-/// of as many zeros.
+/// Table of CRC contributions: the value that each byte adds, by XOR, to the [`crc32`] of data in
+/// which `following` bytes, less than [`CRC_BYTES`], follow it. A CRC is the XOR of its bytes'
+/// contributions and the CRC of as many zeros.
 pub fn crc32_table_of(following: usize) -> &'static [u32; 256] {
     &CRC32[following]
 }
@@ -163,19 +163,19 @@ impl Random {
     }
 }
 
-/// What determines a CRC of 16 or 32 bits (Williams, "A Painless Guide to CRC Error
-/// Detection Algorithms", §15).
+/// Parameters of a CRC of 16 or 32 bits (Williams, "A Painless Guide to CRC Error Detection
+/// Algorithms", §15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrcParameters {
     /// The polynomial without its highest term, not reflected.
     pub polynomial: u32,
     /// The first remainder.
     pub initial: u32,
-    /// What the last remainder is XORed with.
+    /// Value with which the last remainder is XORed.
     pub final_xor: u32,
-    /// Whether each byte enters with its lowest bit first.
+    /// True if each byte enters with its lowest bit first.
     pub reflect_data: bool,
-    /// Whether the remainder is reflected before the XOR.
+    /// True if the remainder is reflected before the XOR.
     pub reflect_remainder: bool,
 }
 

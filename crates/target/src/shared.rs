@@ -67,8 +67,8 @@ impl<T: fmt::Debug> fmt::Debug for Shared<T> {
     }
 }
 
-/// What lets one engine at a time into the atomic blocks of a program. An engine alone
-/// passes without it.
+/// Gate that admits one engine at a time to the atomic blocks of a program. An engine alone passes
+/// without it.
 #[derive(Default)]
 pub(crate) struct Gate {
     taken: Option<Arc<AtomicBool>>,

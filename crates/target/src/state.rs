@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 /// Messages or digests that wait for whoever reads them.
 pub const QUEUE_LIMIT: usize = 256;
 
-/// What a program did besides forwarding.
+/// Events of a program besides forwarding.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Events {
     /// Calls of `assert` and `assume` that were false.
@@ -74,17 +74,17 @@ impl<T> Outbox<T> {
         self.queue.pop_front()
     }
 
-    /// How many wait.
+    /// Number of waiting messages.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether none waits.
+    /// True if none waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// How many were dropped.
+    /// Number of dropped messages.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -111,7 +111,7 @@ pub struct TargetState {
     meters: Vec<Meter>,
     value_sets: Vec<ValueSet>,
     pub(crate) profiles: Vec<Profile>,
-    /// What the program did besides forwarding.
+    /// Events of the program besides forwarding.
     pub events: Events,
     /// Lines of `log_msg` and of failed assertions.
     pub log: Outbox<String>,

@@ -42,7 +42,7 @@ impl Memory {
         unsafe { self.words.as_ptr().cast::<u8>().add(self.start).cast_mut() }
     }
 
-    /// How many bytes there are.
+    /// Size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

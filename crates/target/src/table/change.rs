@@ -1,4 +1,4 @@
-//! What the control plane changes in a table.
+//! Changes of a table by the control plane.
 
 use super::{Call, Entry, KeyMatch, Table, describe_keys};
 use crate::counter::Count;
@@ -7,7 +7,7 @@ use crate::meter::{MeterConfig, check_config};
 use crate::names;
 use num_bigint::BigUint;
 
-/// What an action is wanted for.
+/// Intended use of an action.
 #[derive(Clone, Copy)]
 enum Use {
     Entry,
@@ -177,7 +177,7 @@ impl Table {
             .and_then(|stored| stored.meter.config()))
     }
 
-    /// What got each color from an entry's direct meter: green, yellow, red.
+    /// Counts of each color at an entry's direct meter: green, yellow, red.
     ///
     /// # Errors
     ///

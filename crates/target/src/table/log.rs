@@ -1,4 +1,4 @@
-//! What changed in a table, for data planes that look entries up in their own way.
+//! Log of a table's changes, for data planes with an index of their own.
 
 use super::Table;
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ impl Table {
         self.log.version
     }
 
-    /// What changed since the table had `version`.
+    /// Changes since the table had `version`.
     pub fn changes(&self, version: u64) -> Changes<'_> {
         match version.checked_sub(self.log.from) {
             Some(known) if known <= self.log.positions.len() as u64 => {
