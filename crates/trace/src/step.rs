@@ -11,9 +11,9 @@ use stateplane_target::{Color, IngressInput, InstanceType, KeyMatch, Listed, Swi
 /// One step of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// How deep it lies: a packet's pass through ingress or egress is 0.
+    /// Nesting depth: a packet's pass through ingress or egress is 0.
     pub depth: usize,
-    /// What it is, in one or two words: `state`, `table`, `register read`.
+    /// Kind of the step, in one or two words: `state`, `table`, `register read`.
     pub what: &'static str,
     /// The rest of its line.
     pub text: String,
@@ -50,7 +50,7 @@ impl Step {
         self
     }
 
-    /// What an event says; `None` of one that only structures the others.
+    /// Step for an event; `None` for one that only structures the others.
     pub(crate) fn of(program: &Program, event: &Event<'_>) -> Option<Step> {
         let show = |datum: &Datum| text(program, datum);
         Some(match event {
@@ -517,7 +517,7 @@ fn switched(event: &SwitchEvent<'_>) -> Step {
     }
 }
 
-/// Where in a frame some bits lie.
+/// Position of some bits in a frame.
 fn span(from: usize, bits: usize) -> String {
     let end = from + bits;
     if bits > 0 && from.is_multiple_of(8) && end.is_multiple_of(8) {
