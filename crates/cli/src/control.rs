@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Selection of a switch, and output format.
 #[derive(Args)]
 pub struct SwitchArguments {
-    /// The switch: where `stateplane run --p4runtime` listens
+    /// Address of the switch's P4Runtime server, as given to `stateplane run --p4runtime`
     #[arg(
         long,
         global = true,
@@ -26,10 +26,10 @@ pub struct SwitchArguments {
         default_value = "127.0.0.1:9559"
     )]
     connect: String,
-    /// Its device id
+    /// Device id of the switch
     #[arg(long, global = true, value_name = "NUMBER", default_value_t = 1)]
     device_id: u64,
-    /// Speak TLS, with a switch whose certificate is of these roots (PEM)
+    /// Use TLS; accept a switch whose certificate is signed by these roots (PEM)
     #[arg(long, global = true, value_name = "FILE")]
     tls_roots: Option<PathBuf>,
     /// Certificate of this client (PEM), for mutual TLS

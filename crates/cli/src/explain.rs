@@ -12,7 +12,7 @@ use std::io::IsTerminal;
 /// Without a code, lists all codes with their titles.
 #[derive(Args)]
 pub struct ExplainArguments {
-    /// Codes, as diagnostics show them in brackets
+    /// Codes, such as E1101, as diagnostics show them in brackets
     #[arg(value_name = "CODE")]
     codes: Vec<String>,
     /// Print the whole program of an example, ready to be compiled, instead of the text
@@ -25,9 +25,9 @@ pub struct ExplainArguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
-    /// The one that gives the code
+    /// The wrong example, which gives the code
     Wrong,
-    /// The one put right
+    /// The right example
     Right,
 }
 

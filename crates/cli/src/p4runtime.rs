@@ -32,7 +32,7 @@ pub struct P4RuntimeArguments {
         default_missing_value = "127.0.0.1:9559"
     )]
     p4runtime: Option<SocketAddr>,
-    /// The device id that controllers name
+    /// Device id that controllers use
     #[arg(
         long,
         value_name = "NUMBER",
@@ -40,17 +40,16 @@ pub struct P4RuntimeArguments {
         requires = "p4runtime"
     )]
     device_id: u64,
-    /// The port of the switch, without interface, at which packets to and from controllers
-    /// pass it
+    /// Port of packets to and from controllers; it has no interface
     #[arg(long, value_name = "N", requires = "p4runtime", value_parser = clap::value_parser!(u16).range(0..=510))]
     cpu_port: Option<u16>,
-    /// Speak TLS with this certificate (PEM); without it the address must be a loopback one
+    /// Use TLS with this certificate (PEM); without it the address must be a loopback one
     #[arg(long, value_name = "FILE", requires_all = ["p4runtime", "tls_key"])]
     tls_certificate: Option<PathBuf>,
-    /// The private key of the certificate (PEM)
+    /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// Serve only clients with a certificate of these roots (PEM)
+    /// Serve only clients with a certificate signed by these roots (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_client_roots: Option<PathBuf>,
 }

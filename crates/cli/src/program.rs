@@ -15,8 +15,7 @@ use std::sync::Arc;
 /// Arguments that select a program and its preprocessing.
 #[derive(Args, Clone)]
 pub struct ProgramArguments {
-    /// The P4-16 program for v1model; or, if its name ends in `.ir`, the text that
-    /// `compile --emit ir` prints of one
+    /// P4-16 program for v1model; or, if its name ends in `.ir`, the output of `compile --emit ir`
     #[arg(value_name = "PROGRAM.p4")]
     pub program: PathBuf,
     #[command(flatten)]
@@ -44,10 +43,10 @@ pub struct PreprocessArguments {
 /// Treatment of warnings.
 #[derive(Args, Clone)]
 pub struct WarningArguments {
-    /// Say nothing of this warning; may be given several times
+    /// Suppress this warning; may be given several times
     #[arg(short = 'A', long = "allow", value_name = "CODE")]
     allow: Vec<String>,
-    /// Refuse a program with warnings, other than those allowed
+    /// Treat warnings as errors, other than those allowed
     #[arg(long)]
     deny_warnings: bool,
 }

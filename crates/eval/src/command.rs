@@ -31,13 +31,13 @@ pub enum Command {
 /// Options of experiments.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Figures, such as fig8, table2 or reads; all without.
+    /// Figures, such as fig8, table2 or reads; all if none is named.
     #[arg(value_enum)]
     pub figures: Vec<Experiment>,
     /// Number of runs of each trial, one system after the other in each turn.
     #[arg(long, default_value_t = 5)]
     pub runs: usize,
-    /// One short run, to see that everything works; its figures mean little.
+    /// One short run, to check that everything works; its figures mean little.
     #[arg(long)]
     pub quick: bool,
     /// Take flows and lengths of packets from a capture (pcap or pcapng), for fig8 and fig9.
@@ -58,7 +58,7 @@ pub struct Options {
 }
 
 impl Command {
-    /// Does it. The exit code is 1 where a claim did not hold.
+    /// Runs the subcommand. The exit code is 1 where a claim did not hold.
     ///
     /// # Errors
     /// What the lab and the experiments refuse; `LAB130` after ^C.

@@ -107,8 +107,8 @@ impl Options {
     }
 }
 
-/// Makes the runs and writes `result.json` and `result.html`. Whether what was
-/// expected came true is told by [`DemoReport::met`].
+/// Makes the runs and writes `result.json` and `result.html`. Whether what was expected came true
+/// is told by [`DemoReport::met`].
 ///
 /// # Errors
 /// `LAB013` for contradictory options, `LAB012` for a topology without traffic, and

@@ -236,7 +236,7 @@ pub(crate) fn parser(standard: &BTreeMap<String, Span>, diagnostics: &mut Diagno
                 format!("the parser looks at `{field}`"),
             )
             .with_note("a packet that waited comes from the store's port, in another frame")
-            .with_help("decide in ingress, where it is as it was at first"),
+            .with_help("decide in ingress, where it has its first value"),
         );
     }
 }

@@ -108,9 +108,9 @@ pub(crate) fn find<'t>(
                 Diagnostic::error(
                     codes::DIFFERENT_KEYS,
                     annotation.span,
-                    "two registers are replicated in different ways",
+                    "two registers are replicated with different arguments",
                 )
-                .with_secondary(keyed.span, "another way")
+                .with_secondary(keyed.span, "other arguments")
                 .with_note(match mode {
                     Mode::Linearizable => "a packet waits for one flow at most",
                     Mode::Bounded => "a snapshot is of all arrays at one moment",

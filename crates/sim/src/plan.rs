@@ -71,7 +71,7 @@ pub(crate) enum Misfortune {
         store: usize,
         drained: bool,
     },
-    /// Flows choose their way again, each with this chance in thousandths.
+    /// Flows choose their path again, each with this chance in thousandths.
     Reroute {
         chance: u32,
     },
@@ -130,7 +130,7 @@ impl fmt::Display for Misfortune {
                 write!(f, "store server {} {verb}", store + 1)
             }
             Self::Reroute { chance } => {
-                write!(f, "{chance} in a thousand flows choose their way again")
+                write!(f, "{chance} in a thousand flows choose their path again")
             }
         }
     }

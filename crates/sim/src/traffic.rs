@@ -157,7 +157,7 @@ impl<'a> Traffic<'a> {
         self.sent.get(usize::try_from(number).ok()?)
     }
 
-    /// Lets flows choose their way again, each direction with this chance.
+    /// Lets flows choose their path again, each direction with this chance.
     pub(crate) fn reroute(&mut self, chance: u32) {
         for connection in &mut self.connections {
             for route in &mut connection.routes {

@@ -217,7 +217,7 @@ impl<'t> Lint<'t, '_> {
                     format!("the `out` parameter `{name}` may be left without a value"),
                 )
                 .with_secondary(last, "it may have none here")
-                .with_help("assign to it on every way"),
+                .with_help("assign to it on every path"),
             );
             self.flow.set(assigned, true);
         }

@@ -8,9 +8,9 @@ use stateplane_rpc::client::{data, names};
 use stateplane_rpc::proto::config::{self, P4Info};
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
 
-/// Show and change the registers of a switch that runs.
+/// Show and change the registers of a running switch.
 ///
-/// Without a command it lists them.
+/// Without a command, lists the registers.
 #[derive(Args)]
 #[command(after_help = "Examples:
   stateplane registers
@@ -29,19 +29,19 @@ pub struct RegistersArguments {
 enum RegistersCommand {
     /// Show elements of a register array
     Read {
-        /// The register
+        /// Name of the register
         register: String,
-        /// An index, FROM..TO (without the last), or all
+        /// An index, FROM..TO (TO excluded), or `all`
         index: Option<String>,
         /// Leave out elements that are zero
         #[arg(long)]
         nonzero: bool,
     },
-    /// Write elements of a register array, all or none of them
+    /// Write elements of a register array; on an error, none is written
     Write {
-        /// The register
+        /// Name of the register
         register: String,
-        /// An index, FROM..TO (without the last), or all
+        /// An index, FROM..TO (TO excluded), or `all`
         index: String,
         /// A value, or MEMBER=VALUE for each member of a struct
         #[arg(required = true)]

@@ -33,7 +33,7 @@ pub(crate) struct XdpSockets {
     _map: SocketMap,
 }
 
-/// Why an interface cannot be had by AF_XDP.
+/// Why an interface cannot be used with AF_XDP.
 #[derive(Debug, thiserror::Error)]
 pub enum XdpRefusal {
     /// Its frames may be longer than a chunk.

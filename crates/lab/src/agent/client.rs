@@ -95,7 +95,7 @@ pub struct Stall {
 /// Report of a client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientReport {
-    /// Connections begun, those that failed to open among them.
+    /// Number of connections begun, those that failed to open among them.
     pub opened: u64,
     /// Of these, long-lived ones.
     pub long_lived: u64,
@@ -103,7 +103,7 @@ pub struct ClientReport {
     pub ended_in_order: u64,
     /// Connections that broke: refused, reset, ended early, or 10 s without an answer.
     pub broken: Vec<Broken>,
-    /// Bytes received that were not as they must be.
+    /// Number of wrong bytes received.
     pub wrong_bytes: u64,
     /// Exchanges completed.
     pub exchanges: u64,

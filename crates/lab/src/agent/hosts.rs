@@ -20,7 +20,7 @@ const PROTOCOL_ICMP: u8 = 1;
 const LONGEST_FRAME: usize = 65_536;
 /// Bytes of an Ethernet header in front of its type.
 const ADDRESSES: usize = 12;
-/// For how long what was sent last may still arrive.
+/// Time for which packets may still arrive after the last was sent.
 const LATE: Duration = Duration::from_millis(500);
 /// The application without a machine: its checker needs none.
 pub const COUNTER: &str = "counter";
@@ -47,7 +47,7 @@ pub struct HostsArguments {
     /// Seed of the packets' random choices.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Most seconds to run, if standard input does not end before.
+    /// Maximum duration in seconds, if standard input does not end before.
     #[arg(long, default_value_t = 300)]
     pub seconds: u64,
 }
@@ -58,7 +58,7 @@ pub struct HostsReport {
     /// Packets sent and received, as a [`Document`]. Nobody knows here which switch they
     /// crossed, so it is called 0.
     pub history: String,
-    /// Frames that no host would take, the first of them in words.
+    /// Descriptions of the first frames that no host would take.
     pub strange: Vec<String>,
     /// Number of such frames.
     pub strange_frames: u64,
@@ -207,7 +207,7 @@ fn receive_all(
     Ok(())
 }
 
-/// Speaks until standard input ends, then prints a [`HostsReport`] as one line of JSON.
+/// Sends and receives until standard input ends, then prints a [`HostsReport`] as one line of JSON.
 ///
 /// # Errors
 /// `LAB009` for an unknown application, `LAB013` for options out of range, `LAB016` if a

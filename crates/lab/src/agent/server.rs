@@ -29,7 +29,7 @@ pub struct ServerReport {
     pub accepted: u64,
     /// Connections that the client closed between two exchanges.
     pub ended_in_order: u64,
-    /// Bytes that were not as they must be.
+    /// Number of wrong bytes received.
     pub wrong_bytes: u64,
     /// Connections that broke.
     pub broken: Vec<Broken>,

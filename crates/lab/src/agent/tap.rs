@@ -24,10 +24,10 @@ const MOST_FLOWS: usize = 100_000;
 /// Arguments of a tap.
 #[derive(Clone, Debug, Args)]
 pub struct TapArguments {
-    /// Ethernet address that frames must go to to count.
+    /// Destination Ethernet address of the frames that count.
     #[arg(long)]
     pub towards: Mac,
-    /// Seconds to look for.
+    /// Duration in seconds.
     #[arg(long)]
     pub seconds: f64,
 }
@@ -106,7 +106,7 @@ fn look(towards: Mac, until: Instant, stopped: impl Fn() -> bool) -> io::Result<
     Ok(TapReport { flows })
 }
 
-/// Looks at the frames that pass, then prints a [`TapReport`] as one line of JSON.
+/// Observes the frames that pass, then prints a [`TapReport`] as one line of JSON.
 ///
 /// # Errors
 /// `LAB013` for a time out of range, `LAB016` if the socket fails.

@@ -54,7 +54,7 @@ struct Ways {
     most: usize,
 }
 
-/// True if a parser's ways can be told apart: no way leads back, and parsers call others between
+/// True if a parser's paths can be told apart: no path leads back, and parsers call others between
 /// two statements of a state only, to whose arguments these write directly.
 pub(super) fn has_ways(plan: &crate::plan::Plan) -> bool {
     plan.calls.inline_all

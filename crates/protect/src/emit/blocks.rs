@@ -100,7 +100,7 @@ impl Emit<'_> {
         let (headers, metadata) = self.own_types();
         let _ = write!(
             out,
-            "// What ingress decided about a packet that waits, in front of it on its way.\n\
+            "// Decisions of ingress about a packet that waits, in front of it on its path.\n\
              header {} {{\n",
             around.resume
         );
