@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-/// Requests under way at once.
+/// Number of concurrent requests.
 const CONCURRENCY: usize = 64;
 
 /// Bytes of one datagram's entries between replicas.

@@ -199,8 +199,8 @@ pub fn resident() -> u64 {
     pages.unwrap_or(0) * PAGE
 }
 
-/// Copies each of `items` once through a buffer: the limit for whoever must at least
-/// move the bytes.
+/// Copies each of `items` once through a buffer: the limit for any work that must at least move the
+/// bytes.
 pub fn copy<'a>(items: impl Iterator<Item = &'a [u8]>, buffer: &mut [u8]) -> u64 {
     let mut count = 0;
     for item in items {

@@ -54,7 +54,7 @@ pub fn compile_text(text: &str) -> Program {
     compiled(Text(text.into()), "program.p4")
 }
 
-/// One program, by whatever name.
+/// One program, under any name.
 struct Text(Arc<str>);
 
 impl FileLoader for Text {

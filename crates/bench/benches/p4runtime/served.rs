@@ -71,7 +71,7 @@ fn frame(number: u64) -> Vec<u8> {
     frame
 }
 
-/// Serves controllers between bursts of frames, until it is told to stop.
+/// Serves controllers between bursts of frames, until it is stopped.
 fn forward(
     mut switch: Switch<Native>,
     mut driver: Driver<Native>,
@@ -93,7 +93,7 @@ fn forward(
     }
 }
 
-/// Serves controllers when they want something, until it is told to stop.
+/// Serves controllers on request, until it is stopped.
 fn wait(mut switch: Switch<Native>, mut driver: Driver<Native>, stop: &AtomicBool) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -11,7 +11,7 @@ const BURST: usize = 32;
 /// Bursts of each side whose times are looked at.
 const BURSTS: usize = 20_000;
 
-/// One burst; how many frames left.
+/// Processes one burst; returns the number of frames that left.
 #[inline]
 fn burst(job: &mut impl Job, frames: &[Vec<u8>], out: &mut Vec<u8>) -> u64 {
     let mut passed = 0;
@@ -78,7 +78,7 @@ fn spread(job: &mut impl Job, frames: &[Vec<u8>], times: &mut Vec<f64>) {
     }
 }
 
-/// The time below which so many of 1000 sorted times are.
+/// The time below which this many of 1000 sorted times are.
 fn permille(sorted: &[f64], permille: usize) -> f64 {
     let at = (sorted.len() * permille / 1000).min(sorted.len().saturating_sub(1));
     sorted.get(at).copied().unwrap_or(f64::NAN)

@@ -20,7 +20,7 @@ pub enum Job {
     Route,
     /// Its source address is translated: `p4/apps/nat/unprotected.p4`, or nftables.
     Nat,
-    /// The same under leases of a store: `p4/apps/nat/nat.p4`.
+    /// The NAT under leases of a store: `p4/apps/nat/nat.p4`.
     ReplicatedNat,
 }
 

@@ -76,7 +76,7 @@ fn compare(arguments: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A way to do a job, and what it was measured to reach.
+/// An implementation of a job, and its measured throughput.
 struct Contestant {
     job: Job,
     name: &'static str,
@@ -100,7 +100,7 @@ impl Contestant {
         }
     }
 
-    /// A round; whatever keeps it from running is told once.
+    /// Runs a round; prints once the reason if it cannot run.
     fn run(&mut self, network: &Network, sender: f64) {
         if self.refused {
             return;

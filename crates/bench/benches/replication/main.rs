@@ -24,7 +24,7 @@ use stateplane_bench::{Report, Sample};
 use std::cell::RefCell;
 use std::process::ExitCode;
 
-/// Requests under way at once, of the store's client and of those of its peers.
+/// Number of concurrent requests, of the store's client and of those of its peers.
 const CONCURRENCY: usize = 64;
 
 /// Bytes of one datagram's entries between replicas.
