@@ -240,7 +240,7 @@ impl<'a> Checker<'a> {
         (result, std::mem::replace(&mut self.callable.block, outer))
     }
 
-    /// Runs `f` for another callable and returns what became of it.
+    /// Runs `f` for another callable and returns its result.
     pub(crate) fn in_callable<R>(
         &mut self,
         callable: Callable,
@@ -402,7 +402,7 @@ impl<'a> Checker<'a> {
             })
     }
 
-    /// Like [`Checker::find`]; reports if there is nothing.
+    /// Like [`Checker::find`]; reports a missing symbol.
     pub(crate) fn lookup(&mut self, path: &tree::Path) -> Option<Symbol> {
         if let Some(symbol) = self.find(path) {
             return Some(symbol.clone());

@@ -471,7 +471,7 @@ impl Checker<'_> {
         ir::Expr { kind, ty }
     }
 
-    /// The same value, no longer a place.
+    /// The value as an expression: a place is read.
     pub(crate) fn as_expr_value(&mut self, value: Value) -> Value {
         match &value.kind {
             ValueKind::Place(..) => {
@@ -516,7 +516,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The same place with its indices kept from later side effects.
+    /// The same place with its indices protected from later side effects.
     pub(crate) fn freeze(&mut self, place: ir::Place) -> ir::Place {
         let path = place
             .path

@@ -15,7 +15,7 @@ use stateplane_syntax::tree::{self, ForCollection};
 /// Lower bound of the rounds that loops begin in one run of some statements.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
-    /// So many at least, if they run to their end.
+    /// Minimum number of rounds, if the loop runs to its end.
     pub certain: u64,
     /// A statement may leave the loops early, or change variables of the control around.
     pub may_leave: bool,

@@ -203,7 +203,7 @@ impl Types {
         names.filter(|name| !CORE_ERRORS.contains(&name.as_str()))
     }
 
-    /// All errors by number. Those that engines raise come first, in whatever order and
+    /// All errors by number. Those that engines raise come first, in any order of declaration and
     /// whether or not the program declares them: `NoError` is the default (spec §7.3).
     pub(crate) fn numbered_errors(&self) -> Vec<String> {
         let core = CORE_ERRORS.iter().map(|name| (*name).to_owned());

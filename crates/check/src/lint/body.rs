@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// State of the walk over a callable.
 #[derive(Default)]
 pub(super) struct Body {
-    /// Loops around the present place: the ways out of them, and to their next round.
+    /// Loops around the present place: the facts at their exits, and at their next round.
     pub loops: Vec<(Flow, Flow)>,
     /// `out` parameters without structure, which must have a value at the end.
     pub outs: Vec<usize>,

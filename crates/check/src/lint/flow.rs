@@ -42,7 +42,7 @@ impl Flow {
         }
     }
 
-    /// Adds another way to this place.
+    /// Adds another path to this place.
     pub(super) fn join(&mut self, other: &Flow) {
         if other.dead {
             return;
