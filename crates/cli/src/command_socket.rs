@@ -1,6 +1,6 @@
 //! The control socket: commands to a switch that runs on this machine.
 //!
-//! A line of JSON goes each way: `{"reload": {"program": null}}` there, and
+//! A line of JSON goes in each direction: `{"reload": {"program": null}}` to the switch, and
 //! `{"exit": 0, "text": "…"}` back.
 
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ impl Drop for Socket {
 ///
 /// # Errors
 ///
-/// If the socket cannot be made.
+/// Returns an error if the socket cannot be made.
 pub fn listen(
     path: Option<&Path>,
     mut obey: impl FnMut(Command) -> Answer + Send + 'static,
@@ -125,7 +125,7 @@ fn serve(stream: &UnixStream, obey: &mut impl FnMut(Command) -> Answer) -> io::R
 ///
 /// # Errors
 ///
-/// With what to tell the user.
+/// Returns the message for the user.
 pub fn send(path: Option<&Path>, command: &Command) -> Result<Answer, String> {
     let mut stream = match path {
         Some(path) => UnixStream::connect(path)
@@ -190,7 +190,7 @@ fn folders() -> Vec<PathBuf> {
     runtime.into_iter().chain(run).chain(shared).collect()
 }
 
-/// True if `folder` is the user's own, and nobody else's; it is made if it is not there.
+/// True if `folder` belongs to the user alone; it is made if it does not exist.
 fn own(folder: &Path) -> bool {
     // It may be there already, and whatever else went wrong shows below.
     let _ = DirBuilder::new().mode(0o700).create(folder);

@@ -96,7 +96,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Prints the stages that come of a checked program.
+/// Prints a stage of a checked program.
 fn show(program: &stateplane_ir::Program, emit: Option<Stage>) {
     match emit {
         Some(Stage::Checked) => print!("{}", stateplane_check::print(program)),

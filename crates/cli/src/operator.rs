@@ -23,7 +23,7 @@ const REACH: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 ///
-/// If an address is taken or not one of this machine.
+/// Returns an error if an address is taken or not one of this machine.
 pub fn serve(
     addresses: impl IntoIterator<Item = SocketAddr>,
     scrape: &Scrape,

@@ -184,7 +184,7 @@ impl<E: Engine> ControlPlane<E> for Served<E> {
 ///
 /// # Errors
 ///
-/// With what to tell the user.
+/// Returns the message for the user.
 pub fn attach<E: Engine + Send + 'static>(
     settings: &Settings,
     program: &Program,
@@ -225,7 +225,7 @@ pub fn attach<E: Engine + Send + 'static>(
 ///
 /// # Errors
 ///
-/// If it has errors; they are on standard error.
+/// Returns an error if the program has errors; they are on standard error.
 pub fn compile(
     arguments: &ProgramArguments,
     served: bool,

@@ -99,7 +99,7 @@ pub struct Source {
 }
 
 impl PreprocessArguments {
-    /// The same as options, each behind a space.
+    /// Include folders and macros as options, each behind a space.
     pub fn to_options(&self) -> String {
         let include = self.include.iter();
         let include = include.map(|folder| format!(" -I {}", folder.display()));

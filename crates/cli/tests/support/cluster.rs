@@ -1,5 +1,5 @@
-//! Controllers and store servers as processes on the loopback network, and a switch that
-//! loads them and knows what it was told.
+//! Controllers and store servers as processes on the loopback network, and a switch that loads them
+//! and records the answers.
 
 use super::{Running, errors, stateplane};
 use stateplane_controller::Rows;
@@ -300,7 +300,7 @@ impl Cluster {
         Cluster::start_with(network, controllers, more, With::default())
     }
 
-    /// As [`Cluster::start`], with keys or disks.
+    /// Starts a cluster with keys or disks, see [`Cluster::start`].
     pub fn start_with(network: u8, controllers: u8, more: &str, with: With) -> Cluster {
         let address = |host: u8| Ipv4Addr::new(127, 0, network, host);
         let udp = || {
@@ -427,7 +427,7 @@ impl Cluster {
         running.finish(PATIENCE)
     }
 
-    /// As [`Cluster::ctl`]; it must succeed. Gives what it wrote.
+    /// Runs [`Cluster::ctl`], which must succeed, and returns its output. Gives what it wrote.
     pub fn told(&mut self, arguments: &[&str]) -> String {
         let output = self.ctl(arguments);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -32,7 +32,7 @@ impl Deployment {
     ///
     /// # Errors
     ///
-    /// If it is none, or its servers do not answer operators.
+    /// Returns an error if the file is not a deployment, or if its servers do not answer operators.
     pub fn read(path: &Path) -> Result<Deployment, CommandError> {
         let file = StoreFile::read(path)
             .map_err(|error| CommandError::coded(Failure::Input, error.code(), &error))?;
@@ -70,7 +70,7 @@ impl Deployment {
     ///
     /// # Errors
     ///
-    /// If none does.
+    /// Returns an error if no controller leads.
     pub fn leader(&self) -> Result<(Ipv4Addr, ControllerView), CommandError> {
         let controller = self.controller.as_ref().ok_or_else(|| {
             let message = "the deployment has no [controller] section: of a chain that never \
@@ -96,7 +96,7 @@ impl Deployment {
     ///
     /// # Errors
     ///
-    /// If no controller leads.
+    /// Returns an error if no controller leads.
     pub fn drain(&self, server: Ipv4Addr, drained: bool) -> Result<(), CommandError> {
         let (leader, _) = self.leader()?;
         let path = format!("/drain?server={server}&drained={drained}");
