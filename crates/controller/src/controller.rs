@@ -15,7 +15,7 @@ use crate::health::{Beat, Servers};
 use crate::placement::Ring;
 use crate::settings::{Settings, SettingsError};
 
-/// Switches remembered at most; one beyond them is told only when it asks.
+/// Maximum number of remembered switches; any further one gets configurations only when it asks.
 const MOST_SWITCHES: usize = 1024;
 
 /// A datagram of the controller.
@@ -404,8 +404,8 @@ impl Controller {
         self.outbox.pop_front()
     }
 
-    /// Tells the members of a chain, and who joins, that do not follow its
-    /// configuration yet.
+    /// Sends the configuration of a chain to its members, and to the joining server, if they do not
+    /// follow it yet.
     fn send_configs(&mut self, now: u64, number: u16, again: bool) {
         let Some(chain) = self.chains.get_mut(&number) else {
             return;

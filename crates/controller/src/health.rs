@@ -50,7 +50,7 @@ pub(crate) struct Servers {
 pub(crate) enum Beat {
     /// It is late, of an earlier start, or not of the server.
     Old,
-    /// As before.
+    /// No change.
     Same,
     /// The server is new, started again, or was taken for dead.
     Changed,
@@ -194,7 +194,7 @@ impl Servers {
         health.is_some_and(|h| h.alive && h.member.incarnation == member.incarnation)
     }
 
-    /// A time in which the controller itself did not run is nobody's silence.
+    /// Time in which the controller itself did not run does not count as silence of servers.
     pub(crate) fn excuse_own_absence(&mut self, now: u64, detection: u64) {
         let last = self.last.replace(now).unwrap_or(now);
         let absent = now.saturating_sub(last);

@@ -1,4 +1,4 @@
-//! One step at a time towards what every chain should be.
+//! Planning: one step at a time towards the wanted configuration of every chain.
 
 use stateplane_wire::control::{ChainConfig, Member};
 

@@ -16,7 +16,7 @@ fn member(server: u32, incarnation: u32) -> Member {
     }
 }
 
-/// Servers that do at once what they are told, apart from those that are silent.
+/// Servers that follow each message at once, apart from those that are silent.
 struct World {
     controller: Controller,
     now: u64,
@@ -574,7 +574,7 @@ fn sent(controller: &mut Controller) -> Vec<(SocketAddrV4, ChainConfig)> {
 }
 
 impl World {
-    /// The heartbeat of a server that follows what it was told.
+    /// The heartbeat of a server that follows its configurations.
     fn heartbeat(&mut self, server: u32) -> Vec<u8> {
         let number = self.numbers.entry(server).or_default();
         *number += 1;
@@ -905,7 +905,7 @@ fn no_more_replicas_join_at_once_than_the_settings_say() {
     assert!(world.controller.is_settled());
 }
 
-/// Replacing all of its members at once would leave nobody who has the state.
+/// A chain whose members were all replaced at once would have no member with the state.
 #[test]
 fn a_joining_replica_that_dies_is_let_go_and_another_start_joins() {
     let mut world = World::new(3);

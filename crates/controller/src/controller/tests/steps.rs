@@ -14,7 +14,7 @@ fn following(config: &ChainConfig, joined: bool) -> ChainStatus {
     }
 }
 
-/// Three servers that were heard, and first configurations that nobody follows yet.
+/// Three servers with heartbeats, and first configurations that no server follows yet.
 fn founded() -> World {
     let mut world = World::new(3);
     for server in 1..=3 {
