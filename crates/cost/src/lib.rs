@@ -71,8 +71,8 @@ pub struct Load {
     pub leases_per_s: f64,
     /// Writes; outside of snapshots each carries its packet.
     pub writes_per_s: f64,
-    /// Packets that wrote nothing and had to travel because their flow had a write on the
-    /// way (RedPlane §5.1).
+    /// Packets that wrote nothing and had to travel because their flow had a write in flight
+    /// (RedPlane §5.1).
     pub buffered_per_s: f64,
     /// Renewals of leases that were only read under.
     pub renewals_per_s: f64,
