@@ -29,9 +29,9 @@ pub enum Failure {
 /// A file on the medium.
 #[derive(Debug, Clone, Default)]
 struct Node {
-    /// As the system shows it.
+    /// Content as the system shows it.
     data: Vec<u8>,
-    /// As it is on the medium.
+    /// Content on the medium.
     kept: Vec<u8>,
     /// Changes that make `data` of `kept`, in order.
     changes: Vec<Change>,
@@ -203,7 +203,7 @@ impl FaultyFiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A copy that has nothing to do with this one, and that nobody has locked.
+    /// An independent copy, without locks.
     pub fn copy(&self) -> FaultyFiles {
         let mut medium = self.medium().clone();
         medium.locked.clear();
@@ -226,7 +226,7 @@ impl FaultyFiles {
         self.medium().honest = Some(calls);
     }
 
-    /// Lets one call fail, after `calls` that could fail in the same way.
+    /// Makes one call fail, after `calls` calls that could fail with the same failure.
     pub fn fail(&self, failure: Failure, calls: u64) {
         self.medium().failure = Some((failure, calls));
     }
@@ -236,9 +236,8 @@ impl FaultyFiles {
         self.medium().failure.is_some()
     }
 
-    /// Loses power: of what was not written through a part is there, the first or some of
-    /// the sectors, and of the changes of names the first ones. Who had the files open has
-    /// them no longer.
+    /// Loses power: of the unsynced writes some sectors remain, and of the unsynced changes of
+    /// names the first ones. Open files and locks are gone.
     pub fn lose_power(&self) {
         let mut medium = self.medium();
         let medium = &mut *medium;

@@ -260,8 +260,7 @@ impl<F: Files> Disk<F> {
         Ok((disk, server))
     }
 
-    /// Lets a snapshot take the place of logs of so many bytes, rather than of
-    /// [`SNAPSHOT_AFTER`].
+    /// Sets the size in bytes of the logs that a snapshot replaces, in place of [`SNAPSHOT_AFTER`].
     pub fn set_snapshot_after(&mut self, bytes: u64) {
         self.snapshot_after = bytes;
     }
@@ -327,8 +326,8 @@ impl<F: Files> Disk<F> {
         Ok(())
     }
 
-    /// Begins a snapshot of `server`, if one is due and none is being written: to be written
-    /// by [`Snapshot::write`], and then told to [`Disk::end_snapshot`].
+    /// Begins a snapshot of `server`, if one is due and none is being written. [`Snapshot::write`]
+    /// writes it, and [`Disk::end_snapshot`] then takes its result.
     ///
     /// # Errors
     ///

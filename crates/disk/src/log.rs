@@ -325,8 +325,8 @@ impl<F: Files> RecordLog<F> {
         }
     }
 
-    /// Makes a file of `records` that never grows, at `path`, at once: whatever fails, it is
-    /// whole or not there. Gives its bytes.
+    /// Makes a file of `records` that never grows, at `path`, atomically: after any failure it is
+    /// complete or absent. Returns its size in bytes.
     ///
     /// # Errors
     ///
@@ -470,8 +470,8 @@ impl<F: Files> RecordLog<F> {
         Ok(())
     }
 
-    /// Puts `records` in the place of all that there are, at once: whatever fails, the
-    /// file has either the former ones or these.
+    /// Replaces all records by `records`, atomically: after any failure, the file has either the
+    /// former ones or these.
     ///
     /// # Errors
     ///

@@ -56,7 +56,7 @@ fn names(files: &FaultyFiles) -> Vec<String> {
     names
 }
 
-/// Flips a bit of the file called `name`, so many bytes before its end.
+/// Flips a bit of the file called `name`, `before` bytes before its end.
 fn flip(files: &FaultyFiles, name: &str, before_end: usize) {
     let mut bytes = files.bytes(&path(name)).unwrap();
     let at = bytes.len() - before_end;
