@@ -40,8 +40,8 @@ pub struct EtcdBackend {
 }
 
 impl EtcdBackend {
-    /// A back end for the controller called `name`. `told` hears why etcd cannot be used
-    /// at a time; the controller goes on trying.
+    /// A back end for the controller called `name`. `told` gets the error while etcd cannot be
+    /// used; the controller keeps trying.
     ///
     /// # Errors
     ///
