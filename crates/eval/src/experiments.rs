@@ -105,7 +105,7 @@ pub(crate) const APPLICATIONS: [(Application, bool); 6] = [
 pub struct Plan {
     /// Turns of all systems.
     pub runs: usize,
-    /// Only to see that it works.
+    /// One short run, to check that everything works.
     pub quick: bool,
 }
 

@@ -24,7 +24,7 @@ use std::path::Path;
 const STORE: Port = 2;
 /// When a switch begins to live, in µs.
 const BEGIN: u64 = 1_000_000;
-/// Until its ports are open: a few periods of its probes.
+/// Time until the switch's ports are open: a few periods of its probes.
 const OPENING_US: u64 = 300_000;
 
 /// Compiles a setup's program from the library.
@@ -49,7 +49,7 @@ pub fn compile(setup: &Setup) -> Result<Program, EvalError> {
 /// Quality of the links to the store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Links {
-    /// One way, with the store's own time, in µs.
+    /// Delay of one direction, with the store's own time, in µs.
     pub delay_us: u64,
     /// Share of the requests that are lost, 0 to 1.
     pub loss: f64,

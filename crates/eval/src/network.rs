@@ -41,9 +41,9 @@ pub enum System {
 /// Structure of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
-    /// One chain of so many servers, 1 to 3, keeps all shards.
+    /// One chain of this many servers, 1 to 3, keeps all shards.
     Chain(u8),
-    /// The shards lie on so many servers, 1 to 3, alone on each.
+    /// The shards lie on this many servers, 1 to 3, each shard on one server.
     Servers(u8),
 }
 
@@ -75,7 +75,7 @@ impl Setup {
         }
     }
 
-    /// The same without replication.
+    /// The same application without replication.
     pub fn bare(application: Application) -> Self {
         Self {
             system: System::Bare,

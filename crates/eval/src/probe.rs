@@ -29,7 +29,7 @@ use stream::Stream;
 use traffic::Application;
 
 const LONGEST_FRAME: usize = 65_536;
-/// For how long what was sent last may still arrive.
+/// Time for which packets may still arrive after the last was sent.
 const LATE: Duration = Duration::from_millis(700);
 /// Seed of the gaps between frames: equal in all trials.
 const SPACING: u64 = 1;
@@ -88,7 +88,7 @@ impl ProbeArguments {
         }
     }
 
-    /// True if it sends without a pause, whatever the rate says.
+    /// True if it sends without a pause, at any configured rate.
     pub fn floods(&self) -> bool {
         self.flood_ms != 0
     }

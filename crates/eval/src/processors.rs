@@ -83,9 +83,9 @@ impl Processors {
         pin(list, command);
     }
 
-    /// The same for the measuring host. Nobody else on its processor holds it up, so that
-    /// times are the switch's; but one that sends without a pause takes what others leave, or
-    /// the stores would never run.
+    /// Places the measuring host. No other process runs before it on its processor, so that times
+    /// are the switch's; but a host that sends without a pause has low priority, or the stores
+    /// would never run.
     pub fn place_host(&self, floods: bool, command: &mut Vec<String>) {
         pin(&self.host, command);
         if floods {

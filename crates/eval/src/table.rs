@@ -73,7 +73,7 @@ pub struct Table {
     pub name: &'static str,
     /// Contents of the columns, with units.
     pub columns: Vec<String>,
-    /// As long as `columns` each.
+    /// Rows, each as long as `columns`.
     pub rows: Vec<Vec<Cell>>,
 }
 

@@ -39,12 +39,12 @@ pub struct Outcome {
     pub fabric: InterfaceTraffic,
     /// Traffic on the host's interfaces, inside and outside.
     pub host: [InterfaceTraffic; 2],
-    /// For how long these were counted, in seconds.
+    /// Time for which these were counted, in seconds.
     pub counted_s: f64,
 }
 
 impl Outcome {
-    /// Bytes of replication per second, both ways.
+    /// Bytes of replication per second, in both directions.
     pub fn replication_bytes_per_s(&self) -> f64 {
         (self.fabric.received_bytes + self.fabric.sent_bytes) as f64 / self.counted_s
     }

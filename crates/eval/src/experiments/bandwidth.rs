@@ -13,7 +13,7 @@ use crate::trial::Outcome;
 use indicatif::ProgressBar;
 use stateplane_cost::{self as cost, Protection, Snapshots, Traffic};
 
-/// The model may be wrong by this factor, either way.
+/// Allowed ratio of model and measurement, in either direction.
 const FACTOR: f64 = 1.2;
 
 /// `SNAPSHOT_SLOTS` of `p4/apps/heavy-hitter`, for the one tenant here.

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 
 /// Percent of the packets that update.
 const UPDATES: [u32; 8] = [0, 1, 5, 10, 20, 50, 80, 100];
-/// The same of a quick run: so many that among its few packets some overtake without rule 26.
+/// Share of updates in a quick run: so many that among its few packets some overtake without rule
+/// 26.
 const QUICK_UPDATES: [u32; 1] = [50];
 /// Of a write, in µs.
 const ROUND_TRIPS_US: [u64; 4] = [20, 100, 500, 2000];

@@ -31,7 +31,7 @@ const KEYS: u64 = 1024;
 struct Rates {
     offered: f64,
     delivered: f64,
-    /// Share of the time for which the switch's processor worked; 1 where nobody can tell.
+    /// Share of the time for which the switch's processor worked; 1 where it is unknown.
     busy: f64,
 }
 

@@ -28,7 +28,7 @@ pub struct Packet {
 pub enum Stream {
     /// Flows that take turns.
     Turns {
-        /// So many at a time.
+        /// Number of flows that take turns.
         window: u64,
         /// Packets after which another takes a flow's place.
         flow_packets: u64,

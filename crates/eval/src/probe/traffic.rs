@@ -24,7 +24,7 @@ const CONTROLLER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 200),
 const GTP_U: u16 = 2152;
 const BASE_STATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 10);
 const PACKET_GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 10);
-/// A signalling packet and so many of data (RedPlane §7.1).
+/// Data packets for each signalling packet (RedPlane §7.1).
 const DATA_PER_SIGNAL: u64 = 17;
 /// Address of the store in `lab/apps/key-value`.
 const STORE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 4800);
