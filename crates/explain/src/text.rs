@@ -13,7 +13,7 @@ pub struct Explanation {
     pub text: &'static str,
     /// Something that gives the code.
     pub wrong: Option<Example>,
-    /// The same put right.
+    /// The right example.
     pub right: Option<Example>,
 }
 
