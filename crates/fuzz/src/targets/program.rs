@@ -68,7 +68,7 @@ pub(super) fn parse(input: &[u8]) {
     );
 }
 
-/// A program is accepted and keeps the rules of the IR, or refused for a reason told.
+/// A program is accepted and keeps the rules of the IR, or it is refused with a reason.
 pub(super) fn check(input: &[u8]) {
     let compiled = source::check(&text(input));
     let told = rendered(&compiled.diagnostics, &compiled.sources);
