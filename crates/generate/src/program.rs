@@ -63,7 +63,7 @@ pub fn constant_expressions(seed: u64, count: usize) -> Vec<Expr> {
     expressions
 }
 
-/// As [`generate`], with other decisions.
+/// Generates a program from other decisions, see [`generate`].
 #[must_use]
 pub fn generate_from(choices: Choices, packets: usize) -> Generated {
     let mut maker = Maker::new(choices);
@@ -193,7 +193,7 @@ struct Maker {
     packets: Packets,
     /// Parser value sets with the widths of their members.
     value_sets: Vec<(String, u32)>,
-    /// Those of structs with the widths of their fields.
+    /// Value sets of structs with the widths of their fields.
     struct_sets: Vec<(String, Vec<u32>)>,
 }
 

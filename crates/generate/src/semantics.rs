@@ -76,11 +76,11 @@ pub fn check(seed: u64, packets: usize, attempts: usize) -> Result<Judged, Box<M
     check_program(&program, &session, None, attempts)
 }
 
-/// The same for a given program, and an evaluator that makes a mistake.
+/// Checks a given program with an evaluator that makes a mistake.
 ///
 /// # Errors
 ///
-/// As [`check`].
+/// Returns the error of [`check`].
 pub fn check_program(
     program: &str,
     session: &Session,

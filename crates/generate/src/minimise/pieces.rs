@@ -184,7 +184,7 @@ pub(super) fn at<'a>(pieces: &'a [Piece], path: &[usize]) -> Option<&'a [Piece]>
     }
 }
 
-/// As [`at`].
+/// Mutable piece, see [`at`].
 pub(super) fn at_mut<'a>(pieces: &'a mut Vec<Piece>, path: &[usize]) -> Option<&'a mut Vec<Piece>> {
     let Some((first, rest)) = path.split_first() else {
         return Some(pieces);

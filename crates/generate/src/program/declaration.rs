@@ -53,7 +53,7 @@ impl Maker {
         self.headers_struct();
     }
 
-    /// A header for all metadata, by which a frame shows at its end what became of it.
+    /// A header for all metadata, so that the end of a frame shows their final values.
     fn report_header(&mut self) {
         let fields: Vec<(String, Ty)> = self
             .scope

@@ -5,7 +5,7 @@ use super::{Block, Callable, Direction, Maker};
 use crate::expr::{Binary, Expr, Ty, Unary};
 use num_bigint::{BigInt, BigUint};
 
-/// Greatest width of what an expression computes on the way.
+/// Maximum width of an expression's intermediate values.
 const MAX_WIDTH: u32 = 400;
 
 impl Maker {

@@ -9,7 +9,7 @@ const LONGEST_PATH: usize = 24;
 /// Part of the frame that a state takes.
 #[derive(Clone, Debug)]
 pub(super) enum Take {
-    /// So many bits: a header, or what is skipped.
+    /// This many bits: a header, or skipped bits.
     Bits(u32),
     /// A header of `fixed` bits whose low bits of the first byte, `mask`, say how many
     /// bytes more it has.
@@ -38,7 +38,7 @@ pub(super) struct Wanted {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
     pub(super) takes: Vec<Take>,
-    /// Ways out: the bits wanted, and the next state, if one follows.
+    /// Exits: the wanted bits, and the next state, if one follows.
     pub(super) cases: Vec<(Vec<Wanted>, Option<usize>)>,
 }
 

@@ -209,7 +209,7 @@ impl Writer {
         format!("{front}{}", self.fresh)
     }
 
-    /// Writes with what is in scope, and forgets what is declared on the way.
+    /// Writes with the names in scope, and forgets those that are declared meanwhile.
     pub(super) fn scoped(&mut self, write: impl FnOnce(&mut Self)) {
         let (declared, stacks) = (self.scope.len(), self.stacks.len());
         write(self);

@@ -37,7 +37,7 @@ pub enum Write {
         table: String,
         /// One match for each key.
         keys: Vec<KeyMatch>,
-        /// As in [`Entry::priority`].
+        /// Priority, see [`Entry::priority`].
         priority: u32,
         /// Target of the entry.
         runs: Runs,

@@ -1,4 +1,4 @@
-//! An engine that is wrong in one way.
+//! An engine with one fault.
 
 use stateplane_interp::{InFlight, Interp, Options};
 use stateplane_ir::Program;
@@ -9,7 +9,7 @@ use stateplane_target::{
 /// Fault of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
     /// The last byte of frames whose byte 1 is 5 is inverted.
     Frame,
