@@ -84,7 +84,7 @@ impl Families {
         });
     }
 
-    /// As text.
+    /// OpenMetrics text of the metrics.
     fn text(self) -> String {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self));

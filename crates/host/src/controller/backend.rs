@@ -7,7 +7,7 @@ use stateplane_wire::control::ChainConfig;
 
 use super::ControllerError;
 
-/// Most decisions that are kept at once.
+/// Maximum number of decisions that are stored at once.
 pub const MOST_RECORDS: usize = 64;
 
 /// A decision.
@@ -68,16 +68,16 @@ impl Kept {
 pub enum Stored {
     /// A later controller will find them.
     Kept,
-    /// Another controller leads, or nobody knows whether they are kept: this one is to
-    /// find out what was decided before it decides more.
+    /// Another controller leads, or the result of storing is unknown: this controller has to read
+    /// the decisions again before it decides more.
     LeadAnew,
 }
 
 /// Keeps decisions, and says which of several controllers may make them.
 pub trait Backend {
-    /// Waits until this controller leads, and gives what was decided so far; `None` if
-    /// `stop` was set meanwhile. Whatever [`store`](Self::store) accepted from any
-    /// controller before is in it.
+    /// Waits until this controller leads, and returns the decisions so far; `None` if `stop` was
+    /// set meanwhile. They contain everything that [`store`](Self::store) accepted from any
+    /// controller before.
     ///
     /// # Errors
     ///

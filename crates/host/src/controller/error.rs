@@ -33,7 +33,7 @@ pub enum ControllerError {
     /// The log of decisions cannot be used.
     #[error("log of the controller: {0}")]
     Log(#[from] LogError),
-    /// Several addresses, and the controller is not told which is its own.
+    /// The deployment has several addresses, and the controller was not given its own.
     #[error("the deployment names {count} controllers: name this one's address with --listen")]
     NoAddress {
         /// Number found.

@@ -134,9 +134,9 @@ impl<B: Backend> ControllerServer<B> {
         Ok(())
     }
 
-    /// Waits until it leads, and serves as long as it does, again and again until `stop`
-    /// is set, which is seen within 50 ms. `refused` is told why a changed file of keys is
-    /// not taken; the keys so far stay.
+    /// Waits until it leads, and serves as long as it does, again and again until `stop` is set,
+    /// which is seen within 50 ms. `refused` gets the reason why a changed key file is refused; the
+    /// old keys stay.
     ///
     /// # Errors
     ///

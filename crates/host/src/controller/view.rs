@@ -100,7 +100,7 @@ impl ControllerView {
     ///
     /// # Errors
     ///
-    /// The chains that would then have nobody whose state is whole.
+    /// The chains that would then have no member with the whole state.
     pub fn left_without(&self, address: Ipv4Addr) -> Result<Option<usize>, Vec<u16>> {
         let left = |chain: &ChainView| {
             let whole = chain.members.iter().filter(|m| m.alive && m.follows);

@@ -1,5 +1,5 @@
-//! Undoes what a sender's or receiver's offloading left out of a frame: tags that
-//! lie beside it, and checksums that nobody has completed yet.
+//! Undoes a sender's or receiver's offloading: restores tags that lie beside a frame, and completes
+//! missing checksums.
 
 use stateplane_wire::checksum::Sum;
 

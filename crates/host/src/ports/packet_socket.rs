@@ -200,8 +200,7 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Receives all frames of the interface `index` from here on, whatever their
-    /// destination address.
+    /// Receives all frames of the interface `index` from here on, with any destination address.
     #[allow(unsafe_code)]
     pub(crate) fn bind(&self, index: i32) -> io::Result<()> {
         let membership = libc::packet_mreq {

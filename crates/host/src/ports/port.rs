@@ -245,8 +245,8 @@ impl Port {
         }
     }
 
-    /// Sends `frames`, in order; what became of them is counted. `now_us` is the time that
-    /// a capture shows, in µs of any clock.
+    /// Sends `frames`, in order, and counts the results. `now_us` is the time that a capture shows,
+    /// in µs of any clock.
     pub fn send(&mut self, frames: &[Vec<u8>], now_us: u64) {
         match &mut self.kind {
             Kind::Interface(port) => port.send(frames),

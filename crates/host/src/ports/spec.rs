@@ -82,7 +82,7 @@ impl fmt::Display for PortMode {
 }
 
 impl PortSpec {
-    /// The interface by `name`, had in the best way.
+    /// Port at the interface `name`, with AF_XDP if possible, otherwise with AF_PACKET.
     pub fn interface(name: impl Into<String>) -> PortSpec {
         PortSpec::Interface {
             name: name.into(),

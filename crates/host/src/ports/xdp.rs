@@ -1,8 +1,8 @@
 //! AF_XDP: frames taken from the driver before the kernel makes packets of them
 //! (`Documentation/networking/af_xdp.rst` of Linux).
 //!
-//! A small BPF program at the interface gives each receive queue's frames to a socket of
-//! its own. Program and sockets go with the process, whatever ends it.
+//! A small BPF program at the interface passes each receive queue's frames to a socket of its own.
+//! Program and sockets disappear with the process, however it ends.
 
 mod bpf;
 mod btf;
@@ -110,7 +110,7 @@ impl XdpSockets {
         self.zero_copy
     }
 
-    /// One for each queue.
+    /// Descriptors of the sockets, one for each queue.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.queues.iter().map(Queue::descriptor)
     }

@@ -50,7 +50,7 @@ pub enum KeysError {
         /// Description of the error.
         cause: KeyError,
     },
-    /// A key that is given both ways or not at all.
+    /// A key that is given in both forms or in none.
     #[error("{}: key {key} of peer {peer}: give it as `hex` or as `file`", path.display())]
     KeySource {
         /// The file.

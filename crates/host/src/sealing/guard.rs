@@ -103,8 +103,8 @@ impl Guard {
         self.endpoint.seal(peer, message)
     }
 
-    /// Judges bytes that came from `from` at `now`. A message is from the peer that has
-    /// that address. Bytes from nobody's address are refused without looking at them.
+    /// Judges bytes that came from `from` at `now`. A message is from the peer that has that
+    /// address. Bytes from an unknown address are refused unread.
     pub fn open(&mut self, now: u64, from: Ipv4Addr, bytes: &[u8]) -> Opened {
         let peer = self.peer_at(from);
         let refused = Opened::Refused {

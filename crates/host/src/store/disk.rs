@@ -19,7 +19,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// As [`stateplane_disk::Disk::open`].
+    /// Opens a disk, see [`stateplane_disk::Disk::open`].
     ///
     /// # Errors
     ///
@@ -34,7 +34,8 @@ impl Disk {
         Ok((disk, server))
     }
 
-    /// As [`stateplane_disk::Disk::set_snapshot_after`].
+    /// Sets the size of logs from which a snapshot is written, see
+    /// [`stateplane_disk::Disk::set_snapshot_after`].
     pub fn set_snapshot_after(&mut self, bytes: u64) {
         self.disk.set_snapshot_after(bytes);
     }

@@ -49,13 +49,13 @@ pub enum StoreError {
         /// The listen address.
         listen: Ipv4Addr,
     },
-    /// More replicas than a position can number.
+    /// The chain has more replicas than a position can number.
     #[error("the chain has {length} replicas: 255 are the most")]
     LongChain {
         /// Number of addresses.
         length: usize,
     },
-    /// One address at two places of the chain.
+    /// An address occurs twice in the chain.
     #[error("{address} stands twice in the chain: a server has one place")]
     TwiceInChain {
         /// The address.
@@ -121,7 +121,7 @@ pub enum StoreError {
     /// The system refuses to wait for, or receive from, a socket.
     #[error("cannot receive: {0}")]
     Receive(io::Error),
-    /// A server under a controller that is not told its address.
+    /// A server under a controller was not given its address.
     #[error("no address: name the server's own with --listen")]
     NoAddress,
     /// The folder that keeps the state cannot be used.

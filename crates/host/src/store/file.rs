@@ -74,9 +74,8 @@ pub use service::{HealthFile, ServiceFile, ServiceServerFile};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreFile {
-    /// Address of both sockets; of its subnets the switches and neighbours are
-    /// reached. In a deployment that several servers share, each is told its own on
-    /// the command line.
+    /// Address of both sockets; switches and neighbours must be reachable from its subnets. In a
+    /// deployment that several servers share, each gets its own on the command line.
     #[serde(default = "anywhere")]
     pub listen: Ipv4Addr,
     /// UDP port for switches; 4793 unless set.
@@ -167,7 +166,7 @@ pub struct LimitsFile {
     pub parked_bytes: Option<usize>,
     /// Bytes of all requests of one switch that wait.
     pub parked_bytes_per_switch: Option<usize>,
-    /// Entries on their way to the successor.
+    /// Maximum number of entries in flight to the successor.
     pub link_window: Option<usize>,
     /// Bytes of entries that share a datagram to the successor.
     pub batch: Option<usize>,

@@ -51,7 +51,7 @@ pub struct StoreReport {
 pub struct StoreServer {
     server: Server,
     sockets: Sockets,
-    /// None if its chain never changes.
+    /// Addresses of the controllers; none if the chain never changes.
     controllers: Vec<SocketAddrV4>,
     disk: Option<Disk>,
     health: HealthChecks,
@@ -188,8 +188,8 @@ impl StoreServer {
         })
     }
 
-    /// Serves until `stop` is set, which is seen within 100 ms. `refused` is told why a
-    /// changed file of keys is not taken; the keys so far stay.
+    /// Serves until `stop` is set, which is seen within 100 ms. `refused` gets the reason why a
+    /// changed key file is refused; the old keys stay.
     ///
     /// # Errors
     ///

@@ -17,9 +17,8 @@ use crate::clock::boot_time_us;
 use crate::datagram::{self, BURST, Burst, Outgoing};
 use crate::sealing::{Guard, KeysError, SealReport, open_datagram};
 
-/// Bursts of requests taken from the system before some of them are served, so many times
-/// as are served: it is here, where senders are told apart, that the excess is to be
-/// dropped.
+/// Ratio of bursts received from the system to bursts served: the excess has to be dropped here,
+/// where senders are told apart.
 const TAKEN: usize = 4;
 
 /// Bytes of requests that wait for their turn.
@@ -113,7 +112,7 @@ impl Sockets {
         Some(SealReport::of(guard, self.impersonated))
     }
 
-    /// Reads the file of keys again if it changed; `refused` is told why it is not taken.
+    /// Reads the key file again if it changed; `refused` gets the reason why it is refused.
     pub(super) fn look_at_keys(&mut self, now: u64, refused: &mut dyn FnMut(&KeysError)) {
         if let Some(Err(error)) = self.guard.as_mut().map(|guard| guard.look(now)) {
             refused(&error);

@@ -116,7 +116,7 @@ pub struct DigestView {
     pub digest: String,
 }
 
-/// Most records that are shown at once.
+/// Maximum number of records that are shown at once.
 pub const MOST_RECORDS: usize = 1 << 16;
 
 /// The state of a flow, as the tail of its chain has it.
@@ -176,7 +176,7 @@ impl ReplicaView {
     }
 }
 
-/// The servers of all services that `replica` is told of.
+/// Servers of all services that `replica` knows.
 fn servers(replica: &Replica) -> Vec<ServiceServerView> {
     let config = replica.config();
     let mut flows: BTreeMap<_, u64> = BTreeMap::new();

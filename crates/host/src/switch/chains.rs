@@ -55,9 +55,9 @@ impl ChainsError {
     }
 }
 
-/// Follows the controllers of `file` for the switch behind `remote`, until that has
-/// stopped. With a guard only sealed messages are taken and sent. `told` hears what is
-/// wrong; the rows that are right take effect all the same.
+/// Follows the controllers of `file` for the switch behind `remote`, until that has stopped. With a
+/// guard only sealed messages are accepted and sent. `told` gets errors; the rows that are right
+/// take effect all the same.
 ///
 /// # Errors
 ///

@@ -287,7 +287,7 @@ pub struct ChainsFile {
     pub action: String,
     /// The switch's port towards the store.
     pub port: Port,
-    /// Bytes of the longest IP packet on that way.
+    /// MTU of the path to the neighbour, in bytes.
     pub mtu: u16,
     /// The store servers.
     pub servers: Vec<ChainServerFile>,

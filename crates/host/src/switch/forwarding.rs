@@ -5,7 +5,7 @@ use stateplane_switch::{Port, Switch, Transmit, Watch};
 use stateplane_target::Engine;
 use std::os::fd::RawFd;
 
-/// Later than any deadline: something is under way, and tells when it is done.
+/// Deadline later than any other: work is in flight, and its end wakes the thread.
 const LATER: u64 = u64::MAX >> 1;
 
 /// One switch or several.

@@ -1,4 +1,4 @@
-//! Programs that use the replication library in a way that can never work, or in which two
+//! Errors in the use of the replication library: programs that can never work, or in which two
 //! applications claim one UDP port. They are refused when they are loaded.
 
 use stateplane_ir::{

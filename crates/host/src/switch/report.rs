@@ -28,7 +28,7 @@ pub struct SwitchReport {
 /// Counts of sealed messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SealReport {
-    /// By what became of them.
+    /// Counters of messages, by result.
     #[serde(flatten)]
     pub messages: stateplane_seal::Counters,
     /// Dropped: from an address that is not its sender's.

@@ -48,8 +48,8 @@ impl Sealing {
         !self.answers.is_empty()
     }
 
-    /// Makes `frames` what leaves by `port`: messages sealed, those to nobody known
-    /// taken out, answers put behind.
+    /// Prepares `frames` to leave by `port`: seals messages, removes those to unknown peers,
+    /// appends answers.
     pub(super) fn seal(&mut self, port: Port, frames: &mut Vec<Vec<u8>>) {
         let (guard, counters) = (&mut self.guard, &mut self.counters);
         frames.retain_mut(|frame| seal_frame(guard, counters, frame));

@@ -69,8 +69,8 @@ impl<E: Engine> SwitchServer<E> {
     ///
     /// # Errors
     ///
-    /// [`SwitchServerError`]: a port without interface or the other way, or an
-    /// interface that is missing, given twice or not permitted.
+    /// Returns [`SwitchServerError`] for a port without interface or an interface without port, and
+    /// for an interface that is missing, given twice or not permitted.
     pub fn open(switch: Switch<E>, specs: &[(Port, PortSpec)]) -> Result<Self, SwitchServerError> {
         SwitchServer::with_control_plane(switch, specs, None, None)
     }
@@ -79,7 +79,7 @@ impl<E: Engine> SwitchServer<E> {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Returns the errors of [`open`](Self::open).
     pub fn with_control_plane(
         switch: Switch<E>,
         specs: &[(Port, PortSpec)],
@@ -589,7 +589,7 @@ pub fn run_switch<E: Engine>(
 pub struct Beside<'a, E: Engine> {
     /// A control plane.
     pub control: Option<Attachment<'a, E>>,
-    /// Other threads.
+    /// Requests of other threads.
     pub remote: Option<RemoteCalls<E>>,
 }
 

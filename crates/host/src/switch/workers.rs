@@ -58,9 +58,9 @@ pub(super) struct Workers<E: Engine> {
     transmit: VecDeque<Transmit>,
     port_states: VecDeque<(Port, bool)>,
     spare: Vec<Vec<u8>>,
-    /// Key of [`flow_hash`], so that nobody gives all his flows to one worker.
+    /// Key of [`flow_hash`], so that a sender cannot choose flows that all go to one worker.
     key: u64,
-    /// Of each port as it was last told: whether its link is up.
+    /// Link state of each port that the workers know.
     links: Vec<Option<bool>>,
 }
 
@@ -73,7 +73,7 @@ where
     ///
     /// # Errors
     ///
-    /// If the system has no threads or sockets left.
+    /// Returns an error if the system has no threads or sockets left.
     pub(super) fn start(switches: Vec<Switch<E>>) -> io::Result<Workers<E>> {
         let doorbell = Arc::new(Doorbell::new()?);
         let numbers: Vec<Port> = match switches.first() {
@@ -164,7 +164,7 @@ impl<E: Engine> Workers<E> {
         self.port_states.pop_front()
     }
 
-    /// True if nothing is under way and nothing waits for time.
+    /// True if no frame is in flight and nothing waits for time.
     pub(super) fn is_quiet(&self) -> bool {
         self.transmit.is_empty() && self.lanes.iter().all(Lane::is_quiet)
     }

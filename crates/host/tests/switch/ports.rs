@@ -1,4 +1,4 @@
-//! Ports that fail, return, and work in other ways than by an interface's packets.
+//! Ports that fail, return, and change their mode.
 
 use crate::namespace::{Host, give_up_bpf, ip, slow_down, try_in_namespace};
 use crate::{frame, in_each_way, open, ports, switch, two_links};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::swap_engine::SwapEngine;
 
-/// Runs `scenario` while the switch runs, and gives the report and what was told.
+/// Runs `scenario` while the switch runs, and returns the report and the notices.
 fn told(
     server: &mut SwitchServer<SwapEngine>,
     scenario: impl FnOnce(&Mutex<Vec<String>>) + Send,

@@ -44,7 +44,7 @@ pub struct ClassFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaFile {
-    /// Most records of a tenant.
+    /// Maximum number of records of a tenant.
     pub records: usize,
     /// First byte of the key that names a tenant; 1 unless set.
     #[serde(default = "first_byte")]
@@ -93,7 +93,7 @@ pub struct ServiceAtFile {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdleInStateFile {
-    /// Only with this protocol; with any unless set.
+    /// IP protocol of the records; any unless set.
     pub protocol: Option<ProtocolFile>,
     /// Index of the state's byte that is compared, from 0; 0 unless set.
     #[serde(default)]

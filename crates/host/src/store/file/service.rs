@@ -37,7 +37,7 @@ pub struct ServiceServerFile {
     /// keeps its flows and gets no more.
     #[serde(default = "one")]
     pub weight: u16,
-    /// Most flows that it is given; any number unless set.
+    /// Maximum number of flows of the server; unlimited unless set.
     pub most: Option<u32>,
 }
 
@@ -49,9 +49,9 @@ pub struct HealthFile {
     pub interval_ms: NonZeroU32,
     /// ms within which the server must answer; 500 unless set.
     pub timeout_ms: NonZeroU32,
-    /// So many failures in a row make it unhealthy; 3 unless set.
+    /// Number of successive failures that make the server unhealthy; 3 unless set.
     pub fall: NonZeroU32,
-    /// So many answers in a row make it healthy again; 2 unless set.
+    /// Number of successive answers that make the server healthy again; 2 unless set.
     pub rise: NonZeroU32,
 }
 

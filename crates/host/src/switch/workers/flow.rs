@@ -11,9 +11,9 @@ const IPV6_BYTES: usize = 40;
 /// TCP, UDP, DCCP, SCTP: ports come first.
 const WITH_PORTS: [u8; 4] = [6, 17, 33, 132];
 
-/// A hash of the frame's flow, the same for both directions: of the addresses and, of TCP,
-/// UDP, DCCP and SCTP that are not in fragments, the ports; of other frames of the Ethernet
-/// addresses. Who does not know `key` cannot compute flows whose hashes are alike.
+/// A hash of the frame's flow, the same for both directions: of the addresses and, of TCP, UDP,
+/// DCCP and SCTP that are not in fragments, the ports; of other frames of the Ethernet addresses.
+/// Without `key`, flows with equal hashes cannot be computed.
 pub fn flow_hash(frame: &[u8], key: u64) -> u64 {
     let (mut at, mut ethertype) = (ETHERNET_BYTES, word(frame, 12));
     for _ in 0..MAX_TAGS {
