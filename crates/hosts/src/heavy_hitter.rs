@@ -23,7 +23,7 @@ const TYPE_VLAN: [u8; 2] = [0x81, 0];
 pub const TENANTS: usize = 2;
 /// Elements of a row in the simulator.
 const SLOTS: usize = 8;
-/// Of so many packets of a connection all but two are of one flow.
+/// Number of packets of a connection of which all but two are of one flow.
 const PACKETS_OF_THREE_FLOWS: usize = 16;
 const FIRST_VLAN: u16 = 100;
 /// µs from one snapshot to the next, between two batches of the walk, and ε.

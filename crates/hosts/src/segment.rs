@@ -9,8 +9,8 @@ const ECHO: u8 = 8;
 /// Bytes of ICMP in front of what an echo carries.
 const ECHO_HEADER: usize = 8;
 
-/// A TCP segment, a UDP datagram, or an ICMP echo or its reply in IPv4, as hosts send and read
-/// it. The identifier of an echo is the port of who asked; the other port is 0.
+/// A TCP segment, a UDP datagram, or an ICMP echo or its reply in IPv4, as hosts send and read it.
+/// The identifier of an echo is the port of its sender; the other port is 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// IP protocol number.
@@ -106,7 +106,7 @@ impl Segment {
         Self::read_datagram(ethernet.payload())
     }
 
-    /// The same of a datagram.
+    /// Reads an IPv4 datagram; see [`read`](Self::read).
     pub fn read_datagram(datagram: &[u8]) -> Option<Self> {
         let datagram = ipv4::Packet::new_checked(datagram).ok()?;
         let datagram = ipv4::Repr::parse(&datagram).ok()?;
