@@ -73,7 +73,7 @@ pub(crate) enum Flow {
 pub(crate) struct Machine {
     /// All variables.
     pub(crate) words: Vec<u128>,
-    /// Values under way.
+    /// Intermediate values.
     pub(crate) stack: Vec<u128>,
     /// Places that wait for a copy-out; `None` for one past the end of a stack.
     pub(crate) spots: Vec<Option<Spot>>,

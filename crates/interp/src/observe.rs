@@ -8,8 +8,8 @@ use stateplane_target::{Color, EgressInput, IngressInput, Listed, SwitchEvent};
 
 /// Watches a program at work.
 ///
-/// [`Interp`](crate::Interp) is compiled for each observer type: for `()`, which watches
-/// nothing, what would be told is not even computed.
+/// [`Interp`](crate::Interp) is compiled for each observer type: for `()`, which watches nothing,
+/// events are not even computed.
 pub trait Observer {
     /// True if the observer wants events. What an observer with `false` implements is never called.
     const ACTIVE: bool = true;
@@ -90,7 +90,7 @@ pub enum Event<'a> {
     },
     /// Bits are read ahead.
     Lookahead(String, Datum),
-    /// So many bits are skipped.
+    /// This many bits are skipped.
     Advance(u64),
     /// A header is emitted.
     Emit(String, Datum),
@@ -173,7 +173,7 @@ pub enum Event<'a> {
     Resubmit(u32),
     /// A recirculation is asked for, with a field list.
     Recirculate(u32),
-    /// The frame will be cut to so many bytes.
+    /// The frame will be cut to this many bytes.
     Truncate(u32),
     /// A digest goes to the control plane.
     Digest(&'a str, Datum),
