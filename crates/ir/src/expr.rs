@@ -151,7 +151,7 @@ impl BinaryOp {
     }
 }
 
-/// Something that can be read and written: a variable and a way into it.
+/// A readable and writable place: a variable and a path into it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// The variable.

@@ -321,7 +321,7 @@ pub struct ActionCall {
 /// An entry of the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// One for each key.
+    /// Match values, one for each key.
     pub keys: Vec<KeySet>,
     /// Smaller wins here: entries in source order unless they say `priority`.
     pub priority: u32,

@@ -279,7 +279,7 @@ pub enum Op {
         /// Field list number.
         field_list: Expr,
     },
-    /// `truncate(length)`: at most so many bytes leave.
+    /// `truncate(length)`: at most `length` bytes leave.
     Truncate {
         /// Bytes, `bit<32>`.
         length: Expr,

@@ -1,5 +1,5 @@
-//! The verifier: what every [`Program`] satisfies, so that whoever executes or
-//! compiles one need not check.
+//! The verifier: checks the rules that every [`Program`] satisfies, so that engines and compilers
+//! need not check them.
 //!
 //! 1. **Handles** lie within their tables.
 //! 2. **Types**: `bit<W>` and `varbit<W>` have W ≤ 2048, `int<W>` 1 ≤ W ≤ 2048;

@@ -1,8 +1,8 @@
 //! Reads of a variable become reads of the place or constant that was assigned to it, or,
 //! if it is the only read, the computation itself. The assignment is then often dead.
 //!
-//! Known at each statement is a set of equations `variable = expression`, each true there.
-//! A write to either side ends one. Where ways join, those hold that hold on all of them.
+//! The known facts at each statement are equations `variable = expression`. A write to either side
+//! ends one. Where paths join, those equations hold that hold on all of them.
 
 use super::effects::{Graph, called};
 use super::walk::{

@@ -87,7 +87,7 @@ impl Graph {
         &self.total[self.vertex(node)]
     }
 
-    /// The nodes that some way through the pipeline reaches, if `without` is cut out.
+    /// The nodes that some path through the pipeline reaches, if `without` is cut out.
     pub(super) fn reached(&self, without: Option<usize>) -> Vec<bool> {
         let mut reached = vec![false; self.own.len()];
         let mut pending = self.roots.clone();

@@ -11,7 +11,7 @@ const WHOLE_BITS: u32 = 64;
 pub enum Whole {
     /// Reads and writes of scalars of at most 64 bits.
     Words,
-    /// None.
+    /// No operation.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Rule 9: who calls whom, and how deep.
+//! Rule 9: the call graph and the depth of calls.
 
 use super::{MAX_NESTING, Verifier};
 use crate::graph::{Node, Vertices};
