@@ -343,8 +343,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Makes a router use the last of several routes to one destination, whatever their
-    /// metrics.
+    /// Makes a router use the last of several routes to one destination, with any metrics.
     ///
     /// # Errors
     /// `LAB006` if a route cannot be set, `LAB009` for an unknown node.

@@ -95,7 +95,7 @@ impl Options {
     }
 }
 
-/// Runs the scenarios. Whether all is well is told by [`ScenarioReport::met`].
+/// Runs the scenarios. [`ScenarioReport::met`] tells whether all expectations were met.
 ///
 /// # Errors
 /// `LAB009` for an unknown scenario, `LAB013` for contradictory options, and everything
@@ -104,8 +104,8 @@ pub fn run(options: &Options) -> Result<Vec<ScenarioReport>, LabError> {
     run_in(&Topology::load(&options.topology)?, options)
 }
 
-/// Runs the scenarios in a network that was read already, whatever the options' topology is.
-/// It has the nodes of `lab/apps.toml` that the scenarios' traffic names, and the switch `s1`.
+/// Runs the scenarios in a network that was read already; the options' topology is ignored. The
+/// network has the nodes of `lab/apps.toml` that the scenarios' traffic names, and the switch `s1`.
 ///
 /// # Errors
 /// As [`run`].

@@ -97,9 +97,8 @@ pub struct End {
     pub node: String,
     /// The interface's name in the node: 1 to 15 of `a-z`, `0-9`, `_`.
     pub interface: String,
-    /// Address with the network's length. Every other end of the segment gets a
-    /// permanent neighbour entry for it, so that nobody asks by ARP; a switch's
-    /// interface does not get it in the kernel.
+    /// Address with the network's length. Every other end of the segment gets a permanent neighbour
+    /// entry for it, so that no ARP is needed; a switch's interface does not get it in the kernel.
     pub address: Option<Prefix>,
     /// Ethernet address; if the file gives none, `02:00:00:00:LL:EE` from the link's
     /// number (from 1) and the end's (1 or 2).
@@ -155,7 +154,7 @@ pub struct Sealed {
     pub arguments: Vec<String>,
 }
 
-/// Traffic of the demonstration: who talks to whom.
+/// Traffic of the demonstration: clients, servers and their addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Traffic {

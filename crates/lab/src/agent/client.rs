@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most gaps that a report lists; the longest is always known.
+/// Maximum number of gaps that a report lists; the longest is always known.
 const MOST_STALLS: usize = 50_000;
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 /// Number of new connections that may be open at a time; more are not begun.
@@ -25,7 +25,7 @@ pub struct ClientArguments {
     /// JSON file with the connections to open, a [`Plan`].
     #[arg(long)]
     pub plan: PathBuf,
-    /// Most seconds to run, if standard input does not end before.
+    /// Maximum duration in seconds, if standard input does not end before.
     #[arg(long, default_value_t = 300)]
     pub seconds: u64,
 }
@@ -77,7 +77,7 @@ pub struct Progress {
     pub broken: u64,
     /// Wrong bytes received so far.
     pub wrong_bytes: u64,
-    /// Exchanges (question and answer, both ways) completed so far.
+    /// Exchanges (question and answer, in both directions) completed so far.
     pub exchanges: u64,
 }
 
@@ -157,7 +157,7 @@ impl Shared {
     }
 }
 
-/// One connection's life.
+/// Life of one connection.
 struct Caller<'a> {
     shared: &'a Shared,
     connection: u64,

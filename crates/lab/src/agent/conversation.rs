@@ -21,7 +21,7 @@ pub(super) enum End {
     Server,
 }
 
-/// One end's part of a conversation.
+/// State of one end of a conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Conversation {
     connection: u64,

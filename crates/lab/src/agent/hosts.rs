@@ -1,5 +1,5 @@
-//! All hosts of an application, on both sides of the switches, in one process: what they
-//! say, and what comes of it, written down by one clock.
+//! All hosts of an application, on both sides of the switches, in one process: they send packets,
+//! receive the answers, and record both by one clock.
 //!
 //! The process stands in a node with a link to the routers on each side. It speaks for
 //! every address behind them by raw sockets, and reads every frame that reaches it.
@@ -24,7 +24,7 @@ const ADDRESSES: usize = 12;
 const LATE: Duration = Duration::from_millis(500);
 /// The application without a machine: its checker needs none.
 pub const COUNTER: &str = "counter";
-/// Most strange frames that are told in words.
+/// Maximum number of strange frames that are described.
 const MOST_STRANGE: usize = 20;
 
 /// Arguments of the hosts.
@@ -55,8 +55,8 @@ pub struct HostsArguments {
 /// Report of the hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostsReport {
-    /// Packets sent and received, as a [`Document`]. Nobody knows here which switch they
-    /// crossed, so it is called 0.
+    /// Packets sent and received, as a [`Document`]. The hosts do not know which switch they
+    /// crossed, so its number is 0.
     pub history: String,
     /// Descriptions of the first frames that no host would take.
     pub strange: Vec<String>,

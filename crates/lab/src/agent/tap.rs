@@ -18,7 +18,7 @@ const PROTOCOL_TCP: u8 = 6;
 const ALL_FRAMES: u16 = 0x0003;
 /// Frames longer than this are cut, which a TCP header of theirs survives.
 const LONGEST_FRAME: usize = 65_536;
-/// Most connections that are told apart.
+/// Maximum number of connections that are told apart.
 const MOST_FLOWS: usize = 100_000;
 
 /// Arguments of a tap.
@@ -32,7 +32,7 @@ pub struct TapArguments {
     pub seconds: f64,
 }
 
-/// One direction of a TCP connection, and how much of it came by.
+/// One direction of a TCP connection, and its traffic at the tap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// Source.

@@ -4,7 +4,7 @@ use crate::topology::Process;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The engine that `stateplane run` takes unless told otherwise.
+/// Default engine of `stateplane run`.
 const ENGINE: &str = "native";
 
 /// One line for each process that is a switch, from its command and the log in `folder`

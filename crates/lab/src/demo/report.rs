@@ -75,9 +75,9 @@ pub struct RunReport {
     /// Mean rate at which the `iperf3` server received before the failure, in Mb/s;
     /// in a run without failure, in the same period.
     pub throughput_before_mbps: f64,
-    /// The same between failure and restart.
+    /// Throughput between failure and restart.
     pub throughput_during_mbps: f64,
-    /// The same from 3 s after the restart on.
+    /// Throughput from 3 s after the restart on.
     pub throughput_after_mbps: f64,
     /// True if `iperf3` ended as planned, its connections whole.
     pub iperf_completed: bool,
@@ -123,7 +123,7 @@ impl DemoReport {
         self.expectations.iter().all(|expectation| expectation.met)
     }
 
-    /// As JSON text.
+    /// The report as JSON text.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }

@@ -124,8 +124,8 @@ fn count_in<'a>(sent: impl IntoIterator<Item = &'a u64>, times: &[Range<u64>]) -
 }
 
 impl Life {
-    /// The longest wait of a packet sent from `from` to `to` for any packet of the flow to
-    /// come through, other than those on the way already.
+    /// The longest wait of a packet sent from `from` to `to` for any packet of the flow to come
+    /// through, other than those in flight already.
     fn longest(&self, from: u64, to: u64) -> u64 {
         let mut longest = 0;
         let mut waits_since = None;

@@ -36,7 +36,7 @@ pub struct FaultReport {
     /// From the first packet of a flow after the move to the first after the move that
     /// came through: the median of all flows.
     pub released_median_ms: f64,
-    /// The same of the slowest flow.
+    /// Release time of the slowest flow.
     pub released_slowest_ms: f64,
     /// The time that a packet took to come through, the median of those of the half second
     /// before the move. Where each packet writes, it is a round trip to the store and little
@@ -61,7 +61,7 @@ pub struct SessionsReport {
     pub reasons: BTreeMap<String, u64>,
     /// Bytes that came wrong, at either end.
     pub wrong_bytes: u64,
-    /// Questions and answers, both ways.
+    /// Questions and answers, in both directions.
     pub exchanges: u64,
 }
 

@@ -56,8 +56,7 @@ impl Talk {
         Ok(Self { client, server })
     }
 
-    /// Lets all connections come to their end; what became of them, and what the client
-    /// saw.
+    /// Ends all connections; returns their outcome, and the client's report.
     pub(super) fn end(mut self) -> Result<(SessionsReport, ClientReport), LabError> {
         for process in [&mut self.client, &mut self.server] {
             process.close_input();

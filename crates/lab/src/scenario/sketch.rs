@@ -13,7 +13,7 @@ use std::fmt;
 
 /// µs by which the hosts' notes may be later than a switch's clock.
 const SLACK_US: u64 = 50_000;
-/// Most objections that are told.
+/// Maximum number of objections that are reported.
 const MOST_TOLD: usize = 10;
 
 /// A tenant's merged sketch, as `stateplane ctl store sketch --json` shows it.

@@ -18,7 +18,7 @@ use stateplane_hosts::heavy_hitter::TENANTS;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Until all speak and all flows have their leases.
+/// Time until all hosts send and all flows have their leases.
 const SETTLING: Duration = Duration::from_millis(2500);
 const ENDING: Duration = Duration::from_secs(5);
 const HOSTS: &str = "hosts";
@@ -29,7 +29,7 @@ const TAIL: &str = "st2";
 /// repeated.
 const AFTER_MOVE: u64 = 500_000;
 const AFTER_DEATH: u64 = 2_000_000;
-/// Until switches have had the time to keep what they counted last.
+/// Time in which switches replicate their last counts.
 const LAST_SNAPSHOTS: Duration = Duration::from_secs(3);
 
 /// About how long the hosts speak, in milliseconds.
