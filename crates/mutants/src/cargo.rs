@@ -31,7 +31,7 @@ pub struct Binary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ran {
     Passed(Duration),
-    /// With what it printed.
+    /// The test failed, with this output.
     Failed(String),
     TimedOut,
 }
