@@ -57,8 +57,8 @@ struct Frame {
     reject: Block,
 }
 
-/// Disjoint kinds of memory: frames, variables and values under way, the context, what
-/// outlives a packet, and what is deparsed.
+/// Disjoint kinds of memory: frames, variables and intermediate values, the context, state that
+/// outlives a packet, and deparsed bytes.
 #[derive(Clone, Copy)]
 struct Regions {
     frame: AliasRegion,
@@ -246,8 +246,8 @@ impl<'a, 'f> Gen<'a, 'f> {
             .with_alias_region(Some(region))
     }
 
-    /// Of memory that nobody changes during a run: what is loaded but not used costs nothing,
-    /// and what is used on some ways alone, nothing on the others.
+    /// Flags for memory that does not change during a run: an unused load is removed, and a load
+    /// used on some paths alone moves there.
     fn lasting(region: AliasRegion) -> MemFlagsData {
         Self::flags(region).with_readonly().with_can_move()
     }
@@ -259,8 +259,8 @@ impl<'a, 'f> Gen<'a, 'f> {
             .load(types::I64, flags, self.context, offset as i32)
     }
 
-    /// A field of the context that the engine sets before the run and nobody changes
-    /// during it.
+    /// A field of the context that the engine sets before the run and that does not change during
+    /// it.
     fn given(&mut self, offset: usize) -> Value {
         let flags = Self::lasting(self.regions.context);
         self.b
@@ -275,8 +275,8 @@ impl<'a, 'f> Gen<'a, 'f> {
             .store(flags, value, self.context, offset as i32);
     }
 
-    /// A constant of 64 bits: always the same value, so that ways on which a variable has
-    /// one number meet without a choice.
+    /// A constant of 64 bits: always the same value, so that paths on which a variable has one
+    /// number meet without a block parameter.
     fn number(&mut self, value: u64) -> Value {
         let made = self.numbers.entry(value);
         *made.or_insert_with(|| {
@@ -396,7 +396,7 @@ impl<'a, 'f> Gen<'a, 'f> {
         self.go_on(after);
     }
 
-    /// Memory of the stack for a value of so many words, until the statement ends.
+    /// Stack memory for a value of `words` words, until the statement ends.
     fn scratch(&mut self, words: usize) -> Value {
         let found = self
             .scratch

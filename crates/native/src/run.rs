@@ -50,7 +50,7 @@ unsafe fn machine<'a>(context: *mut Context) -> &'a mut Machine {
 ///
 /// # Safety
 ///
-/// As for [`machine`].
+/// The conditions of [`machine`] hold.
 unsafe fn frame<'a>(context: *const Context) -> &'a [u8] {
     // SAFETY: the engine set both for this run.
     unsafe { from_raw_parts((*context).frame, (*context).frame_length as usize) }
@@ -186,8 +186,8 @@ pub(crate) unsafe extern "C" fn open_output(context: *mut Context) -> *mut u8 {
     output.as_mut_ptr()
 }
 
-/// Room for so many bytes more behind those emitted, and then for all headers whose
-/// sizes are known: where they go.
+/// Address of room for `bytes` more bytes behind those emitted, and then for all headers whose
+/// sizes are known.
 pub(crate) unsafe extern "C" fn reserve(context: *mut Context, emitted: u64, more: u64) -> *mut u8 {
     // SAFETY: see the module.
     let machine = unsafe { machine(context) };

@@ -190,7 +190,7 @@ fn low_ones(width: u32) -> u64 {
     }
 }
 
-/// Index that finds entries. Those without records of their own give numbers from 1 on; 0 is none.
+/// Index that finds entries. Entries without records are numbered from 1; 0 is none.
 #[derive(Debug)]
 enum Index {
     Exact(Exact),
@@ -208,7 +208,7 @@ pub(crate) struct View {
     pub(crate) lookup: *const Lookup,
     /// The record of the default action; behind it those that an index gives by number.
     pub(crate) default: *const u64,
-    /// Not 0 if lookups are worth announcing.
+    /// 1 if a lookup should be announced by a prefetch, else 0.
     pub(crate) large: u64,
     /// The slots of a hash or trie.
     pub(crate) slots: *const u8,
@@ -219,9 +219,9 @@ pub(crate) struct View {
 /// Inline lookup of a table by generated code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Inline {
-    /// By a hash, whose slots have records of so many bytes.
+    /// A hash table, whose slots have records of `record` bytes.
     Exact { record: usize },
-    /// By a trie, which gives the number of a record of so many bytes.
+    /// A trie, which gives the number of a record of `record` bytes.
     Prefixes { strides: Strides, record: usize },
 }
 

@@ -60,8 +60,8 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
     }
 }
 
-/// Of which machine code has a copy for each way through the parser: parsers within
-/// parsers, ways that meet at different bits, rejection within, packets that come back.
+/// A program of which machine code has a copy for each path through the parser: parsers within
+/// parsers, paths that meet at different bits, rejection within, packets that come back.
 const WAYS: &str = "#include <v1model.p4>
 header kind_t { bit<8> kind; bit<8> next; }
 header short_t { bit<16> x; }

@@ -405,7 +405,7 @@ fn operands_are_evaluated_from_left_to_right() {
     assert_eq!(run(&program(text, "", ""), [1, 0, 0, 0]), [2, 1, 0, 0]);
 }
 
-/// Spec §7.3: the default is `NoError`, whatever is declared before it.
+/// Spec §7.3: the default is `NoError`, with any declaration before it.
 #[test]
 fn no_error_is_the_default_whatever_is_declared_first() {
     let text = "state start {

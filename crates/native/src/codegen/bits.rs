@@ -15,7 +15,7 @@ enum Source {
     Register(Value),
     /// Words in memory.
     Words(Value),
-    /// The frame, from this bit behind the pointer on; so many bytes may be read there.
+    /// The frame, from this bit behind the pointer on, with this many readable bytes.
     Frame {
         pointer: Value,
         bit: u32,

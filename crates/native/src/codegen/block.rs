@@ -479,7 +479,7 @@ impl Gen<'_, '_> {
         self.b.def_var(self.rest, rest);
     }
 
-    /// Runs a control of the pipeline. Nothing goes on behind it if all ways leave in it.
+    /// Runs a control of the pipeline. No code follows it if all paths take side exits in it.
     fn control(&mut self, id: ControlId) {
         let after = self.block();
         self.set_number(self.rounds, u64::from(LOOP_LIMIT));

@@ -56,7 +56,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// As `table::exact` hashes.
+    /// Hash of words, equal to that of `table::exact`.
     fn hash_words(&mut self, words: &[Value]) -> Value {
         let mut hash = self.number(HASH_START);
         let factor = self.number(HASH_FACTOR);
@@ -123,7 +123,7 @@ impl Gen<'_, '_> {
         self.b.block_params(found)[0]
     }
 
-    /// Down a trie, node by node: the longest way is known.
+    /// Lookup in a trie, node by node; the maximum depth is known.
     fn find_prefix(&mut self, view: Value, key: Value, strides: Strides, record: usize) -> Value {
         let slots = self.view_field(view, offset_of!(View, slots));
         let default = self.view_field(view, offset_of!(View, default));

@@ -13,7 +13,7 @@ use stateplane_ir::{Expr, KeySet, ParserId, Target, Transition};
 use stateplane_target::bits::{low_word, mask, word_count};
 use stateplane_target::layout::scalar_bits;
 
-/// A key of `select` under way.
+/// A key of `select` that is being matched.
 struct Key {
     value: Scalar,
     width: u32,

@@ -246,7 +246,7 @@ impl Gen<'_, '_> {
         self.check_fault();
     }
 
-    /// `push_front` of so many elements, or with a negative number `pop_front`.
+    /// `push_front` of `by` elements, or with a negative number `pop_front`.
     fn shift_stack(&mut self, place: &Place, by: i64) {
         if let Some(spot) = self.spot(place)
             && let Type::Stack(id) = spot.ty

@@ -152,9 +152,9 @@ impl Calls {
 
     /// Bindings of a callable's parameters.
     ///
-    /// A parameter can be its argument's place where that is fixed, no other argument
-    /// that is written lies there too, and the callable has no other way to it: actions
-    /// see the variables of their control, so theirs are copied.
+    /// A parameter can be its argument's place where that is fixed, no other written argument
+    /// overlaps it, and the callable has no other access to it: actions see the variables of their
+    /// control, so theirs are copied.
     pub(crate) fn bindings(
         &self,
         program: &Program,

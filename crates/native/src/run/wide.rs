@@ -79,7 +79,7 @@ unsafe fn load(words: *const u128, width: u32) -> Limbs {
 ///
 /// # Safety
 ///
-/// As for [`load`].
+/// The conditions of [`load`] hold.
 unsafe fn store(limbs: &Limbs, words: *mut u128, width: u32) {
     // SAFETY: the caller's.
     let words = unsafe { from_raw_parts_mut(words, word_count(width)) };

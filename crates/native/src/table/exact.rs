@@ -51,7 +51,7 @@ pub(super) fn hash(words: &[u64]) -> u64 {
 }
 
 impl Exact {
-    /// A table for keys and records of so many words.
+    /// A table for keys of `words` words and records of `record` words.
     pub(super) fn new(words: usize, record: usize) -> Exact {
         let mut made = Exact {
             words,

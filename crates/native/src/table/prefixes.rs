@@ -178,8 +178,8 @@ impl Prefixes {
         self.prune(value, length);
     }
 
-    /// Gives back the nodes on the way to a prefix in which all slots are the same: what
-    /// ends in a node is there in half of its slots at most.
+    /// Frees the nodes on the path to a prefix in which all slots are equal: the prefixes that end
+    /// in a node fill half of its slots at most.
     fn prune(&mut self, value: u128, length: u32) {
         let mut way = Vec::new();
         let (mut start, mut from, mut size) = (0, 0, self.strides.first);

@@ -26,8 +26,7 @@ struct Shared {
 }
 
 impl Records {
-    /// Records of so many words; entries may share them if nobody asks which entry was
-    /// hit.
+    /// Records of `size` words; entries may share them if the hit entry is never asked for.
     pub(super) fn new(size: usize, share: bool) -> Records {
         Records {
             size,
