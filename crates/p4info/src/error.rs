@@ -77,10 +77,10 @@ impl GenerateError {
 /// Why a text or bytes are not P4Info.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {
-    /// Not the text form.
+    /// The file is not a P4Info message in text form.
     #[error("not P4Info in text form: {0}")]
     Text(String),
-    /// Not the binary form.
+    /// The file is not a P4Info message in binary form.
     #[error("not P4Info in binary form: {0}")]
     Binary(String),
 }

@@ -63,7 +63,7 @@ pub struct HeaderField {
 ///
 /// # Errors
 ///
-/// As [`field_ids`].
+/// Returns the errors of [`field_ids`].
 pub fn header_fields(
     interface: &Interface,
     header: NamedTypeId,

@@ -73,7 +73,7 @@ impl Symbols {
     ///
     /// # Errors
     ///
-    /// If the id belongs to another kind or object.
+    /// Returns an error if the id belongs to another kind or object.
     pub fn add(&mut self, kind: Kind, name: &str, id: Option<u32>) -> Result<(), GenerateError> {
         let key = (kind, name.to_owned());
         if self.objects.contains_key(&key) {
@@ -116,7 +116,7 @@ impl Symbols {
     ///
     /// # Errors
     ///
-    /// If a kind has more objects than ids.
+    /// Returns an error if a kind has more objects than ids.
     pub fn assign(&mut self) -> Result<(), GenerateError> {
         for ((kind, name), id) in &mut self.objects {
             if id.is_some() {

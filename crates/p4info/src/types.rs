@@ -23,12 +23,12 @@ pub(crate) struct TypeTable<'a> {
 enum Controller {
     /// A string of any length.
     Text,
-    /// So many bits.
+    /// A number of this width in bits.
     Bits(i32),
 }
 
 impl<'a> TypeTable<'a> {
-    /// No type met yet; `errors` are the program's.
+    /// Table without types; `errors` are the program's.
     pub(crate) fn new(interface: &'a Interface, errors: &'a [String]) -> Self {
         TypeTable {
             interface,
