@@ -19,7 +19,7 @@ const FORM: &str = "write @replicated(key = {hdr.ipv4.srcAddr, …}), with rever
 /// Consistency mode of state (RedPlane §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// No packet leaves before the state of its flow is kept.
+    /// No packet leaves before the state of its flow is replicated.
     Linearizable,
     /// Packets do not wait; snapshots of arrays are kept, none older than a bound.
     Bounded,
@@ -59,7 +59,7 @@ impl Merge {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) expr: Expr,
-    /// As written.
+    /// Text as written.
     pub(crate) text: String,
     pub(crate) span: Span,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Replicated {
     pub(crate) class: u8,
     /// Milliseconds.
     pub(crate) lease_period: Option<u32>,
-    /// As written; `None`: as the other annotations say.
+    /// Mode as written; `None`: the mode of the other annotations.
     pub(crate) mode: Option<Mode>,
     /// Greatest age of the newest snapshot that is kept (ε), in milliseconds; for the
     /// bounded mode alone, as what follows.

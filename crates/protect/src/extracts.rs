@@ -8,10 +8,10 @@ use stateplane_syntax::tree::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most parsers within parsers.
+/// Maximum nesting of parsers.
 const DEEPEST: usize = 16;
 
-/// A way that is extracted, and where.
+/// An extracted path with its position.
 type Extracted = (String, Span);
 
 /// Result of the walk over a parser.

@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use walk::{Found, Walk};
 
-/// Most bits of a key: a flow's 128 without those of its class.
+/// Maximum width of a key in bits: a flow's 128 without those of its class.
 pub const KEY_BITS: u32 = 120;
 
 /// Most bits of state of a flow: what one field of a header may have.

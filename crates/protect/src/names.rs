@@ -1,4 +1,4 @@
-//! Names: those that the library declares, and new ones that nobody has.
+//! Names: those that the library declares, and new unused ones.
 
 use crate::annotation::Mode;
 use stateplane_diagnostics::SourceMap;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Most origins that a value may have before it counts as unknown.
+/// Maximum number of origins of a value before it counts as unknown.
 const MOST_ORIGINS: usize = 32;
 /// Longest recipe before a value counts as unknown.
 const LONGEST_RECIPE: usize = 4096;
@@ -32,16 +32,16 @@ impl Leaf {
     }
 }
 
-/// One way in which a value may have been made.
+/// One possible origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Origin {
     /// Expression over the leaves, which are written as `_`.
     pub(crate) recipe: String,
-    /// Of what, in the order of the recipe.
+    /// Leaves in the order of the recipe.
     pub(crate) leaves: Vec<Leaf>,
 }
 
-/// All ways in which a value may have been made; none of a variable that was never set.
+/// All possible origins of a value; none of a variable that was never set.
 pub(crate) type Value = BTreeSet<Origin>;
 
 /// The value of a leaf as it is.

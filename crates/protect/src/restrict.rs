@@ -9,7 +9,7 @@ use stateplane_diagnostics::{Diagnostic, Diagnostics, Span};
 use stateplane_ir::{Program, Type};
 use std::collections::BTreeMap;
 
-/// The first field of the headers that a way leads into: `ipv4` of `hdr.ipv4.srcAddr`.
+/// The header that a path leads into: `ipv4` of `hdr.ipv4.srcAddr`.
 fn header_of(way: &str) -> Option<&str> {
     let rest = way.strip_prefix("hdr.")?;
     rest.split(['.', '[']).next()
@@ -137,8 +137,8 @@ pub(crate) fn warnings(found: &Found, states: &States<'_>, diagnostics: &mut Dia
     }
 }
 
-/// Headers that a packet would lose on its way to the store, and what the parser would see
-/// otherwise when it comes back.
+/// Reports headers that a packet would lose on its path to the store, and headers that the parser
+/// would read differently when it comes back.
 pub(crate) fn headers(
     extracts: &Extracts,
     ingress: &Found,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// Most bits of an element, each of which has a word of its own in the store.
 pub(crate) const ELEMENT_BITS: u32 = 32;
-/// Most elements of an array, each of which is a record of its own.
+/// Maximum number of elements of an array, each of which is a record of its own.
 const MOST_ELEMENTS: u64 = 65_536;
 /// Most frames that the packet generator is asked for in a millisecond.
 const MOST_FRAMES: u64 = 1_000;
@@ -182,7 +182,7 @@ fn batch(
     Some(batch as u32)
 }
 
-/// The arrays with names that nobody has.
+/// The arrays with unused names.
 fn kept(states: &States<'_>, names: &Names) -> Vec<Kept> {
     let mut taken = BTreeSet::new();
     let arrays = states.all.iter().map(|state| {

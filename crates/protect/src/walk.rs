@@ -19,9 +19,9 @@ use std::rc::Rc;
 use scope::Scope;
 pub(crate) use scope::type_name;
 
-/// Most statements that a walk takes, calls counted anew.
+/// Maximum number of statements of a walk, calls counted anew.
 const MOST_STEPS: usize = 200_000;
-/// Most calls within calls.
+/// Maximum nesting of calls.
 const DEEPEST: usize = 64;
 
 /// A read or write of a replicated register.
@@ -59,7 +59,7 @@ pub(crate) struct Found {
     pub(crate) restructures: bool,
     /// Names of extern functions called, and `exit`.
     pub(crate) effects: BTreeMap<Span, String>,
-    /// Controls on the way to replicated state, by name, and where they are applied.
+    /// Controls that contain replicated state, by name, with the positions where they are applied.
     pub(crate) on_the_way: BTreeSet<String>,
     pub(crate) applies: BTreeSet<Span>,
     /// Paths that are emitted, in order.
@@ -142,7 +142,7 @@ impl<'t> Walk<'t> {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// A number as such, whatever its base, or else the expression as written.
+    /// Text of a number in decimal, or of another expression as written.
     fn number(&self, expr: &Expr) -> String {
         match &expr.kind {
             ExprKind::Number(number) => number.value.to_string(),
@@ -150,7 +150,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The way that an expression is, by the names of the block's roots.
+    /// The path that an expression denotes, by the names of the block's roots.
     fn way(&self, expr: &Expr, scope: &Rc<Scope<'t>>) -> Option<String> {
         let mut parts = parts(expr)?;
         let first = parts.first()?.clone();

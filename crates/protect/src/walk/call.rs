@@ -7,8 +7,8 @@ use stateplane_diagnostics::Span;
 use stateplane_syntax::tree::{Argument, ControlDecl, Expr, ExprKind};
 use std::rc::Rc;
 
-/// Extern functions that have an effect besides their arguments: packets are copied, sent
-/// again or cut, or the control plane is told.
+/// Extern functions that have an effect besides their arguments: they copy, resend or cut packets,
+/// or send to the control plane.
 pub(crate) const EFFECTS: [&str; 9] = [
     "clone",
     "clone3",
