@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 1024;
 /// Notation of a field's values.
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
-    /// A number of so many bits, big-endian.
+    /// A number of this width in bits, big-endian.
     Bits(u32),
     /// Text, of a type translated to `string`.
     Text(Names),

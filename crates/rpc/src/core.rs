@@ -147,7 +147,7 @@ impl<E: Engine> Core<E> {
     ///
     /// # Errors
     ///
-    /// If the P4Info is not that of the program.
+    /// Returns an error if the P4Info is not that of the program.
     pub fn new(
         options: Options,
         program: Prepared<E>,
@@ -286,7 +286,8 @@ impl<E: Engine> Core<E> {
     ///
     /// # Errors
     ///
-    /// `NOT_FOUND` for another device, `PERMISSION_DENIED` for whoever is not primary.
+    /// Returns `NOT_FOUND` for another device, `PERMISSION_DENIED` for a client that is not
+    /// primary.
     pub fn program_for(
         &self,
         device_id: u64,
@@ -297,7 +298,7 @@ impl<E: Engine> Core<E> {
         Ok(self.program.clone())
     }
 
-    /// The read that is under way: it goes on before anything else.
+    /// The read in progress: it continues before anything else.
     #[must_use]
     pub fn reading(&self) -> Option<Ticket> {
         match self.jobs.front() {
@@ -306,7 +307,7 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    /// Ends the read that is under way, without an answer.
+    /// Ends the read in progress, without an answer.
     pub fn cancel_read(&mut self) {
         if self.reading().is_some() {
             self.jobs.pop_front();

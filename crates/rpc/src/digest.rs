@@ -12,7 +12,7 @@ use tonic::Code;
 /// Messages of a list whose greatest size the control plane does not say.
 const DEFAULT_LIST: usize = 64;
 
-/// Messages of the longest list, whatever the control plane says.
+/// Maximum length of a digest list, with any setting of the control plane.
 const MAX_LIST: usize = 1024;
 
 /// Lists that wait for their acknowledgement; the oldest is forgotten beyond.

@@ -1,4 +1,4 @@
-//! The channel between the server's threads and whoever runs the switch.
+//! The channel between the server's threads and the thread that runs the switch.
 
 use crate::core::{Core, Outcome, Prepared, StreamId, Ticket};
 use crate::proto::stateplane::v1 as own;
@@ -174,7 +174,7 @@ pub struct Driver<E> {
 ///
 /// # Errors
 ///
-/// If the system has no sockets left.
+/// Returns an error if the system has no sockets left.
 pub fn channel<E: Engine>(core: Core<E>) -> io::Result<(Driver<E>, super::service::Client<E>)> {
     let (sender, receiver) = mpsc::channel(CHANNEL);
     let (woken, waker) = UnixStream::pair()?;
@@ -340,7 +340,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Hands over what the core tells. Whoever has gone away is told nothing.
+    /// Delivers the core's messages. Those to closed channels are dropped.
     fn answer(&mut self) {
         while let Some(outcome) = self.core.poll() {
             match outcome {

@@ -77,7 +77,7 @@ impl MetricsServer {
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Returns the errors of [`start`](Self::start).
     pub fn start_with(
         address: SocketAddr,
         scrape: Scrape,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// P4Info with what serves it.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
-    /// As the control plane gave it, or as the compiler made it.
+    /// P4Info of the control plane, or of the compiler.
     pub info: config::P4Info,
     /// The program's source as the control plane gave it.
     pub device_config: Vec<u8>,

@@ -95,7 +95,7 @@ impl Entries {
     }
 }
 
-/// A read under way.
+/// A read in progress.
 #[derive(Debug)]
 pub(crate) struct Reading {
     parts: VecDeque<Part>,

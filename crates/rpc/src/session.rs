@@ -175,7 +175,8 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// `NOT_FOUND` for another device, `PERMISSION_DENIED` for whoever is not primary.
+    /// Returns `NOT_FOUND` for another device, `PERMISSION_DENIED` for a client that is not
+    /// primary.
     pub(crate) fn check_writer(
         &self,
         device_id: u64,

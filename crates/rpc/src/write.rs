@@ -34,7 +34,7 @@ pub(crate) struct Batch {
 pub(crate) enum Progress {
     /// More is to be done.
     More,
-    /// The batch is done: what became of each update, if any failed.
+    /// The batch is done: results of the updates, if any failed.
     Done(Result<(), Vec<Result<(), Refusal>>>),
 }
 

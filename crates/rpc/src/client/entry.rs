@@ -137,7 +137,7 @@ fn pairs(words: &[String]) -> Result<Vec<(&str, &str)>, Wrong> {
 ///
 /// # Errors
 ///
-/// With what is wrong, and what there is instead.
+/// Returns the error, and the existing names.
 pub fn read(
     info: &config::P4Info,
     table: &config::Table,

@@ -61,7 +61,7 @@ pub fn show(value: &BigUint, style: Style) -> String {
 ///
 /// # Errors
 ///
-/// With what is accepted, if it is none of these.
+/// Returns the accepted notations, if it is none of these.
 pub fn read(text: &str) -> Result<BigUint, String> {
     let wrong = || {
         format!(

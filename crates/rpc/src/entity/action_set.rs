@@ -61,7 +61,7 @@ impl ActionSet {
         self.live(&BTreeSet::new())
     }
 
-    /// As written.
+    /// The message as the client wrote it.
     pub(crate) fn message(&self) -> v1::ActionProfileActionSet {
         self.given.clone()
     }

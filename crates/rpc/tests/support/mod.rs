@@ -1,4 +1,4 @@
-//! A core with a switch, and short ways to ask it things.
+//! A core with a switch, and helpers that send it requests.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -106,7 +106,7 @@ impl World {
         id(&self.info, alias)
     }
 
-    /// Works until nothing waits, and keeps what streams were told.
+    /// Works until nothing waits, and collects the messages of streams.
     pub fn settle(&mut self) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         loop {
