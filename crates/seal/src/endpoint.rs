@@ -1,4 +1,4 @@
-//! One end: seals what it sends, opens what it receives.
+//! Endpoint: seals messages that it sends, and opens messages that it receives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -148,7 +148,7 @@ pub enum Refusal {
     Truncated,
     /// Not of the format.
     NotSealed,
-    /// From nobody known.
+    /// Sent by an unknown peer.
     UnknownSender,
     /// Sealed with a key that is not, or no longer, known.
     UnknownKey,
@@ -158,11 +158,11 @@ pub enum Refusal {
     Unproven,
     /// It came before.
     Replayed,
-    /// So much older than the newest that it may have come before.
+    /// Too far behind the newest message to tell whether it came before.
     TooOld,
 }
 
-/// Messages by what became of them.
+/// Counts of messages, by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counters {
     /// Sealed.

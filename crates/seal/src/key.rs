@@ -28,7 +28,7 @@ pub enum KeyError {
         /// Position of the character, from 1.
         at: usize,
     },
-    /// One byte repeated, which nobody draws.
+    /// One byte repeated, which a random draw does not give.
     #[error("the key is one byte over and over: make one with `openssl rand -hex 32`")]
     Constant,
 }

@@ -39,7 +39,7 @@ impl Mac {
         tag.len() == TAG_LENGTH && mac.verify_truncated_left(tag).is_ok()
     }
 
-    /// 64 bits that depend on `parts` and that nobody without the key can tell; never 0.
+    /// 64 bits that depend on `parts` and that cannot be computed without the key; never 0.
     pub(crate) fn number(&self, parts: &[&[u8]]) -> u64 {
         let tag = self.tag(parts);
         let mut first = [0; 8];

@@ -20,7 +20,7 @@ pub mod field {
     pub const KIND: usize = 1;
     /// 2 bytes: number of the key.
     pub const KEY: usize = 2;
-    /// 4 bytes: who sent the message.
+    /// 4 bytes: number of the sender.
     pub const SENDER: usize = 4;
     /// 8 bytes: the sender's life, drawn at its start.
     pub const LIFE: usize = 8;

@@ -22,7 +22,7 @@ pub enum Seen {
     First,
     /// It came before.
     Again,
-    /// It is so old that nobody knows; also 0, which no message bears.
+    /// Too old for the window; also 0, which no message bears.
     TooOld,
 }
 

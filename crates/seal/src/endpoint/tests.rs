@@ -55,7 +55,7 @@ fn refusal(opened: Opened) -> Option<Refusal> {
     }
 }
 
-/// Lets `a` ask and both answer until nobody has an answer; returns how many there were.
+/// Lets `a` ask and both answer until no message is left; returns their number.
 fn acquaint(now: u64, a: &mut Endpoint, b: &mut Endpoint) -> usize {
     let question = sealed(a, b.id(), MESSAGE);
     let mut answer = answer_of(b.open(now, &question));
