@@ -49,7 +49,7 @@ pub enum Outcome {
     Sent {
         /// By this port.
         port: u16,
-        /// As this frame.
+        /// Bytes of the frame.
         bytes: Vec<u8>,
         /// Known bits of the frame: a mask for each byte.
         known: Vec<u8>,
@@ -85,7 +85,7 @@ impl<'p> Evaluator<'p> {
         })
     }
 
-    /// The same, with a mistake.
+    /// The evaluator with a mistake.
     #[must_use]
     pub fn with_fault(mut self, fault: Option<Fault>) -> Evaluator<'p> {
         self.machine.fault = fault;

@@ -26,7 +26,7 @@ enum Step {
     Outside,
     /// An element of which it is not known which one it is.
     Unknown,
-    /// So many bits from the lowest one upwards.
+    /// A number of bits from the lowest one upwards.
     Bits {
         low: u32,
         count: u32,
