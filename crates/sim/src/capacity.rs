@@ -75,7 +75,7 @@ impl Measured {
         (self.most_writes as f64 / mean).max(1.0)
     }
 
-    /// Bytes per second, both ways.
+    /// Bytes per second, in both directions.
     pub fn bytes_per_s(&self) -> f64 {
         (self.to_store + self.from_store) as f64 / self.seconds
     }
@@ -111,7 +111,7 @@ pub struct Setting {
     pub switches: u32,
     /// From a request to its answer, in seconds.
     pub round_trip_s: f64,
-    /// Until routes lead around a dead switch, in seconds.
+    /// Time until routes lead around a failed switch, in seconds.
     pub detection_s: f64,
     /// Replicas of each record.
     pub replicas: u32,
@@ -124,7 +124,7 @@ pub struct Plan {
     pub of_switch: Load,
     /// Requests per second of all switches: what the head of a chain has to take.
     pub requests_per_s: f64,
-    /// Bytes per second of all switches, both ways, without those between replicas.
+    /// Bytes per second of all switches, in both directions, without those between replicas.
     pub bytes_per_s: f64,
     /// [`Self::requests_per_s`] in the [`PEAK_WINDOW`] that has the most writes.
     pub peak_requests_per_s: f64,

@@ -172,7 +172,7 @@ impl StoreNode {
         Some(self.replica(options, shard)?.record(shard, key)?.sequence())
     }
 
-    /// The same, if the record's state is this endpoint.
+    /// The mapping in a record, if the record's state is this endpoint.
     pub(crate) fn held_mapping(
         &self,
         options: &Options,
@@ -294,7 +294,7 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// The replica that it is about died, and may have lost what nobody was told of.
+    /// The replica died, and may have lost entries that no neighbour has.
     pub(crate) fn look_again(&mut self) {
         self.changes = u64::MAX;
     }

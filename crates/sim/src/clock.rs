@@ -2,8 +2,8 @@
 
 use stateplane_hosts::Random;
 
-/// Greatest deviation of a clock's rate, in parts per million: the bound that rule
-/// 1 of the protocol states unless the store is told another.
+/// Maximum deviation of a clock's rate, in parts per million: the bound of the protocol's rule 1,
+/// unless the store has another.
 pub(crate) const MAX_DRIFT_PPM: u32 = 900;
 
 const MILLION: i64 = 1_000_000;

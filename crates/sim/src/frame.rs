@@ -10,7 +10,7 @@ use stateplane_wire::{ethernet, ipv4, tcp, udp};
 pub(crate) const STORE_PORT: u16 = 300;
 /// Ports that programs may have for their hosts.
 pub(crate) const DATA_PORTS: u16 = 256;
-/// MTU of the way to the store, in bytes.
+/// MTU of the path to the store, in bytes.
 pub(crate) const STORE_MTU: u16 = 1700;
 
 /// Address of the first store server, which is the head where the chain is fixed.
@@ -112,7 +112,7 @@ pub(crate) fn message_in(frame: &[u8]) -> Option<(SocketAddrV4, Ipv4Addr, &[u8])
     ))
 }
 
-/// As [`message_in`], with the message read.
+/// Like [`message_in`], with the message parsed.
 pub(crate) fn checked_message_in(frame: &[u8]) -> Option<(SocketAddrV4, Packet<'_>)> {
     let (from, _, message) = message_in(frame)?;
     Some((from, Packet::new_checked(message).ok()?))

@@ -16,7 +16,7 @@ pub struct LinkQuality {
     pub delay: u64,
     /// Greatest further delay. Frames closer together than this may be exchanged.
     pub jitter: u64,
-    /// Chance that a copy takes a long way round.
+    /// Chance that a copy takes a long path.
     pub straggle: u32,
     /// Greatest further delay of such a copy.
     pub straggle_delay: u64,

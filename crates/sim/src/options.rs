@@ -14,7 +14,7 @@ pub enum ProgramKind {
     Counter,
     /// `p4/apps/nat`.
     Nat,
-    /// The same, with packets from outside filtered by address and port.
+    /// The NAT, with packets from outside filtered by address and port.
     FilteringNat,
     /// The application of that name in `p4/apps`.
     App(Application),
@@ -108,7 +108,7 @@ impl fmt::Display for ProgramKind {
 pub enum Rule {
     /// The store keeps the newer of two states (rule 10).
     SequenceCheck,
-    /// The store refuses whoever is not the present owner (rule 12).
+    /// The store refuses messages that are not from the present owner (rule 12).
     EpochCheck,
     /// Only the tail answers (rule 11).
     WholeChainAcknowledgement,
@@ -136,7 +136,7 @@ pub enum Rule {
     SnapshotEveryElement,
     /// A snapshot is acknowledged before the next begins.
     SnapshotAcknowledged,
-    /// A switch that cannot keep snapshots within ε does as it was told.
+    /// A switch that cannot keep snapshots within ε does what its configuration says.
     SnapshotBound,
     /// Replicas drop what was sent in another configuration of the chain (rule 21).
     ChainEpoch,
@@ -153,7 +153,7 @@ pub enum Rule {
     /// A lease is taken back only when the store has all that was written under it
     /// (rule 19).
     ReleaseAfterWrites,
-    /// Nothing is sent before what it follows from is on the disk.
+    /// A message is sent after the records that it follows from are on the disk.
     SaveFirst,
 }
 
@@ -337,28 +337,28 @@ impl Options {
         }
     }
 
-    /// The same in another world.
+    /// The same options with another scenario.
     #[must_use]
     pub fn scenario(mut self, scenario: Scenario) -> Self {
         self.scenario = scenario;
         self
     }
 
-    /// The same on another engine.
+    /// The same options with another engine.
     #[must_use]
     pub fn engine(mut self, engine: EngineKind) -> Self {
         self.engine = engine;
         self
     }
 
-    /// The same with one rule turned off.
+    /// The same options with one rule disabled.
     #[must_use]
     pub fn without(mut self, rule: Rule) -> Self {
         self.without = Some(rule);
         self
     }
 
-    /// The same with only a part of the plan.
+    /// The same options with a part of the plan.
     #[must_use]
     pub fn chosen(mut self, chosen: Chosen) -> Self {
         self.chosen = chosen;

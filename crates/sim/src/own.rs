@@ -43,7 +43,7 @@ const MARK: usize = 16;
 const BUCKETS: u32 = 64;
 /// Chance in thousandths that a host sends any packet of its flow, out of turn.
 const OUT_OF_TURN: u32 = 100;
-/// Flows of which it is told that their outputs cannot be explained.
+/// Maximum number of flows whose unexplained outputs are reported.
 const MOST_TOLD: usize = 3;
 
 /// A frame without its mark.

@@ -29,7 +29,7 @@ pub(crate) enum Misfortune {
     Look {
         switch: usize,
     },
-    /// Nothing passes between switch and store until then.
+    /// Partition of switch and store until this time.
     Cut {
         switch: usize,
         until: u64,
@@ -59,7 +59,7 @@ pub(crate) enum Misfortune {
         store: usize,
         until: u64,
     },
-    /// Nothing passes from one node to the other until then.
+    /// One-way partition of two nodes until this time.
     CutNodes {
         from: Node,
         to: Node,
@@ -86,7 +86,7 @@ impl fmt::Display for Node {
     }
 }
 
-/// Switches and servers are told by number, from 1.
+/// Messages name switches and servers by number, from 1.
 impl fmt::Display for Misfortune {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -148,7 +148,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Draws `bursts` bursts of packets of so many `connections`, and what befalls the world.
+    /// Draws `bursts` bursts of packets of `connections` connections, and the faults of the world.
     pub(crate) fn draw(
         scenario: &Scenario,
         bursts: u64,
@@ -255,7 +255,7 @@ fn misfortunes_of_disks(disks: &Disks, end: u64, random: &mut Random, plan: &mut
     }
 }
 
-/// Time in which the first chains are made, before anything befalls the servers.
+/// Time in which the first chains are made, before the first fault of a server.
 const FOUNDING: u64 = 60_000;
 
 fn misfortunes_of_stores(cluster: &Cluster, end: u64, random: &mut Random, plan: &mut Vec<Fault>) {

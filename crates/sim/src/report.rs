@@ -9,7 +9,7 @@ const SHOWN_EVENTS: usize = 30;
 /// Violations shown of each run.
 const SHOWN_VIOLATIONS: usize = 3;
 
-/// A history of so many events is shown whole.
+/// Maximum number of events of a history that is printed whole.
 const SHOWN_WHOLE: usize = 200;
 
 /// Event counts of a run.

@@ -12,15 +12,15 @@ pub struct Scenario {
     /// Its name on the command line; of one that was changed, that of the one it was made of.
     #[serde(skip)]
     pub name: &'static str,
-    /// For how long hosts send.
+    /// Time for which hosts send, in µs.
     pub traffic: u64,
-    /// For how long whole links remain afterwards.
+    /// Time without faults after that, in µs.
     pub settle: u64,
     /// Connections, or counted flows.
     pub flows: u64,
     /// Bursts of packets, each of one flow.
     pub bursts: u64,
-    /// Most packets in a burst.
+    /// Maximum number of packets in a burst.
     pub burst_length: u64,
     /// Greatest gap between packets of a burst.
     pub burst_gap: u64,
@@ -50,7 +50,7 @@ pub struct Scenario {
     pub service: u64,
     /// Greatest deviation of a clock's rate, in parts per million.
     pub drift: u32,
-    /// The deviation that the store is told to reckon with (rule 1).
+    /// Clock deviation that the store is configured for (rule 1), in parts per million.
     pub drift_bound: u32,
     /// Lease period of the store.
     pub lease_period: u32,
@@ -60,13 +60,13 @@ pub struct Scenario {
     pub idle: u64,
     /// Buckets of the switches' flow tables, of four slots each.
     pub buckets: u32,
-    /// At most so many writes before sequence numbers wrap.
+    /// Maximum number of writes before sequence numbers wrap.
     pub before_wrap: u64,
     /// Chance in thousandths that a message between switch and store has a bit flipped.
     pub damage: u32,
     /// Store servers under a controller; without it, three in one fixed chain.
     pub cluster: Option<Cluster>,
-    /// Disks of the servers, and what befalls them; without, they keep nothing.
+    /// Disks of the servers, and their faults; without, they keep nothing.
     pub disks: Option<Disks>,
 }
 
@@ -129,7 +129,7 @@ impl Cluster {
         }
     }
 
-    /// Nothing befalls `stores` servers but one death.
+    /// `stores` servers without faults but one death.
     pub const fn calm(stores: u8) -> Self {
         Self {
             stores,
@@ -214,7 +214,7 @@ impl Scenario {
         }
     }
 
-    /// No misfortune but the death of a switch.
+    /// No faults but the death of a switch.
     pub const fn calm() -> Self {
         Self {
             name: "calm",
@@ -250,7 +250,7 @@ impl Scenario {
         }
     }
 
-    /// Few flows that change their way often, and switches that stall.
+    /// Few flows that change their path often, and switches that stall.
     pub const fn tug_of_war() -> Self {
         Self {
             name: "tug-of-war",
@@ -300,8 +300,8 @@ impl Scenario {
         }
     }
 
-    /// Links between switches and store that flip bits, and nothing else befalls them but
-    /// the death of a switch.
+    /// Links between switches and store that flip bits, and no other faults but the death of a
+    /// switch.
     pub const fn damaged() -> Self {
         Self {
             name: "damaged",
@@ -337,8 +337,7 @@ impl Scenario {
         }
     }
 
-    /// Good links without jitter, and flows that change their way while both switches
-    /// live.
+    /// Good links without jitter, and flows that change their path while both switches live.
     pub const fn handover() -> Self {
         Self {
             name: "handover",

@@ -102,7 +102,7 @@ impl Scenario {
         settings
     }
 
-    /// The same with `settings`, of which each is `NAME=VALUE`.
+    /// The scenario with changed `settings`, each in the form `NAME=VALUE`.
     ///
     /// # Errors
     ///

@@ -87,7 +87,7 @@ const SMALLER: &[Step] = steps! {
     traffic = |s: &Scenario| (s.traffic / 2).max(s.traffic.min(SHORTEST));
 };
 
-/// The same of store servers and disks.
+/// Steps that make store servers and disks smaller.
 const SMALLER_STORES: &[Step] = &[
     |s| {
         of_cluster(s, |c| Cluster {

@@ -208,7 +208,7 @@ fn loaded(program: Program, engine: EngineKind) -> Result<Loaded, SimError> {
 ///
 /// # Errors
 ///
-/// As [`Simulator::new`] and [`Simulator::run`].
+/// Returns the errors of [`Simulator::new`] and [`Simulator::run`].
 pub fn run(seed: u64, options: &Options) -> Result<Report, SimError> {
     Simulator::new(options.clone())?.run(seed)
 }

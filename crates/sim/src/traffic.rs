@@ -16,7 +16,7 @@ use stateplane_wire::replication::Key;
 /// The counter's `SEQUENCER_PORT`: such packets carry their number away.
 const SEQUENCER_PORT: u16 = 5000;
 
-/// A host outside that nobody inside sends to.
+/// Address of an outside host to which no inside host sends.
 pub(crate) const STRANGER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 200);
 /// Chance in thousandths that a packet from outside is the stranger's, where these are
 /// filtered.

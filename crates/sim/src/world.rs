@@ -37,7 +37,7 @@ const RING: usize = 512;
 const APPLICATION_FLOWS: u64 = 28;
 /// Bursts of each flow of a user's program: an order of its packets is searched.
 const OWN_BURSTS: u64 = 24;
-/// For so many µs after the end of a run, the replicas may finish what they do.
+/// Time in µs after the end of a run in which the replicas may finish their work.
 const LONGEST_GRACE: u64 = 100_000;
 
 /// Makes a switch that knows nothing yet.
@@ -110,7 +110,7 @@ struct SwitchNode {
     identity: Identity,
     clock: Clock,
     ring: VecDeque<(u16, Vec<u8>)>,
-    /// A `Serve` is on its way.
+    /// True if a `Serve` is scheduled.
     serving: bool,
     busy_until: u64,
     timer: Option<u64>,
@@ -154,7 +154,7 @@ pub(crate) struct World<'a> {
     switches: Vec<SwitchNode>,
     stores: Vec<StoreNode>,
     controller: ControllerNode,
-    /// Until when nothing passes from one node to another.
+    /// End times of one-way partitions between two nodes.
     cuts: BTreeMap<(Node, Node), u64>,
     /// Known mappings, by replica and chain.
     mappings: BTreeMap<(u8, u16), Mappings>,

@@ -95,9 +95,8 @@ fn uncounted(report: &Report) -> u64 {
     flows.values().map(|(came, counted)| came - counted).sum()
 }
 
-/// Releases that overtake writes, on links that lose nothing: without the rule such a
-/// write is refused, and what it counted is gone. Nobody has seen it, so no checker of
-/// what was seen can object.
+/// Releases that overtake writes, on links without loss: without the rule such a write is refused,
+/// and its count is lost. No output shows the count, so no checker of outputs can find the loss.
 #[test]
 fn without_release_after_writes_updates_are_lost() {
     let mut scenario = Scenario {

@@ -28,7 +28,7 @@ struct Account {
     wanted: VecDeque<(usize, Option<Pattern>)>,
 }
 
-/// A switch and the store beside it, without a way between.
+/// A switch and the store beside it, without a link between.
 struct Pair {
     device: P4Switch<Interp>,
     store: Server,

@@ -65,8 +65,8 @@ fn key(of: &HostPacket) -> Key {
     counter_key(of.protocol, of.source, of.destination)
 }
 
-/// Flows that take all places of the victim, flow 0, as far as who knows `buckets` and
-/// believes that `drawn` was drawn can tell.
+/// Flows that occupy all ways of the victim's buckets (flow 0), as far as an attacker can tell who
+/// knows `buckets` and believes that `drawn` was drawn.
 fn attackers(buckets: Buckets, drawn: &[u64; 6]) -> Vec<HostPacket> {
     let [first, second] = buckets(&key(&flow(0)), drawn);
     let in_bucket = |wanted: u64| {
@@ -82,7 +82,7 @@ fn attackers(buckets: Buckets, drawn: &[u64; 6]) -> Vec<HostPacket> {
     }
 }
 
-/// A switch with its store, no way apart.
+/// A switch with its store, without links between them.
 struct World {
     switch: P4Switch<Interp>,
     store: Server,

@@ -1,4 +1,4 @@
-//! The controller, and what befalls it and the store servers.
+//! The controller, and the faults of the controller and the store servers.
 
 use super::{Happening, World};
 use crate::clock::Clock;
@@ -43,7 +43,7 @@ pub(crate) struct ControllerNode {
 }
 
 impl ControllerNode {
-    /// None is there yet.
+    /// Servers and controller before their start.
     pub(crate) fn new(random: &mut Random, scenario: &Scenario) -> ControllerNode {
         ControllerNode {
             controller: None,
@@ -292,7 +292,7 @@ impl World<'_> {
         }
     }
 
-    /// From here on nothing befalls servers and controller.
+    /// Ends the faults of servers and controller.
     pub(super) fn heal_stores(&mut self) {
         self.cuts.clear();
         for store in 0..self.stores.len() {

@@ -189,7 +189,7 @@ impl World<'_> {
         config.members.iter().filter_map(place).collect()
     }
 
-    /// Of [`World::keepers`], those whose disk has not rotted, or who took a copy since.
+    /// Those [`World::keepers`] whose disk has not rotted, or which took a copy since.
     pub(super) fn sure_keepers(&self, shard: u16) -> Vec<usize> {
         let mut keepers = self.keepers(shard);
         keepers.retain(|store| {
