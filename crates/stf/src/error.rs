@@ -105,7 +105,7 @@ pub enum Cause {
         /// Marks under the digits that differ.
         marks: String,
     },
-    /// A frame was sent that nobody expected.
+    /// A frame was sent that was not expected.
     #[error("port {port} sent a frame that nobody expects: {sent}")]
     Unexpected {
         /// The port.
@@ -122,7 +122,7 @@ pub enum Cause {
         actual: String,
         /// Comparison that failed.
         comparison: &'static str,
-        /// With what.
+        /// Expected number.
         wanted: String,
     },
     /// The program never comes to rest.

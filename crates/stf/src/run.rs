@@ -37,8 +37,8 @@ const MAX_FAILURES: usize = 20;
 ///
 /// # Errors
 ///
-/// The first line whose command is refused, or whose expectation is not met; and a
-/// frame that nobody expected, at the line that caused it.
+/// Returns the first line whose command is refused, or whose expectation is not met; and a frame
+/// that was not expected, at the line that caused it.
 pub fn run<E: Engine>(script: &Script, engine: E) -> Result<Switch<E>, StfError> {
     let (switch, failures) = play(script, engine)?;
     match failures.into_iter().next() {

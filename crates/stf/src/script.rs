@@ -271,7 +271,7 @@ pub enum Command {
         reason: String,
         /// Comparison of the count.
         comparison: Comparison,
-        /// With what.
+        /// Number with which the count is compared.
         number: u64,
     },
     /// `mirroring_add` and `mirroring_add_mc`
