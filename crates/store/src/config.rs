@@ -48,9 +48,10 @@ pub struct Config {
     /// True if the store asks a holder to release a lease that blocks another request (rule 19);
     /// otherwise the store waits until the lease expires.
     pub recall: bool,
-    /// Idle time in µs after which a record may be evicted to make room for another one. `None`:
-    /// the request is refused. Otherwise a record that has an idle timeout, that has been idle for
-    /// so many µs and that nobody holds makes room; the request is refused if none is near.
+    /// Idle time in µs after which a record may be evicted to make room for another one. `None`: no
+    /// record is evicted, and the request is refused. Only a record that has an idle timeout and no
+    /// holder is evicted; the request is refused if the head finds none among those that it
+    /// examines.
     pub evict_after: Option<u64>,
     /// Sequence number of a record's first state. 1, unless a test wants to see
     /// the numbers wrap.
@@ -258,16 +259,15 @@ impl Limits {
 pub struct Faults {
     /// Every write replaces the state, older ones too (against rule 10).
     pub ignore_sequence: bool,
-    /// Writes and renewals count whoever holds the lease (against rule 12).
+    /// Writes and renewals count, with any lease holder (against rule 12).
     pub ignore_epoch: bool,
     /// The head answers before the chain has the update (against rule 11).
     pub answer_at_head: bool,
     /// An exclusive lease is granted although another one is valid.
     pub ignore_lease_expiry: bool,
-    /// Messages between replicas count whatever their chain epoch (against rule
-    /// 21).
+    /// Messages between replicas count, with any chain epoch (against rule 21).
     pub ignore_chain_epoch: bool,
-    /// Messages between replicas count whoever sent them (against rule 21).
+    /// Messages between replicas count, from any sender (against rule 21).
     pub ignore_neighbour: bool,
     /// A replica that joins takes leases for expired (against rule 20).
     pub forget_leases: bool,
@@ -276,8 +276,7 @@ pub struct Faults {
     pub forget_entries: bool,
     /// A joining replica counts before it has every update that was answered.
     pub join_early: bool,
-    /// A lease is taken back although writes made under it are still on their way
-    /// (against rule 19).
+    /// A lease is taken back although writes made under it are still in flight (against rule 19).
     pub release_early: bool,
     /// Messages leave before what they follow from is on the disk.
     pub send_unsaved: bool,
@@ -765,7 +764,7 @@ pub enum ConfigError {
         /// The quota.
         quota: Quota,
     },
-    /// Clocks that nobody could reckon with.
+    /// Clock deviations beyond the bound.
     #[error(
         "clocks that are off by {ppm} ppm: give a bound of at most 100000, or mend the clocks; NTP keeps them within 500"
     )]

@@ -132,9 +132,8 @@ impl Replica {
         self.marked = Some((self.applied, self.digest()));
     }
 
-    /// A number that two replicas share if they hold the same records, grants,
-    /// epochs and ports, whatever their clocks say; and otherwise most likely
-    /// not.
+    /// Digest of the replica's state: equal for replicas that hold the same records, grants, epochs
+    /// and ports, with any clocks; and otherwise most likely different.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::default();
         for (number, shard) in &self.shards {

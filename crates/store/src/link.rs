@@ -94,7 +94,7 @@ impl Sender {
 pub(crate) enum Arrival {
     /// It is the next one.
     Next,
-    /// One before it is missing.
+    /// An earlier update is missing.
     Early,
     /// It was applied already.
     Duplicate,
@@ -167,8 +167,8 @@ impl Receiver {
         self.early.entry(number).or_insert_with(|| body.to_vec());
     }
 
-    /// Forgets the updates that came before their turn: whoever sent them came back, and may
-    /// give their numbers to others.
+    /// Forgets the updates that came early: their sender restarted, and may give their numbers to
+    /// others.
     pub(crate) fn forget_early(&mut self) {
         self.early.clear();
     }

@@ -167,8 +167,8 @@ impl Log {
         self.resend_at
     }
 
-    /// The next entries that were never sent, at most `most` bytes or one entry, if
-    /// at most `window` are under way then.
+    /// The next entries that were never sent, at most `most` bytes or one entry, if at most
+    /// `window` are in flight then.
     pub(crate) fn next_batch(&mut self, now: u64, most: usize, window: u64) -> Option<Batch> {
         let room = window.saturating_sub(self.sent - self.acknowledged);
         let batch = self.pack(self.sent + 1, room, most)?;

@@ -1,4 +1,4 @@
-//! A flow's state and who may use it.
+//! State of a flow and holders of its lease.
 
 use core::net::SocketAddrV4;
 
@@ -50,7 +50,7 @@ impl GaveUp {
 /// One grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
-    /// To whom the lease was granted.
+    /// Owner of the lease.
     pub owner: Owner,
     /// Epoch of the grant.
     pub epoch: u32,
@@ -166,7 +166,7 @@ impl Record {
         true
     }
 
-    /// The holders whose leases stand in the way of a grant to `owner` at `now`.
+    /// The holders whose leases conflict with a grant to `owner` at `now`.
     pub(crate) fn in_the_way(
         &self,
         now: u64,

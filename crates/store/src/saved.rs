@@ -73,7 +73,7 @@ pub(crate) struct Begin {
     pub(crate) incarnation: u32,
     /// Number of restarts of the server from its disk.
     pub(crate) starts: u32,
-    /// Of what the state depends on.
+    /// Fingerprint of the configuration on which the state depends.
     pub(crate) fingerprint: u64,
 }
 

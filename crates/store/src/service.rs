@@ -27,7 +27,7 @@ impl fmt::Display for ServiceId {
     }
 }
 
-/// A service and who serves it.
+/// A service and its servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
     /// Identifier of the service.
@@ -135,9 +135,9 @@ impl ServerLoads {
         }
     }
 
-    /// The server that the next flow of `service` gets: of those that are healthy and
-    /// have room, the one that has the fewest flows for its weight. `first` says who goes
-    /// first among equals, so that shards do not all begin with one server.
+    /// Chooses a server for the next flow of `service`: among the healthy ones with room, the one
+    /// with the fewest flows for its weight. `first` says who goes first among equals, so that
+    /// shards do not all begin with one server.
     pub(crate) fn choose(
         &self,
         service: &Service,

@@ -247,7 +247,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Takes a lease back from who gave it up.
+    /// Takes back the lease of a holder that released it.
     fn apply_release(&mut self, packet: &Packet<'_>) -> Result<(), Inconsistent> {
         let shard = self.shards.get_mut(&packet.shard()).ok_or(Inconsistent)?;
         let record = shard.records.get_mut(&packet.key()).ok_or(Inconsistent)?;
@@ -257,8 +257,8 @@ impl Replica {
         }
     }
 
-    /// Forgets a record and the one mapped to it, and returns the port. The
-    /// epoch moves on, so that who comes late finds itself fenced.
+    /// Forgets a record and the one mapped to it, and returns the port. The epoch increases, so
+    /// that late requests of former owners are fenced.
     fn apply_expiry(&mut self, number: u16, key: &Key) -> Result<(), Inconsistent> {
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = shard.records.swap_remove(key).ok_or(Inconsistent)?;

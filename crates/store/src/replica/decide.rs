@@ -19,7 +19,7 @@ use crate::shard::{NatKey, Shard};
 /// Decision of the head about a lease request.
 enum Verdict {
     Decide(Decision),
-    /// Another's lease is in the way until this time, or others wait ahead.
+    /// Another's lease conflicts until this time, or others wait ahead.
     Wait(u64),
 }
 
@@ -412,8 +412,8 @@ impl Replica {
         }
     }
 
-    /// Looks through the queue that is due first: the request at its front, and
-    /// all further ones of whoever holds the lease then.
+    /// Goes through the queue that is due first: the request at its front, and all further ones of
+    /// the owner that holds the lease then.
     fn grant_parked(&mut self, now: u64) -> bool {
         let Some((flow, mut queue)) = self.parking.take_due(now) else {
             return false;
@@ -549,8 +549,8 @@ impl Replica {
     }
 }
 
-/// The grant that `asked` has already (rule 2), and its place if it is shared. A
-/// shared one does not do for who asks for an exclusive one.
+/// The grant that `asked` has already (rule 2), and its position if it is shared. A shared grant
+/// does not satisfy a request for an exclusive one.
 fn repeatable<'a>(record: &'a Record, asked: &Asked) -> Option<(&'a Holder, Option<u16>)> {
     let place = record.place_of(&asked.owner)?;
     let shared = matches!(record.lease, Lease::Shared(_));

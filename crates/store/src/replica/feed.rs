@@ -16,7 +16,7 @@ use crate::pool::Pools;
 use crate::record::{Lease, Record};
 use crate::shard::Shard;
 
-/// Parts under way at once.
+/// Maximum number of snapshot parts in flight.
 const PARTS_WINDOW: usize = 64;
 
 /// Ports in one item.

@@ -1,5 +1,4 @@
-//! Records that nobody uses: when they are forgotten, and which go first when the
-//! store is full.
+//! Idle records: when they expire, and which are evicted first when the store is full.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
@@ -40,8 +39,8 @@ impl Replica {
         }
     }
 
-    /// Forgets a record, and the one mapped to it, if both are idle and nobody
-    /// can still hold a lease (rule 22); otherwise looks again later.
+    /// Forgets a record, and the one mapped to it, if both are idle and no lease of them can be
+    /// valid (rule 22); otherwise schedules another look.
     pub(super) fn consider_expiry(&mut self, now: u64, shard: u16, key: Key) {
         let Some(due) = self.idle_at(now, shard, &key) else {
             return;
@@ -80,9 +79,9 @@ impl Replica {
         Some(due.max(record.lease.until()))
     }
 
-    /// Forgets records to make room for what a first lease of `flow` makes, if the
-    /// store is full and told to: of those that would be forgotten soonest, the ones
-    /// that have been idle for the time set and that nobody holds or waits for.
+    /// Evicts records to make room for the first lease of `flow`, if the store is full and eviction
+    /// is configured: of those that expire soonest, the ones that have been idle for the configured
+    /// time and that have no holder or waiting request.
     pub(super) fn make_room(&mut self, now: u64, flow: &Flow) {
         let (Some(after), Some(class)) =
             (self.config.evict_after, self.classes.get(&flow.1.class()))

@@ -1,7 +1,7 @@
 //! Records that a replica saves on a disk, and its restoration from them.
 //!
-//! A replica that comes back goes on under its former incarnation: whatever it sent before
-//! followed from what was saved, so to its neighbours it was slow, and nothing more.
+//! A replica that restarts keeps its former incarnation: each message that it sent before followed
+//! from saved records, so to its neighbours it was only slow.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

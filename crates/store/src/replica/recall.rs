@@ -10,9 +10,8 @@ use crate::record::Owner;
 use crate::serial::newer;
 
 impl Replica {
-    /// Asks everyone whose lease stands in the way of what was `asked` until `until`
-    /// to give it up, and gives the time at which to look again: `interval` later, or
-    /// when the last lease is over.
+    /// Asks all holders whose lease conflicts with `asked` until `until` to release it, and returns
+    /// the time of the next look: `interval` later, or when the last lease is over.
     pub(super) fn recall(&mut self, now: u64, asked: &Asked, until: u64, interval: u64) -> u64 {
         if !self.config.recall {
             return until;

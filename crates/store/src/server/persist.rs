@@ -213,7 +213,7 @@ impl Setup {
         }
     }
 
-    /// The same, under another incarnation.
+    /// The same setup with another incarnation.
     fn with_incarnation(&self, number: u32) -> Setup {
         let mut setup = self.clone();
         match &mut setup {
@@ -234,7 +234,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// One that has no record yet.
+    /// Recovery without a record.
     pub fn new(setup: Setup) -> Recovery {
         Recovery {
             setup,

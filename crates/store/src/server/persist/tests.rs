@@ -635,7 +635,7 @@ fn an_update_that_says_that_all_have_more_tells_of_a_loss() {
     }
 }
 
-/// Also where nothing more is decided.
+/// A tail asks for missing entries even if nothing more is decided.
 #[test]
 fn a_tail_asks_what_it_should_have() {
     let (setups, [mut head, _], mut records) = pair(false, 5);
