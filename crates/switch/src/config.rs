@@ -18,10 +18,9 @@ pub const MAX_HOLD_US: u64 = 24 * 3600 * 1_000_000;
 /// Configuration of a [`Switch`](crate::Switch).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SwitchConfig {
-    /// Ports that carry frames, each from 0 to 510. A program may also send to
-    /// other numbers up to 510: such packets pass egress, where they can be
-    /// recirculated, and are dropped as [`UnknownPort`](crate::DropReason::UnknownPort)
-    /// if they come to be transmitted.
+    /// Ports that carry frames, each from 0 to 510. A program may also send to other numbers up to
+    /// 510: such packets pass egress, where they can be recirculated, and are dropped as
+    /// [`UnknownPort`](crate::DropReason::UnknownPort) at transmission.
     pub ports: Vec<Port>,
     /// Bounds.
     pub limits: Limits,

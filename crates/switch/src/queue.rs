@@ -3,7 +3,7 @@
 use stateplane_target::{DROP_PORT, InstanceType, Port};
 use std::collections::VecDeque;
 
-/// A packet on its way to egress.
+/// A packet that waits for egress.
 pub(crate) struct Queued<P> {
     pub(crate) packet: P,
     pub(crate) port: Port,

@@ -199,7 +199,7 @@ impl<E: Engine> Switch<E> {
     ///
     /// # Errors
     ///
-    /// If the switch has no such port.
+    /// Returns an error if the switch has no such port.
     pub fn set_link_up(&mut self, port: Port, up: bool) -> Result<(), SwitchError> {
         self.ports.set_link(port, up)
     }

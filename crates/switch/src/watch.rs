@@ -10,7 +10,7 @@ use stateplane_target::{Register, Shape, TargetState};
 enum Freshness {
     /// Not yet looked at.
     Unknown,
-    /// Not older than allowed until this time, inclusive.
+    /// Fresh until this time, inclusive.
     FreshUntil(u64),
     /// Older than allowed, or never written.
     Stale,
