@@ -50,7 +50,7 @@ impl fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
-/// Something in the way, at a byte of the text.
+/// Reason at a byte of the text why the program cannot be formatted.
 #[derive(Clone, Copy, Debug)]
 struct Obstacle {
     at: usize,

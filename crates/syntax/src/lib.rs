@@ -26,8 +26,8 @@ use tree::Program;
 /// specification sets none; this bounds the memory that one literal can ask for.
 pub const MAX_LITERAL_WIDTH: u32 = 1 << 16;
 
-/// The greatest depth to which constructs may nest, and the greatest height of one
-/// expression, so that whoever walks a tree recursively has a bound on the stack needed.
+/// The greatest depth to which constructs may nest, and the greatest height of one expression, so
+/// that recursive walks of a tree need a bounded stack.
 pub const MAX_NESTING: u32 = 200;
 
 /// Options for reading a program.

@@ -48,7 +48,7 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     reports: Vec<Diagnostic>,
-    /// The token at which a report was made last; a second one there is not told.
+    /// Token at which the last report was made; a second report there is suppressed.
     reported_at: Option<usize>,
     scopes: Scopes,
     /// The number of productions being read that can contain themselves.

@@ -75,7 +75,7 @@ macro_rules! spelled {
                 }
             }
 
-            /// As it is written.
+            /// Text of the token as written.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }

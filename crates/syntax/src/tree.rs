@@ -86,7 +86,7 @@ pub struct Annotation {
 /// Body of an annotation, after its name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnnotationBody {
-    /// Nothing: `@name`.
+    /// No body: `@name`.
     Empty,
     /// Any balanced tokens: `@name(…)`, or the rest of the line of `@pragma name …`.
     Unstructured(Vec<AnnotationToken>),

@@ -1,5 +1,5 @@
-//! Random programs: whatever the input, there is a tree and no panic, and the text of a tree
-//! without errors reads as the same tree.
+//! Random programs: any input gives a tree without a panic, and the text of a tree without errors
+//! reads as the same tree.
 
 use proptest::prelude::*;
 use stateplane_diagnostics::{Color, render_all};

@@ -72,7 +72,7 @@ impl Doc {
         }
     }
 
-    /// True if a line ends in it whatever the width.
+    /// True if it contains a line end at any width.
     fn ends_line(&self) -> bool {
         match self {
             Doc::Text(text) => text.contains('\n'),
