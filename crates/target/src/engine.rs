@@ -1,4 +1,4 @@
-//! The interface between the switch and whatever executes the program.
+//! The interface between the switch and an engine that executes the program.
 //!
 //! A switch owns ports, queues, mirror sessions and time; an engine owns the
 //! program, its tables and its registers. The engine sees one packet at a time:
@@ -33,8 +33,8 @@ pub enum InstanceType {
     Resubmitted = 6,
 }
 
-/// User metadata preserved across clone, resubmit and recirculate: the values of
-/// the fields of one field list, packed in the engine's own way.
+/// User metadata preserved across clone, resubmit and recirculate: the values of the fields of one
+/// field list, packed in the engine's own format.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Preserved {
     /// Field list number; `None` where nothing is preserved.
@@ -204,8 +204,8 @@ pub trait Engine {
         Forwarded::Waits(self.ingress(input))
     }
 
-    /// Tells of a frame that will soon come by `port`, for whoever wants to have what it
-    /// needs at hand by then. It may come or not, and others may come before.
+    /// Prefetch hint: a frame will probably come by `port` soon; may be ignored. The frame may not
+    /// come, and others may come before it.
     fn announce(&mut self, port: Port, frame: &[u8]) {
         let _ = (port, frame);
     }
@@ -261,6 +261,6 @@ pub trait Fellow: Engine + Sized {
     ///
     /// # Errors
     ///
-    /// As [`TargetState::fellow`].
+    /// Returns the errors of [`TargetState::fellow`].
     fn fellow(&mut self, seed: u64) -> Result<Self, StateError>;
 }

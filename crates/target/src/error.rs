@@ -93,7 +93,7 @@ pub enum StateError {
         /// Given number.
         given: usize,
     },
-    /// A key given in a way that its match kind does not have.
+    /// A key in a notation that its match kind does not have.
     #[error("{place} is {expected}; give {wanted}, not {given}")]
     KeyKind {
         /// The key, and the table or value set that has it.

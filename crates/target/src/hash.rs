@@ -37,8 +37,8 @@ const fn crc16_table() -> [u16; 256] {
 /// Bytes up to which [`crc32_table_of`] and [`crc16_table_of`] go.
 pub const CRC_BYTES: usize = 32;
 
-/// Tables for many bytes at a time ("slicing by 8", Kounavis and Berry, 2005): the effect
-/// of a byte that so many others follow.
+/// Tables for many bytes at a time ("slicing by 8", Kounavis and Berry, 2005): the effect of a byte
+/// by the number of bytes that follow it.
 const fn crc32_slices() -> [[u32; 256]; CRC_BYTES] {
     let mut slices = [crc32_table(); CRC_BYTES];
     let mut slice = 1;
@@ -54,7 +54,7 @@ const fn crc32_slices() -> [[u32; 256]; CRC_BYTES] {
     slices
 }
 
-/// As [`crc32_slices`].
+/// Tables of [`crc16`], see [`crc32_slices`].
 const fn crc16_slices() -> [[u16; 256]; CRC_BYTES] {
     let mut slices = [crc16_table(); CRC_BYTES];
     let mut slice = 1;
@@ -80,7 +80,7 @@ pub fn crc32_table_of(following: usize) -> &'static [u32; 256] {
     &CRC32[following]
 }
 
-/// As [`crc32_table_of`], of [`crc16`].
+/// Table of contributions to [`crc16`], see [`crc32_table_of`].
 pub fn crc16_table_of(following: usize) -> &'static [u16; 256] {
     &CRC16[following]
 }

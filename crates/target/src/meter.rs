@@ -145,7 +145,7 @@ impl Meter {
         })
     }
 
-    /// The same elements, for another engine.
+    /// Meter with the same elements, for another engine.
     pub(crate) fn share(&self) -> Meter {
         Meter {
             name: self.name.clone(),

@@ -330,7 +330,7 @@ pub(crate) fn slots(
         .collect())
 }
 
-/// As BMv2: the hash modulo the number of slots.
+/// Choice of BMv2: the hash modulo the number of slots.
 pub(crate) fn choose(slots: &[u32], hash: u64) -> Option<u32> {
     let at = hash.checked_rem(slots.len() as u64)?;
     slots.get(at as usize).copied()

@@ -148,7 +148,7 @@ impl Register {
         (self.memory.pointer(), self.memory.bytes())
     }
 
-    /// The same elements, for another engine.
+    /// Register with the same elements, for another engine.
     pub(crate) fn share(&self) -> Register {
         Register {
             name: self.name.clone(),

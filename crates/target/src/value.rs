@@ -27,7 +27,7 @@ impl From<u64> for Value {
 /// Shape of an element's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A scalar of so many bits.
+    /// A scalar with this width in bits.
     Bits(u32),
     /// Members with their names.
     Struct(Vec<(String, Shape)>),

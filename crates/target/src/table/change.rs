@@ -62,7 +62,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`], and [`StateError::NoEntry`].
+    /// Returns the errors of [`Table::insert`], and [`StateError::NoEntry`].
     pub fn modify(&mut self, entry: &Entry) -> Result<(), StateError> {
         self.check_entries_mutable()?;
         self.check_direct()?;

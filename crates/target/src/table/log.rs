@@ -3,7 +3,7 @@
 use super::Table;
 use std::collections::VecDeque;
 
-/// Changes that are remembered. Whoever missed more reads the whole table.
+/// Maximum number of remembered changes. A reader that missed more reads the whole table.
 const REMEMBERED: usize = 1 << 14;
 
 /// An entry as data planes need it. Words are those of all keys, one key after the
@@ -30,7 +30,7 @@ pub struct Rule<'a> {
 pub enum Changes<'a> {
     /// These, perhaps some more than once. The default action may have changed, too.
     Some(std::collections::vec_deque::Iter<'a, u32>),
-    /// So many that they were forgotten: look at all entries.
+    /// More changes than are remembered: look at all entries.
     Many,
 }
 
