@@ -159,9 +159,12 @@ impl fmt::Display for Report {
         let mut rows = vec![head.map(str::to_owned)];
         for figure in &self.figures {
             let is_rate = figure.unit == self.unit;
-            let shown = |value: f64| match is_rate {
-                true => format!("{value:.0}"),
-                false => format!("{value:.2} {}", figure.unit),
+            let shown = |value: f64| {
+                if is_rate {
+                    format!("{value:.0}")
+                } else {
+                    format!("{value:.2} {}", figure.unit)
+                }
             };
             let each = is_rate.then(|| format!("{:.2}", 1e6 / figure.value));
             rows.push([

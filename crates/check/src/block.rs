@@ -10,7 +10,7 @@ use stateplane_syntax::tree::{self};
 
 impl<'a> Checker<'a> {
     /// Checks that the parameters of a parser or control are those of a parser or control type, and
-    /// finds the type's type arguments. Reports a mismatch, and returns false then. Reports if not.
+    /// finds the type's type arguments. Reports a mismatch, and returns false then.
     pub(crate) fn fits_block(
         &mut self,
         body: &Ty,

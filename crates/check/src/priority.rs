@@ -29,9 +29,10 @@ impl Order<'_> {
     }
 
     fn goes_before(&self, one: &BigInt, other: &BigInt) -> bool {
-        match self.largest_wins {
-            true => one > other,
-            false => one < other,
+        if self.largest_wins {
+            one > other
+        } else {
+            one < other
         }
     }
 }

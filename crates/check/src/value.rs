@@ -55,7 +55,7 @@ pub(crate) enum Known {
 /// Access to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// It may.
+    /// A place that may be written.
     Writable,
     /// An `in` parameter.
     InParameter,

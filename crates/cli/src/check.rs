@@ -34,9 +34,10 @@ pub fn run(arguments: &CheckArguments) -> Result<(), CommandError> {
     for program in &arguments.programs {
         let compiled = arguments.preprocess.source(program).compile();
         let compiled = arguments.warnings.applied(compiled);
-        match arguments.json {
-            true => print!("{}", as_json(&compiled.diagnostics, &compiled.sources)),
-            false => print_text(&compiled.diagnostics, &compiled.sources),
+        if arguments.json {
+            print!("{}", as_json(&compiled.diagnostics, &compiled.sources))
+        } else {
+            print_text(&compiled.diagnostics, &compiled.sources)
         }
         refused |= compiled.program.is_none();
         all.extend(compiled.diagnostics.sorted().into_iter().cloned());
@@ -44,8 +45,9 @@ pub fn run(arguments: &CheckArguments) -> Result<(), CommandError> {
     if !arguments.json {
         print_hint(&all);
     }
-    match refused {
-        true => Err(CommandError::explained(Failure::Program)),
-        false => Ok(()),
+    if refused {
+        Err(CommandError::explained(Failure::Program))
+    } else {
+        Ok(())
     }
 }

@@ -93,9 +93,10 @@ impl SwitchArguments {
     fn print(&self, value: &Value, lines: &[String]) {
         let mut output = std::io::stdout().lock();
         // A reader that has seen enough closes the pipe.
-        let _ = match self.json {
-            true => writeln!(output, "{value:#}"),
-            false => lines.iter().try_for_each(|line| writeln!(output, "{line}")),
+        let _ = if self.json {
+            writeln!(output, "{value:#}")
+        } else {
+            lines.iter().try_for_each(|line| writeln!(output, "{line}"))
         };
     }
 }
@@ -142,9 +143,12 @@ fn object(pairs: &[(String, String)]) -> Value {
 fn joined(pairs: &[(String, String)]) -> String {
     let words: Vec<String> = pairs
         .iter()
-        .map(|(name, value)| match value.is_empty() {
-            true => name.clone(),
-            false => format!("{name}={value}"),
+        .map(|(name, value)| {
+            if value.is_empty() {
+                name.clone()
+            } else {
+                format!("{name}={value}")
+            }
         })
         .collect();
     words.join(" ")
@@ -169,13 +173,14 @@ fn indices(text: Option<&str>, size: u64) -> Result<std::ops::Range<u64>, Comman
             }
         },
     };
-    match range.start < range.end && range.end <= size {
-        true => Ok(range),
-        false => Err(wrong(format!(
+    if range.start < range.end && range.end <= size {
+        Ok(range)
+    } else {
+        Err(wrong(format!(
             "{} is not among the {size} elements: use an index of 0 to {}, FROM..TO or all",
             text.unwrap_or("all"),
             size.saturating_sub(1)
-        ))),
+        )))
     }
 }
 

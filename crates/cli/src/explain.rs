@@ -34,17 +34,19 @@ enum Which {
 /// Runs the command.
 pub fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     if arguments.codes.is_empty() {
-        match arguments.json {
-            true => stateplane_explain::all().for_each(|text| println!("{}", to_json(&text))),
-            false => print!("{}", stateplane_explain::list()),
+        if arguments.json {
+            stateplane_explain::all().for_each(|text| println!("{}", to_json(&text)))
+        } else {
+            print!("{}", stateplane_explain::list())
         }
         return Ok(());
     }
     let texts = arguments.codes.iter().map(|code| find(code));
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
-    let color = match std::io::stdout().is_terminal() {
-        true => Color::Ansi,
-        false => Color::Never,
+    let color = if std::io::stdout().is_terminal() {
+        Color::Ansi
+    } else {
+        Color::Never
     };
     for (position, text) in texts.iter().enumerate() {
         if let Some(which) = arguments.example {

@@ -60,13 +60,12 @@ fn count(files: usize) -> String {
 /// Formats one file; says whether that changes it.
 fn format_file(arguments: &FmtArguments, path: &Path) -> Result<bool, String> {
     let is_stdin = path.as_os_str() == "-";
-    let text = match is_stdin {
-        true => {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map(|_| text)
-        }
-        false => std::fs::read_to_string(path),
+    let text = if is_stdin {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map(|_| text)
+    } else {
+        std::fs::read_to_string(path)
     };
     let text = text.map_err(|error| error.to_string())?;
     let formatted = stateplane_syntax::format(&text)

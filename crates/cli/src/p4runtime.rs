@@ -230,8 +230,9 @@ pub fn compile(
     arguments: &ProgramArguments,
     served: bool,
 ) -> Result<(Program, Interface), CommandError> {
-    match served {
-        true => arguments.compile_with_interface(),
-        false => Ok((arguments.compile()?, Interface::default())),
+    if served {
+        arguments.compile_with_interface()
+    } else {
+        Ok((arguments.compile()?, Interface::default()))
     }
 }

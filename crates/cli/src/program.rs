@@ -199,9 +199,10 @@ pub fn as_json(diagnostics: &Diagnostics, sources: &SourceMap) -> String {
 
 /// Prints diagnostics to standard error.
 pub fn print_text(diagnostics: &Diagnostics, sources: &SourceMap) {
-    let color = match std::io::stderr().is_terminal() {
-        true => Color::Ansi,
-        false => Color::Never,
+    let color = if std::io::stderr().is_terminal() {
+        Color::Ansi
+    } else {
+        Color::Never
     };
     eprint!("{}", render_all(diagnostics, sources, color));
 }

@@ -168,11 +168,12 @@ fn own(arguments: &SimArguments, program: &Path, test: &Path) -> Result<Own, Com
     let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);
     let own = Own::new(&source.loader, &source.main, &source.options, &script).map_err(failed)?;
     let failures = own.packet_test().map_err(failed)?;
-    match failures.is_empty() {
-        true => Ok(own),
-        false => Err(CommandError::new(
+    if failures.is_empty() {
+        Ok(own)
+    } else {
+        Err(CommandError::new(
             Failure::Expectation,
             failures.join("\nerror: "),
-        )),
+        ))
     }
 }

@@ -119,16 +119,18 @@ pub fn run(mut arguments: TraceArguments) -> Result<(), CommandError> {
         stateplane_trace::send(&mut switch, arguments.port, &packet);
     }
     let recorder = switch.engine().observer();
-    let color = match std::io::stdout().is_terminal() {
-        true => Color::Ansi,
-        false => Color::Never,
+    let color = if std::io::stdout().is_terminal() {
+        Color::Ansi
+    } else {
+        Color::Never
     };
-    match arguments.json {
-        true => print!("{}", stateplane_trace::to_json(recorder, arguments.all)),
-        false => print!(
+    if arguments.json {
+        print!("{}", stateplane_trace::to_json(recorder, arguments.all))
+    } else {
+        print!(
             "{}",
             stateplane_trace::render(recorder, arguments.all, color)
-        ),
+        )
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ pub struct ServerView {
 #[derive(Debug, Clone)]
 struct Chain {
     config: ChainConfig,
-    /// It is to be stored before it takes effect.
+    /// True if the configuration is stored; only then it takes effect.
     stored: bool,
     /// Members and others that follow this configuration.
     confirmed: BTreeSet<(u32, u32)>,
@@ -303,9 +303,10 @@ impl Controller {
     }
 
     fn subscribe(&mut self, from: SocketAddrV4, switch: u32, controller: u32, version: u64) {
-        let version = match controller == self.incarnation {
-            true => version,
-            false => 0,
+        let version = if controller == self.incarnation {
+            version
+        } else {
+            0
         };
         let known = self.switches.len();
         if known >= MOST_SWITCHES && !self.switches.contains_key(&switch) {
@@ -411,9 +412,10 @@ impl Controller {
             return;
         };
         let waiting: Vec<Member> = chain.needs().copied().collect();
-        chain.resend_at = match waiting.is_empty() {
-            true => u64::MAX,
-            false => now.saturating_add(self.settings.resend),
+        chain.resend_at = if waiting.is_empty() {
+            u64::MAX
+        } else {
+            now.saturating_add(self.settings.resend)
         };
         for member in waiting {
             if self.servers.is_alive(&member) {
@@ -498,8 +500,7 @@ impl Controller {
     }
 
     /// True if another controller made configurations that this one does not know: this one then
-    /// makes none. A server reports such a configuration, and repeats the report until it is
-    /// silent.
+    /// makes none. Servers that follow such a configuration report it in each heartbeat.
     pub fn is_behind(&self) -> bool {
         !self.ahead.is_empty()
     }

@@ -32,7 +32,7 @@ pub(crate) struct Health {
     numbers: Numbers,
     /// Incarnations of earlier starts, with the number of the last heartbeat of each.
     former: Vec<(u32, u64)>,
-    /// It is to lose its shards.
+    /// True if the server is to lose its shards.
     pub(crate) drained: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Servers {
 /// Content of a heartbeat beside its statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// It is late, of an earlier start, or not of the server.
+    /// The heartbeat is late, of an earlier start, or not of the server.
     Old,
     /// No change.
     Same,
@@ -124,9 +124,10 @@ impl Servers {
     }
 
     pub(crate) fn drain(&mut self, server: u32, drained: bool) {
-        match drained {
-            true => self.drained.insert(server),
-            false => self.drained.remove(&server),
+        if drained {
+            self.drained.insert(server)
+        } else {
+            self.drained.remove(&server)
         };
         if let Some(health) = self.all.get_mut(&server) {
             health.drained = drained;
@@ -170,10 +171,7 @@ impl Servers {
         health.control = Some(from);
         health.heard = now;
         health.alive = true;
-        match changed {
-            true => Beat::Changed,
-            false => Beat::Same,
-        }
+        if changed { Beat::Changed } else { Beat::Same }
     }
 
     /// Makes room for a server that is heard for the first time; returns false if there is none. It

@@ -193,9 +193,10 @@ fn renewals(load: &Load, traffic: &Traffic, of_flow: f64, lease_s: f64) -> f64 {
     let followed = (load.writes_per_s - load.leases_per_s).max(0.0);
     let spread = packets_per_s / load.writes_per_s;
     let interval = traffic.write_interval.unwrap_or(spread).max(1.0);
-    let between = match followed > 0.0 {
-        true => (packets_per_s / followed).min(interval),
-        false => 0.0,
+    let between = if followed > 0.0 {
+        (packets_per_s / followed).min(interval)
+    } else {
+        0.0
     };
     // A share of writes is rarely exact in binary.
     let of_interval = ((between / renewal - 1e-9).ceil() - 1.0).max(0.0);

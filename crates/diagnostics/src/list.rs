@@ -93,7 +93,7 @@ impl Diagnostics {
         self.errors += std::mem::take(&mut self.warnings);
     }
 
-    /// True if any error was added, kept .
+    /// True if any error was added, kept or not.
     #[must_use]
     pub const fn has_errors(&self) -> bool {
         self.errors > 0

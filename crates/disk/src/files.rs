@@ -7,11 +7,11 @@ use std::path::Path;
 /// Mode of opening a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It is there.
+    /// The file exists.
     Present,
-    /// It is there, or is made empty.
+    /// The file exists, or is made empty.
     Made,
-    /// It is made, or emptied.
+    /// The file is made, or emptied.
     Emptied,
 }
 

@@ -111,7 +111,7 @@ struct Records<'a, F> {
 /// Result of [`Records::open`] at the beginning of a file.
 enum Beginning<'a, F> {
     Whole(Records<'a, F>),
-    /// It was torn when the file was made.
+    /// The beginning was torn when the file was made.
     Torn,
     Foreign,
 }
@@ -132,9 +132,10 @@ impl<'a, F: OpenFile> Records<'a, F> {
         }
         let mut made = head[..length].iter().zip(MAGIC);
         let made = made.all(|(a, b)| a == b || *a == 0);
-        Ok(match made && file.length()? <= HEAD as u64 {
-            true => Beginning::Torn,
-            false => Beginning::Foreign,
+        Ok(if made && file.length()? <= HEAD as u64 {
+            Beginning::Torn
+        } else {
+            Beginning::Foreign
         })
     }
 
@@ -366,9 +367,10 @@ impl<F: Files> RecordLog<F> {
         while let Some(record) = records.next().map_err(failed)? {
             if record.is_empty() {
                 let (last, end) = (records.last, records.end);
-                return match records.rest().map_err(failed)?.is_empty() {
-                    true => Ok(end),
-                    false => Err(damaged(last)),
+                return if records.rest().map_err(failed)?.is_empty() {
+                    Ok(end)
+                } else {
+                    Err(damaged(last))
                 };
             }
             if !take(record) {
@@ -497,9 +499,10 @@ impl<F: Files> RecordLog<F> {
         &mut self,
         action: impl FnOnce(&mut RecordLog<F>) -> io::Result<()>,
     ) -> Result<(), LogError> {
-        let done = match std::mem::replace(&mut self.failed, true) {
-            true => Err(io::Error::other("an earlier write failed")),
-            false => action(self),
+        let done = if std::mem::replace(&mut self.failed, true) {
+            Err(io::Error::other("an earlier write failed"))
+        } else {
+            action(self)
         };
         self.failed = done.is_err();
         done.map_err(|cause| system(&self.path, cause))

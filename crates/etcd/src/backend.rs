@@ -137,9 +137,10 @@ impl EtcdBackend {
             ],
             failure: Vec::new(),
         })?;
-        match all.succeeded {
-            true => self.take(&all).map(Some),
-            false => Ok(None),
+        if all.succeeded {
+            self.take(&all).map(Some)
+        } else {
+            Ok(None)
         }
     }
 
@@ -183,9 +184,10 @@ impl EtcdBackend {
                 }
                 Record::Drained { server, drained } => {
                     let key = self.key(&format!("drained/{server}"));
-                    success.push(match drained {
-                        true => put(&key, Vec::new(), 0),
-                        false => delete(&key),
+                    success.push(if *drained {
+                        put(&key, Vec::new(), 0)
+                    } else {
+                        delete(&key)
                     });
                 }
             }

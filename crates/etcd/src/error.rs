@@ -27,7 +27,7 @@ pub enum EtcdError {
     /// The system has no threads or descriptors left.
     #[error("etcd: {0}")]
     System(std::io::Error),
-    /// It does not answer, or refuses.
+    /// etcd does not answer, or refuses.
     #[error("etcd: {}: {}", .0.code(), .0.message())]
     Refused(#[from] Box<tonic::Status>),
     /// A key holds something else than a controller wrote.

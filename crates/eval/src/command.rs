@@ -92,9 +92,10 @@ impl Options {
         if !(1..=1000).contains(&self.runs) {
             return Err(EvalError::Options("--runs must be 1 to 1000".to_owned()));
         }
-        let chosen = match self.figures.is_empty() {
-            true => Experiment::ALL.to_vec(),
-            false => self.figures.clone(),
+        let chosen = if self.figures.is_empty() {
+            Experiment::ALL.to_vec()
+        } else {
+            self.figures.clone()
         };
         if let Some(capture) = &self.capture {
             if !chosen.iter().any(|experiment| experiment.takes_capture()) {

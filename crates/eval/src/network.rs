@@ -195,9 +195,10 @@ impl Setup {
         let nat_alone = self.application == Application::Nat && self.system == System::Bare;
         let controlled = self.system == System::Controlled;
         let text = |text: &str| text.to_owned();
-        let class = match nat_alone {
-            true => String::new(),
-            false => format!("apps/{name}/class.toml"),
+        let class = if nat_alone {
+            String::new()
+        } else {
+            format!("apps/{name}/class.toml")
         };
         let switch = match self.application {
             _ if nat_alone => text("nat/switch-unprotected.toml"),

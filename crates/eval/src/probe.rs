@@ -95,9 +95,10 @@ impl ProbeArguments {
 
     /// Duration of sending, without the wait for late packets.
     pub fn duration(&self) -> Duration {
-        match self.floods() {
-            false => Duration::from_secs((self.warm_up + self.frames) / self.rate.max(1)),
-            true => FLOOD_RISES + Duration::from_millis(self.flood_ms),
+        if self.floods() {
+            FLOOD_RISES + Duration::from_millis(self.flood_ms)
+        } else {
+            Duration::from_secs((self.warm_up + self.frames) / self.rate.max(1))
         }
     }
 }
@@ -152,9 +153,10 @@ pub fn run(arguments: &ProbeArguments) -> Result<(), EvalError> {
     }
     let stream = arguments.stream()?;
     let stopped = || stop.load(Ordering::Relaxed);
-    let report = match arguments.floods() {
-        false => paced(arguments, &stream, &mut ports, stopped).map_err(failed)?,
-        true => flood(arguments, &stream, &mut ports, stopped)?,
+    let report = if arguments.floods() {
+        flood(arguments, &stream, &mut ports, stopped)?
+    } else {
+        paced(arguments, &stream, &mut ports, stopped).map_err(failed)?
     };
     let text = serde_json::to_string(&report).map_err(|error| failed(io::Error::other(error)))?;
     writeln!(io::stdout(), "{text}").map_err(failed)?;

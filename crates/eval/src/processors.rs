@@ -66,9 +66,10 @@ impl Processors {
         Some(Self {
             switch: switch.to_string(),
             host: host.to_string(),
-            others: match others.is_empty() {
-                true => host.to_string(),
-                false => others.join(","),
+            others: if others.is_empty() {
+                host.to_string()
+            } else {
+                others.join(",")
             },
             host_first: false,
         })
@@ -103,12 +104,13 @@ impl fmt::Display for Processors {
             "processor {} for the switch alone, {} for the measuring host, {} for all others",
             self.switch, self.host, self.others
         )?;
-        match self.host_first {
-            true => write!(
+        if self.host_first {
+            write!(
                 f,
                 "; the host that takes times goes before others on its own"
-            ),
-            false => Ok(()),
+            )
+        } else {
+            Ok(())
         }
     }
 }

@@ -140,9 +140,10 @@ impl fmt::Display for Table {
             for (column, cell) in row.iter().enumerate() {
                 let width = widths[column];
                 let gap = if column > 0 { "  " } else { "" };
-                let _ = match is_text(column) {
-                    true => write!(line, "{gap}{cell:width$}"),
-                    false => write!(line, "{gap}{cell:>width$}"),
+                let _ = if is_text(column) {
+                    write!(line, "{gap}{cell:width$}")
+                } else {
+                    write!(line, "{gap}{cell:>width$}")
                 };
             }
             writeln!(f, "{}", line.trim_end())?;

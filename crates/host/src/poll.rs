@@ -44,9 +44,10 @@ impl Readable {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let limit = match waits {
-            true => std::ptr::null(),
-            false => std::ptr::from_ref(&at_once),
+        let limit = if waits {
+            std::ptr::null()
+        } else {
+            std::ptr::from_ref(&at_once)
         };
         // SAFETY: the descriptors and the time live through the call, their number
         // is that given, a null time sets no limit, and a null signal mask leaves the mask

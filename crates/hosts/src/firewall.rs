@@ -106,9 +106,10 @@ impl App for Firewall {
         Asked {
             direction,
             key: key(CLASS, &rest.concat()),
-            request: match udp {
-                true => from_outside | 1 << 9,
-                false => from_outside | u64::from(control),
+            request: if udp {
+                from_outside | 1 << 9
+            } else {
+                from_outside | u64::from(control)
             },
             number,
             tag: Vec::new(),

@@ -85,7 +85,7 @@ pub trait App: Send {
         None
     }
 
-    /// True if switches write whether  there are packets, so that at no time all is acknowledged.
+    /// True if switches write with and without packets, so that at no time all is acknowledged.
     fn writes_for_ever(&self) -> bool {
         false
     }

@@ -97,9 +97,10 @@ impl Lab {
             values.insert(name.clone(), filled);
         }
         protect(&setting.stateplane, &values)?;
-        let keys = match setting.keys {
-            true => Some(Keys::draw(&topology)?),
-            false => None,
+        let keys = if setting.keys {
+            Some(Keys::draw(&topology)?)
+        } else {
+            None
         };
         runs::sweep()?;
         let run = Run::new(&topology.name);

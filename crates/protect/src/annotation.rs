@@ -28,11 +28,11 @@ pub(crate) enum Mode {
 /// Treatment of packets while the newest kept snapshot is older than the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Otherwise {
-    /// They are processed, and counted as an alarm.
+    /// Packets are processed, and counted as an alarm.
     GoOn,
-    /// They are dropped.
+    /// Packets are dropped.
     Drop,
-    /// They are dropped until the switch has taken its ports down.
+    /// Packets are dropped until the switch has taken its ports down.
     Fail,
 }
 
@@ -288,9 +288,10 @@ impl<'a> Reader<'a> {
             return Err(Box::new(wrong(span, "a number is expected")));
         }
         let written = self.sources.snippet(span);
-        let text = match squeezed(written) == squeezed(&expanded) {
-            true => written.split_whitespace().collect::<Vec<_>>().join(" "),
-            false => expanded,
+        let text = if squeezed(written) == squeezed(&expanded) {
+            written.split_whitespace().collect::<Vec<_>>().join(" ")
+        } else {
+            expanded
         };
         Ok(Part { expr, text, span })
     }

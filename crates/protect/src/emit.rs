@@ -226,9 +226,10 @@ impl Emit<'_> {
             return Err(access.span);
         };
         let field = format!("{}.{}", added.state, field.name);
-        let text = match access.writes {
-            true => format!("{field} = {operand};"),
-            false => format!("{operand} = {field};"),
+        let text = if access.writes {
+            format!("{field} = {operand};")
+        } else {
+            format!("{operand} = {field};")
         };
         edits.replace(statement, text);
         Ok(())

@@ -151,9 +151,10 @@ struct Instead<'a> {
 
 impl FileLoader for Instead<'_> {
     fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        match path == self.path {
-            true => Ok(self.text.into()),
-            false => self.rest.load(path),
+        if path == self.path {
+            Ok(self.text.into())
+        } else {
+            self.rest.load(path)
         }
     }
 }

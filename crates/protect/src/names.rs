@@ -81,9 +81,10 @@ impl Names {
 
     /// Name in the protected program of the library's `name`.
     pub(crate) fn library(&self, name: &str) -> String {
-        match self.taken.contains(name) {
-            true => self.free(&format!("replication_{name}")),
-            false => name.to_owned(),
+        if self.taken.contains(name) {
+            self.free(&format!("replication_{name}"))
+        } else {
+            name.to_owned()
         }
     }
 }

@@ -219,9 +219,10 @@ fn fits(key: &Key<'_>, origin: &Origin, order: &mut Option<Order>) -> Result<(),
                 .zip(&leaves)
                 .all(|(&at, leaf)| values.get(at).is_some_and(|value| may_be(value, leaf)))
     };
-    match in_order(&key.values) || in_order(&key.reverse) {
-        true => Ok(()),
-        false => Err(Problem::Order),
+    if in_order(&key.values) || in_order(&key.reverse) {
+        Ok(())
+    } else {
+        Err(Problem::Order)
     }
 }
 

@@ -231,12 +231,13 @@ fn state<'t>(
         .filter(|register| register.name == name || register.name.ends_with(&end))
         .collect();
     let [register] = found.as_slice() else {
-        let (message, help) = match found.is_empty() {
-            true => ("is in no block of the pipeline", "use it in ingress"),
-            false => (
+        let (message, help) = if found.is_empty() {
+            ("is in no block of the pipeline", "use it in ingress")
+        } else {
+            (
                 "is there several times",
                 "declare it at the top level, or its control's instance only once",
-            ),
+            )
         };
         diagnostics.push(not_replicable(
             annotation.span,

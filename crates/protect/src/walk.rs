@@ -185,9 +185,10 @@ impl<'t> Walk<'t> {
         {
             return unknown(&format!("`{way}`, of which parts were set"));
         }
-        match way.starts_with('%') {
-            true => Value::new(),
-            false => leaf(Leaf::Field(way.to_owned())),
+        if way.starts_with('%') {
+            Value::new()
+        } else {
+            leaf(Leaf::Field(way.to_owned()))
         }
     }
 

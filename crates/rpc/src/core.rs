@@ -57,9 +57,9 @@ pub type Loader<E> = Arc<dyn Fn() -> Result<E, Refusal> + Send + Sync>;
 
 /// A program that was compiled for a pipeline.
 pub struct Prepared<E> {
-    /// It, loaded, if that was done already.
+    /// Engine with the program loaded, if that was done already.
     pub engine: Option<E>,
-    /// Loads it.
+    /// Loads the program.
     pub load: Loader<E>,
     /// Its P4Info by the compiler.
     pub info: config::P4Info,
@@ -209,11 +209,11 @@ impl<E: Engine> Core<E> {
     /// Takes a write.
     pub fn write(&mut self, request: v1::WriteRequest) -> Ticket {
         let ticket = self.ticket();
-        match self.has_room() {
-            true => self.jobs.push_back(Job::Write(ticket, request)),
-            false => self
-                .outcomes
-                .push_back(Outcome::Written(ticket, Err(Self::busy().into()))),
+        if self.has_room() {
+            self.jobs.push_back(Job::Write(ticket, request))
+        } else {
+            self.outcomes
+                .push_back(Outcome::Written(ticket, Err(Self::busy().into())))
         }
         ticket
     }
@@ -221,11 +221,11 @@ impl<E: Engine> Core<E> {
     /// Takes a read.
     pub fn read(&mut self, request: v1::ReadRequest) -> Ticket {
         let ticket = self.ticket();
-        match self.has_room() {
-            true => self.jobs.push_back(Job::Read(ticket, request)),
-            false => self
-                .outcomes
-                .push_back(Outcome::ReadEnd(ticket, Err(Self::busy()))),
+        if self.has_room() {
+            self.jobs.push_back(Job::Read(ticket, request))
+        } else {
+            self.outcomes
+                .push_back(Outcome::ReadEnd(ticket, Err(Self::busy())))
         }
         ticket
     }
@@ -322,11 +322,11 @@ impl<E: Engine> Core<E> {
 
     /// Takes a message of a stream.
     pub fn stream_message(&mut self, stream: StreamId, message: v1::StreamMessageRequest) {
-        match self.has_room() {
-            true => self.jobs.push_back(Job::Stream(stream, message)),
-            false => self
-                .outcomes
-                .push_back(Outcome::StreamEnd(stream, Self::busy())),
+        if self.has_room() {
+            self.jobs.push_back(Job::Stream(stream, message))
+        } else {
+            self.outcomes
+                .push_back(Outcome::StreamEnd(stream, Self::busy()))
         }
     }
 
@@ -359,9 +359,10 @@ impl<E: Engine> Core<E> {
     /// When [`Core::work`] has something to do next, in µs; 0 means at once.
     #[must_use]
     pub fn due(&self) -> Option<u64> {
-        match self.jobs.is_empty() {
-            false => Some(0),
-            true => self.digests.due(),
+        if self.jobs.is_empty() {
+            self.digests.due()
+        } else {
+            Some(0)
         }
     }
 

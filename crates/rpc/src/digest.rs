@@ -214,9 +214,12 @@ impl Digests {
         let digests = self.enabled.values();
         digests
             .filter(|digest| !digest.waiting.is_empty())
-            .map(|digest| match digest.waiting.len() >= digest.size() {
-                true => digest.since,
-                false => digest.since.saturating_add(digest.timeout()),
+            .map(|digest| {
+                if digest.waiting.len() >= digest.size() {
+                    digest.since
+                } else {
+                    digest.since.saturating_add(digest.timeout())
+                }
             })
             .min()
     }
@@ -233,12 +236,13 @@ impl Digests {
                 // Without a timeout no list waits.
                 || (digest.config.ack_timeout_ns == 0 && ack.list_id < digest.next_list)
         });
-        match found {
-            true => Ok(()),
-            false => Err(Refusal::not_found(format!(
+        if found {
+            Ok(())
+        } else {
+            Err(Refusal::not_found(format!(
                 "no list {} of digest {} waits for an acknowledgement",
                 ack.list_id, ack.digest_id
-            ))),
+            )))
         }
     }
 

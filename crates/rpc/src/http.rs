@@ -46,7 +46,7 @@ pub enum Reply {
     Json(String),
     /// The question makes no sense.
     Wrong(String),
-    /// It cannot be answered at present.
+    /// The request cannot be answered at present.
     Unavailable(String),
     /// There is nothing at that path.
     Unknown,

@@ -352,11 +352,12 @@ fn identity(preamble: &Option<config::Preamble>) -> Result<(u32, String), Refusa
 }
 
 fn present(is: bool, what: &str, name: &str) -> Result<(), Refusal> {
-    match is {
-        true => Ok(()),
-        false => Err(Refusal::invalid(format!(
+    if is {
+        Ok(())
+    } else {
+        Err(Refusal::invalid(format!(
             "the program has no {what} `{name}` like that of the P4Info"
-        ))),
+        )))
     }
 }
 

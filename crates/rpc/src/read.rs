@@ -136,9 +136,10 @@ impl Reading {
             Part::Request(entity) => self.expand(source, *entity)?,
             Part::Entry(entries, listed) => {
                 let index = source.pipeline.table(entries.table)?;
-                match entries.has(source, index, &listed) {
-                    true => vec![entries.message(source, index, &listed)],
-                    false => Vec::new(),
+                if entries.has(source, index, &listed) {
+                    vec![entries.message(source, index, &listed)]
+                } else {
+                    Vec::new()
                 }
             }
             Part::Entries(entries, positions) => {
@@ -320,8 +321,8 @@ impl Reading {
                     self.one_table(source, &all, fields, view)?;
                 }
             }
-            return match entry.is_default_action {
-                true => Ok(wrap(
+            return if entry.is_default_action {
+                Ok(wrap(
                     pipeline
                         .tables
                         .values()
@@ -330,8 +331,9 @@ impl Reading {
                         })
                         .collect(),
                     Entity::TableEntry,
-                )),
-                false => Ok(Vec::new()),
+                ))
+            } else {
+                Ok(Vec::new())
             };
         }
         let index = pipeline.table(entry.table_id)?;

@@ -148,12 +148,13 @@ impl Sessions {
     }
 
     fn check_device(&self, device_id: u64, code: Code) -> Result<(), Refusal> {
-        match device_id == self.device_id {
-            true => Ok(()),
-            false => Err(Refusal::new(
+        if device_id == self.device_id {
+            Ok(())
+        } else {
+            Err(Refusal::new(
                 code,
                 format!("there is no device {device_id}; this is {}", self.device_id),
-            )),
+            ))
         }
     }
 

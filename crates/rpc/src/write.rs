@@ -89,9 +89,10 @@ impl Batch {
             let mut outcome = Ok(());
             if whole {
                 self.remembered = self.remembered.saturating_add(elements);
-                match self.remembered > MAX_REMEMBERED {
-                    true => outcome = Err(too_much()),
-                    false => self.undo.extend(Before::of(context, &update)),
+                if self.remembered > MAX_REMEMBERED {
+                    outcome = Err(too_much())
+                } else {
+                    self.undo.extend(Before::of(context, &update))
                 }
             }
             let outcome = outcome.and_then(|()| apply(context, &update));
@@ -129,9 +130,10 @@ impl Batch {
 
     fn end(&mut self) -> Result<(), Vec<Result<(), Refusal>>> {
         let outcomes = std::mem::take(&mut self.outcomes);
-        match outcomes.iter().all(Result::is_ok) {
-            true => Ok(()),
-            false => Err(outcomes),
+        if outcomes.iter().all(Result::is_ok) {
+            Ok(())
+        } else {
+            Err(outcomes)
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::window::{ReplayWindow, Seen};
 /// Identity of an end and its peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Its own number.
+    /// Number of this end.
     pub id: u32,
     /// The others.
     pub peers: Vec<PeerConfig>,
@@ -156,7 +156,7 @@ pub enum Refusal {
     Forged,
     /// Nothing proves that it was sealed after this end last heard of its sender anew.
     Unproven,
-    /// It came before.
+    /// The message came before.
     Replayed,
     /// Too far behind the newest message to tell whether it came before.
     TooOld,
@@ -211,12 +211,12 @@ pub enum Opened {
         /// Its length.
         length: usize,
     },
-    /// It was an answer to this end, and there is nothing to pass on.
+    /// The message was an answer to this end, and there is nothing to pass on.
     Heard {
         /// An answer of this end, to send back.
         answer: Option<Answer>,
     },
-    /// It is dropped.
+    /// The message is dropped.
     Refused {
         /// Why.
         refusal: Refusal,
@@ -345,9 +345,10 @@ impl Endpoint {
         }
         if said.kind == Kind::Answer {
             let heeded = take_answer(peer, self.life, trailer.message());
-            match heeded {
-                true => self.counters.answers_taken += 1,
-                false => self.counters.answers_stale += 1,
+            if heeded {
+                self.counters.answers_taken += 1
+            } else {
+                self.counters.answers_stale += 1
             }
         }
         let present = peer.accepted.as_ref().filter(|it| it.life == said.life);

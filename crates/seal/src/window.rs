@@ -18,9 +18,9 @@ pub struct ReplayWindow {
 /// Verdict of a window about a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// It did not come before, and is noted.
+    /// The number is new, and is recorded.
     First,
-    /// It came before.
+    /// The number came before.
     Again,
     /// Too old for the window; also 0, which no message bears.
     TooOld,

@@ -45,20 +45,20 @@ use table::Added;
 /// Outcome of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It leaves.
+    /// The packet leaves.
     Sent {
-        /// By this port.
+        /// The port.
         port: u16,
         /// Bytes of the frame.
         bytes: Vec<u8>,
         /// Known bits of the frame: a mask for each byte.
         known: Vec<u8>,
     },
-    /// It is dropped.
+    /// The packet is dropped.
     Dropped,
     /// The specification does not say, because of this.
     Open(&'static str),
-    /// It depends on something that is not evaluated.
+    /// The result depends on a construct that is not evaluated.
     Unsupported(String),
 }
 

@@ -86,9 +86,10 @@ impl PacketIn {
             Type::Struct(decl) => {
                 let fields = decl.fields.iter().map(|(_, ty)| self.take(ty, at));
                 let fields = fields.collect();
-                match decl.is_header {
-                    true => Value::Header(decl.clone(), Some(true), fields),
-                    false => Value::Struct(decl.clone(), fields),
+                if decl.is_header {
+                    Value::Header(decl.clone(), Some(true), fields)
+                } else {
+                    Value::Struct(decl.clone(), fields)
                 }
             }
             _ => ty.unknown(),

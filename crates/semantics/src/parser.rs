@@ -128,9 +128,10 @@ impl<'p> Machine<'p> {
                     return Err(unknown);
                 };
                 let value = value.number().ok_or(unknown)?;
-                let below = match self.is(Fault::RangesLackTheirEnd) {
-                    true => value < high,
-                    false => value <= high,
+                let below = if self.is(Fault::RangesLackTheirEnd) {
+                    value < high
+                } else {
+                    value <= high
                 };
                 Ok(low <= value && below)
             }

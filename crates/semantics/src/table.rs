@@ -156,9 +156,10 @@ impl<'p> Machine<'p> {
             ..Frame::default()
         });
         let mut keys = Vec::new();
-        let order: Vec<&'p KeyElement> = match self.is(Fault::KeysFromTheRight) {
-            true => properties.keys.iter().rev().collect(),
-            false => properties.keys.iter().collect(),
+        let order: Vec<&'p KeyElement> = if self.is(Fault::KeysFromTheRight) {
+            properties.keys.iter().rev().collect()
+        } else {
+            properties.keys.iter().collect()
         };
         for key in order {
             keys.push(self.eval(&key.expr)?);
@@ -366,9 +367,10 @@ impl<'p> Machine<'p> {
                 _ if prioritised => entry.priority,
                 _ => 0,
             };
-            let rank = match self.is(Fault::LeastRankWins) {
-                true => -rank,
-                false => rank,
+            let rank = if self.is(Fault::LeastRankWins) {
+                -rank
+            } else {
+                rank
             };
             match best {
                 Some((other, _)) if other > rank => {}

@@ -71,9 +71,10 @@ impl Type {
             Type::Struct(decl) => {
                 let fields = decl.fields.iter().map(|(_, ty)| ty.uninitialised());
                 let fields = fields.collect();
-                match decl.is_header {
-                    true => Value::Header(decl.clone(), Some(false), fields),
-                    false => Value::Struct(decl.clone(), fields),
+                if decl.is_header {
+                    Value::Header(decl.clone(), Some(false), fields)
+                } else {
+                    Value::Struct(decl.clone(), fields)
                 }
             }
             Type::Stack(element, size) => {

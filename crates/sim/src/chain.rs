@@ -60,7 +60,7 @@ pub(crate) struct StoreNode {
     pub(crate) rotted: bool,
     /// Chains that it left since it was started, for what its disk lost.
     pub(crate) chains_lost: u64,
-    /// It waits for its disk.
+    /// True if the server waits for its disk.
     pub(crate) syncing: bool,
     /// Number of deaths.
     pub(crate) deaths: u64,
@@ -253,9 +253,10 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
         config = config.with_class(ClassConfig {
             class,
             state_length,
-            first_lease: match gives {
-                true => FirstLease::Server { service_at },
-                false => FirstLease::Zero,
+            first_lease: if gives {
+                FirstLease::Server { service_at }
+            } else {
+                FirstLease::Zero
             },
             shared_only: false,
             idle: IdleTimeouts::never(),

@@ -188,9 +188,10 @@ impl Own {
 
     /// Flows that the packets belong to; where they belong to none, hosts that send them.
     pub(crate) fn connections(&self) -> usize {
-        match self.is_bounded() {
-            true => bounded::HOSTS,
-            false => self.flows.len(),
+        if self.is_bounded() {
+            bounded::HOSTS
+        } else {
+            self.flows.len()
         }
     }
 

@@ -244,12 +244,13 @@ fn misfortunes_of_disks(disks: &Disks, end: u64, random: &mut Random, plan: &mut
         let until = begin + random.between(least, most);
         plan.push(vec![(
             begin,
-            match number < disks.power_cuts {
-                true => Misfortune::PowerCut { until },
-                false => Misfortune::StoreDies {
+            if number < disks.power_cuts {
+                Misfortune::PowerCut { until }
+            } else {
+                Misfortune::StoreDies {
                     store: random.place(REPLICAS),
                     until,
-                },
+                }
             },
         )]);
     }

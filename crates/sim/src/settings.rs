@@ -7,7 +7,7 @@ use toml::Value;
 /// Why a setting means nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
-    /// It is not of the form.
+    /// The setting does not have the form.
     #[error("{0} is no setting: write NAME=VALUE, such as flows=8 or chain_link.loss=0")]
     Form(String),
     /// There is no such setting, or it takes other values.

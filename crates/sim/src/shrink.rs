@@ -205,9 +205,10 @@ impl Search<'_> {
                 let options = self.best.options.clone();
                 let numbers = Numbers(BTreeSet::from_iter(kept.iter().copied()));
                 let chosen = with(options.chosen.clone(), numbers);
-                match self.tries(options.chosen(chosen))? {
-                    true => left = kept,
-                    false => at = end,
+                if self.tries(options.chosen(chosen))? {
+                    left = kept
+                } else {
+                    at = end
                 }
             }
             size /= 2;

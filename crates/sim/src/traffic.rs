@@ -198,9 +198,10 @@ impl<'a> Traffic<'a> {
         let strange = self.program == ProgramKind::FilteringNat
             && direction == Direction::Inbound
             && self.random.permille(STRANGERS);
-        let source = match strange {
-            true => SocketAddrV4::new(STRANGER, source.port()),
-            false => source,
+        let source = if strange {
+            SocketAddrV4::new(STRANGER, source.port())
+        } else {
+            source
         };
         of.sent += 1;
         let route = of.routes[direction as usize];

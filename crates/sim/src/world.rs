@@ -217,9 +217,10 @@ impl<'a> World<'a> {
             mappings: BTreeMap::new(),
             traffic,
             recorder: Recorder::new(
-                match options.program.maps() {
-                    true => chain::pools(),
-                    false => Vec::new(),
+                if options.program.maps() {
+                    chain::pools()
+                } else {
+                    Vec::new()
                 },
                 options.program.application(),
                 first_sequence,

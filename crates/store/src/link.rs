@@ -92,17 +92,17 @@ impl Sender {
 /// Result of the arrival of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It is the next one.
+    /// The update is the next one.
     Next,
     /// An earlier update is missing.
     Early,
-    /// It was applied already.
+    /// The update was applied already.
     Duplicate,
-    /// It is farther ahead than the window.
+    /// The update is farther ahead than the window.
     TooFar,
     /// The link has not begun, and this is not the next.
     NotBegun,
-    /// It is of another incarnation than the link began with.
+    /// The update is of another incarnation than the link began with.
     WrongIncarnation,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct ParkedRequest {
 /// Result of the attempt to park a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parked {
-    /// It waits.
+    /// The request is parked.
     Waiting,
     /// The same request waits already.
     Duplicate,

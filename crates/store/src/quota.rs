@@ -55,9 +55,10 @@ impl Tenants {
     pub(crate) fn count(&mut self, quota: &Quota, key: &Key, made: bool) {
         let tenant = quota.tenant(key);
         let records = self.0.entry(tenant).or_default();
-        *records = match made {
-            true => *records + 1,
-            false => records.saturating_sub(1),
+        *records = if made {
+            *records + 1
+        } else {
+            records.saturating_sub(1)
         };
         if *records == 0 {
             self.0.remove(&tenant);

@@ -90,7 +90,7 @@ pub struct Replica {
     /// While it joins: what it has of the snapshot.
     install: Option<Install>,
     outbox: VecDeque<Transmit>,
-    /// It came back from its disk, and does not know yet what it should have.
+    /// Comparison with neighbours after a restart from the disk, until missing entries are known.
     comparing: Option<Comparing>,
     /// Number of an entry that another has, and that this one had: its disk lost it.
     lacks: Option<u64>,
@@ -158,12 +158,13 @@ impl Replica {
     }
 
     /// Sets whether `server`, of any service, gets new flows while this replica is the head.
-    /// Servers are healthy until they are reported as unhealthy. All do until they are said to be
-    /// unhealthy. The flows that it has remain.
+    /// Servers are healthy until they are reported as unhealthy. The flows of a server stay with
+    /// it.
     pub fn set_healthy(&mut self, server: SocketAddrV4, healthy: bool) {
-        match healthy {
-            true => self.unhealthy.remove(&server),
-            false => self.unhealthy.insert(server),
+        if healthy {
+            self.unhealthy.remove(&server)
+        } else {
+            self.unhealthy.insert(server)
         };
     }
 

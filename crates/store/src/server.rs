@@ -211,9 +211,10 @@ impl Server {
     /// Sets whether `server`, of any service, gets flows from the chains of which this server is
     /// the head; see [`Replica::set_healthy`].
     pub fn set_healthy(&mut self, server: SocketAddrV4, healthy: bool) {
-        match healthy {
-            true => self.unhealthy.remove(&server),
-            false => self.unhealthy.insert(server),
+        if healthy {
+            self.unhealthy.remove(&server)
+        } else {
+            self.unhealthy.insert(server)
         };
         for hosted in self.chains.values_mut() {
             hosted.replica.set_healthy(server, healthy);
@@ -505,9 +506,10 @@ impl Server {
             number: reporting.number,
             statuses: statuses.collect(),
         });
-        reporting.next = match reporting.urgent.is_empty() {
-            true => now.saturating_add(reporting.period),
-            false => now,
+        reporting.next = if reporting.urgent.is_empty() {
+            now.saturating_add(reporting.period)
+        } else {
+            now
         };
         self.counters.heartbeats += 1;
         self.outbox.push_back(Datagram {

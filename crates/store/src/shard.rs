@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::service::ServerLoads;
 
 /// Records by key. The hash is seeded, so that a sender who chooses flows cannot make their keys
-/// collide. The hash is seeded, so that nobody who chooses flows can make their keys collide.
+/// collide.
 pub(crate) type Records = IndexMap<Key, Record, FixedState>;
 
 #[derive(Debug, Clone)]

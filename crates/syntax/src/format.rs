@@ -85,8 +85,9 @@ fn try_format(text: &str) -> Result<String, Obstacle> {
         message: "the formatter would change what the text means; please report this file",
     };
     let again = piece::pieces(&out).map_err(|_| lost)?;
-    match piece::same(&pieces, &again) {
-        true => Ok(out),
-        false => Err(lost),
+    if piece::same(&pieces, &again) {
+        Ok(out)
+    } else {
+        Err(lost)
     }
 }

@@ -43,9 +43,10 @@ impl fmt::Display for Adopted {
 
 impl Adopted {
     fn object(&mut self, name: &str, kept: bool) {
-        match kept {
-            true => self.objects += 1,
-            false => self.lost.push(name.to_owned()),
+        if kept {
+            self.objects += 1
+        } else {
+            self.lost.push(name.to_owned())
         }
     }
 

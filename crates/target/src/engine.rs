@@ -134,19 +134,19 @@ pub enum Forwarded<P> {
 /// Step of a switch with a packet between and after the runs of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchEvent<'a> {
-    /// It waits for egress by this port.
+    /// The packet waits for egress by this port.
     Queued {
         /// The port.
         port: Port,
         /// `egress_rid`: of a multicast copy, else 0.
         rid: u16,
     },
-    /// It ends here.
+    /// The packet ends here.
     Dropped {
         /// Why, as the switch's counters name it.
         reason: &'a str,
     },
-    /// It goes to the replicas of a multicast group.
+    /// The packet is copied to the replicas of a multicast group.
     Multicast {
         /// The group.
         group: u16,
@@ -171,7 +171,7 @@ pub enum SwitchEvent<'a> {
         /// The frame.
         frame: &'a [u8],
     },
-    /// It leaves.
+    /// The packet leaves.
     Transmitted {
         /// The port.
         port: Port,

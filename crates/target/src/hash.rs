@@ -185,9 +185,10 @@ pub fn crc(width: u32, parameters: &CrcParameters, data: &[u8]) -> u32 {
     let top = 1 << (width - 1);
     let mut remainder = parameters.initial & mask;
     for &byte in data {
-        let byte = match parameters.reflect_data {
-            true => byte.reverse_bits(),
-            false => byte,
+        let byte = if parameters.reflect_data {
+            byte.reverse_bits()
+        } else {
+            byte
         };
         remainder ^= u32::from(byte) << (width - 8);
         for _ in 0..8 {

@@ -168,9 +168,10 @@ impl Served {
             let core = Core::new(options, prepared, &switch).expect("a core");
             let (driver, client) = channel(core).expect("a channel");
             give.send(client).expect("the server waits");
-            match frames {
-                true => forward(switch, driver, &counted, &stopped),
-                false => wait(switch, driver, &stopped),
+            if frames {
+                forward(switch, driver, &counted, &stopped)
+            } else {
+                wait(switch, driver, &stopped)
             }
         });
         let client = take.recv().expect("the switch starts");

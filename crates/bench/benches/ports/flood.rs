@@ -139,9 +139,12 @@ impl Flood {
         let mut lossless: f64 = 0.0;
         for _ in 0..TRIALS {
             let rate = (good + bad) / 2.0;
-            let again = |trial: Trial| match trial.lost < LOSS {
-                true => trial,
-                false => Flood::trial(network, to, rate as u64),
+            let again = |trial: Trial| {
+                if trial.lost < LOSS {
+                    trial
+                } else {
+                    Flood::trial(network, to, rate as u64)
+                }
             };
             let trial = again(Flood::trial(network, to, rate as u64));
             if trial.lost < LOSS {

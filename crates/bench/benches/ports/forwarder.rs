@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Treatment of each frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Job {
-    /// It leaves by the other port: `docs/examples/cable.p4`, or a bridge.
+    /// Forward by the other port: `docs/examples/cable.p4`, or a bridge.
     Bridge,
-    /// It is routed: `bench/p4/forward.p4`, or IP forwarding.
+    /// Route: `bench/p4/forward.p4`, or IP forwarding.
     Route,
     /// Its source address is translated: `p4/apps/nat/unprotected.p4`, or nftables.
     Nat,

@@ -127,9 +127,10 @@ impl Client {
         let Some(slot) = self.slots.get(at) else {
             return false;
         };
-        let expected = match self.stores {
-            true => MessageType::WriteReply,
-            false => MessageType::WriteRequest,
+        let expected = if self.stores {
+            MessageType::WriteReply
+        } else {
+            MessageType::WriteRequest
         };
         slot.waits && reply.message_type() == expected && reply.sequence() == slot.sequence
     }

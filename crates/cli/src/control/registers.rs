@@ -111,9 +111,10 @@ fn read(
     let register = find(&info, name)?;
     let wanted = indices(index, size(register))?;
     let whole = wanted == (0..size(register));
-    let entries = match whole {
-        true => vec![element(register, None)],
-        false => wanted.map(|index| element(register, Some(index))).collect(),
+    let entries = if whole {
+        vec![element(register, None)]
+    } else {
+        wanted.map(|index| element(register, Some(index))).collect()
     };
     let entries = entries.into_iter().map(Entity::RegisterEntry);
     let read = connection.read(entries.collect())?;
@@ -158,9 +159,10 @@ fn write(
     let wanted = indices(Some(index), size(register))?;
     let spec = register.type_spec.clone().unwrap_or_default();
     let data = data::read(value, &spec, info.type_info.as_ref()).map_err(wrong)?;
-    let entries = match wanted == (0..size(register)) {
-        true => vec![element(register, None)],
-        false => wanted.map(|index| element(register, Some(index))).collect(),
+    let entries = if wanted == (0..size(register)) {
+        vec![element(register, None)]
+    } else {
+        wanted.map(|index| element(register, Some(index))).collect()
     };
     let updates = entries.into_iter().map(|entry| {
         let entry = v1::RegisterEntry {

@@ -453,8 +453,9 @@ fn can_stop(
         "server": server, "can_stop": can, "replicas_left": left.as_ref().ok(), "lost": lost,
     });
     switch.print(&value, &[line]);
-    match can {
-        true => Ok(()),
-        false => Err(CommandError::explained(Failure::Expectation)),
+    if can {
+        Ok(())
+    } else {
+        Err(CommandError::explained(Failure::Expectation))
     }
 }

@@ -159,9 +159,10 @@ fn show(switch: &SwitchArguments, name: &str) -> Result<(), CommandError> {
         let matches = entry::show_matches(table, &entry);
         let (action, params) = entry::show_action(&info, entry.action.as_ref());
         let mut value = json!({ "action": action, "parameters": object(&params) });
-        let mut line = match entry.is_default_action {
-            true => "default".to_owned(),
-            false => joined(&matches),
+        let mut line = if entry.is_default_action {
+            "default".to_owned()
+        } else {
+            joined(&matches)
         };
         if entry.is_default_action {
             value["default"] = true.into();

@@ -10,9 +10,9 @@ const FIRST_PORT: u16 = 1024;
 /// Decision of a controller about an inside endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It has a mapping.
+    /// The endpoint has a mapping.
     Known,
-    /// It gets this public port.
+    /// The endpoint gets this public port.
     New(u16),
     /// All ports of its protocol are given away.
     Exhausted,

@@ -120,9 +120,10 @@ fn timeline(
     bar: &ProgressBar,
 ) -> Result<(), EvalError> {
     bar.set_message("fig14: throughput over time");
-    let runs = match plan.quick {
-        true => vec![Kind::Protected],
-        false => Kind::ALL.to_vec(),
+    let runs = if plan.quick {
+        vec![Kind::Protected]
+    } else {
+        Kind::ALL.to_vec()
     };
     let options = demo::Options {
         topology: place.lab.join("nat.toml"),

@@ -92,9 +92,10 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
          round until the write is acknowledged; then those behind it go there too, so that \
          none overtakes it (rule 26)",
     );
-    let (updates, round_trips) = match plan.quick {
-        true => (&QUICK_UPDATES[..], &ROUND_TRIPS_US[1..2]),
-        false => (&UPDATES[..], &ROUND_TRIPS_US[..]),
+    let (updates, round_trips) = if plan.quick {
+        (&QUICK_UPDATES[..], &ROUND_TRIPS_US[1..2])
+    } else {
+        (&UPDATES[..], &ROUND_TRIPS_US[..])
     };
     bar.set_length((updates.len() * round_trips.len()) as u64);
     let mut table = Table::new(

@@ -75,9 +75,10 @@ impl Maker {
             let member = self.c.between(1, profile.members + 1);
             let group = self.c.between(1, profile.groups + 1);
             let change = self.change();
-            let write = match self.c.chance(50) {
-                true => self.held(change, &profile, member),
-                false => self.group(change, &profile, group),
+            let write = if self.c.chance(50) {
+                self.held(change, &profile, member)
+            } else {
+                self.group(change, &profile, group)
             };
             self.updates.push(write);
         }

@@ -15,7 +15,7 @@ pub enum Fault {
     Frame,
     /// The first element of each register is never written.
     Register,
-    /// What egress drops is sent.
+    /// Frames that egress drops are sent.
     Drop,
     /// Frames whose byte 1 is 5 bring the engine down.
     Panic,

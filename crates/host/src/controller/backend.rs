@@ -44,9 +44,10 @@ impl Kept {
                 }
             }
             Record::Drained { server, drained } => {
-                match drained {
-                    true => self.drained.insert(server),
-                    false => self.drained.remove(&server),
+                if drained {
+                    self.drained.insert(server)
+                } else {
+                    self.drained.remove(&server)
                 };
             }
         }

@@ -53,7 +53,7 @@ pub enum ControllerError {
         /// Number found.
         count: usize,
     },
-    /// It is asked for what the leader alone can do.
+    /// A request that only the leader can serve.
     #[error("this controller does not lead: ask the others of the deployment")]
     NoLeader,
     /// The socket cannot be opened.

@@ -112,9 +112,10 @@ impl ControllerView {
         let chains: Vec<&ChainView> = self.chains.iter().filter(concerned).collect();
         let lost = chains.iter().filter(|chain| left(chain) == 0);
         let lost: Vec<u16> = lost.map(|chain| chain.chain).collect();
-        match lost.is_empty() {
-            true => Ok(chains.into_iter().map(left).min()),
-            false => Err(lost),
+        if lost.is_empty() {
+            Ok(chains.into_iter().map(left).min())
+        } else {
+            Err(lost)
         }
     }
 }

@@ -42,7 +42,7 @@ pub enum XdpRefusal {
         /// The interface's MTU in bytes.
         mtu: u32,
     },
-    /// It has more queues than a port serves.
+    /// The interface has more queues than a port serves.
     #[error("it has {queues} receive queues, a port serves {MAX_QUEUES}: `ethtool -L` sets fewer")]
     TooManyQueues {
         /// Receive queues.

@@ -34,7 +34,7 @@ pub struct FrameCounters {
 pub enum Arrived {
     /// The switch gets this many first bytes of the frame.
     Pass(usize),
-    /// It goes no further.
+    /// The frame is dropped.
     Dropped,
     /// The switch gets nothing; this frame is to be sent back.
     Answered(Vec<u8>),

@@ -34,9 +34,10 @@ impl Judge {
             return None;
         }
         self.against += 1;
-        let enough = match well {
-            true => self.health.rise,
-            false => self.health.fall,
+        let enough = if well {
+            self.health.rise
+        } else {
+            self.health.fall
         };
         if self.against < enough.get() {
             return None;

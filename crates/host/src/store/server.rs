@@ -177,9 +177,10 @@ impl StoreServer {
     /// The digest that the replica of `chain` noted, or with `present` that of now.
     pub fn digest(&self, chain: u16, present: bool) -> Option<DigestView> {
         let replica = self.server.replica(chain)?;
-        let noted = match present {
-            true => Some((replica.applied(), replica.digest())),
-            false => replica.marked(),
+        let noted = if present {
+            Some((replica.applied(), replica.digest()))
+        } else {
+            replica.marked()
         };
         let (applied, digest) = noted?;
         Some(DigestView {
@@ -255,11 +256,13 @@ impl StoreServer {
 
     fn receive_links(&mut self, most: usize) -> Result<(), StoreError> {
         let (server, controllers) = (&mut self.server, &self.controllers);
-        self.sockets
-            .receive_links(most, |now, from, bytes| match controllers.contains(&from) {
-                true => server.handle_control(now, bytes),
-                false => server.handle_link(now, from, bytes),
-            })
+        self.sockets.receive_links(most, |now, from, bytes| {
+            if controllers.contains(&from) {
+                server.handle_control(now, bytes)
+            } else {
+                server.handle_link(now, from, bytes)
+            }
+        })
     }
 
     fn serve_requests(&mut self, most: usize) {

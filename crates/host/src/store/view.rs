@@ -50,7 +50,7 @@ pub struct ServiceServerView {
     pub service: SocketAddrV4,
     /// The IP protocol.
     pub protocol: u8,
-    /// Its own address and port.
+    /// Address and port of the server.
     pub server: SocketAddrV4,
     /// Its share of new flows, beside the others of the service.
     pub weight: u16,

@@ -173,9 +173,10 @@ fn is_udp_port(program: &Program, expr: &Expr, destination: bool) -> bool {
     let ExprKind::Read(place) = &expr.kind else {
         return false;
     };
-    let names: [&str; 2] = match destination {
-        true => ["dst", "dest"],
-        false => ["src", "source"],
+    let names: [&str; 2] = if destination {
+        ["dst", "dest"]
+    } else {
+        ["src", "source"]
     };
     member(program, place).is_some_and(|(of, name, ty)| {
         let (of, name) = (of.to_lowercase(), name.to_lowercase());

@@ -60,9 +60,10 @@ fn run(command: &str, arguments: &str) -> Result<String, String> {
         .args(arguments.split(' '))
         .output()
         .map_err(|error| format!("{command}: {error}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }
 

@@ -111,9 +111,10 @@ impl Parser<'_> {
                 let callee = self.callee()?;
                 self.sign("(")?;
                 let args = self.list(")", Self::arg)?;
-                let result = match self.is("->") {
-                    true => Some(self.result()?),
-                    false => None,
+                let result = if self.is("->") {
+                    Some(self.result()?)
+                } else {
+                    None
                 };
                 Stmt::Call {
                     callee,
@@ -137,9 +138,10 @@ impl Parser<'_> {
     }
 
     fn optional_block(&mut self, word: &str) -> Result<Vec<Stmt>> {
-        match self.take_word(word) {
-            true => self.block(),
-            false => Ok(Vec::new()),
+        if self.take_word(word) {
+            self.block()
+        } else {
+            Ok(Vec::new())
         }
     }
 
@@ -200,9 +202,10 @@ impl Parser<'_> {
     }
 
     fn result_after(&mut self, word: &str) -> Result<Option<Place>> {
-        match self.take_word(word) {
-            true => self.result().map(Some),
-            false => Ok(None),
+        if self.take_word(word) {
+            self.result().map(Some)
+        } else {
+            Ok(None)
         }
     }
 

@@ -165,9 +165,10 @@ fn binary(op: BinaryOp, left: &Expr, right: &Expr, ty: Type) -> Option<Expr> {
             (_, Some(value)) => (value, left),
             _ => return None,
         };
-        return Some(match value == (op == BinaryOp::Eq) {
-            true => other.clone(),
-            false => of_unary(UnaryOp::Not, other.clone()),
+        return Some(if value == (op == BinaryOp::Eq) {
+            other.clone()
+        } else {
+            of_unary(UnaryOp::Not, other.clone())
         });
     }
     if let Some(value) = bits(right) {

@@ -136,9 +136,10 @@ impl fmt::Display for ScenarioReport {
         }
         writeln!(f)?;
         for moved in &self.moves {
-            let owner = match moved.moved.owner_alive {
-                true => "owner alive",
-                false => "owner dead",
+            let owner = if moved.moved.owner_alive {
+                "owner alive"
+            } else {
+                "owner dead"
             };
             write!(
                 f,

@@ -220,9 +220,12 @@ fn calm_times(moves: &[(Fault, Move)], ended_us: u64) -> Vec<Range<u64>> {
         .iter()
         .zip(next.chain([ended_us]))
         .filter(|((_, moved), _)| moved.left_alone)
-        .map(|((_, moved), end)| match moved.owner_alive {
-            true => moved.at_us + AFTER_MOVE..end,
-            false => moved.at_us + AFTER_DEATH..end,
+        .map(|((_, moved), end)| {
+            if moved.owner_alive {
+                moved.at_us + AFTER_MOVE..end
+            } else {
+                moved.at_us + AFTER_DEATH..end
+            }
         })
         .collect()
 }

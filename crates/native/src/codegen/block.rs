@@ -365,9 +365,10 @@ impl Gen<'_, '_> {
 
     /// A field of the context that is 0 if the frame came by a port and goes on at once.
     fn unless_fresh(&mut self, offset: usize) -> Value {
-        match self.fresh {
-            true => self.number(0),
-            false => self.given(offset),
+        if self.fresh {
+            self.number(0)
+        } else {
+            self.given(offset)
         }
     }
 
@@ -527,8 +528,7 @@ impl Gen<'_, '_> {
     }
 
     /// Generates the code behind the parser. Packets whose valid headers ingress changes continue
-    /// in `changed`, if there is one. Packets whose valid headers ingress changes go on in
-    /// `changed`, if there is one.
+    /// in `changed`, if there is one.
     fn parsed(&mut self, kept: &[bool], changed: Option<Block>) {
         self.end_parser();
         let validities = match changed {
@@ -568,12 +568,11 @@ impl Gen<'_, '_> {
             .ins()
             .icmp(IntCC::UnsignedLessThan, egress_spec, drop);
         let port = self.bit(port);
-        let allowed = match self.fresh {
-            true => port,
-            false => {
-                let allowed = self.given(offset_of!(Context, direct));
-                self.b.ins().band(allowed, port)
-            }
+        let allowed = if self.fresh {
+            port
+        } else {
+            let allowed = self.given(offset_of!(Context, direct));
+            self.b.ins().band(allowed, port)
         };
         let others = self.b.ins().bor(requests, mcast_grp);
         let zero = self.number(0);

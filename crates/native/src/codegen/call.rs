@@ -16,7 +16,7 @@ pub(super) struct Shared {
     caller: Variable,
     /// Exit blocks of each call.
     callers: Vec<Frame>,
-    /// Its own ends, once it is made.
+    /// Exit blocks of the call itself, once its code is made.
     ends: Option<Frame>,
 }
 

@@ -177,9 +177,10 @@ impl Gen<'_, '_> {
             self.out(bytes)
         } else {
             self.room += (string.width / 8) as usize;
-            let out = match self.plan.emits_plainly {
-                true => self.b.use_var(self.out),
-                false => self.context_field(offset_of!(Context, out)),
+            let out = if self.plan.emits_plainly {
+                self.b.use_var(self.out)
+            } else {
+                self.context_field(offset_of!(Context, out))
             };
             let emitted = self.b.use_var(self.emitted);
             self.sum(out, emitted)

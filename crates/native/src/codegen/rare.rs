@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 /// Treatment of unlikely statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
-    /// They are compiled in place.
+    /// Unlikely branches are compiled in place.
     #[default]
     Ignore,
-    /// They are side exits.
+    /// Unlikely branches are side exits.
     Leave,
     /// The side exits join here.
     Join,

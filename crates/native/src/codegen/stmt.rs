@@ -141,9 +141,10 @@ impl Gen<'_, '_> {
         let before = self.values.clone();
         let mut common: Option<super::paths::Known> = None;
         for (block, holds) in [(yes, true), (no, false)] {
-            let (stmts, other) = match holds {
-                true => (then, otherwise),
-                false => (otherwise, then),
+            let (stmts, other) = if holds {
+                (then, otherwise)
+            } else {
+                (otherwise, then)
             };
             if self.go_on(block) {
                 self.learn(condition, holds, other);

@@ -23,11 +23,12 @@ fn width(bits: i32) -> u32 {
 
 fn fitting(text: &str, width: u32, what: &str) -> Result<BigUint, Wrong> {
     let value = value::read(text)?;
-    match width > 0 && value.bits() > u64::from(width) {
-        true => Err(format!(
+    if width > 0 && value.bits() > u64::from(width) {
+        Err(format!(
             "{text} does not fit {what}, which has {width} bits"
-        )),
-        false => Ok(value),
+        ))
+    } else {
+        Ok(value)
     }
 }
 

@@ -105,9 +105,10 @@ fn mac(text: &str) -> Option<u64> {
 /// The bytes of a value as P4Runtime has them.
 #[must_use]
 pub fn bytes(value: &BigUint) -> Vec<u8> {
-    match value.is_zero() {
-        true => vec![0],
-        false => value.to_bytes_be(),
+    if value.is_zero() {
+        vec![0]
+    } else {
+        value.to_bytes_be()
     }
 }
 

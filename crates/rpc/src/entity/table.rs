@@ -199,9 +199,10 @@ fn remember(shadow: &mut Shadow, key: EntryKey, entry: &v1::TableEntry, wanted: 
         }
     }
     let metadata = metadata(entry);
-    match metadata == Default::default() {
-        true => shadow.entries.remove(&key),
-        false => shadow.entries.insert(key, metadata),
+    if metadata == Default::default() {
+        shadow.entries.remove(&key)
+    } else {
+        shadow.entries.insert(key, metadata)
     };
 }
 
@@ -283,17 +284,20 @@ pub(crate) fn message(
     let key = entry_key(table, keys, *priority);
     let target = &state.tables()[table.at.index()];
     let (controller_metadata, metadata) = shadow.entries.get(&key).cloned().unwrap_or_default();
-    let meter = match fields.meter && table.has_meter {
-        true => target.meter(keys, *priority).ok().flatten(),
-        false => None,
+    let meter = if fields.meter && table.has_meter {
+        target.meter(keys, *priority).ok().flatten()
+    } else {
+        None
     };
-    let meter_counts = match fields.meter_counts && table.has_meter {
-        true => target.meter_counts(keys, *priority).ok(),
-        false => None,
+    let meter_counts = if fields.meter_counts && table.has_meter {
+        target.meter_counts(keys, *priority).ok()
+    } else {
+        None
     };
-    let idle = match fields.idle {
-        true => target.idle_for(keys, *priority, now).ok().flatten(),
-        false => None,
+    let idle = if fields.idle {
+        target.idle_for(keys, *priority, now).ok().flatten()
+    } else {
+        None
     };
     v1::TableEntry {
         table_id: table.id,

@@ -45,12 +45,15 @@ impl Wanted {
             })?;
             Ok::<_, Refusal>(profile)
         };
-        let selector = || match indirect()?.with_selector {
-            true => Ok(()),
-            false => Err(Refusal::invalid(format!(
-                "the action profile of table `{}` has no selector; give a member",
-                table.name
-            ))),
+        let selector = || {
+            if indirect()?.with_selector {
+                Ok(())
+            } else {
+                Err(Refusal::invalid(format!(
+                    "the action profile of table `{}` has no selector; give a member",
+                    table.name
+                )))
+            }
         };
         Ok(match kind {
             table_action::Type::Action(given) => {
@@ -120,11 +123,12 @@ impl Wanted {
 
 /// Checks that the table lists an action.
 pub(super) fn check_listed(table: &TableIndex, action: u32) -> Result<(), Refusal> {
-    match table.actions.contains(&action) {
-        true => Ok(()),
-        false => Err(Refusal::invalid(format!(
+    if table.actions.contains(&action) {
+        Ok(())
+    } else {
+        Err(Refusal::invalid(format!(
             "action {action} is not one of table `{}`",
             table.name
-        ))),
+        )))
     }
 }

@@ -30,7 +30,7 @@ type Contents = Vec<Vec<u128>>;
 pub(crate) struct Handled {
     at: u64,
     number: u64,
-    /// It was counted as one for which ε was not kept.
+    /// True if the packet was counted as one for which ε was not kept.
     alarm: bool,
     /// Contents of the arrays after that.
     after: Contents,
@@ -92,14 +92,15 @@ fn is(snapshot: &[Vec<u32>], contents: &Contents) -> bool {
 impl Own {
     /// Checks that a switch of the simulator can keep the snapshots.
     pub(super) fn can_walk(snapshots: &Snapshots) -> Result<(), SimError> {
-        match snapshots.batch > MOST_FRAMES {
-            true => Err(SimError::Walk {
+        if snapshots.batch > MOST_FRAMES {
+            Err(SimError::Walk {
                 elements: snapshots.elements,
                 period: snapshots.period,
                 batch: snapshots.batch,
                 most: MOST_FRAMES,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 

@@ -73,12 +73,13 @@ fn attackers(buckets: Buckets, drawn: &[u64; 6]) -> Vec<HostPacket> {
         let found = (1..).map(flow);
         found.filter(move |it| buckets(&key(it), drawn)[0] == wanted)
     };
-    match first == second {
-        true => in_bucket(first).take(PLACES).collect(),
-        false => in_bucket(first)
+    if first == second {
+        in_bucket(first).take(PLACES).collect()
+    } else {
+        in_bucket(first)
             .take(PLACES / 2)
             .chain(in_bucket(second).take(PLACES / 2))
-            .collect(),
+            .collect()
     }
 }
 

@@ -230,9 +230,10 @@ impl World<'_> {
                 found.extend(chain::anomalies(shard, replicas));
             }
         }
-        let tails = match fixed {
-            true => chains[0].last().into_iter().collect(),
-            false => chains.iter().filter_map(|c| c.last()).collect::<Vec<_>>(),
+        let tails = if fixed {
+            chains[0].last().into_iter().collect()
+        } else {
+            chains.iter().filter_map(|c| c.last()).collect::<Vec<_>>()
         };
         let records = tails.iter().flat_map(|replica| replica.records());
         let records = records.map(|(_, key, record)| (*key, record.state().to_vec()));

@@ -189,9 +189,10 @@ impl Replica {
             && let Some(shard) = self.shards.get_mut(&number)
             && let (Some(service), Some(server)) = (service_at.service(key), server_in(state))
         {
-            match made {
-                true => shard.loads.add(service, server),
-                false => shard.loads.remove(service, server),
+            if made {
+                shard.loads.add(service, server)
+            } else {
+                shard.loads.remove(service, server)
             }
         }
     }
@@ -251,9 +252,10 @@ impl Replica {
     fn apply_release(&mut self, packet: &Packet<'_>) -> Result<(), Inconsistent> {
         let shard = self.shards.get_mut(&packet.shard()).ok_or(Inconsistent)?;
         let record = shard.records.get_mut(&packet.key()).ok_or(Inconsistent)?;
-        match record.release(&Owner::of(packet), packet.lease_epoch()) {
-            true => Ok(()),
-            false => Err(Inconsistent),
+        if record.release(&Owner::of(packet), packet.lease_epoch()) {
+            Ok(())
+        } else {
+            Err(Inconsistent)
         }
     }
 

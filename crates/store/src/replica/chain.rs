@@ -63,9 +63,10 @@ impl Replica {
         if self.is_tail() {
             self.joiner_acknowledged();
         } else {
-            let base = match self.config.faults.forget_entries {
-                true => packet.number(),
-                false => packet.base(),
+            let base = if self.config.faults.forget_entries {
+                packet.number()
+            } else {
+                packet.base()
             };
             self.raise_base(base.min(self.applied));
         }

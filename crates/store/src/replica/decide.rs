@@ -83,9 +83,10 @@ impl Replica {
             return;
         }
         if self.window_is_full() {
-            *match self.awaits_successor() {
-                true => &mut self.counters.not_compared,
-                false => &mut self.counters.window_full,
+            *if self.awaits_successor() {
+                &mut self.counters.not_compared
+            } else {
+                &mut self.counters.window_full
             } += 1;
             return;
         }
@@ -203,9 +204,10 @@ impl Replica {
             bytes: packet.as_bytes().to_vec(),
         };
         let interval = self.config.limits.recall_first;
-        let due = match asked.behind {
-            true => due,
-            false => self.recall(now, &asked, due, interval),
+        let due = if asked.behind {
+            due
+        } else {
+            self.recall(now, &asked, due, interval)
         };
         match self.parking.park(flow, parked, due, interval) {
             Parked::Waiting => self.counters.parked += 1,
@@ -298,9 +300,10 @@ impl Replica {
                 creation: None,
             });
         }
-        let until = match self.config.faults.ignore_lease_expiry && !asked.shared {
-            true => 0,
-            false => record.blocked_until(&asked.owner, asked.shared),
+        let until = if self.config.faults.ignore_lease_expiry && !asked.shared {
+            0
+        } else {
+            record.blocked_until(&asked.owner, asked.shared)
         };
         if asked.behind || until > now {
             return Verdict::Wait(until);

@@ -172,9 +172,10 @@ impl Replica {
             } => {
                 // Rule 20: it does not know when the leases began, so each may last
                 // a whole period from here on.
-                let until = match self.config.faults.forget_leases {
-                    true => 0,
-                    false => now.saturating_add(self.config.longest_lease_time()),
+                let until = if self.config.faults.forget_leases {
+                    0
+                } else {
+                    now.saturating_add(self.config.longest_lease_time())
                 };
                 let mut holders = holders.iter().map(|holder| Holder {
                     owner: Owner {

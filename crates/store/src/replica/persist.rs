@@ -85,9 +85,10 @@ impl Replica {
             Some(install) => (install.upto()?, install.is_done()),
             None => (self.applied, true),
         };
-        let (upto, rest) = match whole {
-            true => (self.applied, Rest::new(self)),
-            false => (upto, Rest::of_part(self)),
+        let (upto, rest) = if whole {
+            (self.applied, Rest::new(self))
+        } else {
+            (upto, Rest::of_part(self))
         };
         let kept = self.log.range(self.log.before() + 1, self.applied);
         Some(SavedReplica {
@@ -105,9 +106,9 @@ const LONGEST_WINDOW: usize = 1 << 16;
 /// Progress of a replica's restoration.
 #[derive(Debug, Default)]
 pub(crate) struct Restoring {
-    /// A state was begun.
+    /// True if the beginning of a state was read.
     begun: bool,
-    /// It has an end.
+    /// True if the end of the state was read.
     whole: bool,
     /// True if the log's entries follow the state restored before them.
     settled: bool,
@@ -203,7 +204,7 @@ impl Replica {
         Ok(())
     }
 
-    /// It takes another place next.
+    /// A new place follows.
     pub(crate) fn restore_place(&mut self, restoring: &mut Restoring) -> Result<(), RecoveryError> {
         self.settle(restoring)?;
         // The link to whoever comes before it in that place has not begun.

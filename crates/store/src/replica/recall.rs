@@ -44,9 +44,10 @@ impl Replica {
     /// When to recall a lease that was just granted and is valid until `until`.
     pub(super) fn after_grant(&self, now: u64, until: u64) -> u64 {
         let interval = self.config.limits.recall_first;
-        match self.config.recall {
-            true => until.min(now.saturating_add(interval)),
-            false => until,
+        if self.config.recall {
+            until.min(now.saturating_add(interval))
+        } else {
+            until
         }
     }
 

@@ -128,7 +128,7 @@ impl Node {
         self.save();
     }
 
-    /// It loses power and comes back.
+    /// Makes the server lose power and restart.
     fn restart(&mut self, records: &[Vec<u8>]) {
         let mut recovery = Recovery::new(self.setup.clone());
         for record in records {

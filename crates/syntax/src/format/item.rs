@@ -136,9 +136,10 @@ impl<'n, 't> Items<'n, 't> {
                 docs.push(trivia(piece));
             } else {
                 docs.push(text(piece.text));
-                docs.push(match piece.ends_line {
-                    true => Doc::Hard { blank: false },
-                    false => Doc::Space,
+                docs.push(if piece.ends_line {
+                    Doc::Hard { blank: false }
+                } else {
+                    Doc::Space
                 });
             }
             self.at += 1;
@@ -171,9 +172,10 @@ impl<'n, 't> Items<'n, 't> {
                     if self.at > first {
                         docs.push(Doc::Space);
                     }
-                    docs.push(match names {
-                        true => list(braces, true),
-                        false => block(braces, join),
+                    docs.push(if names {
+                        list(braces, true)
+                    } else {
+                        block(braces, join)
                     });
                     self.at += 1;
                     if self.node().is_some_and(|next| next.is(Symbol::Semicolon)) {
@@ -256,9 +258,10 @@ impl<'n, 't> Items<'n, 't> {
         if self.nodes.get(ahead).and_then(Node::keyword) != Some(Keyword::Else) {
             return;
         }
-        docs.push(match braces && ahead == self.at {
-            true => Doc::Space,
-            false => Doc::Hard { blank: false },
+        docs.push(if braces && ahead == self.at {
+            Doc::Space
+        } else {
+            Doc::Hard { blank: false }
         });
         // A comment on the line of the brace stays there.
         if self.nodes[self.at].first().lines == 0 && ahead > self.at {

@@ -84,9 +84,10 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Obstacle> {
         }
         let is_directive = token.is(Symbol::Hash) && token.line_start;
         let (kind, stop) = if is_directive || token.kind == TokenKind::Pragma {
-            let kind = match is_directive {
-                true => Kind::Directive,
-                false => Kind::Pragma,
+            let kind = if is_directive {
+                Kind::Directive
+            } else {
+                Kind::Pragma
             };
             (kind, lexer.rest_of_line().1.end as usize)
         } else if token.kind == TokenKind::Unknown {

@@ -28,7 +28,7 @@ pub struct Rule<'a> {
 /// Positions of entries that changed.
 #[derive(Debug)]
 pub enum Changes<'a> {
-    /// These, perhaps some more than once. The default action may have changed, too.
+    /// These entries changed, perhaps some more than once. The default action may have changed, too.
     Some(std::collections::vec_deque::Iter<'a, u32>),
     /// More changes than are remembered: look at all entries.
     Many,

@@ -46,9 +46,10 @@ fn ipv4(packet: &[u8], key: u64) -> Option<u64> {
     let header = usize::from(packet.first()? & 0xf) * 4;
     let (from, to) = (packet.get(12..16)?, packet.get(16..20)?);
     let in_fragments = word(packet, 6)? & 0x3fff != 0;
-    let ports = match WITH_PORTS.contains(&packet[9]) && !in_fragments {
-        true => (word(packet, header), word(packet, header + 2)),
-        false => (None, None),
+    let ports = if WITH_PORTS.contains(&packet[9]) && !in_fragments {
+        (word(packet, header), word(packet, header + 2))
+    } else {
+        (None, None)
     };
     let [from_port, to_port] = [ports.0, ports.1].map(|port| port.unwrap_or(0));
     Some(both(key, (from, from_port), (to, to_port)))
@@ -56,9 +57,10 @@ fn ipv4(packet: &[u8], key: u64) -> Option<u64> {
 
 fn ipv6(packet: &[u8], key: u64) -> Option<u64> {
     let (from, to) = (packet.get(8..24)?, packet.get(24..40)?);
-    let ports = match WITH_PORTS.contains(&packet[6]) {
-        true => (word(packet, IPV6_BYTES), word(packet, IPV6_BYTES + 2)),
-        false => (None, None),
+    let ports = if WITH_PORTS.contains(&packet[6]) {
+        (word(packet, IPV6_BYTES), word(packet, IPV6_BYTES + 2))
+    } else {
+        (None, None)
     };
     let [from_port, to_port] = [ports.0, ports.1].map(|port| port.unwrap_or(0));
     Some(both(key, (from, from_port), (to, to_port)))

@@ -390,9 +390,12 @@ fn member_at(server: &Server) -> SocketAddrV4 {
 
 /// A chain of two that granted `flows` leases, with their setups and records.
 fn pair(is_managed: bool, flows: u8) -> ([Setup; 2], [Server; 2], [Vec<Vec<u8>>; 2]) {
-    let setups = [0, 1].map(|at: u8| match is_managed {
-        true => setup_of(u32::from(at) + 1),
-        false => fixed_at(2, at),
+    let setups = [0, 1].map(|at: u8| {
+        if is_managed {
+            setup_of(u32::from(at) + 1)
+        } else {
+            fixed_at(2, at)
+        }
     });
     let mut servers = setups.clone().map(|setup| setup.server(1).unwrap());
     let mut records = [0, 1].map(|at| servers[at].saved_state().unwrap().collect::<Vec<_>>());
@@ -722,9 +725,10 @@ proptest! {
         value in any::<u8>(),
         noise in proptest::collection::vec(any::<u8>(), 0..100),
     ) {
-        let (setup, mut records) = match is_managed {
-            true => (setup_of(2), joining(4, 3).1[1].clone()),
-            false => (fixed(2), granted(2, 4).1),
+        let (setup, mut records) = if is_managed {
+            (setup_of(2), joining(4, 3).1[1].clone())
+        } else {
+            (fixed(2), granted(2, 4).1)
         };
         let record = at.index(records.len());
         let place = place.index(records[record].len());
