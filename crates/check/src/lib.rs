@@ -143,7 +143,7 @@ pub struct Compiled {
 #[must_use]
 pub fn compile(loader: &dyn FileLoader, main_file: &str, options: &Options) -> Compiled {
     let parsed = stateplane_syntax::parse(loader, main_file, options);
-    // What an unreadable text makes the checker say would mostly mislead.
+    // The checker's diagnostics of an unreadable text would mostly mislead.
     if parsed.diagnostics.has_errors() {
         return Compiled {
             program: None,

@@ -343,7 +343,7 @@ impl<'a> Checker<'a> {
         body: &'a tree::Stmt,
     ) {
         let value = self.expr(collection);
-        // What the body changes is not seen by later rounds.
+        // Later rounds do not see changes by the body.
         let value = self.settle(value);
         let (count, is_stack) = match (&value.ty, &value.kind) {
             (Ty::Stack(_, size), _) => (*size, true),

@@ -99,7 +99,7 @@ pub fn listen(
         .name("control".to_owned())
         .spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Whoever goes away before the answer gets none.
+                // A client that disconnects before the answer gets none.
                 let _ = serve(&stream, &mut obey);
             }
         })?;

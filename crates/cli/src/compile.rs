@@ -48,7 +48,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
     let source = arguments.program.source();
     match arguments.emit {
         Some(Stage::Tokens) => {
-            // What it complains of is told once, when the program is compiled.
+            // Its diagnostics are printed once, when the program is compiled.
             let mut unheard = Diagnostics::new();
             let Source {
                 loader,

@@ -90,7 +90,7 @@ pub fn run(arguments: &PlanArguments) -> Result<(), CommandError> {
              walk: elements for each T_snap and switch, whatever the traffic",
         ));
     }
-    // Nobody watches the store here.
+    // No switch watches the store here.
     file.watches.clear();
     let make = |program: &stateplane_ir::Program| -> Result<Switch<Interp>, SimError> {
         let engine = Interp::new(program.clone(), stateplane_interp::Options::default())?;

@@ -207,7 +207,7 @@ where
                 let message = format!("cannot take commands at {}: {error}", path.display());
                 return Err(CommandError::new(Failure::System, message));
             }
-            // Nobody asked for it.
+            // It was not asked for.
             None => None,
         },
     };

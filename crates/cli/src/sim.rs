@@ -140,7 +140,7 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
 
 /// Makes a run smaller, and prints the result.
 fn shrink(simulator: &Simulator, report: &Report, runs: usize) -> Result<(), SimError> {
-    // What was chosen by hand is to be seen as it is.
+    // A run chosen by hand is shown unchanged.
     if runs == 0 || !report.options.chosen.is_all() {
         return Ok(());
     }

@@ -136,7 +136,7 @@ impl Switch {
                 Some(rest.strip_suffix("/metrics")?.to_owned())
             })
             .expect("it says where its metrics are");
-        // What it says later is read, so that it never waits.
+        // Later output is read, so that the process never blocks on it.
         std::thread::spawn(move || lines.for_each(drop));
         let mut ready = String::new();
         let output = running.child().stdout.take().unwrap();

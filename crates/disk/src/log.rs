@@ -233,7 +233,7 @@ impl<F: Files> RecordLog<F> {
             Beginning::Whole(records) => records,
             Beginning::Foreign => return damaged(1),
             Beginning::Torn => {
-                // Whatever was written through came behind the head.
+                // All synced bytes come behind the head.
                 let marked = read_marks(&marks, None).map_err(failed)?;
                 let synced = marked.max(upto).unwrap_or(before);
                 if !is_new && synced > before {
@@ -488,7 +488,7 @@ impl<F: Files> RecordLog<F> {
             log.seed = new.seed;
             (log.before, log.records, log.end) = (0, new.records, new.end);
             log.pending.clear();
-            // What is marked is of the former file.
+            // The marks are those of the former file.
             (log.marked, log.marked_for_good) = (0, 0);
             log.mark()
         })

@@ -277,7 +277,7 @@ fn receive(
         };
         let at = since();
         let frame = &buffer[..length];
-        // What the host itself sends goes by here too, to other addresses.
+        // Packets that the host sends pass here too, to other addresses.
         if !traffic::HOST.iter().any(|mac| frame.starts_with(mac)) {
             continue;
         }

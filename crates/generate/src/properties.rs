@@ -120,7 +120,7 @@ fn reprint(text: &str) -> Result<String, String> {
             Color::Never,
         ));
     }
-    // What the architecture declares is printed too: the whole stands for itself.
+    // The architecture's declarations are printed too, so the text is complete.
     Ok(print(&parsed.tree))
 }
 

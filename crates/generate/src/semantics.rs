@@ -94,7 +94,7 @@ pub fn check_program(
         Err(difference) => difference,
     };
     let refused = |difference: &Difference| difference.frames == 0;
-    // What is refused says so itself, and in a smaller program something else would be.
+    // A refusal names its cause, and a smaller program could be refused for another one.
     let attempts = if refused(&difference) { 0 } else { attempts };
     let mut last = difference;
     let (program, session) = minimise(program, session, attempts, |program, session| {

@@ -81,7 +81,7 @@ fn package<S, T: Send + 'static>(
 ) -> (Call<S>, Receiver<T>) {
     let (answer, done) = mpsc::sync_channel(1);
     let call: Call<S> = Box::new(move |server| {
-        // Whoever asked waits for it, or does no more.
+        // The caller waits for it, or has gone.
         let _ = answer.send(work(server));
     });
     (call, done)

@@ -460,7 +460,7 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         self.processes.clear();
-        // What cannot be removed here keeps its record, and the next sweep tries again.
+        // A lab that cannot be removed here keeps its record, and the next sweep tries again.
         let _ = self.run.remove();
     }
 }

@@ -351,7 +351,7 @@ impl<'a, 'f> Gen<'a, 'f> {
     /// more.
     fn enter(&mut self, block: Block) {
         self.enter_open(block);
-        // What is known where the jumps are is then known here.
+        // Facts known at the jumps are then known here.
         if self.plan.calls.inline_all {
             self.b.seal_block(block);
         }

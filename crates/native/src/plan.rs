@@ -303,7 +303,7 @@ impl Plan {
                 _ => {}
             }
         });
-        // What is emitted: any header within the emitted type.
+        // Emitted headers: any header within the emitted type.
         each_statement(program, &mut |stmt| {
             if let Stmt::Op(Op::Emit { value }) = stmt
                 && let Some(ty) = program.place_type(value)

@@ -234,7 +234,7 @@ fn parsers_copy_like_functions() {
     // A named argument follows none that is not.
     let text = text.replace("pair.apply(packet, y", "pair.apply(packet = packet, y");
     assert_eq!(run(&program(&text, "", ""), [0; 4]), [1, 1, 0, 0]);
-    // What an inner parser wrote before its error is copied out.
+    // Values that an inner parser wrote before its error are copied out.
     let text = "Short() short;
         state start {
             packet.extract(hdr.h);
@@ -341,7 +341,7 @@ fn what_is_left_by_return_or_exit_is_copied_out() {
         [0; 4],
         [1, 1, 0, 0],
     );
-    // What comes after an argument that leaves does not happen.
+    // Nothing after an argument that exits is evaluated.
     let table = "action leave() { hdr.h.c = 1; exit; }
         table t { actions = { leave; } const default_action = leave(); }
         action act(inout bit<8> x, in bit<8> z) { x = x + z; }";
@@ -532,7 +532,7 @@ fn a_packet_whose_loops_begin_too_many_rounds_is_dropped_and_counted() {
             passes(1),
         );
         if block == 3 {
-            // What was written before stays, and nothing follows.
+            // Earlier writes stay, and nothing follows.
             text += "register_read ran 1 == 7\nregister_read ran 2 == 65535\n";
             text += "check_dropped unknown_mirror_session == 2\n";
         }

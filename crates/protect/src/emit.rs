@@ -172,7 +172,7 @@ impl Emit<'_> {
         if self.plan.is_some() {
             self.vouch(&controls, edits);
         }
-        // What egress does, it does to packets that are released.
+        // Egress runs on released packets.
         if self.egress.local.iter().any(|(_, writes)| *writes) {
             let reached = self.pipeline.egress.declaration;
             edits.insert(reached.span.at_start(), "@side_effects_allowed\n");

@@ -288,7 +288,7 @@ impl<E: Engine> Driver<E> {
         let mut bytes = [0; 64];
         while matches!(self.woken.read(&mut bytes), Ok(count) if count > 0) {}
         self.pending.store(false, Ordering::Release);
-        // What has no room waits in the channel, and then in the connections.
+        // Requests without room wait in the channel, and then in the connections.
         while self.core.has_room()
             && let Ok(command) = self.commands.try_recv()
         {

@@ -126,7 +126,7 @@ impl Sessions {
         let Some(given) = given else {
             return Ok(String::new());
         };
-        // What a config means is agreed upon beside the protocol; here nothing is.
+        // The meaning of a config is agreed outside the protocol; this server defines none.
         if given.config.is_some() {
             return Err(Refusal::invalid(
                 "no scheme of role configs is agreed upon: leave the config of the role out",

@@ -138,7 +138,7 @@ impl<'p> Machine<'p> {
                     self.write(place, value)?;
                 }
             }
-            // What a sub-parser that fails leaves behind is open (§13.10).
+            // The effects of a sub-parser that fails are unspecified (§13.10).
             Err(Stop::Reject(_)) => {
                 for CopyOut { place, .. } in out {
                     self.write(place, place.ty.unknown())?;

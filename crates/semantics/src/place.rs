@@ -121,7 +121,7 @@ impl<'p> Machine<'p> {
                     let value = Value::Enum(decl.clone(), Some(value.1.clone()));
                     Ok(Reference::Value(value))
                 }
-                // What enumerations of the architecture mean is not evaluated.
+                // Enumerations of the architecture are not evaluated.
                 _ => Err(Stop::unsupported("a member of such a type")),
             },
             _ => Err(Stop::unsupported("a member of such a type")),

@@ -164,7 +164,7 @@ impl TargetState {
             None => self.table_mut(old.name())?.insert(&listed.entry)?,
         }
         let new = self.table_mut(old.name())?;
-        // What the new program does not count, meter or let age is not kept.
+        // Counts, meters and ages that the new program does not have are dropped.
         let _ = new.set_count(keys, *priority, listed.count);
         if let Ok(Some(config)) = old.meter(keys, *priority) {
             let _ = new.set_meter(keys, *priority, Some(config), now);

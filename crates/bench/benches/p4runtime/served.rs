@@ -110,7 +110,7 @@ fn wait(mut switch: Switch<Native>, mut driver: Driver<Native>, stop: &AtomicBoo
                 continue;
             }
             let _ = tokio::time::timeout(WAIT, wake.readable()).await;
-            // What woke it is nothing but a byte.
+            // The wake-up is a byte without meaning.
             let _ = wake.try_read(&mut [0; 64]);
         }
     });

@@ -39,7 +39,7 @@ impl Served {
             let _ = child.wait();
             panic!("the switch does not serve P4Runtime:\n{said}");
         };
-        // What it says later is read, so that it never waits.
+        // Later output is read, so that the process never blocks on it.
         std::thread::spawn(move || lines.for_each(drop));
         Served { child, address }
     }

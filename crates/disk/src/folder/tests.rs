@@ -146,7 +146,7 @@ fn a_torn_end_is_cut_off_and_told() {
     let files = FaultyFiles::new(1);
     let (mut disk, mut server) = open(&files).unwrap();
     write(&mut disk, &mut server, 1, 5);
-    // What was written and not written through.
+    // Bytes that were written and not synced.
     let lease = request(MessageType::LeaseRequest, 3);
     server.handle_request(2_000, SWITCH, &lease.to_vec().unwrap());
     assert!(disk.write(&mut server).unwrap());

@@ -233,7 +233,7 @@ fn the_number_of_another_life_of_the_log_means_nothing() {
     drop(log);
     files.put(&path, &marks);
     assert_eq!(open(&files).unwrap().1, [b"new"]);
-    // Whoever removes a log may begin anew.
+    // After its log is removed, a server may begin anew.
     files.remove(LOG.as_ref()).unwrap();
     assert!(open(&files).unwrap().1.is_empty());
 }

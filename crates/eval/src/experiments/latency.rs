@@ -315,7 +315,7 @@ pub(super) fn of_applications(
         .iter()
         .map(|(application, reads)| Compared::new(*application, *reads))
         .collect();
-    // What differs from the NAT alone in nothing: so much is chance.
+    // The same NAT a second time: the difference is chance.
     let mut equal = Measured::new("nat, alone again", Setup::bare(Application::Nat));
     let each: usize = all.iter().map(|of| of.systems.len()).sum();
     bar.set_length((plan.runs * (each + 1)) as u64);

@@ -52,7 +52,7 @@ impl<F: Files> FileBackend<F> {
             None => false,
         })?;
         let mut backend = FileBackend { log, kept };
-        // What is there is in force from here on.
+        // The records that are there are in force from here on.
         backend.sync()?;
         backend.shorten()?;
         Ok(backend)

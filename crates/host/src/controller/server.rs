@@ -150,7 +150,7 @@ impl<B: Backend> ControllerServer<B> {
         let mut buffer = vec![0; 65_536];
         while let Some(kept) = self.backend.lead(stop)? {
             self.report.led += 1;
-            // What came before is old: who sent it sends again.
+            // Earlier messages are old: their senders send again.
             while receive(&self.socket, &mut buffer)
                 .map_err(ControllerError::Receive)?
                 .is_some()

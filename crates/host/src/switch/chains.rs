@@ -110,7 +110,7 @@ pub fn follow_chains<E: Engine + 'static>(
         };
         let news = rows.handle_message(received.message);
         if !news.is_empty() {
-            // What else changed is asked for at once.
+            // Further changes are requested at once.
             next = 0;
         }
         for row in news {

@@ -191,7 +191,7 @@ impl<E: Engine> Workers<E> {
     /// Lets all workers do what is due, and waits for it.
     pub(super) fn handle_timeout(&mut self) {
         self.on_all(|switch| switch.handle_timeout(boot_time_us()));
-        // What came of it is handed over before the next call is begun.
+        // Its results are handed over before the next call begins.
         self.on_all(|_| ());
         self.take();
     }

@@ -180,7 +180,7 @@ fn a_full_receive_ring_is_told_once_and_the_port_goes_on() {
         two_links();
         let mut server = open(SwitchConfig::default(), access).unwrap();
         let (left, right) = (Host::open("h0"), Host::open("h1"));
-        // Nobody takes them yet, and they are more than any ring holds.
+        // No socket receives them yet, and they are more than any ring holds.
         for _ in 0..15_000 {
             left.send(&frame(1000, 1));
         }

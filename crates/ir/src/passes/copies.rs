@@ -289,7 +289,7 @@ fn substitute(expr: &mut Expr, known: &Known) {
         if place.path.is_empty()
             && let Some(value) = known.get(&place.var)
         {
-            // What is known was itself rewritten when it became known.
+            // Known expressions were themselves rewritten when they became known.
             *expr = value.clone();
             return;
         }

@@ -224,7 +224,7 @@ impl Liveness<'_> {
             }
             _ => {}
         }
-        // What is wholly written here is not read from before, unless by the statement.
+        // A variable wholly written here is not live before, unless the statement reads it.
         parts(stmt, &mut |part| {
             if let Part::Result(place) = part
                 && place.path.is_empty()

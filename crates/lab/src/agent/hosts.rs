@@ -199,7 +199,7 @@ fn receive_all(
             Err(error) => return Err(error),
         };
         let frame = &buffer[..length];
-        // What the hosts themselves send goes by here too, to other addresses.
+        // Packets that the hosts send pass here too, to other addresses.
         if let Some((_, port)) = sides.iter().find(|(mac, _)| frame.starts_with(mac)) {
             lock(notes).receive(*port, frame);
         }

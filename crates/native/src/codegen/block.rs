@@ -119,7 +119,7 @@ pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
             }
         }
     }
-    // What egress asks for is what ingress has to keep.
+    // Ingress keeps the values that egress reads.
     let egress = maker.function(Part::Egress)?;
     let ingress = maker.function(Part::Ingress)?;
     let parse = if clones_in_ingress(plan) {
@@ -332,7 +332,7 @@ impl Gen<'_, '_> {
             let zero = self.constant(0, width);
             self.write_register(at, width, zero);
         }
-        // What is preserved from an earlier pass is in memory.
+        // Values preserved from an earlier pass are in memory.
         for list in &self.plan.storage.field_lists {
             for leaf in &list.leaves {
                 for (at, width) in stateplane_target::storage::parts(*leaf) {

@@ -232,7 +232,7 @@ impl Gen<'_, '_> {
         data: &[Expr],
         max: &Expr,
     ) {
-        // What the result does not hold is not needed.
+        // Bits that the result does not hold are not needed.
         let short = self
             .program()
             .place_type(result)

@@ -213,7 +213,7 @@ impl Gen<'_, '_> {
             &[source.pointer, bit, length, to, words],
             false,
         );
-        // What follows lies so many bytes further on.
+        // The following fields lie this many bytes further on.
         let bytes = self.shifted_right(length, 3);
         source.pointer = self.b.ins().iadd(source.pointer, bytes);
     }

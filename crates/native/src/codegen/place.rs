@@ -163,7 +163,7 @@ impl Gen<'_, '_> {
             let value = self.wide_bits(pointer, whole, lo, width);
             return Scalar::Register(self.or_zero(spot.guard, value, width));
         }
-        // What is read must not change when the place is written.
+        // The value that is read must not change when the place is written.
         let words = word_count(width);
         let copy = self.scratch(words);
         self.zero_words(copy, words);

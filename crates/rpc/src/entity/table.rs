@@ -75,7 +75,7 @@ pub(crate) fn write<E: Engine>(
             wanted.give(state, table, (&keys, priority), Target::Present, down)?;
             let done = resources(state, table, &keys, priority, entry, now);
             if let (Err(refusal), Some(before)) = (&done, before) {
-                // What was there a moment ago fits.
+                // The entry was in the table before, so it fits.
                 let _ = before.restore(context);
                 return Err(refusal.clone());
             }

@@ -199,7 +199,7 @@ fn who_knows_all_but_what_was_drawn_keeps_nobody_out() {
         let attackers = attackers(keyed, &unlike);
         assert_eq!(World::new(7).besieged(&attackers), PACKETS, "{unlike:?}");
     }
-    // Who knows them has the attack, which shows that it is one, and needs both buckets.
+    // An attacker who knows the factors succeeds: the attack works, and needs both buckets.
     let known = attackers(keyed, &drawn);
     assert_eq!(World::new(7).besieged(&known[..PLACES / 2]), PACKETS);
     assert_eq!(World::new(7).besieged(&known[PLACES / 2..]), PACKETS);

@@ -154,7 +154,7 @@ impl World<'_> {
         let first = self.first_sequence;
         let mut started = node.start(self.options, store, first, now);
         if started.is_err() && rots {
-            // Whoever operates it empties the folder, as the message says.
+            // The operator empties the folder, as the message says.
             let incarnation = self.random.between(1, u32::MAX.into()) as u32;
             node.identity.incarnation = incarnation;
             node.files = FaultyFiles::new(incarnation.into());

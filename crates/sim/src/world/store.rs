@@ -77,7 +77,7 @@ impl World<'_> {
         let now = self.now;
         self.note_lost_chains(store);
         let saved = self.save(store);
-        // What is not saved may be lost, and then it never was.
+        // Unsaved mappings may be lost, and then count as never made.
         if self.options.program.maps() && saved {
             self.note_mappings(store);
         }

@@ -207,7 +207,7 @@ impl Replica {
     /// A new place follows.
     pub(crate) fn restore_place(&mut self, restoring: &mut Restoring) -> Result<(), RecoveryError> {
         self.settle(restoring)?;
-        // The link to whoever comes before it in that place has not begun.
+        // The link to the predecessor in that place has not begun.
         restoring.predecessor = 0;
         Ok(())
     }

@@ -343,7 +343,7 @@ fn angle_end(nodes: &[Node<'_>], at: usize) -> Option<usize> {
         return None;
     }
     let spaced = |at: usize| nodes.get(at).is_some_and(|node| node.first().spaced);
-    // Who compares puts spaces around `<`.
+    // A comparison has spaces around `<`.
     if !of_type && spaced(at) && spaced(at + 1) {
         return None;
     }

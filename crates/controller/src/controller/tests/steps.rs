@@ -169,7 +169,7 @@ fn a_replica_joins_when_the_tail_says_so_and_behind_it() {
         .configurations()
         .find(|c| c.joining.is_some());
     let joining = joining.unwrap().clone();
-    // Who joins is told, too.
+    // The joining server gets the configuration, too.
     let told = |message: &Message| matches!(message, Message::Configure { config, .. } if *config == joining);
     let to_joining = sent.iter().filter(|(to, _)| *to == world.servers[&3].links);
     assert!(to_joining.into_iter().any(|(_, message)| told(message)));

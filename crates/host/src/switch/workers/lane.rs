@@ -160,7 +160,7 @@ impl<E: Engine> Lane<E> {
 
     /// Ends its sleep, if it has something to do.
     pub(super) fn wake(&mut self) {
-        // What was pushed is seen by a worker that goes to sleep after this.
+        // A worker that goes to sleep after this sees the pushed frames.
         fence(Ordering::SeqCst);
         if self.signs.asleep.swap(false, Ordering::SeqCst)
             && let Some(thread) = &self.thread
