@@ -134,11 +134,11 @@ impl Servers {
         }
     }
 
-    /// Takes a heartbeat. While a server's heartbeats go on, one that they contradict is
-    /// nobody's: of another start or with other addresses. Only when nothing else was heard
-    /// of the server for half of `detection`, it started anew, or what was heard before was
-    /// not its own; then a number that is lower than the last, but was not heard before, counts
-    /// too, unless it is an earlier start's.
+    /// Takes a heartbeat. While a server sends heartbeats, one that contradicts them is ignored: it
+    /// is of another start or has other addresses. If no other heartbeat came for half of
+    /// `detection`, the server has restarted, or the earlier heartbeats were forged; then a number
+    /// that is lower than the last, but was not heard before, counts too, unless it is an earlier
+    /// start's.
     pub(crate) fn heard(
         &mut self,
         now: u64,

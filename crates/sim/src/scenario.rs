@@ -64,7 +64,7 @@ pub struct Scenario {
     pub before_wrap: u64,
     /// Chance in thousandths that a message between switch and store has a bit flipped.
     pub damage: u32,
-    /// Store servers under a controller; without it, three in one fixed chain.
+    /// Store servers under a controller, and their faults. Times are in µs.
     pub cluster: Option<Cluster>,
     /// Disks of the servers, and their faults; without, they keep nothing.
     pub disks: Option<Disks>,

@@ -1,13 +1,13 @@
 //! The syntax tree of a P4-16 program (language specification 1.2.5, appendix G).
 //!
-//! The tree says what was written, not what it means: names are not resolved, types not
-//! checked, constants not folded. Every node has a [`Span`]. Where text could not be read
-//! there is a `Malformed` node, about which the parser has reported an error; whoever walks
-//! the tree passes over such nodes without another complaint.
+//! The tree represents the source text, not its meaning: names are not resolved, types not checked,
+//! constants not folded. Every node has a [`Span`]. Unreadable text becomes a `Malformed` node,
+//! about which the parser has reported an error; walks of the tree pass over such nodes without
+//! another report.
 //!
-//! Whether a name stands for a type is known here, as the grammar needs it: the parser
-//! tracks the type names in scope, so that `E.a` has a [`ExprKind::Type`] as its base where
-//! `E` names a type, and a [`ExprKind::Name`] otherwise.
+//! The tree distinguishes names of types from other names, as the grammar needs it: the parser
+//! tracks the type names in scope, so that `E.a` has a [`ExprKind::Type`] as its base where `E`
+//! names a type, and a [`ExprKind::Name`] otherwise.
 
 mod declaration;
 mod expression;

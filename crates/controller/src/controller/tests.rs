@@ -382,7 +382,8 @@ fn a_late_heartbeat_of_an_earlier_start_does_not_count_in_a_silence() {
     world.pass(150_000);
     forge(&mut world, earlier, number);
     assert!(world.controller.is_alive(&member(1, 7)));
-    // One that it may have sent since is heard: nobody tells it from one that started anew.
+    // A heartbeat that the server may have sent since counts: it cannot be told from that of a
+    // restarted server.
     forge(&mut world, earlier, number + 1);
     assert!(world.controller.is_alive(&earlier));
 }

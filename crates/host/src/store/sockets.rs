@@ -200,10 +200,9 @@ impl Sockets {
         }
     }
 
-    /// Lets `message` leave by one of the sockets, at the latest with the next
-    /// [`flush`](Self::flush). A datagram that the system does not take is lost as on a
-    /// wire: links resend, and switches ask again. So is one to nobody known, if messages
-    /// are sealed, and the guard counts it.
+    /// Sends `message` by one of the sockets, at the latest with the next [`flush`](Self::flush). A
+    /// datagram that the system refuses is lost as on a wire: links resend, and switches ask again.
+    /// If messages are sealed, one to an unknown peer is lost too, and the guard counts it.
     pub(super) fn send(&mut self, port: Port, to: SocketAddrV4, message: Arc<Vec<u8>>) {
         let trailer = match &mut self.guard {
             None => None,

@@ -230,11 +230,10 @@ impl<E: Engine> SwitchServer<E> {
         }
     }
 
-    /// Forwards frames until `stop` is set, which is seen within 100 ms, or until all
-    /// ports are captures and have ended. `notify` is told of ports that fail, return or
-    /// work in another way than was asked for. Interfaces
-    /// that were down before [`open`](Self::open) are down afterwards; one that a watch
-    /// has set down stays down, since nobody serves it.
+    /// Forwards frames until `stop` is set, which is seen within 100 ms, or until all ports are
+    /// captures and have ended. `notify` gets notices of ports that fail, return or change their
+    /// mode. Interfaces that were down before [`open`](Self::open) are down afterwards; one that a
+    /// watch has set down stays down, since no switch serves it.
     ///
     /// # Errors
     ///
