@@ -43,13 +43,13 @@ pub const OUTSIDE_PORT: u16 = 1;
 /// A packet for an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Whether it comes from the hosts inside.
+    /// Direction of the packet, from the inside or the outside hosts.
     pub direction: Direction,
     /// The key that the program will give it.
     pub key: Key,
     /// What it asks, in the terms of the application's machine.
     pub request: u64,
-    /// Which packet of all it is; its mark ends the datagram.
+    /// Number of the packet among all; its mark ends the datagram.
     pub number: u64,
     /// An IEEE 802.1Q tag in front of the datagram, if there is one.
     pub tag: Vec<u8>,
@@ -88,7 +88,7 @@ pub trait Hosts: Send {
     /// Main file of the program.
     fn path(&self) -> &'static str;
 
-    /// What it is compiled with.
+    /// Macros with which the program is compiled.
     fn defines(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -114,8 +114,7 @@ pub trait Hosts: Send {
         None
     }
 
-    /// Whether switches write whether or not there are packets, so that at no time all
-    /// is acknowledged.
+    /// True if switches write with and without packets, so that at no time all is acknowledged.
     fn writes_for_ever(&self) -> bool {
         false
     }
@@ -123,7 +122,7 @@ pub trait Hosts: Send {
     /// A switch let a packet out.
     fn released(&mut self, _at: u64, _by: Occupant, _asked: &Asked) {}
 
-    /// What is wrong with what the store's tail holds in the end.
+    /// Errors in the final content of the store's tail.
     fn recovered(&self, _records: &[(Key, Vec<u8>)]) -> Vec<String> {
         Vec::new()
     }
@@ -181,7 +180,7 @@ fn udp(source: SocketAddrV4, destination: SocketAddrV4, payload: &[u8], number: 
     }
 }
 
-/// What a host reads in a frame that left by `port`, where it should leave by `way`.
+/// Reads a frame that left by `port`, where it should leave by `way`.
 fn taken(way: u16, port: u16, frame: &[u8]) -> Result<Segment, String> {
     if port != way {
         return Err("it left by the wrong port".into());

@@ -40,7 +40,7 @@ impl Random {
         (self.next() % length.max(1) as u64) as usize
     }
 
-    /// `true` in so many of a thousand cases.
+    /// `true` with this chance in thousandths.
     pub fn permille(&mut self, chance: u32) -> bool {
         self.next() % 1000 < u64::from(chance)
     }

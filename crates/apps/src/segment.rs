@@ -9,15 +9,15 @@ const ECHO: u8 = 8;
 /// Bytes of ICMP in front of what an echo carries.
 const ECHO_HEADER: usize = 8;
 
-/// A TCP segment, a UDP datagram, or an ICMP echo or its reply in IPv4, as hosts send and read
-/// it. The identifier of an echo is the port of who asked; the other port is 0.
+/// A TCP segment, a UDP datagram, or an ICMP echo or its reply in IPv4, as hosts send and read it.
+/// The identifier of an echo is the port of its sender; the other port is 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// IP protocol number.
     pub protocol: u8,
-    /// Where it comes from.
+    /// Source of the segment.
     pub source: SocketAddrV4,
-    /// Where it goes.
+    /// Destination of the segment.
     pub destination: SocketAddrV4,
     /// Control bits of TCP, 0 in UDP.
     pub control: u8,
@@ -25,7 +25,7 @@ pub struct Segment {
     pub sequence: u32,
     /// Next sequence number that the sender expects.
     pub acknowledgement: u32,
-    /// What is carried.
+    /// Payload of the segment.
     pub payload: Vec<u8>,
 }
 
@@ -59,7 +59,7 @@ impl Segment {
         in_ipv4(from, to, self.protocol, &segment.unwrap_or_default())
     }
 
-    /// Whoever asks says by which port: the reply goes there.
+    /// Reply to the port that the request names.
     fn to_echo(&self) -> Vec<u8> {
         let (kind, identifier) = match self.source.port() {
             0 => (ECHO_REPLY, self.destination.port()),
@@ -97,8 +97,7 @@ impl Segment {
         })
     }
 
-    /// What a host reads in `frame`; `None` if it would drop it, wrong checksums
-    /// included.
+    /// Reads `frame`; `None` if a host would drop it, wrong checksums included.
     pub fn read(frame: &[u8]) -> Option<Self> {
         let ethernet = ethernet::Packet::new_checked(frame).ok()?;
         if ethernet.ethertype() != ethernet::TYPE_IPV4 {
@@ -107,7 +106,7 @@ impl Segment {
         Self::read_datagram(ethernet.payload())
     }
 
-    /// The same of a datagram.
+    /// Reads an IPv4 datagram; see [`read`](Self::read).
     pub fn read_datagram(datagram: &[u8]) -> Option<Self> {
         let datagram = ipv4::Packet::new_checked(datagram).ok()?;
         let datagram = ipv4::Repr::parse(&datagram).ok()?;

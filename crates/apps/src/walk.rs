@@ -9,7 +9,7 @@ const TYPE_GENERATED: [u8; 2] = [0x88, 0xb5];
 const REST: usize = 10;
 const VALUE: usize = 4;
 
-/// The packet generator's frame for the walk of `switch` over the elements of so many arrays.
+/// The packet generator's frame for the walk of `switch` over the elements of `arrays` arrays.
 pub fn walk_frame(switch: u32, arrays: usize) -> Vec<u8> {
     let mut frame = vec![0; 12];
     frame.extend(TYPE_GENERATED);

@@ -1,7 +1,7 @@
-//! What it costs that a store keeps its state on a disk (`docs/durability.md`): chains of 1
-//! and 3 with `data`, which answer what all replicas have written through, beside the same
-//! chains in memory, and beside a loop that appends as many records as there are requests
-//! under way and writes them through, `append-fsync`. All lie in one folder of `target`.
+//! Cost of a store's state on a disk (`docs/durability.md`): chains of 1 and 3 with `data`, which
+//! answer when all replicas have synced, beside the same chains in memory, and beside a loop that
+//! appends as many records as there are requests under way and syncs them, `append-fsync`. All lie
+//! in one folder of `target`.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-/// Requests under way at once.
+/// Number of concurrent requests.
 const CONCURRENCY: usize = 64;
 
 /// Bytes of one datagram's entries between replicas.

@@ -84,7 +84,7 @@ impl Source {
     }
 }
 
-/// What is measured, and its name.
+/// Measured work, and its name.
 type Work = (&'static str, fn(&Source) -> u64);
 
 const PARSING: Work = ("parsing", Source::parse);

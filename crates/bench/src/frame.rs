@@ -64,7 +64,7 @@ pub fn message(from: Ipv4Addr, to: SocketAddrV4, message: &[u8]) -> Vec<u8> {
     frame(from, *to.ip(), ipv4::PROTOCOL_UDP, &datagram)
 }
 
-/// Who sent the message in a frame to the store, and the message.
+/// Sender of the message in a frame to the store, and the message.
 ///
 /// # Panics
 ///

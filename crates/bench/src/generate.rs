@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// What every program has: about 60 lines.
+/// Common part of all programs: about 60 lines.
 const FRAME: &str = r"#include <core.p4>
 #include <v1model.p4>
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Time of one round, of everybody who is compared.
+/// Duration of one round, for each contestant.
 pub const ROUND: Duration = Duration::from_millis(500);
 
 /// Threads that end with it.

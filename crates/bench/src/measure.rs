@@ -11,7 +11,7 @@ const ROUNDS: usize = 9;
 /// Least time measured in a round.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// What one go of a benchmark did.
+/// Work done by one run of a benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// Packets, requests or lines done.
@@ -33,7 +33,7 @@ pub fn timed(work: impl FnOnce() -> u64) -> Sample {
 /// A figure beside what it is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// What was measured.
+    /// Name of the measurement.
     pub name: String,
     /// Items per second, the median of the rounds; or a time.
     pub value: f64,
@@ -159,9 +159,12 @@ impl fmt::Display for Report {
         let mut rows = vec![head.map(str::to_owned)];
         for figure in &self.figures {
             let is_rate = figure.unit == self.unit;
-            let shown = |value: f64| match is_rate {
-                true => format!("{value:.0}"),
-                false => format!("{value:.2} {}", figure.unit),
+            let shown = |value: f64| {
+                if is_rate {
+                    format!("{value:.0}")
+                } else {
+                    format!("{value:.2} {}", figure.unit)
+                }
             };
             let each = is_rate.then(|| format!("{:.2}", 1e6 / figure.value));
             rows.push([
@@ -199,8 +202,8 @@ pub fn resident() -> u64 {
     pages.unwrap_or(0) * PAGE
 }
 
-/// Copies each of `items` once through a buffer: the limit for whoever must at least
-/// move the bytes.
+/// Copies each of `items` once through a buffer: the limit for any work that must at least move the
+/// bytes.
 pub fn copy<'a>(items: impl Iterator<Item = &'a [u8]>, buffer: &mut [u8]) -> u64 {
     let mut count = 0;
     for item in items {

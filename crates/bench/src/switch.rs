@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// The port to the store.
 const STORE: Port = 2;
 
-/// How long a conversation lasts, in µs: longer than the first hold time of the lab's mirror
-/// sessions (20 ms), so that no copy waits behind it, and far from the half of a lease period
-/// (of 1 s), at which each packet asks for a renewal or looks whether one was asked for.
+/// Duration of a conversation, in µs: longer than the first hold time of the lab's mirror sessions
+/// (20 ms), so that no copy waits behind it, and far from the half of a lease period (of 1 s), at
+/// which each packet asks for a renewal or checks whether one was asked for.
 const CONVERSATION: u64 = 100_000;
 
 struct Disk;
@@ -54,7 +54,7 @@ pub fn compile_text(text: &str) -> Program {
     compiled(Text(text.into()), "program.p4")
 }
 
-/// One program, by whatever name.
+/// One program, under any name.
 struct Text(Arc<str>);
 
 impl FileLoader for Text {

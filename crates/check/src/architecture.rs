@@ -32,7 +32,7 @@ pub(crate) fn algorithm_named(name: &str) -> Option<ir::HashAlgorithm> {
         .map(|(_, algorithm)| *algorithm)
 }
 
-/// What the type of an argument must be, beyond what its declaration says.
+/// Requirement on the type of an argument, beyond its declaration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Demand {
     /// `bit<W>` or `int<W>`.
@@ -248,8 +248,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether the arguments of a generic function or method have types that the
-    /// operation works on; reports if not.
+    /// Checks that the arguments of a generic function or method have types that the operation
+    /// works on; reports them if not, and returns false.
     fn demands_met(
         &mut self,
         signature: &Signature<'a>,

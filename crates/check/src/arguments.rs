@@ -23,13 +23,13 @@ pub(crate) enum Passed {
     /// Of an `inout` parameter, before a later argument with side effects: the value that
     /// the place had in its turn, and the place.
     Kept(Value, Option<ir::Place>),
-    /// None given for an optional parameter.
+    /// No argument for an optional parameter.
     Absent(Ty),
 }
 
 /// The arguments of a call.
 pub(crate) struct CallArguments {
-    /// One for each parameter, in order of the parameters.
+    /// Passed arguments, in order of the parameters.
     pub passed: Vec<Passed>,
     /// Positions of the parameters that are given arguments, in order of the arguments.
     pub order: Vec<usize>,
@@ -48,7 +48,7 @@ pub(crate) struct IrArg {
 }
 
 impl<'a> Checker<'a> {
-    /// Which argument each parameter gets. `Err` says why they do not fit.
+    /// Argument of each parameter. `Err` says why they do not fit.
     pub(crate) fn pair(
         params: &[Param<'a>],
         args: &'a [tree::Argument],

@@ -1,4 +1,4 @@
-//! Whether parsers and controls fit where the architecture wants them.
+//! Check of parsers and controls against the types that the architecture requires.
 
 use crate::checker::Checker;
 use crate::codes;
@@ -9,8 +9,8 @@ use stateplane_diagnostics::Span;
 use stateplane_syntax::tree::{self};
 
 impl<'a> Checker<'a> {
-    /// Whether the parameters of a parser or control are those of a parser or control
-    /// type; finds the type's type arguments. Reports if not.
+    /// Checks that the parameters of a parser or control are those of a parser or control type, and
+    /// finds the type's type arguments. Reports a mismatch, and returns false then.
     pub(crate) fn fits_block(
         &mut self,
         body: &Ty,

@@ -197,8 +197,8 @@ impl<'a> Checker<'a> {
         Some(bindings)
     }
 
-    /// Whether all type parameters have a value; reports one without, unless an
-    /// argument that would give it was reported already.
+    /// Checks that all type parameters have a value; reports one without, unless an argument that
+    /// would give it was reported already.
     pub(crate) fn all_bound(
         &mut self,
         signature: &Signature<'a>,

@@ -215,7 +215,7 @@ impl<'a> Checker<'a> {
                     format!("`{}` may end without a result", decl.prototype.name),
                 )
                 .with_help(format!(
-                    "end every way through it with `return` of a {shown}"
+                    "end every path through it with `return` of a {shown}"
                 )),
             );
         }

@@ -46,8 +46,8 @@ pub(crate) struct Checker<'a> {
     pub statics: Vec<Value>,
     /// The object whose abstract methods are being checked.
     pub this: Option<Value>,
-    /// Whether the program is for another architecture: its externs are not bound, and
-    /// it is refused at its `main`.
+    /// True if the program is for another architecture: its externs are not bound, and it is
+    /// refused at its `main`.
     pub foreign: bool,
     /// Parsers and controls that were instantiated and so checked.
     pub checked: BTreeSet<u32>,
@@ -62,7 +62,7 @@ pub(crate) struct Checker<'a> {
     pub nesting: u32,
 }
 
-/// What belongs to the entities in [`Builder`]; both are undone together.
+/// Data about the entities in [`Builder`]; both are undone together.
 #[derive(Clone, Default)]
 pub(crate) struct Made<'a> {
     /// Parallel to `Builder::actions`.
@@ -85,13 +85,14 @@ pub(crate) struct Made<'a> {
     pub written_lists: Vec<WrittenList>,
     /// Direct counters and meters that the program uses, and where.
     pub direct: Vec<(Instance, Span)>,
-    /// What packets do that others see, and what does it; see [`crate::side_effect`].
+    /// Side effects of packets that others see, with the callables that cause them; see
+    /// [`crate::side_effect`].
     pub side_effects: Vec<(ir::Callee, SideEffect)>,
     /// Control-plane names taken: what has it and where that was declared.
     pub names: BTreeMap<(&'static str, String), Span>,
 }
 
-/// What is known of a table besides its IR.
+/// Data about a table besides its IR.
 #[derive(Clone)]
 pub(crate) struct TableInfo {
     pub span: Span,
@@ -99,12 +100,12 @@ pub(crate) struct TableInfo {
     pub prelude: Rc<Vec<ir::Stmt>>,
 }
 
-/// What is known of an action besides its IR.
+/// Data about an action besides its IR.
 pub(crate) struct ActionInfo<'a> {
     pub signature: Signature<'a>,
 }
 
-/// What statements are being made for.
+/// Kind of the callable whose statements are being made.
 #[derive(Clone, Debug)]
 pub(crate) enum CallableKind {
     /// A constant expression: statements are not possible.
@@ -139,7 +140,7 @@ pub(crate) struct Callable {
     pub rounds: Rounds,
     /// Variables written so far, one for each write.
     pub written: Vec<ir::VarId>,
-    /// Whether it stands in a control whose side effects are allowed.
+    /// True if it stands in a control whose side effects are allowed.
     pub side_effects_allowed: bool,
     /// Side effects in it that are not.
     pub side_effects: Vec<SideEffect>,
@@ -239,7 +240,7 @@ impl<'a> Checker<'a> {
         (result, std::mem::replace(&mut self.callable.block, outer))
     }
 
-    /// Runs `f` for another callable and returns what became of it.
+    /// Runs `f` for another callable and returns its result.
     pub(crate) fn in_callable<R>(
         &mut self,
         callable: Callable,
@@ -385,8 +386,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// What a name stands for, if anything that is visible. Of overloaded functions
-    /// this is the first.
+    /// Symbol that a name denotes, if it is visible. Of overloaded functions this is the first.
     pub(crate) fn find(&self, path: &tree::Path) -> Option<&Symbol> {
         let name = path.name.as_str();
         let frames = if path.absolute { &[] } else { &self.frames[..] };
@@ -402,7 +402,7 @@ impl<'a> Checker<'a> {
             })
     }
 
-    /// Like [`Checker::find`]; reports if there is nothing.
+    /// Like [`Checker::find`]; reports a missing symbol.
     pub(crate) fn lookup(&mut self, path: &tree::Path) -> Option<Symbol> {
         if let Some(symbol) = self.find(path) {
             return Some(symbol.clone());

@@ -57,7 +57,7 @@ stateplane_diagnostics::codes! {
     WRONG_HEADER = "E1409": "a packet operation is applied to a type to which it does not apply";
     WRONG_OPERAND = "E1410": "an operation of the architecture does not work on a type";
     SIDE_EFFECT = "E1411": "a packet that may have to wait does something that others see";
-    ENDLESS_PARSER = "E1412": "no way leads out of a parser";
+    ENDLESS_PARSER = "E1412": "no path leads out of a parser";
     UNKNOWN_MATCH_KIND = "E1501": "a match kind is not declared";
     MISSING_PROPERTY = "E1502": "a table lacks a property";
     NOT_AN_ACTION = "E1503": "an action is needed";
@@ -91,7 +91,7 @@ stateplane_diagnostics::codes! {
     UNUSED_TABLE = "W1106": "a table is never applied";
     UNUSED_INSTANCE = "W1107": "an instance is never used";
     UNUSED_PARAMETER = "W1108": "a constructor parameter is never used";
-    UNREACHABLE_STATE = "W1109": "no way leads to a parser state";
+    UNREACHABLE_STATE = "W1109": "no path leads to a parser state";
     UNREACHABLE_CODE = "W1110": "a statement is never reached";
     SHIFT_PAST_WIDTH = "W1111": "a shift moves every bit out";
     CONSTANT_COMPARISON = "W1112": "a comparison has the same result for every value";

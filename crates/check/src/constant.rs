@@ -4,7 +4,7 @@ use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::{One, Signed, ToPrimitive, Zero};
 use stateplane_ir::{BinaryOp, UnaryOp};
 
-/// How a number is represented.
+/// Representation of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repr {
     /// `int`, of any size.
@@ -72,7 +72,7 @@ pub(crate) fn to_bits(value: &BigInt, width: u32) -> BigUint {
         .unwrap_or_default()
 }
 
-/// Whether `value` is in the range of `repr`.
+/// True if `value` is in the range of `repr`.
 pub(crate) fn fits(value: &BigInt, repr: Repr) -> bool {
     &repr.wrap(value) == value
 }

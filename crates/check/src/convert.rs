@@ -11,7 +11,7 @@ use stateplane_diagnostics::Diagnostic;
 use stateplane_diagnostics::Span;
 use stateplane_ir as ir;
 
-/// How numbers of a type are represented.
+/// Representation of numbers of a type.
 pub(crate) fn repr(ty: &Ty) -> Option<Repr> {
     match ty {
         Ty::Integer => Some(Repr::Integer),
@@ -243,7 +243,7 @@ impl Checker<'_> {
         })
     }
 
-    /// What `...` stands for.
+    /// Value that `...` denotes.
     pub(crate) fn default_value(&mut self, ty: &Ty, span: Span) -> Value {
         let known = match ty {
             Ty::Bool => Known::Bool(false),
@@ -279,7 +279,7 @@ impl Checker<'_> {
         Some(Value::expr(ty.clone(), expr, span))
     }
 
-    /// Whether an explicit cast is legal (spec §8.11.1).
+    /// True if an explicit cast is legal (spec §8.11.1).
     pub(crate) fn castable(&self, from: &Ty, to: &Ty) -> bool {
         match (from, to) {
             _ if from == to => true,
@@ -471,7 +471,7 @@ impl Checker<'_> {
         ir::Expr { kind, ty }
     }
 
-    /// The same value, no longer a place.
+    /// The value as an expression: a place is read.
     pub(crate) fn as_expr_value(&mut self, value: Value) -> Value {
         match &value.kind {
             ValueKind::Place(..) => {
@@ -516,7 +516,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The same place with its indices kept from later side effects.
+    /// The same place with its indices protected from later side effects.
     pub(crate) fn freeze(&mut self, place: ir::Place) -> ir::Place {
         let path = place
             .path

@@ -399,7 +399,7 @@ impl<'a> Checker<'a> {
         allowed
     }
 
-    /// Whether headers or unions may have members of the type.
+    /// True if headers or unions may have members of the type.
     pub(crate) fn fits_in(&self, kind: StructKind, ty: &Ty) -> bool {
         match (kind, ty) {
             (StructKind::Header, Ty::Varbit(_)) => true,
@@ -411,7 +411,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether the type is a scalar or a struct of scalars.
+    /// True if the type is a scalar or a struct of scalars.
     pub(crate) fn is_plain(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Bool | Ty::Bits(_) | Ty::Int(_) | Ty::Enum(_) | Ty::Serial(_) | Ty::Error => true,

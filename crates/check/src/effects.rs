@@ -1,4 +1,4 @@
-//! Which expressions may change something.
+//! Detection of expressions that may change something.
 
 use stateplane_syntax::tree::{Argument, Expr, ExprKind};
 
@@ -12,8 +12,8 @@ const PURE: [&str; 6] = [
     "maxSizeInBytes",
 ];
 
-/// Whether evaluating the expression may have a side effect. Every call but of the
-/// methods that only look is taken to have one.
+/// True if evaluating the expression may have a side effect. Every call but of the methods that
+/// only look is taken to have one.
 pub(crate) fn has_effects(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Malformed
@@ -48,7 +48,7 @@ pub(crate) fn has_effects(expr: &Expr) -> bool {
     }
 }
 
-/// Whether evaluating the argument may have a side effect.
+/// True if evaluating the argument may have a side effect.
 pub(crate) fn argument_has_effects(argument: &Argument) -> bool {
     argument.value.as_ref().is_some_and(has_effects)
 }

@@ -466,7 +466,7 @@ fn enumerate<'n>(names: impl Iterator<Item = &'n String>) -> Vec<(String, Known)
         .collect()
 }
 
-/// Whether a value is known at compile time, or unknown for a reported reason.
+/// True if a value is known at compile time, or unknown for a reported reason.
 pub(crate) fn is_known(value: &Value) -> bool {
     match &value.kind {
         ValueKind::Const(_)

@@ -1,5 +1,5 @@
-//! What the control plane sees of a program: [`ir::Interface`], collected while the
-//! program is checked.
+//! Description of a program for the control plane: [`ir::Interface`], collected while the program
+//! is checked.
 
 use crate::annotation;
 use crate::build::Builder;

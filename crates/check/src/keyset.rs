@@ -88,7 +88,7 @@ impl<'a> Checker<'a> {
         valid.then_some(combinations)
     }
 
-    /// Whether the set is a name whose declaration was reported, as of a value set.
+    /// True if the set is a name whose declaration was reported, as of a value set.
     fn names_broken(&self, keyset: &tree::Keyset) -> bool {
         let [element] = keyset.elements.as_slice() else {
             return false;
@@ -282,8 +282,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether values of the type can be matched in a `select`, structs and tuples by
-    /// their members; reports if not.
+    /// Checks that values of the type can be matched in a `select`, structs and tuples by their
+    /// members; reports the type if not.
     pub(crate) fn selectable(&mut self, ty: &Ty, span: Span) -> bool {
         match self.members(ty) {
             Some(members) => members.iter().all(|member| self.selectable(member, span)),
@@ -291,7 +291,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether values of the type can be matched; reports if not.
+    /// Checks that values of the type can be matched; reports the type if not.
     pub(crate) fn matchable(&mut self, ty: &Ty, span: Span) -> bool {
         let stripped = match ty {
             Ty::Newtype(id) => self.types.newtypes[*id as usize].underlying.clone(),

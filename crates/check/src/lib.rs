@@ -68,7 +68,7 @@ use stateplane_syntax::{FileLoader, Options, Parsed};
 pub struct Checked {
     /// The program; `None` if there are errors. It satisfies [`ir::verify`].
     pub program: Option<ir::Program>,
-    /// What the control plane sees of the program; empty if there are errors.
+    /// Description of the program for the control plane; empty if there are errors.
     pub interface: ir::Interface,
     /// Errors and warnings of the check; those of reading the text are not among them.
     pub diagnostics: Diagnostics,
@@ -129,7 +129,7 @@ pub fn check(parsed: &Parsed) -> Checked {
 pub struct Compiled {
     /// The program; `None` if there are errors.
     pub program: Option<ir::Program>,
-    /// What the control plane sees of the program; empty if there are errors.
+    /// Description of the program for the control plane; empty if there are errors.
     pub interface: ir::Interface,
     /// All errors and warnings, of reading and of the check.
     pub diagnostics: Diagnostics,
@@ -143,7 +143,7 @@ pub struct Compiled {
 #[must_use]
 pub fn compile(loader: &dyn FileLoader, main_file: &str, options: &Options) -> Compiled {
     let parsed = stateplane_syntax::parse(loader, main_file, options);
-    // What an unreadable text makes the checker say would mostly mislead.
+    // The checker's diagnostics of an unreadable text would mostly mislead.
     if parsed.diagnostics.has_errors() {
         return Compiled {
             program: None,

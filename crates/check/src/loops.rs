@@ -15,11 +15,11 @@ use stateplane_syntax::tree::{self, ForCollection};
 /// Lower bound of the rounds that loops begin in one run of some statements.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
-    /// So many at least, if they run to their end.
+    /// Minimum number of rounds, if the loop runs to its end.
     pub certain: u64,
     /// A statement may leave the loops early, or change variables of the control around.
     pub may_leave: bool,
-    /// Whether `continue` may skip some of them.
+    /// True if `continue` may skip some of them.
     pub may_skip: bool,
 }
 
@@ -29,7 +29,7 @@ struct Watch {
     /// Writes before it.
     before: usize,
     inside: Rounds,
-    /// What it writes.
+    /// Variables that the loop writes.
     written: Vec<ir::VarId>,
 }
 
@@ -343,7 +343,7 @@ impl<'a> Checker<'a> {
         body: &'a tree::Stmt,
     ) {
         let value = self.expr(collection);
-        // What the body changes is not seen by later rounds.
+        // Later rounds do not see changes by the body.
         let value = self.settle(value);
         let (count, is_stack) = match (&value.ty, &value.kind) {
             (Ty::Stack(_, size), _) => (*size, true),
@@ -450,8 +450,8 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// Whether a declaration may be reached again within one run of its callable, so
-    /// that its variable has to be reset.
+    /// True if a declaration may be reached again within one run of its callable, so that its
+    /// variable has to be reset.
     pub(crate) fn declares_again(&self) -> bool {
         self.callable.loops > 0 || matches!(self.callable.kind, CallableKind::Parser)
     }

@@ -69,7 +69,7 @@ impl<'a> Checker<'a> {
         Value::poison(span)
     }
 
-    /// Whether an array of such elements is a header stack.
+    /// True if an array of such elements is a header stack.
     pub(crate) fn holds_headers(&self, element: &Ty) -> bool {
         matches!(
             self.types.struct_kind(element),

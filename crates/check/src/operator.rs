@@ -555,8 +555,7 @@ fn lower_op(op: tree::BinaryOp) -> Option<(ir::BinaryOp, bool)> {
     })
 }
 
-/// Whether two compile-time values of one type are equal; `None` if either depends on
-/// the packet.
+/// True if two compile-time values of one type are equal; `None` if either depends on the packet.
 fn known_equal(left: &Value, right: &Value) -> Option<bool> {
     match (&left.kind, &right.kind) {
         (ValueKind::Const(left), ValueKind::Const(right)) => Some(left == right),

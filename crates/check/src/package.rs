@@ -19,7 +19,7 @@ const MAIN: &str = "main";
 /// The package that this switch runs.
 const V1SWITCH: &str = "V1Switch";
 
-/// Whether the program's `main` is not v1model's: it is checked, but not run.
+/// True if the program's `main` is not v1model's: it is checked, but not run.
 pub(crate) fn is_foreign(program: &tree::Program) -> bool {
     !program.declarations.iter().any(|declaration| {
         let tree::Declaration::Instantiation(decl) = declaration else {

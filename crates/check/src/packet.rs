@@ -149,7 +149,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether every value of the type has the same number of bits in a packet.
+    /// True if every value of the type has the same number of bits in a packet.
     fn is_fixed(&self, ty: &Ty) -> bool {
         use crate::types::StructKind;
         match ty {

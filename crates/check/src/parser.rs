@@ -183,7 +183,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether a way leads from the state `start` out of the parser.
+/// True if a path leads from the state `start` out of the parser.
 fn ends(states: &[ir::State], start: ir::StateId) -> bool {
     let mut reached = vec![false; states.len()];
     let mut waiting = vec![start];

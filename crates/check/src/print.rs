@@ -159,9 +159,10 @@ impl<'p> Printer<'p> {
             }
         }
         for meter in &program.meters {
-            let kind = match meter.bytes {
-                true => "MeterType.bytes",
-                false => "MeterType.packets",
+            let kind = if meter.bytes {
+                "MeterType.bytes"
+            } else {
+                "MeterType.packets"
             };
             match meter.table {
                 None => self.line(format_args!(
@@ -338,9 +339,10 @@ impl<'p> Printer<'p> {
                     call,
                     is_const,
                 } = entry;
-                let fixed = match *is_const && !table.const_entries {
-                    true => "const ",
-                    false => "",
+                let fixed = if *is_const && !table.const_entries {
+                    "const "
+                } else {
+                    ""
                 };
                 let (keys, call) = (p.key_sets(keys), p.action_call(table, call));
                 p.line(format_args!("{fixed}priority={priority}: {keys}: {call};"));

@@ -13,14 +13,14 @@ use stateplane_syntax::tree::{
 };
 use std::collections::BTreeMap;
 
-/// Which of two priorities goes before the other, and the annotations that rule warnings.
+/// Order of two priorities, and the annotations that control warnings.
 struct Order<'a> {
     largest_wins: bool,
     annotations: &'a [Annotation],
 }
 
 impl Order<'_> {
-    /// Whether `@noWarn` takes back the warning of that name.
+    /// True if `@noWarn` takes back the warning of that name.
     fn is_quiet(&self, warning: &str) -> bool {
         self.annotations.iter().any(|annotation| {
             annotation.name.as_str() == "noWarn"
@@ -29,9 +29,10 @@ impl Order<'_> {
     }
 
     fn goes_before(&self, one: &BigInt, other: &BigInt) -> bool {
-        match self.largest_wins {
-            true => one > other,
-            false => one < other,
+        if self.largest_wins {
+            one > other
+        } else {
+            one < other
         }
     }
 }

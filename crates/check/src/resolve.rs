@@ -130,7 +130,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether the type can be that of an array's elements.
+    /// True if the type can be that of an array's elements.
     fn stackable(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Struct(_) | Ty::Tuple(_) => true,

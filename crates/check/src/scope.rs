@@ -7,7 +7,7 @@ use stateplane_diagnostics::Span;
 use stateplane_syntax::tree;
 use std::rc::Rc;
 
-/// What a name stands for.
+/// Entity that a name denotes.
 #[derive(Clone, Debug)]
 pub(crate) enum Entity {
     /// A type without open parameters.
@@ -37,7 +37,7 @@ pub(crate) enum Entity {
 }
 
 impl Entity {
-    /// What to call it in a message, with its article.
+    /// Noun for the entity in a message, with its article.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
             Entity::Type(_) | Entity::Template(_) => "a type",
@@ -78,7 +78,7 @@ pub(crate) struct Param<'a> {
     pub optional: bool,
 }
 
-/// What is called, from outside.
+/// Interface of a callable.
 #[derive(Clone, Debug)]
 pub(crate) struct Signature<'a> {
     pub name: &'a str,

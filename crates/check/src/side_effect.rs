@@ -1,8 +1,7 @@
-//! Side effects of packets that wait. A struct annotated `@side_effects_wait` among the
-//! user metadata says that packets of the program may wait for something outside the
-//! switch, and perhaps be lost with it. Until then nobody may see what they did, so the
-//! operations that others see are refused, unless they stand in a control annotated
-//! `@side_effects_allowed`.
+//! Side effects of packets that wait. A struct annotated `@side_effects_wait` among the user
+//! metadata declares that packets of the program may wait for something outside the switch, and
+//! perhaps be lost with it. Until then their effects must not be visible, so operations that others
+//! see are refused, unless they stand in a control annotated `@side_effects_allowed`.
 
 use crate::checker::Checker;
 use crate::codes;
@@ -20,9 +19,9 @@ pub(crate) const ALLOWED: &str = "side_effects_allowed";
 /// An operation that is refused where packets may wait.
 #[derive(Clone, Debug)]
 pub(crate) struct SideEffect {
-    /// What the packet does, for messages.
+    /// Action of the packet, for messages.
     does: &'static str,
-    /// Whether it is refused in egress only.
+    /// True if it is refused in egress only.
     only_in_egress: bool,
     span: Span,
 }
@@ -97,7 +96,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Where a struct annotated [`WAIT`] within a type is declared.
+    /// Position of the declaration of a struct within a type that is annotated [`WAIT`].
     fn waiting_struct(&self, ty: &Ty) -> Option<Span> {
         let mut seen: BTreeSet<StructTy> = BTreeSet::new();
         let mut open = vec![ty];
@@ -118,7 +117,7 @@ impl<'a> Checker<'a> {
         None
     }
 
-    /// What the callables given may run, themselves included.
+    /// Callables that the given ones may run, themselves included.
     fn reached(&self, from: &[Callee]) -> BTreeSet<(u8, usize)> {
         let mut seen = BTreeSet::new();
         let mut open = from.to_vec();

@@ -22,12 +22,12 @@ pub(crate) struct Deferred<'a> {
     pub constructor: Vec<Param<'a>>,
     pub values: Vec<Value>,
     pub name: String,
-    /// What was made of it, by its arguments.
+    /// Instances made of it, by their arguments.
     pub made: BTreeMap<Vec<String>, Value>,
 }
 
 impl<'a> Checker<'a> {
-    /// Whether an argument of the type is known when the program is compiled.
+    /// True if an argument of the type is known when the program is compiled.
     pub(crate) fn is_static(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Extern(id, _) => !matches!(
@@ -78,7 +78,7 @@ impl<'a> Checker<'a> {
         Some(statics)
     }
 
-    /// What tells one combination of static arguments from another.
+    /// Key that distinguishes combinations of static arguments.
     pub(crate) fn static_key(statics: &[Value]) -> Vec<String> {
         statics
             .iter()

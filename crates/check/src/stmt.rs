@@ -488,7 +488,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether every way through the statements ends in `return` or `exit`.
+/// True if every path through the statements ends in `return` or `exit`.
 pub(crate) fn always_leaves(statements: &[tree::Stmt]) -> bool {
     statements.iter().any(leaves)
 }
@@ -513,7 +513,8 @@ fn leaves(statement: &tree::Stmt) -> bool {
     }
 }
 
-/// How likely a branch is by its annotation, beside one that has none (0).
+/// Likelihood of a branch by its annotation: positive if it is likely, negative if it is unlikely,
+/// 0 if it has none.
 fn likelihood(branch: &tree::Stmt) -> i8 {
     let StmtKind::Block(block) = &branch.kind else {
         return 0;

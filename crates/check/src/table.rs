@@ -315,7 +315,7 @@ impl<'a> Checker<'a> {
         outer
     }
 
-    /// Where an action stands in the list of a table.
+    /// Position of an action in the list of a table.
     pub(crate) fn listed_position(
         &self,
         actions: &[ir::TableAction],

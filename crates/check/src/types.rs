@@ -80,7 +80,7 @@ impl Ty {
         }
     }
 
-    /// Whether it is `int`, `bit<W>` or `int<W>`.
+    /// True if it is `int`, `bit<W>` or `int<W>`.
     pub(crate) fn is_numeric(&self) -> bool {
         matches!(self, Ty::Integer | Ty::Bits(_) | Ty::Int(_))
     }
@@ -89,7 +89,7 @@ impl Ty {
 /// Values of type variables.
 pub(crate) type Bindings = BTreeMap<TypeVar, Ty>;
 
-/// What a struct-like type is.
+/// Kind of a struct-like type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum StructKind {
     /// `struct`.
@@ -203,7 +203,7 @@ impl Types {
         names.filter(|name| !CORE_ERRORS.contains(&name.as_str()))
     }
 
-    /// All errors by number. Those that engines raise come first, in whatever order and
+    /// All errors by number. Those that engines raise come first, in any order of declaration and
     /// whether or not the program declares them: `NoError` is the default (spec §7.3).
     pub(crate) fn numbered_errors(&self) -> Vec<String> {
         let core = CORE_ERRORS.iter().map(|name| (*name).to_owned());
@@ -226,7 +226,7 @@ impl Types {
         TypeVar(self.var_names.len() as u32 - 1)
     }
 
-    /// What a struct-like type is made of.
+    /// Declaration of a struct-like type.
     pub(crate) fn info(&self, ty: StructTy) -> &StructInfo {
         &self.structs[ty.0 as usize]
     }
@@ -290,7 +290,7 @@ impl Types {
         }
     }
 
-    /// Whether the type has an open type parameter or a reported error in it.
+    /// True if the type has an open type parameter or a reported error in it.
     pub(crate) fn is_open(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Var(_) | Ty::Poison => true,
@@ -315,7 +315,7 @@ impl Types {
         }
     }
 
-    /// Whether the type is a header.
+    /// True if the type is a header.
     pub(crate) fn is_header(&self, ty: &Ty) -> bool {
         self.struct_kind(ty) == Some(StructKind::Header)
     }

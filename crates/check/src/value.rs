@@ -13,7 +13,7 @@ pub(crate) struct Value {
     pub span: Span,
 }
 
-/// How a value is known.
+/// Form of a value: constant or expression.
 #[derive(Clone, Debug)]
 pub(crate) enum ValueKind {
     /// Not known: after a reported error, or a constructor parameter of a block
@@ -52,10 +52,10 @@ pub(crate) enum Known {
     Index(u32),
 }
 
-/// Whether a place may be written.
+/// Access to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// It may.
+    /// A place that may be written.
     Writable,
     /// An `in` parameter.
     InParameter,
@@ -126,7 +126,7 @@ impl Value {
         }
     }
 
-    /// Whether an error in it was reported, so that no other should be.
+    /// True if an error in it was reported, so that no other should be.
     pub(crate) fn is_poison(&self) -> bool {
         self.ty == Ty::Poison
     }

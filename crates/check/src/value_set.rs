@@ -8,7 +8,7 @@ use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir::{self as ir, KeySet, MatchKind};
 use stateplane_syntax::tree;
 
-/// What is known of a value set besides its IR.
+/// Data about a value set besides its IR.
 #[derive(Clone)]
 pub(crate) struct ValueSetInfo {
     pub span: Span,

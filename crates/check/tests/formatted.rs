@@ -20,9 +20,10 @@ fn root() -> PathBuf {
 impl FileLoader for Files {
     fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
         let text = fs::read_to_string(root().join(path)).map_err(|_| LoadError::NotFound)?;
-        Ok(match self.formatted {
-            true => format(&text).unwrap_or(text).into(),
-            false => text.into(),
+        Ok(if self.formatted {
+            format(&text).unwrap_or(text).into()
+        } else {
+            text.into()
         })
     }
 }

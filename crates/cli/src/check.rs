@@ -5,17 +5,17 @@ use crate::program::{PreprocessArguments, WarningArguments, as_json, print_hint,
 use clap::Args;
 use std::path::PathBuf;
 
-/// Tell what is wrong with programs, without running them.
+/// Report errors and warnings of programs, without running them.
 ///
-/// Errors and warnings go to standard error, with the lines that they are about. Prints
-/// nothing and exits with 0 if there are none; exits with 3 if any program has an error.
+/// Errors and warnings go to standard error, with the source lines concerned. Prints nothing and
+/// exits with 0 if there are none; exits with 3 if any program has an error.
 ///
-/// With --json they go to standard output, one object a line: code, severity, message,
-/// file, line and column (from 1), end (line and column past the last character), label,
-/// secondary places, notes, help. An editor or a test can read them.
+/// With --json they go to standard output, one object a line: code, severity, message, file, line
+/// and column (from 1), end (line and column past the last character), label, secondary positions,
+/// notes, help.
 #[derive(Args)]
 pub struct CheckArguments {
-    /// P4-16 programs for v1model, each complete by itself
+    /// P4-16 programs for v1model, each compiled on its own
     #[arg(value_name = "PROGRAM.p4", required = true)]
     programs: Vec<PathBuf>,
     #[command(flatten)]
@@ -34,9 +34,10 @@ pub fn run(arguments: &CheckArguments) -> Result<(), CommandError> {
     for program in &arguments.programs {
         let compiled = arguments.preprocess.source(program).compile();
         let compiled = arguments.warnings.applied(compiled);
-        match arguments.json {
-            true => print!("{}", as_json(&compiled.diagnostics, &compiled.sources)),
-            false => print_text(&compiled.diagnostics, &compiled.sources),
+        if arguments.json {
+            print!("{}", as_json(&compiled.diagnostics, &compiled.sources))
+        } else {
+            print_text(&compiled.diagnostics, &compiled.sources)
         }
         refused |= compiled.program.is_none();
         all.extend(compiled.diagnostics.sorted().into_iter().cloned());
@@ -44,8 +45,9 @@ pub fn run(arguments: &CheckArguments) -> Result<(), CommandError> {
     if !arguments.json {
         print_hint(&all);
     }
-    match refused {
-        true => Err(CommandError::explained(Failure::Program)),
-        false => Ok(()),
+    if refused {
+        Err(CommandError::explained(Failure::Program))
+    } else {
+        Ok(())
     }
 }

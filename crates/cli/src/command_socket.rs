@@ -1,6 +1,6 @@
 //! The control socket: commands to a switch that runs on this machine.
 //!
-//! A line of JSON goes each way: `{"reload": {"program": null}}` there, and
+//! A line of JSON goes in each direction: `{"reload": {"program": null}}` to the switch, and
 //! `{"exit": 0, "text": "…"}` back.
 
 use serde_json::{Value, json};
@@ -15,18 +15,18 @@ use std::time::Duration;
 /// Bytes of the longest command.
 const MAX_COMMAND: u64 = 1 << 16;
 
-/// How long a command may take to arrive.
+/// Maximum time for a command to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How the names of sockets end.
+/// Suffix of the sockets' names.
 const SUFFIX: &str = "control";
 
-/// What the switch says to a command.
+/// Answer of the switch to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The exit code of the command that asked.
     pub exit: u8,
-    /// What to tell the user.
+    /// Text for the user.
     pub text: String,
 }
 
@@ -76,7 +76,7 @@ impl Drop for Socket {
 ///
 /// # Errors
 ///
-/// If the socket cannot be made.
+/// Returns an error if the socket cannot be made.
 pub fn listen(
     path: Option<&Path>,
     mut obey: impl FnMut(Command) -> Answer + Send + 'static,
@@ -99,7 +99,7 @@ pub fn listen(
         .name("control".to_owned())
         .spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Whoever goes away before the answer gets none.
+                // A client that disconnects before the answer gets none.
                 let _ = serve(&stream, &mut obey);
             }
         })?;
@@ -125,7 +125,7 @@ fn serve(stream: &UnixStream, obey: &mut impl FnMut(Command) -> Answer) -> io::R
 ///
 /// # Errors
 ///
-/// With what to tell the user.
+/// Returns the message for the user.
 pub fn send(path: Option<&Path>, command: &Command) -> Result<Answer, String> {
     let mut stream = match path {
         Some(path) => UnixStream::connect(path)
@@ -180,7 +180,7 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket())
 }
 
-/// Where a user's sockets may lie, best first.
+/// Folders for a user's sockets, best first.
 fn folders() -> Vec<PathBuf> {
     let runtime =
         std::env::var_os("XDG_RUNTIME_DIR").map(|path| Path::new(&path).join("stateplane"));
@@ -190,7 +190,7 @@ fn folders() -> Vec<PathBuf> {
     runtime.into_iter().chain(run).chain(shared).collect()
 }
 
-/// Whether `folder` is the user's own, and nobody else's; it is made if it is not there.
+/// True if `folder` belongs to the user alone; it is made if it does not exist.
 fn own(folder: &Path) -> bool {
     // It may be there already, and whatever else went wrong shows below.
     let _ = DirBuilder::new().mode(0o700).create(folder);

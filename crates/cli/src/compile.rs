@@ -7,14 +7,13 @@ use stateplane_diagnostics::Diagnostics;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Check a program, and show a stage of its compilation.
+/// Compile a program, and print a stage of its compilation.
 ///
-/// The stages, in order: the tokens that the preprocessor leaves, each with its place; the
-/// syntax tree of the program with all that it includes; the checked program, in which
-/// every type, name and constant is resolved and every instance of a control or parser
-/// stands by itself, written like P4; the same as intermediate representation, before and
-/// after the passes that simplify it; what the control plane sees of it. A stage is shown
-/// as far as there is one, also if a later one finds errors.
+/// The stages, in order: the tokens after preprocessing, each with its position; the syntax tree of
+/// the program and its includes; the checked program, printed like P4, in which types, names and
+/// constants are resolved and each instance of a control or parser is separate; the intermediate
+/// representation, before and after the passes that simplify it; the description of the program for
+/// the control plane. A stage is printed as far as it exists, even if a later one finds errors.
 #[derive(Args)]
 pub struct CompileArguments {
     #[command(flatten)]
@@ -40,7 +39,7 @@ enum Stage {
     Ir,
     /// The intermediate representation after the passes that simplify it
     Optimized,
-    /// What the control plane sees: P4Info in text form
+    /// Description for the control plane: P4Info in text form
     P4info,
 }
 
@@ -49,7 +48,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
     let source = arguments.program.source();
     match arguments.emit {
         Some(Stage::Tokens) => {
-            // What it complains of is told once, when the program is compiled.
+            // Its diagnostics are printed once, when the program is compiled.
             let mut unheard = Diagnostics::new();
             let Source {
                 loader,
@@ -97,7 +96,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Prints the stages that come of a checked program.
+/// Prints a stage of a checked program.
 fn show(program: &stateplane_ir::Program, emit: Option<Stage>) {
     match emit {
         Some(Stage::Checked) => print!("{}", stateplane_check::print(program)),

@@ -15,10 +15,10 @@ use stateplane_rpc::proto::config::P4Info;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Which switch, and how to show what it says.
+/// Selection of a switch, and output format.
 #[derive(Args)]
 pub struct SwitchArguments {
-    /// The switch: where `stateplane run --p4runtime` listens
+    /// Address of the switch's P4Runtime server, as given to `stateplane run --p4runtime`
     #[arg(
         long,
         global = true,
@@ -26,10 +26,10 @@ pub struct SwitchArguments {
         default_value = "127.0.0.1:9559"
     )]
     connect: String,
-    /// Its device id
+    /// Device id of the switch
     #[arg(long, global = true, value_name = "NUMBER", default_value_t = 1)]
     device_id: u64,
-    /// Speak TLS, with a switch whose certificate is of these roots (PEM)
+    /// Use TLS; accept a switch whose certificate is signed by these roots (PEM)
     #[arg(long, global = true, value_name = "FILE")]
     tls_roots: Option<PathBuf>,
     /// Certificate of this client (PEM), for mutual TLS
@@ -53,7 +53,7 @@ impl From<ClientError> for CommandError {
     }
 }
 
-/// That what a person wrote is wrong.
+/// Error for wrong input of a person.
 fn wrong(text: String) -> CommandError {
     CommandError::new(Failure::Input, text)
 }
@@ -93,9 +93,10 @@ impl SwitchArguments {
     fn print(&self, value: &Value, lines: &[String]) {
         let mut output = std::io::stdout().lock();
         // A reader that has seen enough closes the pipe.
-        let _ = match self.json {
-            true => writeln!(output, "{value:#}"),
-            false => lines.iter().try_for_each(|line| writeln!(output, "{line}")),
+        let _ = if self.json {
+            writeln!(output, "{value:#}")
+        } else {
+            lines.iter().try_for_each(|line| writeln!(output, "{line}"))
         };
     }
 }
@@ -142,9 +143,12 @@ fn object(pairs: &[(String, String)]) -> Value {
 fn joined(pairs: &[(String, String)]) -> String {
     let words: Vec<String> = pairs
         .iter()
-        .map(|(name, value)| match value.is_empty() {
-            true => name.clone(),
-            false => format!("{name}={value}"),
+        .map(|(name, value)| {
+            if value.is_empty() {
+                name.clone()
+            } else {
+                format!("{name}={value}")
+            }
         })
         .collect();
     words.join(" ")
@@ -169,13 +173,14 @@ fn indices(text: Option<&str>, size: u64) -> Result<std::ops::Range<u64>, Comman
             }
         },
     };
-    match range.start < range.end && range.end <= size {
-        true => Ok(range),
-        false => Err(wrong(format!(
+    if range.start < range.end && range.end <= size {
+        Ok(range)
+    } else {
+        Err(wrong(format!(
             "{} is not among the {size} elements: use an index of 0 to {}, FROM..TO or all",
             text.unwrap_or("all"),
             size.saturating_sub(1)
-        ))),
+        )))
     }
 }
 

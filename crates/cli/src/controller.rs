@@ -17,22 +17,22 @@ use std::sync::Arc;
 
 /// Run the controller of a deployment until it is interrupted.
 ///
-/// It makes a chain of store servers for each shard, cuts out those that fail, and takes
-/// back those that return; `lab/deployment.toml` is an example. Prints `ready` when servers
-/// are heard; on exit the counts go to standard error as JSON.
+/// The controller makes a chain of store servers for each shard, removes those that fail, and adds
+/// those that return; `lab/deployment.toml` is an example. Prints `ready` when it receives messages
+/// from servers; on exit, prints its counters to standard error as JSON.
 #[derive(Args)]
 pub struct ControllerArguments {
-    /// The deployment (TOML), with a section `[controller]`
+    /// Deployment file (TOML) with a section `[controller]`
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// This controller's address, if the deployment names several
+    /// Address of this controller, if the deployment names several
     #[arg(long, value_name = "IPV4")]
     listen: Option<Ipv4Addr>,
-    /// Serve metrics for Prometheus at this address too, paths /metrics and /healthz
+    /// Serve Prometheus metrics at this address too, paths /metrics and /healthz
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
-    /// Take and send sealed messages only, with the keys of this file (TOML), which is
-    /// read again when it changes; see docs/message-authentication.md
+    /// Accept and send sealed messages only, with the keys of this file (TOML), which is read again
+    /// when it changes; see docs/message-authentication.md
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
 }

@@ -3,16 +3,16 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Why a command failed; the number is its exit code.
+/// Cause of a command's failure; the number is its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It ran, and its result is not what was expected (a demo, a simulation).
+    /// The command ran, and its result is not the expected one (a demo, a simulation).
     Expectation = 1,
     /// A file, option or address is wrong. (clap, too, exits with 2.)
     Input = 2,
     /// The P4 program has errors.
     Program = 3,
-    /// The system refused: an interface, an address, a right.
+    /// The system refused an interface, an address or a permission.
     System = 4,
 }
 
@@ -40,7 +40,7 @@ impl CommandError {
         }
     }
 
-    /// What it says.
+    /// Text of the message.
     pub fn message(&self) -> &str {
         &self.message
     }

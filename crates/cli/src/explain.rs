@@ -12,7 +12,7 @@ use std::io::IsTerminal;
 /// Without a code, lists all codes with their titles.
 #[derive(Args)]
 pub struct ExplainArguments {
-    /// Codes, as diagnostics show them in brackets
+    /// Codes, such as E1101, as diagnostics show them in brackets
     #[arg(value_name = "CODE")]
     codes: Vec<String>,
     /// Print the whole program of an example, ready to be compiled, instead of the text
@@ -25,26 +25,28 @@ pub struct ExplainArguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
-    /// The one that gives the code
+    /// The wrong example, which gives the code
     Wrong,
-    /// The one put right
+    /// The right example
     Right,
 }
 
 /// Runs the command.
 pub fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     if arguments.codes.is_empty() {
-        match arguments.json {
-            true => stateplane_explain::all().for_each(|text| println!("{}", to_json(&text))),
-            false => print!("{}", stateplane_explain::list()),
+        if arguments.json {
+            stateplane_explain::all().for_each(|text| println!("{}", to_json(&text)))
+        } else {
+            print!("{}", stateplane_explain::list())
         }
         return Ok(());
     }
     let texts = arguments.codes.iter().map(|code| find(code));
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
-    let color = match std::io::stdout().is_terminal() {
-        true => Color::Ansi,
-        false => Color::Never,
+    let color = if std::io::stdout().is_terminal() {
+        Color::Ansi
+    } else {
+        Color::Never
     };
     for (position, text) in texts.iter().enumerate() {
         if let Some(which) = arguments.example {

@@ -9,15 +9,14 @@ use std::path::{Path, PathBuf};
 
 /// Format P4 programs in place.
 ///
-/// Tokens, comments and preprocessor directives stay as they are, and so does the meaning;
-/// formatting a formatted file changes nothing. A declaration that an #if cuts between its
-/// brackets is left alone.
+/// Tokens, comments and preprocessor directives are kept, and so is the meaning; formatting a
+/// formatted file changes nothing. A declaration with an #if inside its brackets is left unchanged.
 #[derive(Args)]
 pub struct FmtArguments {
-    /// The files; `-` reads standard input and writes standard output
+    /// P4 files; `-` reads standard input and writes standard output
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Change nothing; show what would change, and exit with 1 if anything would
+    /// Write nothing; print the differences, and exit with 1 if there are any
     #[arg(long)]
     check: bool,
     /// Write to standard output instead of the files
@@ -25,7 +24,7 @@ pub struct FmtArguments {
     stdout: bool,
 }
 
-/// Runs the command: all files that can be formatted are, then the failures are told.
+/// Runs the command: formats all files that can be formatted, then reports the failures.
 pub fn run(arguments: &FmtArguments) -> Result<(), CommandError> {
     let mut failures = Vec::new();
     let mut differing = 0;
@@ -61,13 +60,12 @@ fn count(files: usize) -> String {
 /// Formats one file; says whether that changes it.
 fn format_file(arguments: &FmtArguments, path: &Path) -> Result<bool, String> {
     let is_stdin = path.as_os_str() == "-";
-    let text = match is_stdin {
-        true => {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map(|_| text)
-        }
-        false => std::fs::read_to_string(path),
+    let text = if is_stdin {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map(|_| text)
+    } else {
+        std::fs::read_to_string(path)
     };
     let text = text.map_err(|error| error.to_string())?;
     let formatted = stateplane_syntax::format(&text)

@@ -6,9 +6,9 @@ use std::path::Path;
 /// Why a file holds no program.
 #[derive(Clone, Copy)]
 enum Fault {
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable,
-    /// It is not the text form.
+    /// The file is not the text form of the IR.
     Syntax,
     /// The program breaks a rule of the IR.
     Invalid,

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use stateplane_lab::{Command, LabError};
 use std::process::ExitCode;
 
-/// As a shell has it for a process that SIGINT ended.
+/// Exit code of a shell for a process that SIGINT ended.
 const INTERRUPTED: u8 = 130;
 
 /// Runs the command.
@@ -18,7 +18,7 @@ pub fn run(command: &Command) -> ExitCode {
     }
 }
 
-/// What a script is told of a failure.
+/// Exit code for a failure.
 pub fn exit_code(error: &LabError) -> u8 {
     match error {
         LabError::Interrupted => INTERRUPTED,

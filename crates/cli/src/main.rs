@@ -30,11 +30,10 @@ mod trace;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Runs stateful P4-16 programs and keeps their state when a switch dies.
+/// Runs stateful P4-16 programs and keeps their state when a switch fails.
 ///
-/// Exit codes: 0 done; 1 a demo, simulation or test did not come out as expected; 2 an option
-/// or file is wrong; 3 the P4 program has errors; 4 the system refuses an interface, an
-/// address or a right.
+/// Exit codes: 0 success; 1 unexpected result of a demo, simulation or test; 2 wrong option or
+/// file; 3 errors in the P4 program; 4 the system refuses an interface, an address or a permission.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Arguments {
@@ -60,10 +59,11 @@ enum Command {
     Controller(controller::ControllerArguments),
     Sim(sim::SimArguments),
     Plan(plan::PlanArguments),
-    /// Build networks out of namespaces, and run the failover demonstration (as root, or in a user namespace).
+    /// Build networks of namespaces, and run the failover demonstration (as root, or in a user
+    /// namespace).
     #[command(subcommand)]
     Lab(stateplane_lab::Command),
-    /// Run the experiments of the paper that replication comes from, and write tables and plots.
+    /// Run the experiments of the RedPlane paper, and write tables and plots.
     #[command(subcommand)]
     Eval(stateplane_eval::Command),
 }

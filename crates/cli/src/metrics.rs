@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 ///
 /// # Errors
 ///
-/// If the address is taken or not one of this machine.
+/// Returns an error if the address is taken or not one of this machine.
 pub fn serve(
     address: Option<SocketAddr>,
     scrape: Scrape,

@@ -1,4 +1,4 @@
-//! What store servers and controllers answer to operators over HTTP.
+//! Answers of store servers and controllers to operators over HTTP.
 
 use crate::exit::{CommandError, Failure};
 use serde::Serialize;
@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a server may take for an answer.
+/// Maximum time for a server to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a replica may take until it has the entry at which its digest is wanted.
+/// Maximum time for a replica to reach the entry at which its digest is requested.
 const REACH: Duration = Duration::from_secs(1);
 
 /// Serves metrics, health and answers at each of `addresses`, as long as the results live.
 ///
 /// # Errors
 ///
-/// If an address is taken or not one of this machine.
+/// Returns an error if an address is taken or not one of this machine.
 pub fn serve(
     addresses: impl IntoIterator<Item = SocketAddr>,
     scrape: &Scrape,
@@ -58,7 +58,7 @@ pub fn store_scrape(remote: Arc<Remote<StoreServer>>) -> Scrape {
     })
 }
 
-/// What a store server answers: `/store`, `/flow?key=…`, `/records?class=…`,
+/// Requests that a store server answers: `/store`, `/flow?key=…`, `/records?class=…`,
 /// `/digest?chain=…&at=…`.
 pub fn store_answers(remote: Arc<Remote<StoreServer>>) -> Answers {
     Arc::new(move |question| match question.path.as_str() {
@@ -146,7 +146,7 @@ impl<B: Backend + 'static> Candidate<B> {
         })
     }
 
-    /// What the controller answers: `/controller`, and if it is posted,
+    /// Requests that the controller answers: `/controller`, and if it is posted,
     /// `/drain?server=…&drained=…`.
     pub fn answers(&self) -> Answers {
         let candidate = self.clone();

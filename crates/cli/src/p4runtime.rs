@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where and how controllers connect.
+/// Options of the connection of controllers.
 #[derive(Args)]
 pub struct P4RuntimeArguments {
     /// Serve P4Runtime at this address, by default 127.0.0.1:9559
@@ -32,7 +32,7 @@ pub struct P4RuntimeArguments {
         default_missing_value = "127.0.0.1:9559"
     )]
     p4runtime: Option<SocketAddr>,
-    /// The device id that controllers name
+    /// Device id that controllers use
     #[arg(
         long,
         value_name = "NUMBER",
@@ -40,23 +40,22 @@ pub struct P4RuntimeArguments {
         requires = "p4runtime"
     )]
     device_id: u64,
-    /// The port of the switch, without interface, at which packets to and from controllers
-    /// pass it
+    /// Port of packets to and from controllers; it has no interface
     #[arg(long, value_name = "N", requires = "p4runtime", value_parser = clap::value_parser!(u16).range(0..=510))]
     cpu_port: Option<u16>,
-    /// Speak TLS with this certificate (PEM); without it the address must be a loopback one
+    /// Use TLS with this certificate (PEM); without it the address must be a loopback one
     #[arg(long, value_name = "FILE", requires_all = ["p4runtime", "tls_key"])]
     tls_certificate: Option<PathBuf>,
-    /// The private key of the certificate (PEM)
+    /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// Serve only clients with a certificate of these roots (PEM)
+    /// Serve only clients with a certificate signed by these roots (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_client_roots: Option<PathBuf>,
 }
 
 impl P4RuntimeArguments {
-    /// Whether controllers are served.
+    /// True if controllers are served.
     pub fn is_served(&self) -> bool {
         self.p4runtime.is_some()
     }
@@ -83,7 +82,7 @@ impl P4RuntimeArguments {
         }))
     }
 
-    /// What the server needs, checked before the switch starts.
+    /// Settings of the server, checked before the switch starts.
     ///
     /// # Errors
     ///
@@ -113,7 +112,7 @@ impl P4RuntimeArguments {
     }
 }
 
-/// Where the server listens, with its keys.
+/// Address of the server, with its keys.
 pub struct Settings {
     address: SocketAddr,
     tls: Option<Tls>,
@@ -185,7 +184,7 @@ impl<E: Engine> ControlPlane<E> for Served<E> {
 ///
 /// # Errors
 ///
-/// With what to tell the user.
+/// Returns the message for the user.
 pub fn attach<E: Engine + Send + 'static>(
     settings: &Settings,
     program: &Program,
@@ -226,13 +225,14 @@ pub fn attach<E: Engine + Send + 'static>(
 ///
 /// # Errors
 ///
-/// If it has errors; they are on standard error.
+/// Returns an error if the program has errors; they are on standard error.
 pub fn compile(
     arguments: &ProgramArguments,
     served: bool,
 ) -> Result<(Program, Interface), CommandError> {
-    match served {
-        true => arguments.compile_with_interface(),
-        false => Ok((arguments.compile()?, Interface::default())),
+    if served {
+        arguments.compile_with_interface()
+    } else {
+        Ok((arguments.compile()?, Interface::default()))
     }
 }

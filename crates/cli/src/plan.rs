@@ -13,15 +13,14 @@ use stateplane_sim::capacity::{Arrival, Demand, PEAK_WINDOW, Plan, Setting, dema
 use stateplane_switch::{Switch, SwitchConfig};
 use std::path::PathBuf;
 
-/// Predict what a program and its traffic need of a store: requests, bandwidth, memory, and
-/// for how long flows stand still when their switch dies.
+/// Predict the load of a program and its traffic on a store: requests, bandwidth, memory, and the
+/// time for which flows stop when their switch fails.
 ///
-/// The captures are played through the program, which includes the replication library or
-/// comes from `stateplane protect`, with a store beside it, in virtual time. What the packets
-/// ask for goes into a model for any number of switches that share the traffic by flows, as a
-/// mean and as of the 100 ms of the captures with the most writes.
-/// Programs in bounded-inconsistency mode are refused: what they need does not depend on
-/// traffic.
+/// The captures are played through the program, which includes the replication library or comes
+/// from `stateplane protect`, with a store beside it, in virtual time. A model extrapolates the
+/// measured load to any number of switches that share the traffic by flows, as a mean and for the
+/// 100 ms of the captures with the most writes. Programs in bounded-inconsistency mode are refused:
+/// their load does not depend on traffic.
 #[derive(Args)]
 #[command(after_help = "Example:
   stateplane plan nat.p4 --config s1.toml --store store.toml --capture 0=inside.pcap \\
@@ -36,16 +35,16 @@ pub struct PlanArguments {
     /// Table entries, registers, mirror sessions (TOML), as for `stateplane run`
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// The store's configuration (TOML), as for `stateplane store`
+    /// Store configuration (TOML), as for `stateplane store`
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// How many switches share the traffic
+    /// Number of switches that share the traffic
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     switches: u32,
-    /// From a request at a switch to the chain's answer, in µs
+    /// Time from a request at a switch to the chain's answer, in µs
     #[arg(long, value_name = "US", default_value_t = 200)]
     round_trip_us: u32,
-    /// Until routes lead around a switch that died, in ms
+    /// Time until routes lead around a failed switch, in ms
     #[arg(long, value_name = "MS", default_value_t = 0)]
     detection_ms: u32,
     /// Print JSON
@@ -53,7 +52,7 @@ pub struct PlanArguments {
     json: bool,
 }
 
-/// What registers hold that a switch's file wants random.
+/// Value of registers that a switch's file fills at random.
 const RANDOM: u64 = 0x5eed_5eed_5eed_5eed;
 
 fn capture(text: &str) -> Result<(u16, PathBuf), String> {

@@ -12,11 +12,10 @@ use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which program, and how it is preprocessed.
+/// Arguments that select a program and its preprocessing.
 #[derive(Args, Clone)]
 pub struct ProgramArguments {
-    /// The P4-16 program for v1model; or, if its name ends in `.ir`, the text that
-    /// `compile --emit ir` prints of one
+    /// P4-16 program for v1model; or, if its name ends in `.ir`, the output of `compile --emit ir`
     #[arg(value_name = "PROGRAM.p4")]
     pub program: PathBuf,
     #[command(flatten)]
@@ -28,7 +27,7 @@ pub struct ProgramArguments {
     diagnostics_json: bool,
 }
 
-/// How programs are preprocessed.
+/// Arguments of the preprocessor.
 #[derive(Args, Clone)]
 pub struct PreprocessArguments {
     /// Look for included files in this folder first; may be given several times
@@ -41,13 +40,13 @@ pub struct PreprocessArguments {
     define: Vec<String>,
 }
 
-/// What becomes of warnings.
+/// Treatment of warnings.
 #[derive(Args, Clone)]
 pub struct WarningArguments {
-    /// Say nothing of this warning; may be given several times
+    /// Suppress this warning; may be given several times
     #[arg(short = 'A', long = "allow", value_name = "CODE")]
     allow: Vec<String>,
-    /// Refuse a program with warnings, other than those allowed
+    /// Treat warnings as errors, other than those allowed
     #[arg(long)]
     deny_warnings: bool,
 }
@@ -94,7 +93,7 @@ impl FileLoader for Disk {
     }
 }
 
-/// What reading and checking a program needs.
+/// Inputs for reading and checking a program.
 pub struct Source {
     /// Gives files, built-in ones too.
     pub loader: WithLibrary<Disk>,
@@ -105,7 +104,7 @@ pub struct Source {
 }
 
 impl PreprocessArguments {
-    /// The same as options, each behind a space.
+    /// Include folders and macros as options, each behind a space.
     pub fn to_options(&self) -> String {
         let include = self.include.iter();
         let include = include.map(|folder| format!(" -I {}", folder.display()));
@@ -205,9 +204,10 @@ pub fn as_json(diagnostics: &Diagnostics, sources: &SourceMap) -> String {
 
 /// Prints diagnostics to standard error.
 pub fn print_text(diagnostics: &Diagnostics, sources: &SourceMap) {
-    let color = match std::io::stderr().is_terminal() {
-        true => Color::Ansi,
-        false => Color::Never,
+    let color = if std::io::stderr().is_terminal() {
+        Color::Ansi
+    } else {
+        Color::Never
     };
     eprint!("{}", render_all(diagnostics, sources, color));
 }

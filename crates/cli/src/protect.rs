@@ -7,14 +7,13 @@ use std::path::PathBuf;
 
 /// Make a program fault-tolerant: keep registers annotated @replicated in the store.
 ///
-/// Writes the protected P4 program to standard output: the text of the original, which reads
-/// and writes the state of the packet's flow in place of the registers, or arrays of which
-/// snapshots are kept (mode = "bounded"), within the blocks of the replication library. Its
-/// first lines say what store servers need. docs/protect.md has
-/// the annotation and what is refused.
+/// Writes the protected P4 program to standard output: the text of the original, in which registers
+/// are replaced by the state of the packet's flow, or, with mode = "bounded", by arrays with
+/// snapshots, inside the blocks of the replication library. Its first lines list the settings for
+/// store servers. docs/protect.md describes the annotation and the refused programs.
 #[derive(Args)]
 pub struct ProtectArguments {
-    /// The P4-16 program for v1model, with annotations
+    /// Annotated P4-16 program for v1model
     #[arg(value_name = "PROGRAM.p4")]
     program: PathBuf,
     #[command(flatten)]

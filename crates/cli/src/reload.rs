@@ -10,18 +10,18 @@ use stateplane_target::Engine;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Let a running `stateplane run` compile its program anew and go on with it.
+/// Recompile the program of a running `stateplane run` and replace it.
 ///
-/// The program is compiled beside the packets and takes its place between two of them, so
-/// that none is lost. Registers, counters and meters go on where name and type agree, table
-/// entries where they fit. If the program does not compile, the one before goes on, and the
+/// The program is compiled while packets are forwarded by the old one, and replaces it between two
+/// packets, so that none is lost. Registers, counters and meters are kept where name and type
+/// agree, table entries where they fit. If the program does not compile, the old one stays, and the
 /// exit code is 3.
 #[derive(Args)]
 pub struct ReloadArguments {
-    /// Another program; without it the switch reads the file it runs
+    /// Path of another program; by default the switch reads the file that it runs
     #[arg(value_name = "PROGRAM.p4")]
     program: Option<PathBuf>,
-    /// The control socket of the switch; by default that of the only one which runs here
+    /// Control socket of the switch; by default that of the only running one
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 }

@@ -29,54 +29,53 @@ use std::time::{Duration, Instant};
 
 /// Run a P4 program between network interfaces until it is interrupted.
 ///
-/// Prints `ready` when packets are taken. A status line follows on a terminal; on exit
-/// the counts go to standard error as JSON. Interfaces need the right to open packet sockets
+/// Prints `ready` when it accepts packets. On a terminal, a status line follows; on exit, prints
+/// its counters to standard error as JSON. Interfaces need the permission to open packet sockets
 /// (root or CAP_NET_RAW and CAP_NET_ADMIN); AF_XDP needs CAP_BPF too.
 #[derive(Args)]
 pub struct RunArguments {
     #[command(flatten)]
     program: ProgramArguments,
-    /// Make an interface a port of the switch: number and interface; may be given
-    /// several times
+    /// Make an interface a port of the switch: number and interface; may be given several times
     ///
-    /// AF_XDP is used where driver and rights permit it, else AF_PACKET; `xdp:eth0` and
-    /// `packet:eth0` take one of them only. `tap:t0` makes a TAP device,
-    /// `pcap:in.pcap,out.pcap` takes frames from a capture and writes those sent to
-    /// another (`pcap@:` at the capture's times); the run ends with the captures.
+    /// AF_XDP is used where driver and permissions allow it, else AF_PACKET; `xdp:eth0` and
+    /// `packet:eth0` use that one only. `tap:t0` makes a TAP device, `pcap:in.pcap,out.pcap` reads
+    /// frames from a capture and writes sent frames to another (`pcap@:` at the capture's times);
+    /// the run ends with the captures.
     #[arg(long = "port", value_name = "N=INTERFACE", required = true, value_parser = port)]
     ports: Vec<(u16, PortSpec)>,
     /// Table entries, registers, mirror sessions, neighbours (TOML)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print a status line each so many seconds, also if standard error is no terminal
+    /// Print a status line at this interval in seconds, also if standard error is no terminal
     #[arg(long, value_name = "SECONDS")]
     status: Option<u64>,
-    /// Give up if a watched register (the store's sign of life) is not written within so
-    /// many seconds of the start; 0 waits for ever
+    /// Exit with an error if a watched register (written when the store answers) is not written
+    /// within this many seconds of the start; 0 waits for ever
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
-    /// What runs the program
+    /// Engine that runs the program
     #[arg(long, value_enum, default_value_t = EngineChoice::Native)]
     engine: EngineChoice,
-    /// Forward on so many threads besides that of the ports, each with the flows that a
-    /// hash of addresses and ports gives it
+    /// Number of forwarding threads besides that of the ports; a hash of addresses and ports
+    /// assigns flows to threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), conflicts_with = "p4runtime")]
     workers: u16,
     /// Print status as JSON
     #[arg(long)]
     json: bool,
-    /// Serve metrics for Prometheus at this address, paths /metrics and /healthz
+    /// Serve Prometheus metrics at this address, paths /metrics and /healthz
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
-    /// Take commands (`stateplane reload`) at this Unix socket; by default at one in
+    /// Accept commands (`stateplane reload`) at this Unix socket; by default at one in
     /// $XDG_RUNTIME_DIR/stateplane, /run/stateplane or a temporary folder of your own
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
-    /// Pass messages of the replication protocol only sealed, with the keys of this file
+    /// Accept and send sealed messages of the replication protocol only, with the keys of this file
     /// (TOML), which is read again when it changes; see docs/message-authentication.md
     #[arg(long, value_name = "FILE", requires = "sealed_ports")]
     keys: Option<PathBuf>,
-    /// A port that leads to stores and passes their messages only sealed; may be given
+    /// Port that leads to stores and accepts and sends their messages sealed only; may be given
     /// several times
     #[arg(long = "sealed-port", value_name = "N", requires = "keys")]
     sealed_ports: Vec<u16>,
@@ -86,9 +85,9 @@ pub struct RunArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum EngineChoice {
-    /// Machine code, made when the program is loaded
+    /// Machine code, compiled when the program is loaded
     Native,
-    /// The reference interpreter, tens of times slower
+    /// Reference interpreter, tens of times slower
     Interp,
 }
 
@@ -102,7 +101,7 @@ impl EngineChoice {
 }
 
 impl RunArguments {
-    /// Why `stateplane reload` is refused, if it is.
+    /// Reason why `stateplane reload` is refused, if it is.
     fn keeps_program(&self) -> Option<&'static str> {
         if self.p4runtime.is_served() {
             return Some(
@@ -208,7 +207,7 @@ where
                 let message = format!("cannot take commands at {}: {error}", path.display());
                 return Err(CommandError::new(Failure::System, message));
             }
-            // Nobody asked for it.
+            // It was not asked for.
             None => None,
         },
     };

@@ -11,25 +11,25 @@ use stateplane_sim::{
 };
 use std::path::{Path, PathBuf};
 
-/// Simulate switches, store, links and clocks in virtual time, and judge what happened.
+/// Simulate switches, store, links and clocks in virtual time, and check the resulting history.
 ///
-/// Everything follows from the seed: an equal seed gives an equal run. Exits with 1 if a
-/// checker objects. The first run to which one objects is made small then: fewer nodes,
-/// flows, packets and faults, better links, as long as the objection remains. What is left is
-/// told from its beginning, and with the command that runs it.
+/// Equal seeds give equal runs. Exits with 1 if a checker finds a violation. The first run with a
+/// violation is then made smaller (fewer nodes, flows, packets and faults, better links) as long as
+/// the violation remains. The smallest run is printed from its beginning, with the command that
+/// replays it.
 ///
-/// With --p4 and --stf, switches run an annotated program as `stateplane protect` makes it
-/// fault-tolerant, and hosts send the packets of a packet test of it. The test has to pass
-/// with the program as it is and with the protected one; what comes out of switches that die
-/// has to be what the program gives for each flow's packets in some order. In
-/// bounded-inconsistency mode each switch has to do what the program does, and what the store
-/// has of its arrays has to be what they once were, at most the bound ago.
+/// With --p4 and --stf, switches run an annotated program in the form that `stateplane protect`
+/// gives it, and hosts send the packets of a packet test. The test must pass with the original and
+/// with the protected program; the frames that leave when switches fail must equal the output of
+/// the original for each flow's packets in some order. In bounded-inconsistency mode each switch
+/// must behave like the original, and the arrays at the store must equal those of a switch at a
+/// time at most the bound ago.
 #[derive(Args)]
 pub struct SimArguments {
     /// What runs on the switches
     #[arg(long, default_value = "counter", value_parser = PossibleValuesParser::new(ProgramKind::all().into_iter().map(ProgramKind::name)))]
     program: String,
-    /// A program of yours with registers annotated @replicated, in place of --program
+    /// Your own program with registers annotated @replicated, in place of --program
     #[arg(
         long,
         value_name = "PROGRAM.p4",
@@ -37,40 +37,40 @@ pub struct SimArguments {
         conflicts_with = "program"
     )]
     p4: Option<PathBuf>,
-    /// Its packet test: entries for its tables, and packets for hosts to send
+    /// Packet test of that program: entries for its tables, and packets for hosts to send
     #[arg(long, value_name = "TEST.stf", requires = "p4")]
     stf: Option<PathBuf>,
     #[command(flatten)]
     preprocess: PreprocessArguments,
-    /// What runs the program: machine code, or the reference interpreter
+    /// Engine of the switches: machine code, or the reference interpreter
     #[arg(long, default_value = EngineKind::default().name(), value_parser = PossibleValuesParser::new(EngineKind::ALL.map(EngineKind::name)))]
     engine: String,
-    /// How the world behaves
+    /// Scenario: traffic, links and faults
     #[arg(long, default_value = "mixed", value_parser = PossibleValuesParser::new(Scenario::ALL.map(|s| s.name)))]
     scenario: String,
-    /// Set something of the scenario otherwise, such as flows=8 or chain_link.loss=0; may be
-    /// given several times
+    /// Change a setting of the scenario, such as flows=8 or chain_link.loss=0; may be given several
+    /// times
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Run this one seed and show it
+    /// Run this seed only, and print the run
     #[arg(long, conflicts_with_all = ["first_seed", "seeds"])]
     seed: Option<u64>,
-    /// The first of several seeds
+    /// First seed
     #[arg(long, default_value_t = 0)]
     first_seed: u64,
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, default_value_t = 100)]
     seeds: u64,
-    /// Let hosts send only these of the packets that the seed draws, such as 0-3,17 or none
+    /// Send only these of the seed's packets, such as 0-3,17 or none
     #[arg(long, value_name = "NUMBERS", requires = "seed")]
     packets: Option<Numbers>,
-    /// Let only these of the faults happen that the seed draws
+    /// Cause only these of the seed's faults
     #[arg(long, value_name = "NUMBERS", requires = "seed")]
     faults: Option<Numbers>,
-    /// In how many runs, at most, to make a run small to which a checker objects; 0: leave it
+    /// Maximum number of runs for making a violating run smaller; 0: leave it as it is
     #[arg(long, value_name = "RUNS", default_value_t = 1000)]
     shrink: usize,
-    /// Turn a rule off, to see the checkers object
+    /// Disable a rule; the checkers should then find violations
     #[arg(long, value_parser = PossibleValuesParser::new(Rule::ALL.map(Rule::name)))]
     without: Option<String>,
 }
@@ -138,9 +138,9 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
     }
 }
 
-/// Makes a run small, and shows what is left.
+/// Makes a run smaller, and prints the result.
 fn shrink(simulator: &Simulator, report: &Report, runs: usize) -> Result<(), SimError> {
-    // What was chosen by hand is to be seen as it is.
+    // A run chosen by hand is shown unchanged.
     if runs == 0 || !report.options.chosen.is_all() {
         return Ok(());
     }
@@ -168,11 +168,12 @@ fn own(arguments: &SimArguments, program: &Path, test: &Path) -> Result<Own, Com
     let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);
     let own = Own::new(&source.loader, &source.main, &source.options, &script).map_err(failed)?;
     let failures = own.packet_test().map_err(failed)?;
-    match failures.is_empty() {
-        true => Ok(own),
-        false => Err(CommandError::new(
+    if failures.is_empty() {
+        Ok(own)
+    } else {
+        Err(CommandError::new(
             Failure::Expectation,
             failures.join("\nerror: "),
-        )),
+        ))
     }
 }

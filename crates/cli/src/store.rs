@@ -16,27 +16,26 @@ use std::sync::Arc;
 
 /// Run one server of the state store until it is interrupted.
 ///
-/// The configuration names the chain, head first, or the controller that makes the
-/// chains, and what the flow classes mean; `lab/nat/store.toml` and `lab/deployment.toml`
-/// are examples. Prints `ready` when requests are taken; on exit
-/// the counts go to standard error as JSON.
+/// The configuration names the chain, head first, or the controller that makes the chains, and the
+/// settings of the flow classes; `lab/nat/store.toml` and `lab/deployment.toml` are examples.
+/// Prints `ready` when it accepts requests; on exit, prints its counters to standard error as JSON.
 #[derive(Args)]
 pub struct StoreArguments {
-    /// The store's configuration (TOML)
+    /// Store configuration (TOML)
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Listen on this address rather than the one in the file
+    /// Listen on this address instead of the one in the file
     #[arg(long, value_name = "IPV4")]
     listen: Option<Ipv4Addr>,
-    /// Serve metrics for Prometheus at this address, path /metrics
+    /// Serve Prometheus metrics at this address, path /metrics
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
-    /// Keep the state in this folder, so that the server has it again when it starts anew;
-    /// instead of the file's `data`. Each server has a folder of its own
+    /// Keep the state in this folder, and restore it from there at the start; overrides the file's
+    /// `data`. Each server needs its own folder
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
-    /// Take and send sealed messages only, with the keys of this file (TOML), which is
-    /// read again when it changes; see docs/message-authentication.md
+    /// Accept and send sealed messages only, with the keys of this file (TOML), which is read again
+    /// when it changes; see docs/message-authentication.md
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
 }
@@ -67,21 +66,20 @@ pub fn run(arguments: &StoreArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Says that requests are taken. A supervisor waits for the line; without one there is
-/// nothing to tell.
+/// Prints that requests are accepted. A supervisor waits for the line.
 pub fn ready() {
     println!("ready");
     let _ = std::io::stdout().flush();
 }
 
-/// Writes what happened to standard error, as JSON.
+/// Prints counters to standard error, as JSON.
 pub fn show(report: &impl Serialize) {
     if let Ok(text) = serde_json::to_string(report) {
         eprintln!("{text}");
     }
 }
 
-/// Says why a changed file of keys is not taken.
+/// Reports why a changed key file is refused.
 pub fn refused_keys(error: &KeysError) {
     eprintln!("error[{}]: {error}; the keys so far stay", error.code());
 }

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 /// Run packet tests (STF scripts) of a program.
 ///
-/// Scripts mean what BMv2's runner takes them to mean: `*` is a digit that does not count,
-/// bytes after an expectation's end are accepted unless it ends in `$`, order and number of
-/// frames count for each port, and a port without expectations expects nothing. `wait`,
-/// `remove`, `no_packet` and `check_counter` are done for real. Time is virtual.
+/// Scripts have the meaning that BMv2's runner gives them: `*` is a digit that matches
+/// any, bytes after an expectation's end are accepted unless it ends in `$`, order and
+/// number of frames count for each port, and a port without expectations expects nothing.
+/// `wait`, `remove`, `no_packet` and `check_counter` are implemented too. Time is
+/// virtual.
 ///
-/// A line for each script, then what failed, with the difference of frames:
+/// Prints a line for each script, then its failures, with the difference of frames:
 ///
 ///   stateplane test nat.p4 tests/*.stf
 ///
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub struct TestArguments {
     #[command(flatten)]
     program: ProgramArguments,
-    /// The scripts
+    /// STF scripts
     #[arg(value_name = "TEST.stf", required = true)]
     scripts: Vec<PathBuf>,
     /// Print JSON, one object a line for each script: script, passed, failures
@@ -77,7 +78,7 @@ pub fn run(arguments: &TestArguments) -> Result<(), CommandError> {
     }
 }
 
-/// What failed; the program is compiled as the script wants it.
+/// Runs a script; the program is compiled with the script's macros.
 fn outcome(program: &ProgramArguments, script: &Script) -> Result<Vec<StfError>, CommandError> {
     let mut program = program.clone();
     program.define(&script.defines);

@@ -13,39 +13,39 @@ use stateplane_trace::Recorder;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-/// Show what a program does with a packet, step by step.
+/// Show the steps of a packet through a program.
 ///
-/// The packet comes in by --port and goes through parser, ingress, the switch and egress:
-/// states and what they extract, tables with their keys, the entry hit and the action with
-/// its data, registers, counters, hashes, checksums, clones, drops, and the frames that
-/// leave. Nothing is sent anywhere, and time stands still.
+/// The packet enters at --port and passes parser, ingress, the switch and egress: the
+/// trace shows states and extracted headers, tables with their keys, the entry hit and
+/// the action with its data, registers, counters, hashes, checksums, clones, drops, and
+/// the frames that leave. Nothing is sent, and time does not advance.
 ///
-/// Tables are as the program declares them, unless --config (a switch's TOML file) or
-/// --stf (a packet test) fills them. With --stf and no packet, the test's own packets are
-/// traced, time passes as it says, and macros are defined as it wants:
+/// Tables have the program's own entries, unless --config (a switch's TOML file) or --stf
+/// (a packet test) fills them. With --stf and no packet, the test's own packets are
+/// traced, its waits advance the time, and its macros are defined:
 ///
 ///   stateplane trace nat.p4 --stf tests/new_connection.stf
 ///
-/// With --json, each step is an object on a line: step, depth, what, and what belongs to
-/// such a step.
+/// With --json, each step is an object on a line: step, depth, what, and further fields
+/// of that kind of step.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct TraceArguments {
     #[command(flatten)]
     program: ProgramArguments,
-    /// The packet, in hexadecimal digits; blanks and colons between them do not count
+    /// Packet in hexadecimal digits; blanks and colons between them are ignored
     #[arg(long, value_name = "HEX", value_parser = frame, conflicts_with = "pcap")]
     packet: Option<Frame>,
-    /// The packets of a capture file (pcap or pcapng), one after the other
+    /// Capture file (pcap or pcapng), whose packets are traced one after the other
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// The port by which packets come in
+    /// Port at which packets enter
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=510))]
     port: u16,
     /// Table entries, registers, mirror sessions (TOML), as for `stateplane run`
     #[arg(long, value_name = "FILE", conflicts_with = "stf")]
     config: Option<PathBuf>,
-    /// Table entries, registers, mirror sessions out of a packet test
+    /// Packet test from which table entries, registers and mirror sessions are taken
     #[arg(long, value_name = "FILE")]
     stf: Option<PathBuf>,
     /// Show assignments and conditions too
@@ -56,7 +56,7 @@ pub struct TraceArguments {
     json: bool,
 }
 
-/// What registers hold that a switch's file wants random.
+/// Value of registers that a switch's file fills at random.
 const RANDOM: u64 = 0x5eed_5eed_5eed_5eed;
 
 /// The bytes of a packet.
@@ -119,16 +119,18 @@ pub fn run(mut arguments: TraceArguments) -> Result<(), CommandError> {
         stateplane_trace::send(&mut switch, arguments.port, &packet);
     }
     let recorder = switch.engine().observer();
-    let color = match std::io::stdout().is_terminal() {
-        true => Color::Ansi,
-        false => Color::Never,
+    let color = if std::io::stdout().is_terminal() {
+        Color::Ansi
+    } else {
+        Color::Never
     };
-    match arguments.json {
-        true => print!("{}", stateplane_trace::to_json(recorder, arguments.all)),
-        false => print!(
+    if arguments.json {
+        print!("{}", stateplane_trace::to_json(recorder, arguments.all))
+    } else {
+        print!(
             "{}",
             stateplane_trace::render(recorder, arguments.all, color)
-        ),
+        )
     }
     Ok(())
 }
@@ -143,7 +145,7 @@ fn script(path: &Path) -> Result<Script, CommandError> {
     stateplane_stf::parse_with(&name, &text, &|path| included(&name, path)).map_err(refused)
 }
 
-/// A switch as a switch's file wants it, if there is one.
+/// Switch with the configuration of a switch's file, if there is one.
 fn configured(
     config: Option<&Path>,
     engine: Interp<Recorder>,

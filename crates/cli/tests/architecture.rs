@@ -65,7 +65,7 @@ fn checkers_judge_histories_alone() {
     assert_eq!(reachable(&dependencies(), "history"), BTreeSet::new());
 }
 
-/// What the front end gets wrong, an evaluator that uses it would get wrong too.
+/// The evaluator depends on the syntax tree only: errors of the front end would be its errors too.
 #[test]
 fn the_evaluator_shares_only_the_tree_with_the_front_end() {
     let found = reachable(&dependencies(), "semantics");

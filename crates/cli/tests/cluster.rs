@@ -11,7 +11,7 @@ use support::cluster::{Client, Cluster, DETECTION, SERVERS, percentile};
 use support::missing;
 use support::namespaces::Namespaces;
 
-/// How many servers are killed; more in `make soak`.
+/// Number of killed servers; larger in `make soak`.
 fn rounds() -> usize {
     let set = std::env::var("STATEPLANE_KILLS").ok();
     set.map_or(3, |rounds| {
@@ -51,7 +51,7 @@ fn a_server_that_stands_still_is_cut_out_and_comes_back() {
         cluster.signal(host, "CONT");
         cluster.settle();
     }
-    // Nobody waits for a controller that is gone, and one that starts anew goes on.
+    // No server waits for a stopped controller, and a restarted one continues.
     let before: u64 = cluster.client.flows.values().map(|flow| flow.answers).sum();
     cluster.controllers.clear();
     cluster.client.run(Duration::from_millis(500));

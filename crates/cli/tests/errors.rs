@@ -1,5 +1,5 @@
-//! Mistakes of a user: each is told with its place and how to mend it, and its exit code
-//! says whose it is.
+//! Mistakes of a user: each message contains its position and how to mend it, and the exit code its
+//! kind.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod support;

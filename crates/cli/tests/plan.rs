@@ -35,7 +35,7 @@ fn evenly(number: u32) -> u32 {
     number * 10_000
 }
 
-/// The same, and the second half ten times as fast.
+/// The capture, with the second half ten times as fast.
 fn with_burst(number: u32) -> u32 {
     let slow = number.min(PACKETS / 2);
     slow * 10_000 + (number - slow) * 1000

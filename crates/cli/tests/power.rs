@@ -216,7 +216,7 @@ impl Switch {
         }
     }
 
-    /// What came before the servers died.
+    /// Reads the answers that came before the servers died.
     fn drain(&mut self) {
         let mut buffer = [0; 2048];
         while let Ok((length, _)) = self.socket.recv_from(&mut buffer) {
@@ -253,7 +253,7 @@ fn what_was_acknowledged_outlives_all_servers() {
     }
 }
 
-/// What a server that ends by itself says.
+/// Standard error of a server that ends by itself.
 fn last_words(server: Child) -> String {
     let mut server = server;
     let end = Instant::now() + Duration::from_secs(60);

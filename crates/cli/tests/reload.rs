@@ -17,7 +17,7 @@ use support::{Running, errors, stateplane};
 const FRAMES: u32 = 12_000;
 const SPACING_US: u32 = 500;
 const LENGTH: usize = 60;
-/// Where the program writes.
+/// Offset of the byte that the program writes.
 const NUMBER: usize = 14;
 const SEEN: usize = 18;
 const MARK: usize = 22;
@@ -136,7 +136,7 @@ impl Switch {
                 Some(rest.strip_suffix("/metrics")?.to_owned())
             })
             .expect("it says where its metrics are");
-        // What it says later is read, so that it never waits.
+        // Later output is read, so that the process never blocks on it.
         std::thread::spawn(move || lines.for_each(drop));
         let mut ready = String::new();
         let output = running.child().stdout.take().unwrap();

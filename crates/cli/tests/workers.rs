@@ -14,7 +14,7 @@ use support::{Running, errors, stateplane};
 const FRAMES: u32 = 40_000;
 const FLOWS: u32 = 64;
 const LENGTH: usize = 60;
-/// Where the payload of UDP begins: the frame's number and what the program counted.
+/// Offset of the payload of UDP: the frame's number and the program's count.
 const NUMBER: usize = 42;
 const SEEN: usize = 46;
 

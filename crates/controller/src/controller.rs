@@ -15,7 +15,7 @@ use crate::health::{Beat, Servers};
 use crate::placement::Ring;
 use crate::settings::{Settings, SettingsError};
 
-/// Switches remembered at most; one beyond them is told only when it asks.
+/// Maximum number of remembered switches; any further one gets configurations only when it asks.
 const MOST_SWITCHES: usize = 1024;
 
 /// A datagram of the controller.
@@ -23,11 +23,11 @@ const MOST_SWITCHES: usize = 1024;
 pub struct Transmit {
     /// The server or switch that it goes to.
     pub to: SocketAddrV4,
-    /// What it is.
+    /// The message's bytes.
     pub bytes: Vec<u8>,
 }
 
-/// How often each thing happened.
+/// Event counters of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerCounters {
     /// Messages that are none, or not for a controller.
@@ -50,21 +50,21 @@ pub struct ControllerCounters {
     pub ahead: u64,
 }
 
-/// What the controller knows of a server.
+/// The controller's view of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerView {
     /// Its present start.
     pub member: Member,
-    /// Whether it was heard lately.
+    /// True if a heartbeat was received lately.
     pub alive: bool,
-    /// Whether it is to lose its shards.
+    /// True if the server is to lose its shards.
     pub drained: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Chain {
     config: ChainConfig,
-    /// It is to be stored before it takes effect.
+    /// True if the configuration is stored; only then it takes effect.
     stored: bool,
     /// Members and others that follow this configuration.
     confirmed: BTreeSet<(u32, u32)>,
@@ -113,7 +113,7 @@ impl Controller {
     ///
     /// # Errors
     ///
-    /// What [`Settings::check`] finds.
+    /// Returns the error of [`Settings::check`].
     pub fn new(
         settings: Settings,
         incarnation: u32,
@@ -329,9 +329,10 @@ impl Controller {
     }
 
     fn subscribe(&mut self, from: SocketAddrV4, switch: u32, controller: u32, version: u64) {
-        let version = match controller == self.incarnation {
-            true => version,
-            false => 0,
+        let version = if controller == self.incarnation {
+            version
+        } else {
+            0
         };
         let known = self.switches.len();
         if known >= MOST_SWITCHES && !self.switches.contains_key(&switch) {
@@ -431,16 +432,17 @@ impl Controller {
         self.outbox.pop_front()
     }
 
-    /// Tells the members of a chain, and who joins, that do not follow its
-    /// configuration yet.
+    /// Sends the configuration of a chain to its members, and to the joining server, if they do not
+    /// follow it yet.
     fn send_configs(&mut self, now: u64, number: u16, again: bool) {
         let Some(chain) = self.chains.get_mut(&number) else {
             return;
         };
         let waiting: Vec<Member> = chain.needs().copied().collect();
-        chain.resend_at = match waiting.is_empty() {
-            true => u64::MAX,
-            false => now.saturating_add(self.settings.resend),
+        chain.resend_at = if waiting.is_empty() {
+            u64::MAX
+        } else {
+            now.saturating_add(self.settings.resend)
         };
         for member in waiting {
             if self.servers.is_alive(&member) {
@@ -481,19 +483,19 @@ impl Controller {
         self.chains.get(&shard).map(|chain| &chain.config)
     }
 
-    /// Whether a start of a server is alive.
+    /// True if a start of a server is alive.
     pub fn is_alive(&self, member: &Member) -> bool {
         self.servers.is_alive(member)
     }
 
-    /// Whether `member` said that it follows the present configuration of a shard's chain.
+    /// True if `member` reported that it follows the present configuration of a shard's chain.
     pub fn follows(&self, shard: u16, member: &Member) -> bool {
         let confirmed = self.chains.get(&shard).map(|chain| &chain.confirmed);
         confirmed.is_some_and(|all| all.contains(&(member.server, member.incarnation)))
     }
 
-    /// Whether every chain has all its members, where placement wants them, and all
-    /// of them follow the present configuration.
+    /// True if every chain has all its members, where placement wants them, and all of them follow
+    /// the present configuration.
     pub fn is_settled(&self) -> bool {
         self.chains.len() == usize::from(self.settings.shards)
             && self.chains.iter().all(|(shard, chain)| {
@@ -519,7 +521,7 @@ impl Controller {
         })
     }
 
-    /// What happened so far.
+    /// Counters since the start.
     pub fn counters(&self) -> &ControllerCounters {
         &self.counters
     }
@@ -549,7 +551,7 @@ impl Chain {
         self.config.members.iter().chain(&self.config.joining)
     }
 
-    /// Who must follow the configuration and has not said so.
+    /// Members that must follow the configuration and have not reported it.
     fn needs(&self) -> impl Iterator<Item = &Member> {
         self.all()
             .filter(|m| !self.confirmed.contains(&(m.server, m.incarnation)))

@@ -1,4 +1,4 @@
-//! Which servers are alive, by their heartbeats.
+//! Liveness of servers, by their heartbeats.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(crate) struct Health {
     numbers: Numbers,
     /// Incarnations of earlier starts, with the number of the last heartbeat of each.
     former: Vec<(u32, u64)>,
-    /// It is to lose its shards.
+    /// True if the server is to lose its shards.
     pub(crate) drained: bool,
 }
 
@@ -45,12 +45,12 @@ pub(crate) struct Servers {
     last: Option<u64>,
 }
 
-/// What a heartbeat says beside its statuses.
+/// Content of a heartbeat beside its statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// It is late, of an earlier start, or not of the server.
+    /// The heartbeat is late, of an earlier start, or not of the server.
     Old,
-    /// As before.
+    /// No change.
     Same,
     /// The server is new, started again, or was taken for dead.
     Changed,
@@ -67,7 +67,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Whether a heartbeat of this number was heard, or one that the server sent after it.
+    /// True if a heartbeat of this number was received, or one that the server sent after it.
     fn have(&self, number: u64) -> bool {
         let mut runs = self.runs.iter();
         runs.any(|(first, last)| (*first..=*last).contains(&number))
@@ -124,20 +124,21 @@ impl Servers {
     }
 
     pub(crate) fn drain(&mut self, server: u32, drained: bool) {
-        match drained {
-            true => self.drained.insert(server),
-            false => self.drained.remove(&server),
+        if drained {
+            self.drained.insert(server)
+        } else {
+            self.drained.remove(&server)
         };
         if let Some(health) = self.all.get_mut(&server) {
             health.drained = drained;
         }
     }
 
-    /// Takes a heartbeat. While a server's heartbeats go on, one that they contradict is
-    /// nobody's: of another start or with other addresses. Only when nothing else was heard
-    /// of the server for half of `detection`, it started anew, or what was heard before was
-    /// not its own; then a number that is lower than the last, but was not heard before, counts
-    /// too, unless it is an earlier start's.
+    /// Takes a heartbeat. While a server sends heartbeats, one that contradicts them is ignored: it
+    /// is of another start or has other addresses. If no other heartbeat came for half of
+    /// `detection`, the server has restarted, or the earlier heartbeats were forged; then a number
+    /// that is lower than the last, but was not heard before, counts too, unless it is an earlier
+    /// start's.
     pub(crate) fn heard(
         &mut self,
         now: u64,
@@ -170,14 +171,11 @@ impl Servers {
         health.control = Some(from);
         health.heard = now;
         health.alive = true;
-        match changed {
-            true => Beat::Changed,
-            false => Beat::Same,
-        }
+        if changed { Beat::Changed } else { Beat::Same }
     }
 
-    /// Whether a server that is heard for the first time can be remembered; forgets a dead
-    /// one for it that no configuration names, as `is_named` tells.
+    /// Makes room for a server that is heard for the first time; returns false if there is none. It
+    /// forgets a dead server that no configuration names, as `is_named` tells.
     pub(crate) fn make_room(&mut self, server: u32, is_named: impl Fn(u32) -> bool) -> bool {
         if self.all.contains_key(&server) || self.all.len() < MOST_SERVERS {
             return true;
@@ -188,7 +186,7 @@ impl Servers {
         forgotten.is_some_and(|number| self.all.remove(&number).is_some())
     }
 
-    /// Whether this start of a server is alive.
+    /// True if this start of a server is alive.
     pub(crate) fn is_alive(&self, member: &Member) -> bool {
         let health = self.all.get(&member.server);
         health.is_some_and(|h| h.alive && h.member.incarnation == member.incarnation)

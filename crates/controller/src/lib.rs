@@ -1,5 +1,5 @@
-//! The controller of the store: who is alive, which servers keep which shard, and
-//! who is in a shard's chain at present.
+//! Controller of the store: health of servers, placement of shards on servers, and configurations
+//! of the shards' chains.
 //!
 //! A [`Controller`] is driven from outside like every core: messages and the time go
 //! in through `handle_*`, datagrams come out of `poll_transmit`. A new configuration

@@ -1,4 +1,4 @@
-//! Which servers keep a shard: consistent hashing with virtual nodes.
+//! Placement of shards on servers: consistent hashing with virtual nodes.
 
 /// A ring of points, several of each server.
 ///

@@ -1,4 +1,4 @@
-//! What a controller is told when it starts.
+//! Settings of a controller.
 
 /// Settings of a controller. Times are in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]

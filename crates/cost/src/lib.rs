@@ -20,7 +20,7 @@ pub const HEADERS: f64 = 14.0 + 20.0 + 8.0 + 72.0;
 /// else is said.
 pub const PROBES_PER_S: f64 = 10.0;
 
-/// What comes to one switch.
+/// Traffic of one switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
     /// Packets per second of flows that have state.
@@ -39,7 +39,7 @@ pub struct Traffic {
     pub write_interval: Option<f64>,
 }
 
-/// How state is kept.
+/// Replication of the state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Protection {
     /// Bytes of state of a flow, or of an element of a snapshot.
@@ -64,15 +64,15 @@ pub struct Snapshots {
     pub period_s: f64,
 }
 
-/// What a switch and its store say to each other, per second.
+/// Traffic between a switch and its store, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     /// Requests for leases; each but those of snapshots carries its packet.
     pub leases_per_s: f64,
     /// Writes; outside of snapshots each carries its packet.
     pub writes_per_s: f64,
-    /// Packets that wrote nothing and had to travel because their flow had a write on the
-    /// way (RedPlane §5.1).
+    /// Packets that wrote nothing and had to travel because their flow had a write in flight
+    /// (RedPlane §5.1).
     pub buffered_per_s: f64,
     /// Renewals of leases that were only read under.
     pub renewals_per_s: f64,
@@ -193,9 +193,10 @@ fn renewals(load: &Load, traffic: &Traffic, of_flow: f64, lease_s: f64) -> f64 {
     let followed = (load.writes_per_s - load.leases_per_s).max(0.0);
     let spread = packets_per_s / load.writes_per_s;
     let interval = traffic.write_interval.unwrap_or(spread).max(1.0);
-    let between = match followed > 0.0 {
-        true => (packets_per_s / followed).min(interval),
-        false => 0.0,
+    let between = if followed > 0.0 {
+        (packets_per_s / followed).min(interval)
+    } else {
+        0.0
     };
     // A share of writes is rarely exact in binary.
     let of_interval = ((between / renewal - 1e-9).ceil() - 1.0).max(0.0);

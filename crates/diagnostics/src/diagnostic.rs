@@ -2,7 +2,7 @@
 
 use crate::{Code, Span};
 
-/// How grave a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The program is refused.
@@ -27,7 +27,7 @@ impl Severity {
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What is to be said; may be empty.
+    /// Text of the label; may be empty.
     pub message: String,
 }
 
@@ -40,17 +40,17 @@ pub struct Label {
 pub struct Diagnostic {
     /// The kind of diagnostic.
     pub code: Code,
-    /// How grave it is.
+    /// Severity of the diagnostic.
     pub severity: Severity,
-    /// What is wrong, in one line, lower case, without a full stop.
+    /// Message in one line, lower case, without a full stop.
     pub message: String,
-    /// Where; its message is shown beside the underlined source.
+    /// Position; its message is shown beside the underlined source.
     pub primary: Label,
     /// Other places that explain the first.
     pub secondary: Vec<Label>,
     /// Further facts.
     pub notes: Vec<String>,
-    /// How to mend it.
+    /// Help: how to mend it.
     pub help: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl Diagnostic {
         self
     }
 
-    /// Whether the program is refused because of this.
+    /// True if the program is refused because of this.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

@@ -1,6 +1,6 @@
-//! What a user is told about a source text: where (a [`Span`] in a [`SourceMap`]), what
-//! (a coded [`Diagnostic`] with labels, notes and a help line), and how it is shown
-//! ([`render_all`] for people; with the feature `json`, `to_json_lines` for tools).
+//! Diagnostics about a source text: positions (a [`Span`] in a [`SourceMap`]), messages (a coded
+//! [`Diagnostic`] with labels, notes and a help line), and their output ([`render_all`] for people;
+//! with the feature `json`, `to_json_lines` for tools).
 //!
 //! The crate does no IO: texts are handed in, rendered text is handed out.
 

@@ -4,7 +4,7 @@ use crate::{Code, Diagnostic, Severity, Span};
 
 /// Diagnostics in the making: bounded in number, duplicates dropped.
 ///
-/// What lies past the bound is counted, not kept, so that a hostile program cannot make the
+/// Diagnostics past the bound are counted, not kept, so that a hostile program cannot make the
 /// compiler fill memory with complaints; the counts of errors and warnings stay exact.
 #[derive(Clone, Debug)]
 pub struct Diagnostics {
@@ -22,7 +22,7 @@ impl Default for Diagnostics {
 }
 
 impl Diagnostics {
-    /// How many diagnostics are kept unless told otherwise.
+    /// Number of diagnostics that are kept unless told otherwise.
     pub const DEFAULT_LIMIT: usize = 100;
 
     /// An empty list of the default limit.
@@ -93,7 +93,7 @@ impl Diagnostics {
         self.errors += std::mem::take(&mut self.warnings);
     }
 
-    /// Whether any error was added, kept or not.
+    /// True if any error was added, kept or not.
     #[must_use]
     pub const fn has_errors(&self) -> bool {
         self.errors > 0
@@ -117,18 +117,18 @@ impl Diagnostics {
         self.dropped
     }
 
-    /// Whether nothing was added.
+    /// True if nothing was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty() && self.dropped == 0
     }
 
-    /// What is kept, in order of addition.
+    /// Kept diagnostics, in order of addition.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.kept.iter()
     }
 
-    /// What is kept, in order of place: by file, then offset, errors before warnings.
+    /// Kept diagnostics, in order of position: by file, then offset, errors before warnings.
     #[must_use]
     pub fn sorted(&self) -> Vec<&Diagnostic> {
         let key = |d: &Diagnostic| -> (Span, Severity, &'static str) {

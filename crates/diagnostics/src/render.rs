@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::{Diagnostic, Diagnostics, FileId, Severity, SourceFile, SourceMap, Span};
 
-/// Whether text is marked up for a terminal.
+/// Markup of text for a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Color {
     /// Plain text.
@@ -25,7 +25,7 @@ const RESET: &str = "\x1b[0m";
 const MAX_WIDTH: usize = 160;
 /// The most including files that are shown.
 const MAX_CHAIN: usize = 4;
-/// How a tab is shown.
+/// Text shown for a tab.
 const TAB: &str = "    ";
 
 impl Color {
@@ -41,7 +41,7 @@ impl Color {
 struct Mark<'a> {
     /// First character, counted from 0.
     from: usize,
-    /// How many characters, at least 1.
+    /// Number of characters, at least 1.
     length: usize,
     message: &'a str,
     primary: bool,
@@ -280,7 +280,7 @@ fn window(text: &str, from: usize) -> (usize, usize) {
     (from.saturating_sub(MAX_WIDTH / 2), MAX_WIDTH)
 }
 
-/// How a character of the source is shown: tabs as spaces, other control characters and
+/// Characters shown for a character of the source: tabs as spaces, other control characters and
 /// those that change the direction of text as a replacement mark.
 fn visible(c: char) -> impl Iterator<Item = char> {
     let text = match c {

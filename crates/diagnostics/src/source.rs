@@ -76,7 +76,7 @@ pub struct SourceFile {
     included_from: Option<Span>,
     /// Byte offset at which each line starts; the first is 0.
     lines: Vec<u32>,
-    /// What `#line` directives say, in order of the lines from which it holds.
+    /// `#line` directives, in order of the lines from which they hold.
     renumbered: Vec<Renumbered>,
 }
 

@@ -1,4 +1,4 @@
-//! Which known name an unknown one probably stands for.
+//! Suggestion of the known name that an unknown one probably stands for.
 
 /// Longer texts are not compared: no name is so long, but input may be.
 const LONGEST: usize = 200;

@@ -14,7 +14,7 @@ use crate::files::{Files, OpenFile, Way};
 /// Bytes that a disk writes at once, or not.
 const SECTOR: usize = 512;
 
-/// What goes wrong at once, or from then on.
+/// Fault of the medium, once or permanent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// A write fails with EIO.
@@ -29,11 +29,11 @@ pub enum Failure {
 /// A file on the medium.
 #[derive(Debug, Clone, Default)]
 struct Node {
-    /// As the system shows it.
+    /// Content as the system shows it.
     data: Vec<u8>,
-    /// As it is on the medium.
+    /// Content on the medium.
     kept: Vec<u8>,
-    /// What makes `data` of `kept`, in order.
+    /// Changes that make `data` of `kept`, in order.
     changes: Vec<Change>,
 }
 
@@ -64,7 +64,7 @@ struct Medium {
     next: u64,
     random: u64,
     short_writes: bool,
-    /// How often it is honest before it lies.
+    /// Number of honest syncs before it lies.
     honest: Option<u64>,
     failure: Option<(Failure, u64)>,
     /// The failure does not end when it came once.
@@ -129,7 +129,7 @@ impl Medium {
         self.namings.push(naming);
     }
 
-    /// Whether the call fails that `failures` may befall.
+    /// The failure of this call among `failures`, if it fails.
     fn fails(&mut self, failures: &[Failure]) -> Option<Failure> {
         let (failure, left) = self.failure.as_mut()?;
         if !failures.contains(failure) {
@@ -145,7 +145,7 @@ impl Medium {
         }
     }
 
-    /// What a power cut leaves of `node`.
+    /// The rest of `node` after a power cut.
     fn lose_power(&mut self, mut node: Node) -> Node {
         let keeps = match self.draw(4) {
             0 => 0,
@@ -206,7 +206,7 @@ impl FaultyFiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A copy that has nothing to do with this one, and that nobody has locked.
+    /// An independent copy, without locks.
     pub fn copy(&self) -> FaultyFiles {
         let mut medium = self.medium().clone();
         medium.locked.clear();
@@ -229,7 +229,7 @@ impl FaultyFiles {
         self.medium().honest = Some(calls);
     }
 
-    /// Lets one call fail, after `calls` that could fail in the same way.
+    /// Makes one call fail, after `calls` calls that could fail with the same failure.
     pub fn fail(&self, failure: Failure, calls: u64) {
         let mut medium = self.medium();
         (medium.failure, medium.lasting) = (Some((failure, calls)), false);
@@ -254,9 +254,8 @@ impl FaultyFiles {
         self.medium().failure.is_some()
     }
 
-    /// Loses power: of what was not written through a part is there, the first or some of
-    /// the sectors, and of the changes of names the first ones. Who had the files open has
-    /// them no longer.
+    /// Loses power: of the unsynced writes some sectors remain, and of the unsynced changes of
+    /// names the first ones. Open files and locks are gone.
     pub fn lose_power(&self) {
         let mut medium = self.medium();
         let medium = &mut *medium;
@@ -300,7 +299,7 @@ impl FaultyFiles {
         }
     }
 
-    /// What the file at `path` has; `None` if there is none.
+    /// Content of the file at `path`; `None` if there is none.
     pub fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
         let medium = self.medium();
         let node = medium.names.get(path)?;

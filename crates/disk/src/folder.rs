@@ -38,7 +38,7 @@ pub enum DiskError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// There are logs, and no snapshot that they follow.
@@ -59,12 +59,12 @@ pub enum DiskError {
         /// The log.
         path: PathBuf,
     },
-    /// What a file says is no state of this server.
+    /// The records of a file are not a state of this server.
     #[error("{}: {cause}", path.display())]
     State {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         cause: RecoveryError,
     },
     /// A file cannot be used.
@@ -90,7 +90,7 @@ impl DiskError {
     }
 }
 
-/// What was found in the folder at the start.
+/// Files found in the folder at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct DiskReport {
     /// Entries applied since the snapshot that were found at the start.
@@ -114,7 +114,7 @@ pub struct Disk<F: Files> {
     /// Number of the newest log.
     number: u64,
     log: RecordLog<F>,
-    /// What is to be written with the next [`Disk::write`].
+    /// Records to be written with the next [`Disk::write`].
     group: Vec<u8>,
     /// Something was written that was not written through.
     written: bool,
@@ -136,7 +136,7 @@ pub struct Disk<F: Files> {
 struct Found {
     snapshots: Vec<u64>,
     logs: Vec<u64>,
-    /// What a process that was killed had not finished.
+    /// Unfinished files of a process that was killed.
     unfinished: Vec<PathBuf>,
 }
 
@@ -260,13 +260,12 @@ impl<F: Files> Disk<F> {
         Ok((disk, server))
     }
 
-    /// Lets a snapshot take the place of logs of so many bytes, rather than of
-    /// [`SNAPSHOT_AFTER`].
+    /// Sets the size in bytes of the logs that a snapshot replaces, in place of [`SNAPSHOT_AFTER`].
     pub fn set_snapshot_after(&mut self, bytes: u64) {
         self.snapshot_after = bytes;
     }
 
-    /// What was found and done.
+    /// Report of the start.
     pub fn report(&self) -> DiskReport {
         self.report
     }
@@ -327,8 +326,8 @@ impl<F: Files> Disk<F> {
         Ok(())
     }
 
-    /// Begins a snapshot of `server`, if one is due and none is being written: to be written
-    /// by [`Snapshot::write`], and then told to [`Disk::end_snapshot`].
+    /// Begins a snapshot of `server`, if one is due and none is being written. [`Snapshot::write`]
+    /// writes it, and [`Disk::end_snapshot`] then takes its result.
     ///
     /// # Errors
     ///
@@ -389,7 +388,7 @@ impl<F: Files> Disk<F> {
     }
 }
 
-/// Whether `logs`, without any snapshot, are what a folder has that was being made.
+/// True if `logs`, without any snapshot, are those of a folder that was just being made.
 fn was_never_used<F: Files>(files: &F, folder: &Path, logs: &[u64]) -> Result<bool, DiskError> {
     Ok(match logs {
         [] => true,
@@ -465,7 +464,7 @@ impl<'a> Reading<'a> {
         self.wrong.is_none()
     }
 
-    /// What reading the file at `path` came to.
+    /// Judges the result of reading the file at `path`.
     fn judge<T>(self, path: &Path, read: Result<T, LogError>) -> Result<T, DiskError> {
         match self.wrong {
             Some(cause) => Err(DiskError::State {

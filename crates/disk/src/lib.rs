@@ -1,4 +1,4 @@
-//! What a process keeps on a disk, over any layer of files.
+//! State of a process on a disk, over any layer of files.
 //!
 //! [`RecordLog`] is a file of records that outlive the process, [`Disk`] the folder that
 //! keeps the state of a store server. Both work on [`Files`]: `host` gives them those of the

@@ -36,8 +36,7 @@ const PREFIX: usize = 24;
 /// Bytes of a mark: the seed, the number, and a checksum.
 const MARK: usize = 16;
 
-/// Where the marks lie: in sectors of their own, so that a write of one leaves the other
-/// whole.
+/// Offsets of the marks: in sectors of their own, so that a write of one leaves the other whole.
 const MARKS: [u64; 2] = [0, 512];
 
 /// Bytes of the longest record.
@@ -51,7 +50,7 @@ pub enum LogError {
     System {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The file is no log of this version, or is damaged before its end.
@@ -62,7 +61,7 @@ pub enum LogError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Which record, from 1.
+        /// Number of the record, from 1.
         record: u64,
     },
     /// Another process uses it.
@@ -104,15 +103,15 @@ struct Records<'a, F> {
     seed: u32,
     /// Number of the last record read.
     last: u64,
-    /// Where it ends.
+    /// Offset of its end.
     end: u64,
     body: Vec<u8>,
 }
 
-/// What [`Records::open`] finds at the beginning of a file.
+/// Result of [`Records::open`] at the beginning of a file.
 enum Beginning<'a, F> {
     Whole(Records<'a, F>),
-    /// It was torn when the file was made.
+    /// The beginning was torn when the file was made.
     Torn,
     Foreign,
 }
@@ -133,9 +132,10 @@ impl<'a, F: OpenFile> Records<'a, F> {
         }
         let mut made = head[..length].iter().zip(MAGIC);
         let made = made.all(|(a, b)| a == b || *a == 0);
-        Ok(match made && file.length()? <= HEAD as u64 {
-            true => Beginning::Torn,
-            false => Beginning::Foreign,
+        Ok(if made && file.length()? <= HEAD as u64 {
+            Beginning::Torn
+        } else {
+            Beginning::Foreign
         })
     }
 
@@ -157,7 +157,7 @@ impl<'a, F: OpenFile> Records<'a, F> {
         Ok(Some(&self.body))
     }
 
-    /// What follows the last record.
+    /// Bytes behind the last record.
     fn rest(self) -> io::Result<Vec<u8>> {
         let file = self.file.into_inner().file;
         let mut rest = Vec::new();
@@ -180,10 +180,10 @@ pub struct RecordLog<F: Files> {
     /// Number of the last record before those in the file.
     before: u64,
     records: u64,
-    /// Where the next record goes.
+    /// Offset of the next record.
     end: u64,
     torn: u64,
-    /// What was appended and not written yet.
+    /// Appended records that are not written yet.
     pending: Vec<u8>,
     /// A call failed: what is on the disk is not known any more.
     failed: bool,
@@ -233,7 +233,7 @@ impl<F: Files> RecordLog<F> {
             Beginning::Whole(records) => records,
             Beginning::Foreign => return damaged(1),
             Beginning::Torn => {
-                // Whatever was written through came behind the head.
+                // All synced bytes come behind the head.
                 let marked = read_marks(&marks, None).map_err(failed)?;
                 let synced = marked.max(upto).unwrap_or(before);
                 if !is_new && synced > before {
@@ -333,8 +333,8 @@ impl<F: Files> RecordLog<F> {
         }
     }
 
-    /// Makes a file of `records` that never grows, at `path`, at once: whatever fails, it is
-    /// whole or not there. Gives its bytes.
+    /// Makes a file of `records` that never grows, at `path`, atomically: after any failure it is
+    /// complete or absent. Returns its size in bytes.
     ///
     /// # Errors
     ///
@@ -374,9 +374,10 @@ impl<F: Files> RecordLog<F> {
         while let Some(record) = records.next().map_err(failed)? {
             if record.is_empty() {
                 let (last, end) = (records.last, records.end);
-                return match records.rest().map_err(failed)?.is_empty() {
-                    true => Ok(end),
-                    false => Err(damaged(last)),
+                return if records.rest().map_err(failed)?.is_empty() {
+                    Ok(end)
+                } else {
+                    Err(damaged(last))
                 };
             }
             if !take(record) {
@@ -406,7 +407,7 @@ impl<F: Files> RecordLog<F> {
         self.torn
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -478,8 +479,8 @@ impl<F: Files> RecordLog<F> {
         Ok(())
     }
 
-    /// Puts `records` in the place of all that there are, at once: whatever fails, the
-    /// file has either the former ones or these.
+    /// Replaces all records by `records`, atomically: after any failure, the file has either the
+    /// former ones or these.
     ///
     /// # Errors
     ///
@@ -494,7 +495,7 @@ impl<F: Files> RecordLog<F> {
             log.seed = new.seed;
             (log.before, log.records, log.end) = (0, new.records, new.end);
             log.pending.clear();
-            // What is marked is of the former file.
+            // The marks are those of the former file.
             (log.marked, log.marked_for_good) = (0, 0);
             log.mark()
         })
@@ -505,9 +506,10 @@ impl<F: Files> RecordLog<F> {
         &mut self,
         action: impl FnOnce(&mut RecordLog<F>) -> io::Result<()>,
     ) -> Result<(), LogError> {
-        let done = match std::mem::replace(&mut self.failed, true) {
-            true => Err(io::Error::other("an earlier write failed")),
-            false => action(self),
+        let done = if std::mem::replace(&mut self.failed, true) {
+            Err(io::Error::other("an earlier write failed"))
+        } else {
+            action(self)
         };
         self.failed = done.is_err();
         done.map_err(|cause| system(&self.path, cause))
@@ -685,7 +687,7 @@ fn put(seed: u32, number: u64, behind: u64, record: &[u8], bytes: &mut Vec<u8>) 
     bytes.extend_from_slice(record);
 }
 
-/// What the prefix of a record says.
+/// Fields of a record's prefix.
 struct Prefix {
     length: usize,
     sum: u32,
@@ -694,7 +696,7 @@ struct Prefix {
     synced: u64,
 }
 
-/// What `prefix` says, if it is one.
+/// Fields of `prefix`, if it is one.
 fn measure(seed: u32, prefix: &[u8; PREFIX]) -> Option<Prefix> {
     let (said, sum) = prefix.split_at(PREFIX - 4);
     let length = be32(said) as usize;

@@ -32,7 +32,7 @@ pub struct EtcdBackend {
     lease_s: u16,
     name: String,
     lease: Option<Lease>,
-    /// Whether the key of the leader bore the lease when it was last seen.
+    /// True if the key of the leader bore the lease when it was last seen.
     leads: bool,
     /// When each chain's key was last written.
     revisions: BTreeMap<String, i64>,
@@ -40,8 +40,8 @@ pub struct EtcdBackend {
 }
 
 impl EtcdBackend {
-    /// A back end for the controller called `name`. `told` hears why etcd cannot be used
-    /// at a time; the controller goes on trying.
+    /// A back end for the controller called `name`. `told` gets the error while etcd cannot be
+    /// used; the controller keeps trying.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl EtcdBackend {
         Ok(id)
     }
 
-    /// What is kept, if this controller leads or nobody does.
+    /// Stored decisions, if this controller leads or nobody does.
     fn try_to_lead(&mut self) -> Result<Option<Kept>, EtcdError> {
         let leader = self.leader_key();
         let present = self.transact(TxnRequest {
@@ -137,9 +137,10 @@ impl EtcdBackend {
             ],
             failure: Vec::new(),
         })?;
-        match all.succeeded {
-            true => self.take(&all).map(Some),
-            false => Ok(None),
+        if all.succeeded {
+            self.take(&all).map(Some)
+        } else {
+            Ok(None)
         }
     }
 
@@ -183,9 +184,10 @@ impl EtcdBackend {
                 }
                 Record::Drained { server, drained } => {
                     let key = self.key(&format!("drained/{server}"));
-                    success.push(match drained {
-                        true => put(&key, Vec::new(), 0),
-                        false => delete(&key),
+                    success.push(if *drained {
+                        put(&key, Vec::new(), 0)
+                    } else {
+                        delete(&key)
                     });
                 }
             }

@@ -1,8 +1,8 @@
-//! What keeps a controller from etcd.
+//! Errors of etcd as the controller's storage.
 
 use std::path::PathBuf;
 
-/// What keeps a controller from etcd.
+/// Error of etcd as the controller's storage.
 #[derive(Debug, thiserror::Error)]
 pub enum EtcdError {
     /// An endpoint that is no address, or keys for TLS that cannot be used.
@@ -10,7 +10,7 @@ pub enum EtcdError {
     Endpoint {
         /// The endpoint.
         endpoint: String,
-        /// What is wrong with it.
+        /// Description of the error.
         cause: tonic::transport::Error,
     },
     /// No endpoint is set.
@@ -21,13 +21,13 @@ pub enum EtcdError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         cause: std::io::Error,
     },
     /// The system has no threads or descriptors left.
     #[error("etcd: {0}")]
     System(std::io::Error),
-    /// It does not answer, or refuses.
+    /// etcd does not answer, or refuses.
     #[error("etcd: {}: {}", .0.code(), .0.message())]
     Refused(#[from] Box<tonic::Status>),
     /// A key holds something else than a controller wrote.

@@ -19,7 +19,7 @@ const SECOND: u64 = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) id: i64,
-    /// Until when etcd surely counts it, in µs since boot.
+    /// Time until which etcd surely counts the lease, in µs since boot.
     until: Arc<AtomicU64>,
     renewal: JoinHandle<()>,
 }
@@ -42,12 +42,12 @@ impl Lease {
         Ok(Lease { id, until, renewal })
     }
 
-    /// Whether etcd surely counts it still.
+    /// True if etcd surely counts it still.
     pub(crate) fn is_valid(&self) -> bool {
         boot_time_us() < self.until.load(Ordering::Relaxed)
     }
 
-    /// Gives it back, so that nobody waits for its end.
+    /// Returns the lease, so that no controller waits for its end.
     pub(crate) fn revoke(self, runtime: &Handle, mut client: LeaseClient<Channel>) {
         self.renewal.abort();
         let request = LeaseRevokeRequest { id: self.id };

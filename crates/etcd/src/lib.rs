@@ -24,11 +24,11 @@ mod transaction;
 pub use backend::EtcdBackend;
 pub use error::EtcdError;
 
-/// How long etcd may take for an answer. Meanwhile the controller hears nothing, so it is
-/// short beside what a controller's absence costs.
+/// Maximum time for an answer of etcd. Meanwhile the controller hears nothing, so it is short
+/// beside what a controller's absence costs.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// What a call of etcd gives, if that comes in time: of several members, none may be there.
+/// Result of a call of etcd, if it comes in time: of several members, none may answer.
 async fn answer<T>(
     call: impl Future<Output = Result<tonic::Response<T>, tonic::Status>>,
 ) -> Result<T, EtcdError> {

@@ -75,7 +75,7 @@ pub(crate) fn get_all(folder: &str) -> RequestOp {
     }))
 }
 
-/// What operation `at` read.
+/// Result of read operation `at`.
 pub(crate) fn read(response: &TxnResponse, at: usize) -> &[KeyValue] {
     let response = response.responses.get(at);
     match response.and_then(|response| response.response.as_ref()) {

@@ -12,7 +12,7 @@ use stateplane_lab::{LabError, become_root, interrupt};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What can be evaluated.
+/// Subcommands of `stateplane eval`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Run the RedPlane paper's experiments, and write a table and a plot of each.
@@ -28,16 +28,16 @@ pub enum Command {
     ControllerReplica(ReplicaArguments),
 }
 
-/// How experiments are run.
+/// Options of experiments.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Figures, such as fig8, table2 or reads; all without.
+    /// Figures, such as fig8, table2 or reads; all if none is named.
     #[arg(value_enum)]
     pub figures: Vec<Experiment>,
-    /// How often each trial is made, one system after the other in each turn.
+    /// Number of runs of each trial, one system after the other in each turn.
     #[arg(long, default_value_t = 5)]
     pub runs: usize,
-    /// One short run, to see that everything works; its figures mean little.
+    /// One short run, to check that everything works; its figures mean little.
     #[arg(long)]
     pub quick: bool,
     /// Take flows and lengths of packets from a capture (pcap or pcapng), for fig8 and fig9.
@@ -58,7 +58,7 @@ pub struct Options {
 }
 
 impl Command {
-    /// Does it. The exit code is 1 where a claim did not hold.
+    /// Runs the subcommand. The exit code is 1 where a claim did not hold.
     ///
     /// # Errors
     /// What the lab and the experiments refuse; `LAB130` after ^C.
@@ -92,9 +92,10 @@ impl Options {
         if !(1..=1000).contains(&self.runs) {
             return Err(EvalError::Options("--runs must be 1 to 1000".to_owned()));
         }
-        let chosen = match self.figures.is_empty() {
-            true => Experiment::ALL.to_vec(),
-            false => self.figures.clone(),
+        let chosen = if self.figures.is_empty() {
+            Experiment::ALL.to_vec()
+        } else {
+            self.figures.clone()
         };
         if let Some(capture) = &self.capture {
             if !chosen.iter().any(|experiment| experiment.takes_capture()) {

@@ -21,10 +21,10 @@ use session::Session;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-/// What a controller is told.
+/// Arguments of a controller.
 #[derive(Clone, Debug, Args)]
 pub struct ControllerArguments {
-    /// Where the switch serves P4Runtime.
+    /// Address at which the switch serves P4Runtime.
     #[arg(long)]
     switch: SocketAddr,
     /// The public address of the mappings.
@@ -35,10 +35,10 @@ pub struct ControllerArguments {
     next: Option<SocketAddr>,
 }
 
-/// What a replica is told.
+/// Arguments of a replica.
 #[derive(Clone, Debug, Args)]
 pub struct ReplicaArguments {
-    /// Where the one before in the chain finds it.
+    /// Address for the predecessor in the chain.
     #[arg(long)]
     listen: SocketAddr,
     /// The one behind; none without.

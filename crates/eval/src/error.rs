@@ -1,4 +1,4 @@
-//! What can go wrong in an experiment.
+//! Errors of experiments.
 
 use stateplane_lab::LabError;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ pub enum EvalError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         reason: std::io::Error,
     },
     /// A program, or the configuration of a switch or a store, was refused.
     #[error("{what}: {reason}")]
     Refused {
-        /// Which.
+        /// Name of the thing.
         what: String,
         /// Why, as its reader says.
         reason: String,
@@ -37,7 +37,7 @@ pub enum EvalError {
     Controller {
         /// The switch, or a replica.
         whom: String,
-        /// What happened.
+        /// Description of the error.
         reason: String,
     },
     /// An experiment ran, and has nothing to show.
@@ -45,9 +45,9 @@ pub enum EvalError {
     Nothing {
         /// The experiment or trial.
         what: String,
-        /// What is missing.
+        /// Missing requirement.
         reason: String,
-        /// Where its processes wrote.
+        /// Folder with the output of its processes.
         logs: PathBuf,
     },
 }

@@ -41,7 +41,7 @@ pub enum Experiment {
     Fig14,
     /// Copies that wait for an acknowledgement.
     Fig15,
-    /// What replication adds to a program.
+    /// Resources that replication adds to a program.
     Table2,
     /// Reads that meet a write in flight, and wait.
     Reads,
@@ -78,19 +78,19 @@ impl Experiment {
         }
     }
 
-    /// Whether it takes times of packets, and may take those packets from a capture.
+    /// True if it takes times of packets, and may take those packets from a capture.
     pub const fn takes_capture(self) -> bool {
         matches!(self, Self::Fig8 | Self::Fig9)
     }
 
-    /// Whether it is made in network namespaces, and not in memory.
+    /// True if it is made in network namespaces, and not in memory.
     pub const fn needs_lab(self) -> bool {
         !matches!(self, Self::Fig11 | Self::Fig15 | Self::Table2 | Self::Reads)
     }
 }
 
-/// What is compared with and without replication, and whether it mostly reads: of those it is
-/// claimed that replication costs next to nothing.
+/// Programs that are compared with and without replication, and whether each mostly reads: for
+/// those, replication should cost next to nothing.
 pub(crate) const APPLICATIONS: [(Application, bool); 6] = [
     (Application::Nat, true),
     (Application::Firewall, true),
@@ -100,12 +100,12 @@ pub(crate) const APPLICATIONS: [(Application, bool); 6] = [
     (Application::Counter, false),
 ];
 
-/// How much is measured.
+/// Amount of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Turns of all systems.
     pub runs: usize,
-    /// Only to see that it works.
+    /// One short run, to check that everything works.
     pub quick: bool,
 }
 

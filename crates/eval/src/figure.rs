@@ -1,4 +1,4 @@
-//! What an experiment gives, and how it is written down.
+//! Results of an experiment, and their output formats.
 
 use crate::error::EvalError;
 use crate::machine::Machine;
@@ -16,7 +16,7 @@ const MOST_ROWS: usize = 60;
 pub struct Claim {
     /// The claim, with the figure that was measured.
     pub claim: String,
-    /// Whether it held.
+    /// True if it held.
     pub met: bool,
 }
 
@@ -25,21 +25,21 @@ pub struct Claim {
 pub struct Figure {
     /// `fig8` to `fig15`, `table2`, or `reads`.
     pub id: &'static str,
-    /// What it shows.
+    /// Title of the figure.
     pub title: &'static str,
-    /// What the paper found.
+    /// Result of the paper.
     pub paper: &'static str,
     /// In what this differs from the paper's experiment.
     pub differs: Vec<String>,
     /// Claims of this project about it.
     pub claims: Vec<Claim>,
-    /// How small a difference could be told here.
+    /// Smallest differences that could be told here.
     pub limits: Vec<String>,
-    /// What was not measured, and why.
+    /// Omitted measurements, with reasons.
     pub missing: Vec<String>,
-    /// Where it was measured.
+    /// Machine of the measurement.
     pub machine: Machine,
-    /// What was measured.
+    /// Measured tables.
     pub tables: Vec<Table>,
     /// Plots as SVG, by name; not part of the JSON.
     #[serde(skip)]
@@ -105,7 +105,7 @@ impl Figure {
         Ok(())
     }
 
-    /// Whether all claims held.
+    /// True if all claims held.
     pub fn met(&self) -> bool {
         self.claims.iter().all(|claim| claim.met)
     }

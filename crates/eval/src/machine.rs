@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What figures depend on.
+/// Properties of a machine on which figures depend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// The processor's name.
@@ -25,7 +25,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one, today. What cannot be read is `unknown`.
+    /// This machine, today. What cannot be read is `unknown`.
     pub fn here() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let value = |text: &str, name: &str| {

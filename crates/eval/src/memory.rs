@@ -24,7 +24,7 @@ use std::path::Path;
 const STORE: Port = 2;
 /// When a switch begins to live, in µs.
 const BEGIN: u64 = 1_000_000;
-/// Until its ports are open: a few periods of its probes.
+/// Time until the switch's ports are open: a few periods of its probes.
 const OPENING_US: u64 = 300_000;
 
 /// Compiles a setup's program from the library.
@@ -46,16 +46,16 @@ pub fn compile(setup: &Setup) -> Result<Program, EvalError> {
     })
 }
 
-/// How the links to the store are.
+/// Quality of the links to the store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Links {
-    /// One way, with the store's own time, in µs.
+    /// Delay of one direction, with the store's own time, in µs.
     pub delay_us: u64,
     /// Share of the requests that are lost, 0 to 1.
     pub loss: f64,
 }
 
-/// What went by.
+/// Counts of packets and bytes that passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Requests, those lost included.
@@ -70,7 +70,7 @@ pub struct Passed {
     pub most_held: u64,
 }
 
-/// Where a packet of the probe was seen.
+/// Position at which a packet of the probe was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// At a port to hosts, by which it left.
@@ -91,7 +91,7 @@ pub struct Sight {
     pub number: u64,
     /// Bytes of the frame.
     pub bytes: u64,
-    /// Where.
+    /// Position of the observation.
     pub seen: Seen,
 }
 
@@ -110,7 +110,7 @@ pub struct Bed {
     arrival: u64,
     /// Virtual time in µs.
     pub now: u64,
-    /// What went by since [`Bed::forget`].
+    /// Counts since [`Bed::forget`].
     pub passed: Passed,
     sights: Option<Vec<Sight>>,
 }
@@ -208,8 +208,7 @@ impl Bed {
         self.sights = Some(Vec::new());
     }
 
-    /// What was noted since [`Bed::watch`], in the order in which it happened. Nothing is noted
-    /// from then on.
+    /// Observations since [`Bed::watch`], in the order of time. Nothing is noted from then on.
     pub fn sights(&mut self) -> Vec<Sight> {
         self.sights.take().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What stands between the two sides of the measuring host.
+//! Network between the two sides of the measuring host.
 
 use crate::error::EvalError;
 use crate::probe::traffic::Application;
@@ -35,27 +35,27 @@ pub enum System {
     LinuxSynced,
 }
 
-/// How the store is built.
+/// Structure of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
-    /// One chain of so many servers, 1 to 3, keeps all shards.
+    /// One chain of this many servers, 1 to 3, keeps all shards.
     Chain(u8),
-    /// The shards lie on so many servers, 1 to 3, alone on each.
+    /// The shards lie on this many servers, 1 to 3, each shard on one server.
     Servers(u8),
 }
 
 /// A trial's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// What the switch does.
+    /// Application of the switch.
     pub application: Application,
-    /// Who does it.
+    /// System that runs it.
     pub system: System,
     /// µs from one snapshot to the next, of heavy hitters.
     pub snapshot_us: u64,
     /// Tenants of heavy hitters, at least 1, each with its sketch.
     pub tenants: u32,
-    /// Whether packets of a flow leave in the order in which they came (rule 26 of
+    /// True if packets of a flow leave in the order in which they came (rule 26 of
     /// `docs/replication-protocol.md`); only a comparison does without.
     pub in_order: bool,
 }
@@ -72,7 +72,7 @@ impl Setup {
         }
     }
 
-    /// The same without replication.
+    /// The same application without replication.
     pub fn bare(application: Application) -> Self {
         Self {
             system: System::Bare,
@@ -116,7 +116,7 @@ impl Setup {
         }
     }
 
-    /// What the program is compiled with.
+    /// Macros with which the program is compiled.
     fn defines(&self) -> Vec<String> {
         let mut defines = Vec::new();
         if self.application == Application::KeyValue {

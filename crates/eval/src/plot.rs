@@ -26,14 +26,14 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-/// What the axes say.
+/// Labels of the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes<'a> {
     /// Below, with the unit.
     pub x: &'a str,
     /// At the left, with the unit.
     pub y: &'a str,
-    /// Whether x is logarithmic; points at or below 0 are left out then.
+    /// True if x is logarithmic; points at or below 0 are left out then.
     pub logarithmic: bool,
 }
 

@@ -29,7 +29,7 @@ use stream::Stream;
 use traffic::Application;
 
 const LONGEST_FRAME: usize = 65_536;
-/// For how long what was sent last may still arrive.
+/// Time for which packets may still arrive after the last was sent.
 const LATE: Duration = Duration::from_millis(700);
 /// Seed of the gaps between frames: equal in all trials.
 const SPACING: u64 = 1;
@@ -37,12 +37,12 @@ const SPACING: u64 = 1;
 const BURST: usize = 32;
 /// Frames that are made before a flood begins, and sent over and over.
 const PREPARED: u64 = 8192;
-/// How long a flood lasts before it counts: until queues are full.
+/// Duration of a flood before it counts: until queues are full.
 const FLOOD_RISES: Duration = Duration::from_millis(300);
 /// The host's interfaces, inside first.
 const INTERFACES: [&str; 2] = ["inside", "outside"];
 
-/// What the probe is told.
+/// Arguments of the probe.
 #[derive(Clone, Debug, Args)]
 pub struct ProbeArguments {
     /// The application.
@@ -88,21 +88,22 @@ impl ProbeArguments {
         }
     }
 
-    /// Whether it sends without a pause, whatever the rate says.
+    /// True if it sends without a pause, at any configured rate.
     pub fn floods(&self) -> bool {
         self.flood_ms != 0
     }
 
-    /// How long the probe sends, without what comes late.
+    /// Duration of sending, without the wait for late packets.
     pub fn duration(&self) -> Duration {
-        match self.floods() {
-            false => Duration::from_secs((self.warm_up + self.frames) / self.rate.max(1)),
-            true => FLOOD_RISES + Duration::from_millis(self.flood_ms),
+        if self.floods() {
+            FLOOD_RISES + Duration::from_millis(self.flood_ms)
+        } else {
+            Duration::from_secs((self.warm_up + self.frames) / self.rate.max(1))
         }
     }
 }
 
-/// What the probe saw of the frames that count.
+/// Observed frames that count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// Frames sent.
@@ -152,9 +153,10 @@ pub fn run(arguments: &ProbeArguments) -> Result<(), EvalError> {
     }
     let stream = arguments.stream()?;
     let stopped = || stop.load(Ordering::Relaxed);
-    let report = match arguments.floods() {
-        false => paced(arguments, &stream, &mut ports, stopped).map_err(failed)?,
-        true => flood(arguments, &stream, &mut ports, stopped)?,
+    let report = if arguments.floods() {
+        flood(arguments, &stream, &mut ports, stopped)?
+    } else {
+        paced(arguments, &stream, &mut ports, stopped).map_err(failed)?
     };
     let text = serde_json::to_string(&report).map_err(|error| failed(io::Error::other(error)))?;
     writeln!(io::stdout(), "{text}").map_err(failed)?;
@@ -275,7 +277,7 @@ fn receive(
         };
         let at = since();
         let frame = &buffer[..length];
-        // What the host itself sends goes by here too, to other addresses.
+        // Packets that the host sends pass here too, to other addresses.
         if !traffic::HOST.iter().any(|mac| frame.starts_with(mac)) {
             continue;
         }

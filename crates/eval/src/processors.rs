@@ -1,5 +1,6 @@
-//! Which processors run what, and that they stay awake: where a process runs and how deep its
-//! processor slept when a packet came move a round trip by more than what is compared.
+//! Assignment of processors to processes, and prevention of their sleep: the processor of a
+//! process, and how deep it slept when a packet came, change a round trip by more than the compared
+//! differences.
 
 use crate::network::SWITCH;
 use std::collections::BTreeMap;
@@ -9,11 +10,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where the kernel takes the longest time, in µs, that idle processors may need to wake up
-/// (its documentation, "PM Quality Of Service Interface"). It counts as long as the file
-/// stays open.
+/// File that takes the longest time, in µs, that idle processors may need to wake up (kernel
+/// documentation, "PM Quality Of Service Interface"). It counts as long as the file stays open.
 const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
-/// What runs a command on some processors, and what lets it go before others or after them.
+/// Commands that run another command on some processors, or change its priority.
 const TASKSET: &str = "taskset";
 const CHRT: &str = "chrt";
 /// The programs that placed commands begin with, and their Debian package.
@@ -30,13 +30,14 @@ pub struct Processors {
     pub host: String,
     /// All others'.
     pub others: String,
-    /// Whether the measuring host may go before all others, which takes rights that root of
-    /// a user namespace lacks.
+    /// True if the measuring host may go before all others, which takes rights that root of a user
+    /// namespace lacks.
     pub host_first: bool,
 }
 
 impl Processors {
-    /// Those that this process may use; `None` if there is just one, or nobody to tell.
+    /// Processors that this process may use; `None` if there is just one, or if they cannot be
+    /// determined.
     pub fn here() -> Option<Self> {
         let status = fs::read_to_string("/proc/self/status").ok()?;
         let name = "Cpus_allowed_list:";
@@ -65,9 +66,10 @@ impl Processors {
         Some(Self {
             switch: switch.to_string(),
             host: host.to_string(),
-            others: match others.is_empty() {
-                true => host.to_string(),
-                false => others.join(","),
+            others: if others.is_empty() {
+                host.to_string()
+            } else {
+                others.join(",")
             },
             host_first: false,
         })
@@ -82,9 +84,9 @@ impl Processors {
         pin(list, command);
     }
 
-    /// The same for the measuring host. Nobody else on its processor holds it up, so that
-    /// times are the switch's; but one that sends without a pause takes what others leave, or
-    /// the stores would never run.
+    /// Places the measuring host. No other process runs before it on its processor, so that times
+    /// are the switch's; but a host that sends without a pause has low priority, or the stores
+    /// would never run.
     pub fn place_host(&self, floods: bool, command: &mut Vec<String>) {
         pin(&self.host, command);
         if floods {
@@ -102,12 +104,13 @@ impl fmt::Display for Processors {
             "processor {} for the switch alone, {} for the measuring host, {} for all others",
             self.switch, self.host, self.others
         )?;
-        match self.host_first {
-            true => write!(
+        if self.host_first {
+            write!(
                 f,
                 "; the host that takes times goes before others on its own"
-            ),
-            false => Ok(()),
+            )
+        } else {
+            Ok(())
         }
     }
 }
@@ -121,7 +124,7 @@ fn pin(list: &str, command: &mut Vec<String>) {
     command.splice(..0, words);
 }
 
-/// How long a processor has worked since the machine started, in the system's ticks.
+/// Time that a processor has worked since the machine started, in the system's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worked {
     busy: u64,
@@ -129,7 +132,7 @@ pub struct Worked {
 }
 
 impl Worked {
-    /// That of each processor, by its number; of none where the system does not tell.
+    /// Working time of each processor, by its number; empty where the system does not tell.
     pub fn so_far() -> BTreeMap<u32, Self> {
         Self::of(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
@@ -152,7 +155,8 @@ impl Worked {
         text.lines().filter_map(line).collect()
     }
 
-    /// Which share of the time since `before` it worked; `None` if none has passed.
+    /// Share of the time since `before` in which the processor worked; `None` if no time has
+    /// passed.
     pub fn share_since(self, before: Self) -> Option<f64> {
         let all = self.all.checked_sub(before.all).filter(|all| *all != 0)?;
         Some(self.busy.saturating_sub(before.busy) as f64 / all as f64)

@@ -45,7 +45,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether it lies within `bound` around 0.
+    /// True if it lies within `bound` around 0.
     pub fn within(&self, bound: f64) -> bool {
         -bound <= self.low && self.high <= bound
     }

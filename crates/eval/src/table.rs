@@ -71,9 +71,9 @@ impl fmt::Display for Cell {
 pub struct Table {
     /// Its name, of its CSV file too: `a-z`, `0-9` and `-`.
     pub name: &'static str,
-    /// What the columns hold, with units.
+    /// Contents of the columns, with units.
     pub columns: Vec<String>,
-    /// As long as `columns` each.
+    /// Rows, each as long as `columns`.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -140,9 +140,10 @@ impl fmt::Display for Table {
             for (column, cell) in row.iter().enumerate() {
                 let width = widths[column];
                 let gap = if column > 0 { "  " } else { "" };
-                let _ = match is_text(column) {
-                    true => write!(line, "{gap}{cell:width$}"),
-                    false => write!(line, "{gap}{cell:>width$}"),
+                let _ = if is_text(column) {
+                    write!(line, "{gap}{cell:width$}")
+                } else {
+                    write!(line, "{gap}{cell:>width$}")
                 };
             }
             writeln!(f, "{}", line.trim_end())?;

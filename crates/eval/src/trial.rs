@@ -17,7 +17,7 @@ const SETTLING: Duration = Duration::from_millis(300);
 /// Longest time over that of sending for a probe to come to its end.
 const ENDING: Duration = Duration::from_secs(30);
 
-/// Where trials find their files and leave their logs.
+/// Folders of trials' files and logs.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The folder of `eval.toml`.
@@ -30,22 +30,21 @@ pub struct Place {
     pub stateplane: PathBuf,
 }
 
-/// What a trial found.
+/// Outcome of a trial.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What the probe saw.
+    /// Report of the probe.
     pub probe: ProbeReport,
-    /// What went by the switch's link to its store meanwhile: received is what the switch
-    /// sent.
+    /// Traffic on the switch's link to its store meanwhile: received is what the switch sent.
     pub fabric: InterfaceTraffic,
-    /// What went by the host's interfaces, inside and outside.
+    /// Traffic on the host's interfaces, inside and outside.
     pub host: [InterfaceTraffic; 2],
-    /// For how long these were counted, in seconds.
+    /// Time for which these were counted, in seconds.
     pub counted_s: f64,
 }
 
 impl Outcome {
-    /// Bytes of replication per second, both ways.
+    /// Bytes of replication per second, in both directions.
     pub fn replication_bytes_per_s(&self) -> f64 {
         (self.fabric.received_bytes + self.fabric.sent_bytes) as f64 / self.counted_s
     }

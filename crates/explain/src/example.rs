@@ -50,7 +50,7 @@ const BLOCKS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Where in a program an example stands.
+/// Part of a program in which an example stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The example is a whole program.
@@ -79,7 +79,7 @@ impl Place {
         })
     }
 
-    /// Where the reader should imagine the example; empty where that is plain.
+    /// Description of that part for the reader; empty where that is plain.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ impl Place {
 pub struct Example {
     /// The language, as the fence names it: `p4`, `toml`, `console`.
     pub language: &'static str,
-    /// Where P4 stands in a program; `None` for other languages.
+    /// Part of the program, for P4; `None` for other languages.
     pub place: Option<Place>,
     /// The example.
     pub text: &'static str,
@@ -157,7 +157,7 @@ impl Example {
     }
 }
 
-/// Whether the text declares a parser or control of this name.
+/// True if the text declares a parser or control of this name.
 fn declares(text: &str, name: &str) -> bool {
     ["parser", "control"].iter().any(|kind| {
         text.lines()

@@ -1,6 +1,6 @@
-//! What a code means: one Markdown file in `codes/` for each code that a user may be
-//! shown, with an explanation, a wrong example that gives the code and a right one that
-//! does not. [`find`] looks one up, [`render`] shows it in a terminal.
+//! Explanations of codes: one Markdown file in `codes/` for each code that a user may be shown,
+//! with an explanation, a wrong example that gives the code and a right one that does not. [`find`]
+//! looks one up, [`render`] shows it in a terminal.
 //!
 //! A file has this form; the title of a P4 code is the meaning that its declaration gives:
 //!

@@ -7,13 +7,13 @@ use crate::Example;
 pub struct Explanation {
     /// The code, such as `E1101`.
     pub code: &'static str,
-    /// What all that is reported with the code has in common, in one line.
+    /// Title: common meaning of all reports with the code, in one line.
     pub title: &'static str,
     /// The explanation, paragraphs of Markdown.
     pub text: &'static str,
     /// Something that gives the code.
     pub wrong: Option<Example>,
-    /// The same put right.
+    /// The right example.
     pub right: Option<Example>,
 }
 

@@ -52,7 +52,7 @@ fn front_end() -> impl Iterator<Item = &'static Code> {
     syntax.chain(check).chain(protect)
 }
 
-/// Whether a code is one of the front end's: `E` or `W` and four digits.
+/// True if a code is one of the front end's: `E` or `W` and four digits.
 fn is_front_end(code: &str) -> bool {
     let digits = code.strip_prefix(['E', 'W']).unwrap_or_default();
     digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_digit())
@@ -129,7 +129,7 @@ fn right_examples_compile_and_are_free_of_the_code() {
     );
 }
 
-/// What P4Info says of one example of each of its codes.
+/// The examples of P4Info's codes give their code or none.
 #[test]
 fn examples_of_p4info_give_their_code_or_none() {
     let mut tried = 0;

@@ -1,4 +1,4 @@
-//! What the repository has of texts and messages, to begin from.
+//! Texts and messages of the repository, as first inputs.
 
 use stateplane_wire::ethernet;
 use stateplane_wire::replication::{Key, MessageType, Repr};

@@ -1,6 +1,6 @@
-//! What the fuzz targets do: each takes any bytes, and panics where something that
-//! should always hold does not. `fuzz/` at the root of the repository gives them to
-//! cargo-fuzz; [`mutate`] makes inputs for short runs without it.
+//! Fuzz targets: each takes any bytes, and panics if an invariant does not hold. `fuzz/` at the
+//! root of the repository gives them to cargo-fuzz; [`mutate`] makes inputs for short runs without
+//! it.
 
 pub mod corpus;
 pub mod mutate;

@@ -15,7 +15,7 @@ pub struct Target {
     pub name: &'static str,
     /// Takes an input; panics where something does not hold.
     pub run: fn(&[u8]),
-    /// What inputs are made from, of the repository at the path given.
+    /// First inputs, from the repository at the given path.
     pub corpus: fn(&Path) -> Vec<Vec<u8>>,
     /// Words of its language.
     pub words: &'static [&'static str],
@@ -27,7 +27,7 @@ pub struct Target {
 ///
 /// # Panics
 ///
-/// Where something does not hold, or if there is no such target.
+/// Panics if an invariant does not hold, or if there is no such target.
 pub fn run(name: &str, input: &[u8]) {
     match TARGETS.iter().find(|target| target.name == name) {
         Some(target) => (target.run)(input),

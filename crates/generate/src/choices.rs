@@ -1,4 +1,4 @@
-//! Where all decisions come from.
+//! Source of all decisions.
 
 use num_bigint::BigUint;
 use rand::rngs::SmallRng;

@@ -15,12 +15,12 @@ const STATE_PERIOD: usize = 64;
 /// Calls for what is left to do when the last frame has been given.
 const LAST_CALLS: usize = 32;
 
-/// How two engines differ.
+/// Difference between two engines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Frames that had been given by then; 0 before the first.
     pub frames: usize,
-    /// What differs, the first engine's before the second's.
+    /// Description of the difference, the first engine's value before the second's.
     pub what: String,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a session without a difference did.
+/// Result of a session without a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// Frames that were given.
@@ -244,7 +244,7 @@ pub struct Mismatch {
     pub program: String,
     /// The session.
     pub session: Session,
-    /// How the engines differ on them.
+    /// Difference of the engines on them.
     pub difference: Difference,
 }
 

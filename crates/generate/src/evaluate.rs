@@ -1,6 +1,5 @@
-//! What a constant expression of the generator is worth: the operations are those of
-//! `stateplane_semantics`, which shares nothing with the checker's or the engines'
-//! arithmetic.
+//! Value of a constant expression of the generator: the operations are those of
+//! `stateplane_semantics`, which shares nothing with the checker's or the engines' arithmetic.
 
 use crate::expr::{Binary, Expr, Ty, Unary};
 use num_bigint::BigInt;

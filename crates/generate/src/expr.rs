@@ -139,10 +139,10 @@ pub enum Expr {
         ty: Ty,
         /// The value; 0 and 1 of `bool`.
         value: BigInt,
-        /// Whether it is written without a width.
+        /// True if it is written without a width.
         plain: bool,
     },
-    /// Whatever else has a value, as it is written.
+    /// Any other expression with a value, as source text.
     Name {
         /// Its type.
         ty: Ty,
@@ -171,7 +171,7 @@ impl Expr {
         }
     }
 
-    /// Whatever has a value.
+    /// Expression from source text.
     pub fn name(ty: Ty, text: impl Into<String>) -> Expr {
         Expr::Name {
             ty,

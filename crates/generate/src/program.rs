@@ -63,7 +63,7 @@ pub fn constant_expressions(seed: u64, count: usize) -> Vec<Expr> {
     expressions
 }
 
-/// As [`generate`], with other decisions.
+/// Generates a program from other decisions, see [`generate`].
 #[must_use]
 pub fn generate_from(choices: Choices, packets: usize) -> Generated {
     let mut maker = Maker::new(choices);
@@ -102,7 +102,7 @@ struct StackPlace {
     size: u32,
 }
 
-/// Which code is being written.
+/// Block that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Block {
     Function,
@@ -166,9 +166,9 @@ struct Maker {
     indent: usize,
     fresh: usize,
     block: Block,
-    /// Whether statements stand in an action or function, which apply nothing.
+    /// True if statements stand in an action or function, which apply nothing.
     in_action: bool,
-    /// Whether expressions may call functions.
+    /// True if expressions may call functions.
     calls: bool,
     /// Loops around the statements.
     loops: u32,
@@ -193,7 +193,7 @@ struct Maker {
     packets: Packets,
     /// Parser value sets with the widths of their members.
     value_sets: Vec<(String, u32)>,
-    /// Those of structs with the widths of their fields.
+    /// Value sets of structs with the widths of their fields.
     struct_sets: Vec<(String, Vec<u32>)>,
 }
 

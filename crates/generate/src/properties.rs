@@ -1,4 +1,4 @@
-//! What holds of every generated program.
+//! Properties of every generated program.
 
 use crate::compare::{Outcome, compare_program};
 use crate::program::{Generated, generate};
@@ -13,7 +13,7 @@ use std::fmt;
 /// A property that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which property, and how it fails.
+    /// The property, and its failure.
     pub what: String,
     /// The program.
     pub generated: Generated,
@@ -120,7 +120,7 @@ fn reprint(text: &str) -> Result<String, String> {
             Color::Never,
         ));
     }
-    // What the architecture declares is printed too: the whole stands for itself.
+    // The architecture's declarations are printed too, so the text is complete.
     Ok(print(&parsed.tree))
 }
 

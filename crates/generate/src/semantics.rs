@@ -29,7 +29,7 @@ use std::fmt;
 
 pub use program::generate;
 
-/// What became of the packets of programs.
+/// Outcomes of the packets of programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
     /// Packets that were given.
@@ -76,11 +76,11 @@ pub fn check(seed: u64, packets: usize, attempts: usize) -> Result<Judged, Box<M
     check_program(&program, &session, None, attempts)
 }
 
-/// The same for a given program, and an evaluator that makes a mistake.
+/// Checks a given program with an evaluator that makes a mistake.
 ///
 /// # Errors
 ///
-/// As [`check`].
+/// Returns the error of [`check`].
 pub fn check_program(
     program: &str,
     session: &Session,
@@ -94,7 +94,7 @@ pub fn check_program(
         Err(difference) => difference,
     };
     let refused = |difference: &Difference| difference.frames == 0;
-    // What is refused says so itself, and in a smaller program something else would be.
+    // A refusal names its cause, and a smaller program could be refused for another one.
     let attempts = if refused(&difference) { 0 } else { attempts };
     let mut last = difference;
     let (program, session) = minimise(program, session, attempts, |program, session| {

@@ -1,5 +1,4 @@
-//! What happens to a switch: its configuration, what the control plane writes, and
-//! the frames that arrive.
+//! Events of a switch: its configuration, writes of the control plane, and frames that arrive.
 
 mod write;
 

@@ -17,7 +17,7 @@ pub fn check(text: &str) -> Compiled {
     stateplane_check::compile(&loader, MAIN_FILE, &with_library(Options::default()))
 }
 
-/// As [`check`], to the program alone.
+/// Compiles the program alone, see [`check`].
 ///
 /// # Errors
 ///

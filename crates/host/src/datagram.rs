@@ -1,8 +1,7 @@
 //! Sockets for datagrams, and bursts of them: a system call takes or sends many.
 //!
-//! Each datagram leaves as one of its own, not as a segment of a longer one (`UDP_SEGMENT`):
-//! on its way it may come to a port of a switch, and a packet socket shows such a longer
-//! one whole.
+//! Each datagram leaves separately, not as a segment of a longer one (`UDP_SEGMENT`): its path may
+//! contain a switch's port, and a packet socket shows the longer one whole.
 
 mod burst;
 mod outgoing;
@@ -16,7 +15,7 @@ use std::os::fd::AsRawFd;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Most datagrams that one system call takes or sends.
+/// Maximum number of datagrams that one system call receives or sends.
 pub(crate) const BURST: usize = 64;
 
 /// Bytes of kernel buffer asked for in each direction; what a whole window of a link
@@ -76,7 +75,7 @@ pub(crate) fn receive(
     }
 }
 
-/// Nothing, if `error` is no reason to stop receiving.
+/// Returns `Ok` if `error` is no reason to stop receiving.
 fn pass_over(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::Interrupted
@@ -87,7 +86,7 @@ fn pass_over(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// No address.
+/// Unspecified address.
 const NOWHERE: libc::sockaddr_in = libc::sockaddr_in {
     sin_family: libc::AF_INET as libc::sa_family_t,
     sin_port: 0,

@@ -59,12 +59,12 @@ struct Family {
 struct Families(Vec<Family>);
 
 impl Families {
-    /// What only grows; `_total` is added to the name.
+    /// Adds a counter; `_total` is appended to its name.
     fn counter(&mut self, name: &'static str, help: &'static str, samples: Vec<(Labels, u64)>) {
         self.add(name, help, MetricType::Counter, samples);
     }
 
-    /// What goes up and down.
+    /// Adds a gauge.
     fn gauge(&mut self, name: &'static str, help: &'static str, samples: Vec<(Labels, u64)>) {
         self.add(name, help, MetricType::Gauge, samples);
     }
@@ -84,7 +84,7 @@ impl Families {
         });
     }
 
-    /// As text.
+    /// OpenMetrics text of the metrics.
     fn text(self) -> String {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self));

@@ -44,9 +44,10 @@ impl Readable {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let limit = match waits {
-            true => std::ptr::null(),
-            false => std::ptr::from_ref(&at_once),
+        let limit = if waits {
+            std::ptr::null()
+        } else {
+            std::ptr::from_ref(&at_once)
         };
         // SAFETY: the descriptors and the time live through the call, their number
         // is that given, a null time sets no limit, and a null signal mask leaves the mask
@@ -69,7 +70,7 @@ impl Readable {
         Ok(())
     }
 
-    /// Whether descriptor `at` of those given was ready at the end of the last wait.
+    /// True if descriptor `at` of the given ones was ready at the end of the last wait.
     pub(crate) fn is_ready(&self, at: usize) -> bool {
         self.polled[at + 1].revents != 0
     }

@@ -7,7 +7,7 @@ use std::io;
 ///
 /// # Errors
 ///
-/// What the system says if it gives none.
+/// Returns the error of the operating system if it gives no random bits.
 #[allow(unsafe_code)]
 pub fn random_bits() -> io::Result<u64> {
     let mut bytes = [0u8; 8];
@@ -23,7 +23,7 @@ pub fn random_bits() -> io::Result<u64> {
 ///
 /// # Errors
 ///
-/// What the system says if it gives no random bits.
+/// Returns the error of the operating system if it gives no random bits.
 pub fn draw_registers(state: &mut TargetState) -> io::Result<()> {
     let mut failure = None;
     state.draw(&mut || {

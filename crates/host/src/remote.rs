@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
-/// Calls that may wait; whoever comes then waits to be let in.
+/// Maximum number of waiting calls; further callers block.
 const WAITING: usize = 16;
 
 type Call<S> = Box<dyn FnOnce(&mut S) + Send>;
@@ -27,7 +27,7 @@ pub struct RemoteCalls<S> {
 ///
 /// # Errors
 ///
-/// If the system has no sockets left.
+/// Returns an error if the system has no sockets left.
 pub fn remote<S>() -> io::Result<(Remote<S>, RemoteCalls<S>)> {
     let (sender, receiver) = mpsc::sync_channel(WAITING);
     let (woken, wake) = UnixStream::pair()?;
@@ -81,7 +81,7 @@ fn package<S, T: Send + 'static>(
 ) -> (Call<S>, Receiver<T>) {
     let (answer, done) = mpsc::sync_channel(1);
     let call: Call<S> = Box::new(move |server| {
-        // Whoever asked waits for it, or does no more.
+        // The caller waits for it, or has gone.
         let _ = answer.send(work(server));
     });
     (call, done)

@@ -1,4 +1,4 @@
-//! What is worked out once for a program.
+//! Values computed once for a program.
 
 use stateplane_ir::{ParserId, Program, VarId};
 use stateplane_target::{StateError, Storage};

@@ -85,7 +85,7 @@ impl<O: Observer> Interp<O> {
     }
 }
 
-/// What egress decides of a packet that is given up.
+/// Egress outcome of a packet that exceeded the loop limit.
 fn given_up<P>() -> EgressOutcome<P> {
     EgressOutcome {
         dropped: true,

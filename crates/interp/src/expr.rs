@@ -178,7 +178,7 @@ impl<O: Observer> Run<'_, O> {
         }
     }
 
-    /// Whether two values of one type, no narrow scalars, are equal.
+    /// True if two values of one type, other than narrow scalars, are equal.
     fn equal(&mut self, left: &Expr, right: &Expr) -> bool {
         let base = self.m.stack.len();
         self.push(left);

@@ -52,8 +52,8 @@ pub struct Options {
 /// A program that cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LoadError {
-    /// It breaks rules of the IR. The checker makes no such program, so this is a
-    /// fault of whoever built it.
+    /// The program breaks rules of the IR. The checker makes no such program, so another tool built
+    /// it wrongly.
     #[error("the program breaks the IR's rules: {}", first(.0))]
     Invalid(Vec<VerifyError>),
     /// Its tables or types are beyond what the target holds.
@@ -79,9 +79,8 @@ impl LoadError {
     }
 }
 
-/// A loaded program with its state. Packets go through it by
-/// [`Engine`](stateplane_target::Engine), and an observer, if there is one, is told of
-/// each step.
+/// A loaded program with its state. Packets go through it by [`Engine`](stateplane_target::Engine),
+/// and an observer, if there is one, gets each step.
 #[derive(Debug)]
 pub struct Interp<O = ()> {
     code: Code,
@@ -100,7 +99,7 @@ impl Interp {
         Interp::observed(program, options, ())
     }
 
-    /// As [`Interp::new`], for an engine that gets [fellows](Fellow).
+    /// Loads a program like [`Interp::new`], for an engine that gets [fellows](Fellow).
     ///
     /// # Errors
     ///
@@ -124,7 +123,7 @@ impl Fellow for Interp {
 }
 
 impl<O: Observer> Interp<O> {
-    /// As [`Interp::new`], with an observer.
+    /// Loads a program like [`Interp::new`], with an observer.
     ///
     /// # Errors
     ///

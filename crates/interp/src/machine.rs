@@ -30,7 +30,7 @@ pub struct InFlight {
     pub(crate) words: Vec<u128>,
     /// The frame that it came from.
     pub(crate) frame: Vec<u8>,
-    /// Where the part begins that no header holds.
+    /// Offset of the first byte that no header holds.
     pub(crate) rest: usize,
     /// Bytes that may leave at most.
     pub(crate) limit: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Requests {
     pub(crate) recirculate: Option<u32>,
 }
 
-/// How a statement ends.
+/// Control flow after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// With the next one.
@@ -73,7 +73,7 @@ pub(crate) enum Flow {
 pub(crate) struct Machine {
     /// All variables.
     pub(crate) words: Vec<u128>,
-    /// Values under way.
+    /// Intermediate values.
     pub(crate) stack: Vec<u128>,
     /// Places that wait for a copy-out; `None` for one past the end of a stack.
     pub(crate) spots: Vec<Option<Spot>>,
@@ -82,7 +82,7 @@ pub(crate) struct Machine {
     pub(crate) frame: Vec<u8>,
     /// Bit of the frame that the parser reads next.
     pub(crate) cursor: usize,
-    /// Where the unparsed part of the frame begins, in bytes.
+    /// Offset of the unparsed part of the frame, in bytes.
     pub(crate) rest: usize,
     /// Bytes that may leave at most.
     pub(crate) limit: u32,
@@ -91,18 +91,18 @@ pub(crate) struct Machine {
     pub(crate) transitions: u32,
     /// Rounds that the loops of the block at hand may still begin.
     pub(crate) rounds: u32,
-    /// Whether one more would have begun, so that the packet is given up.
+    /// True if the loop limit was exceeded, so that the packet is dropped.
     pub(crate) gave_up: bool,
     pub(crate) in_parser: bool,
     /// A parser error that an expression met.
     pub(crate) fault: Option<u32>,
     pub(crate) requests: Requests,
-    /// What the deparser emitted, and its last byte's free bits.
+    /// Bytes that the deparser emitted, and the number of free bits in the last one.
     pub(crate) emitted: Vec<u8>,
     pub(crate) emitted_free: u32,
     /// Data of a hash or checksum.
     pub(crate) data: Vec<u8>,
-    /// What each direct meter said last.
+    /// Last result of each direct meter.
     pub(crate) colors: Vec<Color>,
     pub(crate) spare_words: Vec<Vec<u128>>,
     pub(crate) spare_frames: Vec<Vec<u8>>,

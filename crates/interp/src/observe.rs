@@ -1,4 +1,4 @@
-//! What an observer of a run is told, step by step.
+//! Events that an observer of a run receives, step by step.
 
 use stateplane_ir::{
     ActionId, Callee, CloneKind, ControlId, CounterId, Expr, HashAlgorithm, MeterId, ParserId,
@@ -8,10 +8,10 @@ use stateplane_target::{Color, EgressInput, IngressInput, Listed, SwitchEvent};
 
 /// Watches a program at work.
 ///
-/// [`Interp`](crate::Interp) is compiled for each observer type: for `()`, which watches
-/// nothing, what would be told is not even computed.
+/// [`Interp`](crate::Interp) is compiled for each observer type: for `()`, which watches nothing,
+/// events are not even computed.
 pub trait Observer {
-    /// Whether anything is told. What an observer with `false` implements is never called.
+    /// True if the observer wants events. What an observer with `false` implements is never called.
     const ACTIVE: bool = true;
 
     /// Takes note of one step.
@@ -90,7 +90,7 @@ pub enum Event<'a> {
     },
     /// Bits are read ahead.
     Lookahead(String, Datum),
-    /// So many bits are skipped.
+    /// This many bits are skipped.
     Advance(u64),
     /// A header is emitted.
     Emit(String, Datum),
@@ -121,9 +121,9 @@ pub enum Event<'a> {
         register: RegisterId,
         /// The element.
         index: u64,
-        /// What is read; `None` past the end.
+        /// Value read; `None` past the end.
         value: Option<Datum>,
-        /// Where it goes.
+        /// Name of the place that gets the value.
         result: String,
     },
     /// A register is written; an index past its end writes nothing.
@@ -132,9 +132,9 @@ pub enum Event<'a> {
         register: RegisterId,
         /// The element.
         index: u64,
-        /// What was there; `None` past the end.
+        /// Old value; `None` past the end.
         old: Option<Datum>,
-        /// What is written.
+        /// Written value.
         value: Datum,
     },
     /// A counter's element counts the packet.
@@ -149,7 +149,7 @@ pub enum Event<'a> {
         algorithm: HashAlgorithm,
         /// The bytes.
         data: Vec<u8>,
-        /// Where the result goes.
+        /// Name of the place that gets the result.
         result: String,
         /// The result, within the bounds asked for.
         value: Datum,
@@ -158,9 +158,9 @@ pub enum Event<'a> {
     Random(String, Datum),
     /// A checksum is verified.
     VerifyChecksum {
-        /// What the packet carries.
+        /// Checksum in the packet.
         carried: u128,
-        /// What it should carry.
+        /// Computed checksum.
         computed: u128,
     },
     /// A checksum is put into a place.
@@ -173,7 +173,7 @@ pub enum Event<'a> {
     Resubmit(u32),
     /// A recirculation is asked for, with a field list.
     Recirculate(u32),
-    /// The frame will be cut to so many bytes.
+    /// The frame will be cut to this many bytes.
     Truncate(u32),
     /// A digest goes to the control plane.
     Digest(&'a str, Datum),
@@ -183,6 +183,6 @@ pub enum Event<'a> {
     Log(String),
     /// `exit`.
     Exit,
-    /// What the switch does with the packet.
+    /// Step of the switch with the packet.
     Switched(SwitchEvent<'a>),
 }

@@ -147,9 +147,10 @@ impl<O: Observer> Run<'_, O> {
 
     /// `packet.emit`.
     pub(crate) fn emit(&mut self, value: &Place) {
-        let name = match O::ACTIVE {
-            true => self.place_name(value),
-            false => String::new(),
+        let name = if O::ACTIVE {
+            self.place_name(value)
+        } else {
+            String::new()
         };
         if let Some(spot) = self.spot(value) {
             self.emit_words(spot.ty, spot.at, &name);
@@ -158,9 +159,12 @@ impl<O: Observer> Run<'_, O> {
 
     /// Emits what lies at a word; `name` is for an observer.
     fn emit_words(&mut self, ty: Type, at: usize, name: &str) {
-        let part = |suffix: fmt::Arguments<'_>| match O::ACTIVE {
-            true => format!("{name}{suffix}"),
-            false => String::new(),
+        let part = |suffix: fmt::Arguments<'_>| {
+            if O::ACTIVE {
+                format!("{name}{suffix}")
+            } else {
+                String::new()
+            }
         };
         match ty {
             Type::Header(_) if self.m.words[at] != 1 => {}

@@ -6,7 +6,7 @@ use stateplane_ir::{Place, Projection, Type};
 use stateplane_target::bits;
 use stateplane_target::layout::scalar_bits;
 
-/// Where a place lies.
+/// Position of a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     /// First word.
@@ -30,7 +30,7 @@ impl Spot {
     }
 }
 
-/// Whether values of a type are computed in one machine word.
+/// True if values of a type are computed in one machine word.
 pub(crate) fn is_narrow(ty: Type) -> bool {
     match ty {
         Type::Bool | Type::Error | Type::Enum(_) => true,

@@ -1,4 +1,4 @@
-//! What packets and values become.
+//! Tests of packets and values.
 
 mod arithmetic;
 mod calls;
@@ -75,7 +75,7 @@ pub(crate) fn load(builder: Builder) -> Interp {
     Interp::new(program, Options::default()).expect("the program fits the target")
 }
 
-/// What a variable holds after a packet.
+/// Value of a variable after a packet.
 pub(crate) fn value(interp: &Interp, var: VarId) -> BigUint {
     let ty = interp.code.program.vars[var.index()].ty;
     let at = interp.code.bases[var.index()];

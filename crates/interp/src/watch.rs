@@ -85,7 +85,7 @@ impl<O: Observer> Run<'_, O> {
         name
     }
 
-    /// What lies at a place.
+    /// Value at a place.
     pub(crate) fn datum_at(&mut self, spot: Spot) -> Datum {
         let base = self.m.stack.len();
         self.push_spot(spot);
@@ -140,9 +140,10 @@ impl<O: Observer> Run<'_, O> {
 
     fn valid_only(mut members: Vec<(String, Datum)>) -> Datum {
         members.retain(|(_, member)| *member != Datum::Invalid);
-        match members.is_empty() {
-            true => Datum::Invalid,
-            false => Datum::Members(members),
+        if members.is_empty() {
+            Datum::Invalid
+        } else {
+            Datum::Members(members)
         }
     }
 

@@ -133,8 +133,8 @@ impl<O: Observer> Run<'_, O> {
     }
 }
 
-/// Whether a scalar, given in words, is in a set, which is none of the control
-/// plane's; the set's numbers fit its width.
+/// True if a scalar, given in words, is in a set other than a value set of the control plane; the
+/// set's numbers fit its width.
 pub(crate) fn is_in(value: &[u128], width: u32, set: &KeySet) -> bool {
     let below = |length: u32| width.saturating_sub(length);
     if let [value] = *value {
@@ -164,7 +164,7 @@ pub(crate) fn is_in(value: &[u128], width: u32, set: &KeySet) -> bool {
     }
 }
 
-/// Whether a scalar, given in words, equals a number that fits its width.
+/// True if a scalar, given in words, equals a number that fits its width.
 pub(crate) fn is_number(value: &[u128], wanted: &BigUint) -> bool {
     match *value {
         [value] => value == bits::low_word(wanted),

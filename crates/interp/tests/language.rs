@@ -5,7 +5,7 @@ mod support;
 use stateplane_target::{Engine, KeyMatch};
 use support::{EMPTY_EGRESS, INCLUDES, REST, compile, ingress_of, number, send};
 
-/// What becomes of the bytes `a` and `b` of the header in ingress.
+/// Bytes `a` and `b` of the header after ingress.
 fn run(declarations: &str, body: &str, a: u8, b: u8) -> (u8, u8) {
     let mut interp = ingress_of(declarations, body);
     let frame = send(&mut interp, &[a, b]).frame;

@@ -209,7 +209,7 @@ fn stacks_loops_and_sub_parsers() {
     assert_eq!(send(&mut interp, &[3]).frame, [3]);
 }
 
-/// What the demo rests on: the header checksum of a router is right.
+/// The header checksum of a router is right; the demo depends on it.
 #[test]
 fn an_ipv4_router() {
     let program = format!(

@@ -8,14 +8,14 @@ use std::fmt;
 pub struct Annotation {
     /// Name without the `@`.
     pub name: String,
-    /// What follows the name.
+    /// Body of the annotation.
     pub body: AnnotationBody,
 }
 
-/// What follows the name of an annotation.
+/// Body of an annotation, after its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnnotationBody {
-    /// Nothing: `@name`.
+    /// No body: `@name`.
     Empty,
     /// `@name(…)`, or the rest of the line of `@pragma name …`.
     Tokens(Vec<AnnotationToken>),
@@ -32,7 +32,7 @@ pub enum AnnotationToken {
     String(String),
     /// A number literal: its value, and the text as written.
     Number(BigInt, String),
-    /// Any other token as written.
+    /// Any other token, as written.
     Other(String),
 }
 
@@ -129,7 +129,7 @@ impl fmt::Display for AnnotationValue {
     }
 }
 
-/// As P4 source, tokens separated by a space.
+/// P4 source text, tokens separated by a space.
 impl fmt::Display for Annotation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "@{}", self.name)?;

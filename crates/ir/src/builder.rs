@@ -373,7 +373,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// If there is no such member.
+    /// Panics if there is no such member.
     pub fn field(&self, var: VarId, path: &str) -> Place {
         self.member(Place::var(var), path)
     }
@@ -382,7 +382,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// If there is no such member.
+    /// Panics if there is no such member.
     pub fn member(&self, mut place: Place, path: &str) -> Place {
         for name in path.split('.') {
             let fields = match self.program.place_type(&place) {
@@ -403,7 +403,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// If the place does not exist.
+    /// Panics if the place does not exist.
     pub fn read(&self, place: &Place) -> Expr {
         match self.program.place_type(place) {
             Some(ty) => Expr {
@@ -423,7 +423,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// What the verifier objects to.
+    /// Returns the errors of the verifier.
     pub fn finish(self) -> Result<Program, Vec<VerifyError>> {
         verify(&self.program)?;
         Ok(self.program)

@@ -6,13 +6,13 @@ use num_bigint::BigUint;
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it computes.
+    /// Operation and operands.
     pub kind: ExprKind,
     /// Type of its value.
     pub ty: Type,
 }
 
-/// What an expression computes.
+/// Operation of an expression, with its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// A constant.
@@ -151,7 +151,7 @@ impl BinaryOp {
     }
 }
 
-/// Something that can be read and written: a variable and a way into it.
+/// A readable and writable place: a variable and a path into it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// The variable.

@@ -2,7 +2,7 @@
 
 use crate::{Callee, Program, TableId};
 
-/// What can be called, or applied.
+/// Node of the call graph: an entity that can be called or applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
     Call(Callee),
@@ -37,7 +37,7 @@ impl Vertices {
         }
     }
 
-    /// How many there are.
+    /// Number of nodes.
     pub(crate) fn count(&self) -> usize {
         self.count
     }

@@ -1,4 +1,4 @@
-//! What the control plane sees of a program beyond what its packets need: types of the
+//! Description of a program for the control plane, beyond what its packets need: types of the
 //! source, names of parameters, annotations. P4Info is made of this and of the
 //! [`Program`](crate::Program).
 
@@ -62,13 +62,13 @@ pub enum DataType {
 pub struct NamedType {
     /// The control-plane name: `@name`, or the source's.
     pub name: String,
-    /// What it is.
+    /// Kind of the type.
     pub kind: NamedTypeKind,
     /// Annotations of the declaration.
     pub annotations: Vec<Annotation>,
 }
 
-/// What a named type is.
+/// Kind of a named type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedTypeKind {
     /// A struct.
@@ -88,7 +88,7 @@ pub enum NamedTypeKind {
     },
     /// `type`.
     New {
-        /// What it stands for; may be another `type`.
+        /// Underlying type; may be another `type`.
         underlying: DataType,
     },
 }
@@ -111,7 +111,7 @@ pub struct ActionInterface {
     pub params: Vec<MemberType>,
 }
 
-/// What the control plane sees of a table beside the IR's [`Table`](crate::Table).
+/// Description of a table for the control plane, beside the IR's [`Table`](crate::Table).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableInterface {
     /// Type and annotations of each key.
@@ -123,7 +123,7 @@ pub struct TableInterface {
     pub size: Option<u64>,
 }
 
-/// What the control plane sees of a register.
+/// Description of a register for the control plane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegisterInterface {
     /// Element type as written.

@@ -138,7 +138,7 @@ pub struct ParseError {
     pub line: u32,
     /// Character of the line, from 1.
     pub column: u32,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
 }
 
@@ -238,9 +238,10 @@ impl<'a> Parser<'a> {
     }
 
     fn sign(&mut self, sign: &str) -> Result<()> {
-        match self.take(sign) {
-            true => Ok(()),
-            false => self.expected(&format!("`{sign}`")),
+        if self.take(sign) {
+            Ok(())
+        } else {
+            self.expected(&format!("`{sign}`"))
         }
     }
 
@@ -261,9 +262,10 @@ impl<'a> Parser<'a> {
     }
 
     fn word(&mut self, word: &str) -> Result<()> {
-        match self.take_word(word) {
-            true => Ok(()),
-            false => self.expected(&format!("`{word}`")),
+        if self.take_word(word) {
+            Ok(())
+        } else {
+            self.expected(&format!("`{word}`"))
         }
     }
 

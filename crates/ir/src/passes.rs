@@ -29,7 +29,7 @@ use crate::Program;
 pub struct Pass {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description of the pass, in one line.
     pub about: &'static str,
     /// Does it.
     pub run: fn(&mut Program),

@@ -128,11 +128,11 @@ pub struct State {
     pub name: String,
     /// Statements.
     pub body: Vec<Stmt>,
-    /// Where it goes on.
+    /// Transition to the next state.
     pub transition: Transition,
 }
 
-/// How a state ends.
+/// Transition at the end of a state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transition {
     /// To one target.
@@ -146,7 +146,7 @@ pub enum Transition {
     },
 }
 
-/// Where a parser goes on.
+/// Destination of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Another state.
@@ -211,7 +211,8 @@ pub struct Action {
 }
 
 impl Action {
-    /// Whether the source does not declare it: it is around a direct call of another.
+    /// True if the source does not declare the parser or control: the compiler wraps it around a
+    /// direct call of another.
     #[must_use]
     pub fn is_introduced(&self) -> bool {
         let last = self.name.rsplit('.').next();
@@ -245,11 +246,11 @@ pub struct Table {
     pub actions: Vec<TableAction>,
     /// Default action; data arguments are constants.
     pub default_action: ActionCall,
-    /// Whether the control plane may not change it.
+    /// True if the control plane may not change the default action.
     pub const_default: bool,
     /// Entries of the source; with `const_entries` they are the only ones.
     pub entries: Vec<Entry>,
-    /// Whether the control plane may not add entries.
+    /// True if the control plane may not add entries.
     pub const_entries: bool,
     /// Greatest number of entries; 1024 if the source gives none.
     pub size: u64,
@@ -257,11 +258,11 @@ pub struct Table {
     pub direct_counter: Option<crate::CounterId>,
     /// Meter attached as direct meter.
     pub direct_meter: Option<crate::MeterId>,
-    /// Whether entries age.
+    /// True if entries age.
     pub support_timeout: bool,
-    /// Where entries find their actions: each names a member of the profile, or, if
-    /// that has a selector, a group of members. `None`: each has its action itself.
-    /// The entries of the source have their actions themselves in any case.
+    /// Action profile of the table: each entry names a member of the profile or, if the profile has
+    /// a selector, a group of members. `None`: each has its action itself. The entries of the
+    /// source have their actions themselves in any case.
     pub implementation: Option<ActionProfileId>,
     /// Annotations kept from the source.
     pub annotations: Vec<Annotation>,
@@ -274,7 +275,7 @@ pub struct Key {
     pub name: String,
     /// The value looked up.
     pub expr: Expr,
-    /// How it is compared.
+    /// Match kind of the key.
     pub match_kind: MatchKind,
 }
 
@@ -302,9 +303,9 @@ pub struct TableAction {
     pub action: ActionId,
     /// Arguments for its directed parameters, bound in the table.
     pub bound: Vec<Arg>,
-    /// Whether entries may name it (not `@defaultonly`).
+    /// True if entries may name the action (not `@defaultonly`).
     pub in_entries: bool,
-    /// Whether it may be the default action (not `@tableonly`).
+    /// True if the action may be the default action (not `@tableonly`).
     pub as_default: bool,
 }
 
@@ -320,13 +321,13 @@ pub struct ActionCall {
 /// An entry of the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// One for each key.
+    /// Match values, one for each key.
     pub keys: Vec<KeySet>,
     /// Smaller wins here: entries in source order unless they say `priority`.
     pub priority: u32,
-    /// What it runs.
+    /// Action call of the entry.
     pub call: ActionCall,
-    /// Whether the control plane may not change it.
+    /// True if the control plane may not change the entry.
     pub is_const: bool,
 }
 
@@ -343,7 +344,7 @@ pub struct Register {
     pub annotations: Vec<Annotation>,
 }
 
-/// What a counter counts.
+/// Unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
     /// Packets.
@@ -359,7 +360,7 @@ pub enum CounterKind {
 pub struct Counter {
     /// Full control-plane name.
     pub name: String,
-    /// What it counts.
+    /// Unit of the counter.
     pub kind: CounterKind,
     /// Number of elements; 0 for a direct counter.
     pub size: u64,
@@ -372,7 +373,7 @@ pub struct Counter {
 pub struct Meter {
     /// Full control-plane name.
     pub name: String,
-    /// Whether it measures bytes rather than packets.
+    /// True if the meter measures bytes rather than packets.
     pub bytes: bool,
     /// Number of elements; 0 for a direct meter.
     pub size: u64,
@@ -389,14 +390,14 @@ pub struct ActionProfile {
     pub name: String,
     /// Greatest number of members.
     pub size: u64,
-    /// How one member of a group is chosen; `None` if there are no groups.
+    /// Selector that chooses one member of a group; `None` if there are no groups.
     pub selector: Option<Selector>,
     /// Annotations kept from the source, for example `@mode("fair")`.
     pub annotations: Vec<Annotation>,
 }
 
-/// How an action selector chooses: a hash of the table's [`MatchKind::Selector`] keys, in
-/// order, modulo the number of the group's members.
+/// Selector of a group's member: a hash of the table's [`MatchKind::Selector`] keys, in order,
+/// modulo the number of the group's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selector {
     /// The hash.
@@ -427,7 +428,7 @@ pub struct ValueSetField {
     pub name: String,
     /// Width in bits.
     pub width: u32,
-    /// How it is compared (`@match`), exactly if the source does not say.
+    /// Match kind of the field (`@match`); exact if the source has none.
     pub match_kind: MatchKind,
 }
 

@@ -45,11 +45,11 @@ pub enum Stmt {
     },
     /// A call of an action, function, control or sub-parser.
     Call {
-        /// What is called.
+        /// Callable.
         callee: Callee,
         /// One argument for each parameter.
         args: Vec<Arg>,
-        /// Where a function's value goes.
+        /// Place that gets a function's value.
         result: Option<Place>,
     },
     /// An operation of the architecture or of the core library.
@@ -76,9 +76,9 @@ pub enum Stmt {
     /// more would begin, the packet is given up: nothing more of the program runs for it,
     /// and it is dropped, with all copies of it that were asked for and not yet made.
     Loop {
-        /// What a round runs.
+        /// Statements of a round.
         body: Vec<Stmt>,
-        /// What stands between two rounds; neither `Break` nor `Continue` of this loop.
+        /// Statements between two rounds; neither `Break` nor `Continue` of this loop.
         update: Vec<Stmt>,
     },
     /// Tells that few packets come here, from a block annotated `@unlikely` or beside one
@@ -95,7 +95,7 @@ pub enum Stmt {
     Exit,
 }
 
-/// What a call runs.
+/// Callable of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callee {
     /// An action, called directly.
@@ -134,7 +134,7 @@ pub enum Op {
     /// `packet.lookahead<T>()` into a place without varbits and unions; all headers
     /// in it become valid.
     Lookahead {
-        /// Where the value goes.
+        /// Place that gets the value.
         result: Place,
     },
     /// `packet.advance(bits)`.
@@ -231,7 +231,7 @@ pub enum Op {
     },
     /// `verify_checksum…`: sets `standard_metadata.checksum_error` if unequal.
     VerifyChecksum {
-        /// Whether anything is done.
+        /// True if the statement has an effect.
         condition: Expr,
         /// Data, as in [`Op::Hash`].
         data: Vec<Expr>,
@@ -239,20 +239,20 @@ pub enum Op {
         checksum: Expr,
         /// The algorithm.
         algorithm: HashAlgorithm,
-        /// Whether the unparsed rest of the packet follows the data.
+        /// True if the unparsed rest of the packet follows the data.
         with_payload: bool,
     },
     /// `update_checksum…`.
     UpdateChecksum {
-        /// Whether anything is done.
+        /// True if the statement has an effect.
         condition: Expr,
         /// Data, as in [`Op::Hash`].
         data: Vec<Expr>,
-        /// Where the checksum goes.
+        /// Place that gets the checksum.
         checksum: Place,
         /// The algorithm.
         algorithm: HashAlgorithm,
-        /// Whether the unparsed rest of the packet follows the data.
+        /// True if the unparsed rest of the packet follows the data.
         with_payload: bool,
     },
     /// `mark_to_drop(standard_metadata)`: `egress_spec = 511`, `mcast_grp = 0`.
@@ -262,7 +262,7 @@ pub enum Op {
     },
     /// `clone(type, session)` and `clone_preserving_field_list(type, session, index)`.
     Clone {
-        /// Whether from ingress or from egress.
+        /// Pipeline in which the clone is taken: ingress or egress.
         kind: CloneKind,
         /// Mirror session number, `bit<32>`.
         session: Expr,
@@ -279,7 +279,7 @@ pub enum Op {
         /// Field list number.
         field_list: Expr,
     },
-    /// `truncate(length)`: at most so many bytes leave.
+    /// `truncate(length)`: at most `length` bytes leave.
     Truncate {
         /// Bytes, `bit<32>`.
         length: Expr,
@@ -307,7 +307,7 @@ pub enum Op {
     },
 }
 
-/// Where a clone is taken.
+/// Pipeline in which a clone is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloneKind {
     /// `CloneType.I2E`: the packet as it came, parsed anew.

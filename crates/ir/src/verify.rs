@@ -1,5 +1,5 @@
-//! The verifier: what every [`Program`] satisfies, so that whoever executes or
-//! compiles one need not check.
+//! The verifier: checks the rules that every [`Program`] satisfies, so that engines and compilers
+//! need not check them.
 //!
 //! 1. **Handles** lie within their tables.
 //! 2. **Types**: `bit<W>` and `varbit<W>` have W ≤ 2048, `int<W>` 1 ≤ W ≤ 2048;
@@ -66,9 +66,9 @@ const MAX_ERRORS: usize = 50;
 pub struct VerifyError {
     /// Number of the rule in the module's documentation.
     pub rule: u8,
-    /// Where: the entity, and the place in it.
+    /// Entity and position in it.
     pub place: String,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
 }
 
@@ -119,14 +119,14 @@ pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
 struct Verifier<'a> {
     program: &'a Program,
     errors: Vec<VerifyError>,
-    /// Where the verifier is.
+    /// Position of the verifier.
     place: String,
     in_parser: bool,
     in_control: bool,
     graph: calls::Graph,
     /// Nesting of statements and expressions within the callable.
     depth: u32,
-    /// Whether the statement is in the body of a loop of the callable.
+    /// True if the statement is in the body of a loop of the callable.
     in_loop: bool,
 }
 

@@ -10,7 +10,7 @@ use std::str::FromStr;
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// Whether it may be a station's own address: not a group address, not zero.
+    /// True if it may be a station's own address: not a group address, not zero.
     pub fn is_station(self) -> bool {
         self.0[0] & 1 == 0 && self.0 != [0; 6]
     }
@@ -61,7 +61,7 @@ impl Prefix {
             .unwrap_or(0)
     }
 
-    /// Whether `address` lies in the network.
+    /// True if `address` lies in the network.
     pub fn contains(self, address: Ipv4Addr) -> bool {
         (u32::from(address) ^ u32::from(self.address)) & self.mask() == 0
     }

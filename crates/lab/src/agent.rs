@@ -28,8 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long either end waits for the next message before the connection counts as
-/// broken.
+/// Time that either end waits for the next message before the connection counts as broken.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Stack of a connection's thread in bytes.
@@ -40,7 +39,7 @@ const STACK: usize = 128 << 10;
 pub struct Broken {
     /// Number of the connection, 0 if the server never learned it.
     pub connection: u64,
-    /// What happened, such as `reset`, `timeout`, `refused` or `ended early`.
+    /// Reason, such as `reset`, `timeout`, `refused` or `ended early`.
     pub reason: String,
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: u64,

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What the lab can be told to do.
+/// Subcommands of `stateplane lab`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Build a topology, start its processes, and keep it until ^C or `lab down`.
@@ -28,7 +28,7 @@ pub enum Command {
         #[arg(long, default_value = "target/lab")]
         logs: PathBuf,
     },
-    /// Take every lab down, and remove what dead ones left.
+    /// Take all labs down, and remove what dead ones left.
     Down,
     /// Run a command in a node of the lab that root brought up last.
     ///
@@ -41,9 +41,9 @@ pub enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// Cut a switch from under live TCP connections, and show what happens.
+    /// Kill a switch that carries live TCP connections, and report the effect.
     Demo(Options),
-    /// Run applications under traffic while links and switches fail, and judge what came out.
+    /// Run applications under traffic while links and switches fail, and check the histories.
     Run(scenario::Options),
     /// List the scenarios of `lab run`.
     List {
@@ -51,30 +51,30 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Traffic of demonstration and scenarios; started by them in the nodes.
+    /// Agents of the traffic of demonstration and scenarios, which start them in the nodes.
     #[command(subcommand, hide = true)]
     Agent(Agent),
 }
 
-/// The agents.
+/// Agent
 #[derive(Clone, Debug, Subcommand)]
 pub enum Agent {
-    /// Opens connections, asks and checks.
+    /// Open connections, send questions and check the answers.
     Client(ClientArguments),
-    /// Accepts connections, answers and checks.
+    /// Accept connections, answer and check.
     Server(ServerArguments),
-    /// Tells which connections pass a switch.
+    /// Report which connections pass a switch.
     Tap(TapArguments),
-    /// Speaks to an application from both sides.
+    /// Exchange packets with an application from both sides.
     Hosts(HostsArguments),
 }
 
 impl Command {
-    /// Does it. The exit code is 1 where the demonstration or a scenario did not come out
-    /// as expected, and the command's own for `exec`.
+    /// Runs the subcommand. The exit code is 1 where the demonstration or a scenario has an
+    /// unexpected result, and the command's own for `exec`.
     ///
     /// # Errors
-    /// What the lab refuses; `LAB130` after ^C.
+    /// Returns the errors of the lab; `LAB130` after ^C.
     pub fn run(&self) -> Result<ExitCode, LabError> {
         match self {
             Self::Up {

@@ -30,10 +30,10 @@ use clap::Args;
 use show::Show;
 use std::path::{Path, PathBuf};
 
-/// Most seconds of one run.
+/// Maximum duration of one run, in seconds.
 const LONGEST: u64 = 600;
 
-/// How the demonstration is run.
+/// Options of the demonstration.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Topology file with the variants baseline, unprotected and protected.
@@ -107,8 +107,8 @@ impl Options {
     }
 }
 
-/// Makes the runs and writes `result.json` and `result.html`. Whether what was
-/// expected came true is told by [`DemoReport::met`].
+/// Makes the runs and writes `result.json` and `result.html`. [`DemoReport::met`] tells whether all
+/// expectations were met.
 ///
 /// # Errors
 /// `LAB013` for contradictory options, `LAB012` for a topology without traffic, and

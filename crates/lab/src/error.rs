@@ -1,4 +1,4 @@
-//! What can go wrong in the lab.
+//! Errors of the lab.
 
 use std::path::PathBuf;
 use thiserror::Error;
@@ -28,7 +28,7 @@ pub enum LabError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         reason: std::io::Error,
     },
     /// A topology file is not TOML or does not have the fields that it should.
@@ -46,7 +46,7 @@ pub enum LabError {
         path: PathBuf,
         /// The node, link, process or table.
         place: String,
-        /// What is wrong there.
+        /// Description of the error.
         problem: String,
         /// How to mend it.
         help: String,
@@ -56,7 +56,7 @@ pub enum LabError {
     Tool {
         /// The program and its arguments.
         command: String,
-        /// How it ended.
+        /// Exit status.
         status: String,
         /// The end of what it wrote.
         output: String,
@@ -78,9 +78,9 @@ pub enum LabError {
     Process {
         /// Its name in the topology.
         name: String,
-        /// What it did.
+        /// Failed action.
         what: String,
-        /// Where it wrote.
+        /// File with its output.
         log: PathBuf,
         /// The last lines.
         tail: String,
@@ -102,7 +102,7 @@ pub enum LabError {
         node: String,
         /// The next hop.
         gateway: String,
-        /// How long was waited.
+        /// Time waited, in seconds.
         seconds: u64,
     },
     /// No lab is running that could be entered or taken down.
@@ -119,7 +119,7 @@ pub enum LabError {
     Agent {
         /// The agent.
         name: String,
-        /// Where it wrote.
+        /// File with its output.
         log: PathBuf,
         /// The last lines.
         tail: String,
@@ -130,9 +130,9 @@ pub enum LabError {
     /// An agent's socket failed before any traffic.
     #[error("{what}: {reason}")]
     Socket {
-        /// Which socket and address.
+        /// Name of the socket and its address.
         what: String,
-        /// What the system said.
+        /// Error of the operating system.
         reason: std::io::Error,
     },
     /// The user asked to stop (SIGINT or SIGTERM). Everything was taken down.

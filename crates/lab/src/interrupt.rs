@@ -16,7 +16,7 @@ pub fn install() {
     });
 }
 
-/// Whether the user asked to stop.
+/// True if the user asked to stop.
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }

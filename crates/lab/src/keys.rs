@@ -9,7 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Where random bytes come from.
+/// Source of random bytes.
 const RANDOM: &str = "/dev/urandom";
 
 /// Keys between all processes of a topology that may seal their messages.

@@ -82,7 +82,7 @@ impl Process {
         &self.log
     }
 
-    /// How it ended, if it has.
+    /// Exit status, if the process has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }

@@ -1,8 +1,8 @@
 //! The lab for ordinary users: root of a user namespace of their own.
 //!
-//! Where the kernel lets a user make a user namespace (`user_namespaces(7)`), the lab
-//! starts itself anew inside one, with a network and a mount namespace that are gone
-//! with it. AF_XDP is not to be had there, AF_PACKET is.
+//! Without root, the lab restarts itself in a user namespace where the kernel permits one
+//! (`user_namespaces(7)`), with a network and a mount namespace that are gone with it. AF_XDP does
+//! not work there, AF_PACKET does.
 
 use crate::error::LabError;
 use crate::tool;

@@ -13,21 +13,20 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How a topology is brought up.
+/// Settings for bringing up a topology.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The variant, one of the topology's; empty for none.
     pub variant: String,
-    /// Where logs, rendered configurations and reports go; made if missing.
+    /// Folder of logs, rendered configurations and reports; made if missing.
     pub directory: PathBuf,
     /// The program that `${stateplane}` stands for.
     pub stateplane: PathBuf,
-    /// Whether the processes that declare `keys` get files of keys, and so seal their
-    /// messages.
+    /// True if the processes that declare `keys` get files of keys, and so seal their messages.
     pub keys: bool,
 }
 
-/// What went by an interface; frames count without their check sequence.
+/// Traffic of an interface; frames count without their check sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceTraffic {
     /// Bytes that came.
@@ -98,9 +97,10 @@ impl Lab {
             values.insert(name.clone(), filled);
         }
         protect(&setting.stateplane, &values)?;
-        let keys = match setting.keys {
-            true => Some(Keys::draw(&topology)?),
-            false => None,
+        let keys = if setting.keys {
+            Some(Keys::draw(&topology)?)
+        } else {
+            None
         };
         runs::sweep()?;
         let run = Run::new(&topology.name);
@@ -166,7 +166,7 @@ impl Lab {
         &self.run
     }
 
-    /// Where its logs are.
+    /// Folder of the logs.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -344,8 +344,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Makes a router use the last of several routes to one destination, whatever their
-    /// metrics.
+    /// Makes a router use the last of several routes to one destination, with any metrics.
     ///
     /// # Errors
     /// `LAB006` if a route cannot be set, `LAB009` for an unknown node.
@@ -461,7 +460,7 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         self.processes.clear();
-        // What cannot be removed here keeps its record, and the next sweep tries again.
+        // A lab that cannot be removed here keeps its record, and the next sweep tries again.
         let _ = self.run.remove();
     }
 }

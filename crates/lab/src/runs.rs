@@ -1,4 +1,4 @@
-//! Which labs exist: a record per run, and removal of what dead ones left.
+//! Records of running labs, and removal of what dead ones left.
 //!
 //! A run's namespaces are called `sp<pid>n<number>-<node>` after the process that
 //! owns them. Its record in `/run/stateplane-lab` holds when that process started, so
@@ -46,7 +46,7 @@ impl Run {
         format!("{}-{node}", self.prefix)
     }
 
-    /// Whether the process that owns it still runs.
+    /// True if the process that owns it still runs.
     pub fn is_alive(&self) -> bool {
         started(self.owner) == Some(self.started)
     }

@@ -28,13 +28,13 @@ use std::path::PathBuf;
 /// Flows that the hosts have at most: groups in `apps/sequencer/switch.toml`.
 const MOST_FLOWS: usize = 12;
 
-/// How scenarios are run.
+/// Options of scenarios.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Scenarios to run, one after the other (`lab list` names them), or `all`.
     #[arg(required = true)]
     pub scenarios: Vec<String>,
-    /// What fails, in this order.
+    /// Faults, in this order.
     #[arg(long, value_delimiter = ',', default_values_t = Fault::ALL)]
     pub faults: Vec<Fault>,
     /// Milliseconds from one fault to the next.
@@ -46,7 +46,7 @@ pub struct Options {
     /// Milliseconds between two packets of a flow.
     #[arg(long, default_value_t = 50)]
     pub interval_ms: u64,
-    /// What the hosts' choices are drawn from.
+    /// Seed of the hosts' random choices.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Topology file, with a variant for each scenario.
@@ -95,7 +95,7 @@ impl Options {
     }
 }
 
-/// Runs the scenarios. Whether all is well is told by [`ScenarioReport::met`].
+/// Runs the scenarios. [`ScenarioReport::met`] tells whether all expectations were met.
 ///
 /// # Errors
 /// `LAB009` for an unknown scenario, `LAB013` for contradictory options, and everything
@@ -104,8 +104,8 @@ pub fn run(options: &Options) -> Result<Vec<ScenarioReport>, LabError> {
     run_in(&Topology::load(&options.topology)?, options)
 }
 
-/// Runs the scenarios in a network that was read already, whatever the options' topology is.
-/// It has the nodes of `lab/apps.toml` that the scenarios' traffic names, and the switch `s1`.
+/// Runs the scenarios in a network that was read already; the options' topology is ignored. The
+/// network has the nodes of `lab/apps.toml` that the scenarios' traffic names, and the switch `s1`.
 ///
 /// # Errors
 /// As [`run`].

@@ -8,13 +8,13 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What building a lab needs, with the Debian packages.
+/// Commands that building a lab needs, with their Debian packages.
 pub(crate) const BUILDING: [(&str, &str); 3] = [
     ("ip", "iproute2"),
     ("ethtool", "ethtool"),
     ("setpriv", "util-linux"),
 ];
-/// What the demonstration needs besides.
+/// Further commands that the demonstration needs.
 pub(crate) const MEASURING: [(&str, &str); 1] = [("iperf3", "iperf3")];
 
 /// Refuses if a program, given with its Debian package, is not on the PATH.

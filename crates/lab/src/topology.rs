@@ -23,7 +23,7 @@ pub const LEAST_STORE_MTU: u32 = 1700;
 /// Metric of the routes that [`Lab::steer`](crate::Lab::steer) adds.
 pub const STEERED_METRIC: u32 = 1;
 
-/// What a node is, which decides how its network namespace is set up.
+/// Kind of a node, which decides how its network namespace is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -60,7 +60,7 @@ impl fmt::Display for Kind {
 pub struct Node {
     /// 1 to 12 of `a-z`, `0-9`, `_`.
     pub name: String,
-    /// What it is.
+    /// Kind of the node.
     pub kind: Kind,
     /// Static routes.
     #[serde(default)]
@@ -97,9 +97,8 @@ pub struct End {
     pub node: String,
     /// The interface's name in the node: 1 to 15 of `a-z`, `0-9`, `_`.
     pub interface: String,
-    /// Address with the network's length. Every other end of the segment gets a
-    /// permanent neighbour entry for it, so that nobody asks by ARP; a switch's
-    /// interface does not get it in the kernel.
+    /// Address with the network's length. Every other end of the segment gets a permanent neighbour
+    /// entry for it, so that no ARP is needed; a switch's interface does not get it in the kernel.
     pub address: Option<Prefix>,
     /// Ethernet address; if the file gives none, `02:00:00:00:LL:EE` from the link's
     /// number (from 1) and the end's (1 or 2).
@@ -137,7 +136,7 @@ pub struct Process {
     /// Variants in which it runs; all if empty.
     #[serde(default)]
     pub only: Vec<String>,
-    /// Who it is where messages are sealed; without, it seals none.
+    /// Identity for sealed messages; without one, it seals none.
     #[serde(default)]
     pub keys: Option<Sealed>,
 }
@@ -148,14 +147,14 @@ pub struct Process {
 pub struct Sealed {
     /// Its number among its peers; of a switch its `switch_id`.
     pub id: u32,
-    /// Where its messages come from.
+    /// Source address of its messages.
     pub address: Ipv4Addr,
     /// Arguments of its command beside `--keys FILE`.
     #[serde(default)]
     pub arguments: Vec<String>,
 }
 
-/// Who talks to whom in the demonstration.
+/// Traffic of the demonstration: clients, servers and their addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Traffic {
@@ -178,7 +177,7 @@ pub struct Traffic {
 pub struct Topology {
     /// Its name: 1 to 12 of `a-z`, `0-9`, `_`.
     pub name: String,
-    /// Where it was read from.
+    /// File from which the topology was read.
     pub path: PathBuf,
     /// Nodes in the order of the file.
     pub nodes: Vec<Node>,

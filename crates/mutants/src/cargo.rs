@@ -27,11 +27,11 @@ pub struct Binary {
     folder: PathBuf,
 }
 
-/// How a test ended.
+/// Result of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ran {
     Passed(Duration),
-    /// With what it printed.
+    /// The test failed, with this output.
     Failed(String),
     TimedOut,
 }
@@ -104,7 +104,7 @@ impl Binary {
     }
 }
 
-/// How the test ended whose process ended with `output` after `took`.
+/// Result of the test whose process ended with `output` after `took`.
 fn ran(output: &Output, took: Duration, limit: Duration) -> Ran {
     let said = String::from_utf8_lossy(&output.stdout);
     if output.status.success() && said.contains("test result: ok. 1 passed") {

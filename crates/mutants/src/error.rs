@@ -27,7 +27,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What went wrong with the file at `path`.
+    /// Error about the file at `path`.
     pub fn file(path: &Path) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();
         move |error| Error::File { path, error }

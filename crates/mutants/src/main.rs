@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether every mutant was killed.
+/// True if every mutant was killed.
 fn run(arguments: &Arguments) -> Result<bool, Error> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().map_err(Error::file(&root))?;

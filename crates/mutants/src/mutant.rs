@@ -30,7 +30,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// What its binary is built from.
+    /// Package and target from which the test's binary is built.
     pub fn binary(&self) -> (&str, &str) {
         (&self.package, &self.target)
     }
@@ -57,7 +57,7 @@ pub struct Mutant {
     pub breaks: String,
     /// Text that occurs once.
     pub find: String,
-    /// What takes its place.
+    /// Replacement text.
     pub replace: String,
     /// The test that kills it.
     pub test: Test,
@@ -135,7 +135,7 @@ mod tests {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// Where a test may be: the sources of its crate, or those of the integration test.
+    /// Folder of a test: the sources of its crate, or those of the integration test.
     fn place_of(test: &Test) -> String {
         let folder = test.package.strip_prefix("stateplane-").unwrap_or("");
         let folder = format!("crates/{folder}");

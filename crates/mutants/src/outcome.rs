@@ -1,4 +1,4 @@
-//! What became of mutants.
+//! Outcomes of mutants.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::mutant::Mutant;
 
-/// What became of a mutant.
+/// Outcome of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Its test failed.
@@ -24,7 +24,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the rule that the mutant breaks is tested.
+    /// True if the rule that the mutant breaks is tested.
     pub fn is_killed(&self) -> bool {
         matches!(self, Outcome::Killed | Outcome::TimedOut)
     }
@@ -68,7 +68,7 @@ pub fn line(mutant: &Mutant, outcome: &Outcome, seconds: f64) -> String {
     )
 }
 
-/// How many had which outcome.
+/// Number of mutants with each outcome.
 pub fn summary(outcomes: &[Outcome]) -> String {
     let count = |of: fn(&Outcome) -> bool| outcomes.iter().filter(|o| of(o)).count();
     format!(

@@ -5,14 +5,14 @@ use std::str::FromStr;
 /// One of some parts of about equal size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Which, from 1.
+    /// Number of the part, from 1.
     number: usize,
     /// Of how many.
     of: usize,
 }
 
 impl Part {
-    /// What of `all` is in the part.
+    /// Elements of `all` that are in the part.
     pub fn of<'a, T>(&self, all: &'a [T]) -> &'a [T] {
         let end = |parts| all.len() * parts / self.of;
         &all[end(self.number - 1)..end(self.number)]

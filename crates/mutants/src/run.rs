@@ -17,7 +17,7 @@ use crate::tree;
 /// The time that a test may take without a mutant.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// What a test may take longer with a mutant, beside ten times what it takes without.
+/// Additional time for a test with a mutant, beside ten times its time without.
 const SLACK: Duration = Duration::from_secs(10);
 
 /// Puts side by side what is built alike.

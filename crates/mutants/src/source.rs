@@ -78,7 +78,7 @@ impl Sources {
         }
     }
 
-    /// Whether `word` occurs as a whole word of Rust.
+    /// True if `word` occurs as a whole word of Rust.
     #[cfg(test)]
     pub fn has_word(&self, word: &str) -> bool {
         let in_word = |c: char| c.is_alphanumeric() || c == '_';

@@ -46,7 +46,7 @@ use std::mem::offset_of;
 /// Bytes of a word of storage.
 const WORD_BYTES: usize = 16;
 
-/// Where the ends of a callable's body lead.
+/// Exit blocks of a callable's body.
 #[derive(Clone, Copy)]
 struct Frame {
     /// Behind the callable.
@@ -57,8 +57,8 @@ struct Frame {
     reject: Block,
 }
 
-/// Disjoint kinds of memory: frames, variables and values under way, the context, what
-/// outlives a packet, and what is deparsed.
+/// Disjoint kinds of memory: frames, variables and intermediate values, the context, state that
+/// outlives a packet, and deparsed bytes.
 #[derive(Clone, Copy)]
 struct Regions {
     frame: AliasRegion,
@@ -82,7 +82,7 @@ struct Gen<'a, 'f> {
     entry: Block,
     /// Words whose values were asked for.
     used: Vec<bool>,
-    /// Where each header of [`Plan::headers`] begins in memory.
+    /// Offset in memory of each header of [`Plan::headers`].
     origins: Vec<Variable>,
     call_convention: CallConv,
     context: Value,
@@ -94,29 +94,28 @@ struct Gen<'a, 'f> {
     cursor: Variable,
     transitions: Variable,
     rounds: Variable,
-    /// Whether an expression met the end of a stack in the parser.
+    /// True if an expression met the end of a stack in the parser.
     fault: Variable,
     /// Number of the parser error.
     error: Variable,
     /// Bytes emitted.
     emitted: Variable,
-    /// Where they are, if their number has a limit that is known.
+    /// Address of the emitted bytes, if their number has a known limit.
     out: Variable,
     requests: Variable,
     /// First byte that was not parsed.
     rest: Variable,
     in_parser: bool,
-    /// Whether nothing is counted.
+    /// True if nothing is counted.
     quiet: bool,
-    /// Whether it is known that the frame came by a port and goes on at once
-    /// ([`Context::fresh`]).
+    /// True if it is known that the frame came by a port and goes on at once ([`Context::fresh`]).
     fresh: bool,
     /// In the parser, what is known of the packet's words.
     values: paths::Known,
-    /// Whether the current block goes on.
+    /// True if the current block goes on.
     live: bool,
     frames: Vec<Frame>,
-    /// Where `break` and `continue` of the innermost loop lead.
+    /// Blocks to which `break` and `continue` of the innermost loop jump.
     loops: Vec<(Block, Block)>,
     scratch: Vec<Scratch>,
     regions: Regions,
@@ -247,8 +246,8 @@ impl<'a, 'f> Gen<'a, 'f> {
             .with_alias_region(Some(region))
     }
 
-    /// Of memory that nobody changes during a run: what is loaded but not used costs nothing,
-    /// and what is used on some ways alone, nothing on the others.
+    /// Flags for memory that does not change during a run: an unused load is removed, and a load
+    /// used on some paths alone moves there.
     fn lasting(region: AliasRegion) -> MemFlagsData {
         Self::flags(region).with_readonly().with_can_move()
     }
@@ -260,8 +259,8 @@ impl<'a, 'f> Gen<'a, 'f> {
             .load(types::I64, flags, self.context, offset as i32)
     }
 
-    /// A field of the context that the engine sets before the run and nobody changes
-    /// during it.
+    /// A field of the context that the engine sets before the run and that does not change during
+    /// it.
     fn given(&mut self, offset: usize) -> Value {
         let flags = Self::lasting(self.regions.context);
         self.b
@@ -276,8 +275,8 @@ impl<'a, 'f> Gen<'a, 'f> {
             .store(flags, value, self.context, offset as i32);
     }
 
-    /// A constant of 64 bits: always the same value, so that ways on which a variable has
-    /// one number meet without a choice.
+    /// A constant of 64 bits: always the same value, so that paths on which a variable has one
+    /// number meet without a block parameter.
     fn number(&mut self, value: u64) -> Value {
         let made = self.numbers.entry(value);
         *made.or_insert_with(|| {
@@ -352,7 +351,7 @@ impl<'a, 'f> Gen<'a, 'f> {
     /// more.
     fn enter(&mut self, block: Block) {
         self.enter_open(block);
-        // What is known where the jumps are is then known here.
+        // Facts known at the jumps are then known here.
         if self.plan.calls.inline_all {
             self.b.seal_block(block);
         }
@@ -397,7 +396,7 @@ impl<'a, 'f> Gen<'a, 'f> {
         self.go_on(after);
     }
 
-    /// Memory of the stack for a value of so many words, until the statement ends.
+    /// Stack memory for a value of `words` words, until the statement ends.
     fn scratch(&mut self, words: usize) -> Value {
         let found = self
             .scratch
@@ -460,7 +459,7 @@ impl<'a, 'f> Gen<'a, 'f> {
         self.jump(reject);
     }
 
-    /// Where an expression met the end of a stack in the parser, ends it.
+    /// Ends the parser if an expression met the end of a stack in it.
     fn check_fault(&mut self) {
         if !self.in_parser || !self.plan.parser_faults || !self.live {
             return;

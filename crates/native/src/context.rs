@@ -1,4 +1,4 @@
-//! What generated code and the functions that it calls share.
+//! Data shared by generated code and the functions that it calls.
 
 use crate::machine::Machine;
 use crate::table::View;
@@ -15,7 +15,7 @@ pub(crate) mod request {
     pub(crate) const EGRESS_LIST: u64 = 32;
 }
 
-/// How generated code ended.
+/// End states of generated code.
 pub(crate) mod ended {
     /// The packet waits for egress.
     pub(crate) const INGRESS: u64 = 0;
@@ -48,9 +48,9 @@ pub(crate) struct Context {
     pub(crate) counters: *const *mut Count,
     /// For each table, what lookups need.
     pub(crate) tables: *const View,
-    /// Where the deparser writes, if it asks for room: room for all headers.
+    /// Output buffer of the deparser, with room for all headers.
     pub(crate) out: *mut u8,
-    /// What becomes the frame that leaves, else.
+    /// Frame that leaves, if the deparser does not use `out`.
     pub(crate) output: *mut Vec<u8>,
     /// Bytes that it wrote.
     pub(crate) out_length: u64,
@@ -60,13 +60,12 @@ pub(crate) struct Context {
     pub(crate) limit: u64,
     /// Time in µs.
     pub(crate) now: u64,
-    /// Whether the words of field lists hold what was preserved; else they are zero,
-    /// whatever the packet's words say.
+    /// True if the words of field lists hold preserved values; otherwise they count as zero.
     pub(crate) preserved: u64,
-    /// Whether egress may follow ingress at once.
+    /// True if egress may follow ingress at once.
     pub(crate) direct: u64,
-    /// Whether the frame came by a port, nothing is preserved, and egress may follow at
-    /// once with nothing before it in the queue.
+    /// True if the frame came by a port, nothing is preserved, and egress may follow at once with
+    /// nothing before it in the queue.
     pub(crate) fresh: u64,
     pub(crate) ingress_port: u64,
     pub(crate) instance_type: u64,

@@ -217,9 +217,10 @@ impl Native {
             };
         }
         let (session, list) = (self.context.egress_session, self.context.egress_list);
-        let captured = match self.requested(request::EGRESS_CLONE) {
-            true => self.machine.captured.take(),
-            false => None,
+        let captured = if self.requested(request::EGRESS_CLONE) {
+            self.machine.captured.take()
+        } else {
+            None
         };
         let clone = captured.map(|packet| {
             let request = self.clone_request(request::EGRESS_LIST, list, session);

@@ -44,8 +44,8 @@ pub struct Options {
 /// A program that cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LoadError {
-    /// It breaks rules of the IR. The checker makes no such program, so this is a
-    /// fault of whoever built it.
+    /// The program breaks rules of the IR. The checker makes no such program, so another tool built
+    /// it wrongly.
     #[error("the program breaks the IR's rules: {}", first(.0))]
     Invalid(Vec<VerifyError>),
     /// Its tables or types are beyond what the target holds.
@@ -95,7 +95,7 @@ impl Compiled {
         Compiled::with(program, false)
     }
 
-    /// As [`Compiled::new`], for engines that get [fellows](Fellow).
+    /// Compiles a program like [`Compiled::new`], for engines that get [fellows](Fellow).
     ///
     /// # Errors
     ///
@@ -180,11 +180,11 @@ pub struct Native {
     lookups: Vec<Lookup>,
     views: Vec<View>,
     counters: Vec<*mut Count>,
-    /// Whether the control plane may have changed something.
+    /// True if the control plane may have changed something.
     stale: bool,
-    /// Whether the last run gave its packet up.
+    /// True if the last run gave its packet up.
     gave_up: bool,
-    /// Whether lookups in some table are worth announcing.
+    /// True if lookups in some table are worth announcing.
     announces: bool,
     /// The packet at hand, and all other variables.
     packet: Vec<u128>,

@@ -1,4 +1,4 @@
-//! What outlives a packet, and what generated code leaves to functions of the engine.
+//! State that outlives a packet, and functions of the engine that generated code calls.
 
 use crate::codegen::Site;
 use stateplane_target::{Color, TargetState};
@@ -26,18 +26,18 @@ pub struct InFlight {
     pub(crate) words: Vec<u128>,
     /// The frame that it came from.
     pub(crate) frame: Vec<u8>,
-    /// Where the part begins that no header holds.
+    /// Offset of the first byte that no header holds.
     pub(crate) rest: u64,
     /// Bytes that may leave at most.
     pub(crate) limit: u64,
 }
 
-/// What the functions of the engine work on.
+/// State on which the functions of the engine work.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) state: TargetState,
     pub(crate) sites: Vec<Site>,
-    /// What each direct meter said last.
+    /// Last result of each direct meter.
     pub(crate) colors: Vec<Color>,
     /// Data of a hash or checksum, and its last byte's free bits.
     pub(crate) data: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct Machine {
     pub(crate) held: Vec<u64>,
     /// A header that began within a byte.
     pub(crate) realigned: Vec<u8>,
-    /// What the deparser writes, and its last byte's free bits.
+    /// Bytes that the deparser writes, and the number of free bits in the last one.
     pub(crate) out: Vec<u8>,
     pub(crate) out_free: u32,
     /// Bytes that the deparser writes without asking for room.

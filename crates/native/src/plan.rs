@@ -1,5 +1,5 @@
-//! What is decided about a program before code is made of it: which variables live in
-//! registers, which in memory, and which are read from the frame where they lie.
+//! Plan of a program's machine code: the variables in registers, those in memory, and those that
+//! are read from the frame itself.
 
 mod calls;
 mod writes;
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Scalars up to this width live in registers.
 pub(crate) const REGISTER_BITS: u32 = 128;
 
-/// Where a scalar lives. All of them also have a place in the words of [`Storage`].
+/// Location of a scalar. All of them also have a place in the words of [`Storage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
     /// In a register, wherever the compiler has one free.
@@ -40,7 +40,7 @@ pub(crate) enum Home {
 pub(crate) struct Slot {
     /// Width in bits.
     pub(crate) width: u32,
-    /// Where it lives.
+    /// Location of the scalar.
     pub(crate) home: Home,
 }
 
@@ -66,28 +66,28 @@ pub(crate) struct Plan {
     /// live in registers.
     pub(crate) validities: Vec<usize>,
     pub(crate) calls: Calls,
-    /// Where the elements of registers lie.
+    /// Placements of the registers' elements.
     pub(crate) registers: Vec<Placement>,
-    /// Whether the parser may stand within a byte.
+    /// True if the parser may stand within a byte.
     pub(crate) unaligned: bool,
-    /// Whether headers that are no whole bytes are emitted.
+    /// True if headers that are no whole bytes are emitted.
     pub(crate) emits_bits: bool,
-    /// Whether the parser has loops.
+    /// True if the parser has loops.
     pub(crate) counts_transitions: bool,
-    /// Whether what is read of a frame may be read at any time behind the check of its
-    /// length: nothing runs over again, and no bits are moved to other memory.
+    /// True if what is read of a frame may be read at any time behind the check of its length:
+    /// nothing runs over again, and no bits are moved to other memory.
     pub(crate) reads_at_leisure: bool,
-    /// Whether there are stacks, whose `next` and `last` end a parser where they are none.
+    /// True if there are stacks, whose `next` and `last` end a parser where they are none.
     pub(crate) parser_faults: bool,
-    /// Whether what is emitted has a length that is known but for which headers are valid.
+    /// True if what is emitted has a length that is known but for which headers are valid.
     pub(crate) emits_plainly: bool,
-    /// Whether a header may be emitted over again.
+    /// True if a header may be emitted over again.
     pub(crate) emits_often: bool,
     /// Bytes of the largest header that is extracted, looked at, or read where it lies,
     /// also of one that no state extracts, and of the largest element of a register: what
     /// is not there is read from as many zeros.
     pub(crate) largest: usize,
-    /// Whether fellows of the engine run at the same time.
+    /// True if fellows of the engine run at the same time.
     pub(crate) guarded: bool,
 }
 
@@ -303,7 +303,7 @@ impl Plan {
                 _ => {}
             }
         });
-        // What is emitted: any header within the emitted type.
+        // Emitted headers: any header within the emitted type.
         each_statement(program, &mut |stmt| {
             if let Stmt::Op(Op::Emit { value }) = stmt
                 && let Some(ty) = program.place_type(value)
@@ -364,7 +364,7 @@ impl Plan {
     }
 }
 
-/// Whether a parser can come to a state a second time.
+/// True if a parser can come to a state a second time.
 fn has_cycle(parser: &stateplane_ir::Parser) -> bool {
     use stateplane_ir::{Target, Transition};
     // Three colours: unseen, on the path, done.

@@ -50,7 +50,7 @@ unsafe fn machine<'a>(context: *mut Context) -> &'a mut Machine {
 ///
 /// # Safety
 ///
-/// As for [`machine`].
+/// The conditions of [`machine`] hold.
 unsafe fn frame<'a>(context: *const Context) -> &'a [u8] {
     // SAFETY: the engine set both for this run.
     unsafe { from_raw_parts((*context).frame, (*context).frame_length as usize) }
@@ -186,8 +186,8 @@ pub(crate) unsafe extern "C" fn open_output(context: *mut Context) -> *mut u8 {
     output.as_mut_ptr()
 }
 
-/// Room for so many bytes more behind those emitted, and then for all headers whose
-/// sizes are known: where they go.
+/// Address of room for `bytes` more bytes behind those emitted, and then for all headers whose
+/// sizes are known.
 pub(crate) unsafe extern "C" fn reserve(context: *mut Context, emitted: u64, more: u64) -> *mut u8 {
     // SAFETY: see the module.
     let machine = unsafe { machine(context) };
@@ -357,7 +357,7 @@ pub(crate) unsafe extern "C" fn meter(context: *mut Context, meter: u64, index: 
     meter.execute(index, bytes, now) as u64
 }
 
-/// What a direct meter said last.
+/// Last result of a direct meter.
 pub(crate) unsafe extern "C" fn color(context: *mut Context, meter: u64) -> u64 {
     // SAFETY: see the module.
     let machine = unsafe { machine(context) };
@@ -386,7 +386,7 @@ pub(crate) unsafe extern "C" fn note_hit(
     }
 }
 
-/// Whether a hash has a part in what an entry, given by number, runs.
+/// 1 if the action of an entry, given by number, depends on a hash, else 0.
 pub(crate) unsafe extern "C" fn takes_hash(context: *mut Context, table: u64, found: u64) -> u64 {
     // SAFETY: see the module.
     let machine = unsafe { machine(context) };
@@ -454,7 +454,7 @@ pub(crate) unsafe extern "C" fn announce_2(view: *const View, low: u64, high: u6
     unsafe { &*(*view).lookup }.announce(&[low, high]);
 }
 
-/// Whether words begin with a member of a value set.
+/// 1 if words begin with a member of a value set, else 0.
 pub(crate) unsafe extern "C" fn in_value_set(
     context: *mut Context,
     set: u64,

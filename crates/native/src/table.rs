@@ -30,14 +30,13 @@ use tuples::Tuples;
 /// Bytes of a record before the action's data.
 const RECORD_HEAD: usize = 8;
 
-/// How the record of an entry is laid out: a word of the action's position and, in the
-/// upper half, the entry's number; and from byte 8 on the action's data, each in 8 bytes
-/// or in 16 for every 128 bits.
+/// Layout of an entry's record: a word of the action's position and, in the upper half, the entry's
+/// number; from byte 8 on the action's data, each in 8 bytes or in 16 for every 128 bits.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     /// Bytes from one record to the next.
     pub(crate) stride: usize,
-    /// Where each action's data begin, in bytes.
+    /// Offset of each action's data, in bytes.
     pub(crate) data: Vec<Vec<usize>>,
     /// Widths of these data.
     widths: Vec<Vec<u32>>,
@@ -191,8 +190,7 @@ fn low_ones(width: u32) -> u64 {
     }
 }
 
-/// How entries are found. Those without records of their own give numbers from 1 on; 0
-/// is none.
+/// Index that finds entries. Entries without records are numbered from 1; 0 is none.
 #[derive(Debug)]
 enum Index {
     Exact(Exact),
@@ -202,7 +200,7 @@ enum Index {
     Tuples(Tuples),
 }
 
-/// What generated code needs of a table.
+/// View of a table for generated code.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct View {
@@ -210,7 +208,7 @@ pub(crate) struct View {
     pub(crate) lookup: *const Lookup,
     /// The record of the default action; behind it those that an index gives by number.
     pub(crate) default: *const u64,
-    /// Not 0 if lookups are worth announcing.
+    /// 1 if a lookup should be announced by a prefetch, else 0.
     pub(crate) large: u64,
     /// The slots of a hash or trie.
     pub(crate) slots: *const u8,
@@ -218,16 +216,16 @@ pub(crate) struct View {
     pub(crate) mask: u64,
 }
 
-/// How generated code itself looks a table up.
+/// Inline lookup of a table by generated code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Inline {
-    /// By a hash, whose slots have records of so many bytes.
+    /// A hash table, whose slots have records of `record` bytes.
     Exact { record: usize },
-    /// By a trie, which gives the number of a record of so many bytes.
+    /// A trie, which gives the number of a record of `record` bytes.
     Prefixes { strides: Strides, record: usize },
 }
 
-/// How generated code itself looks a table up; `None` if it calls the engine.
+/// Inline lookup of a table; `None` if generated code calls the engine.
 pub(crate) fn inline(program: &Program, def: &stateplane_ir::Table) -> Option<Inline> {
     let matched = def.keys.iter();
     let matched = matched.filter(|key| key.match_kind != MatchKind::Selector);

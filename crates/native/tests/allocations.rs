@@ -175,7 +175,7 @@ fn frames() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What runs of `work` ask the allocator for after the first few.
+/// Number of allocator calls in runs of `work` after the first few.
 fn asked_for(mut work: impl FnMut()) -> u64 {
     for _ in 0..4 {
         work();

@@ -60,8 +60,8 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
     }
 }
 
-/// Of which machine code has a copy for each way through the parser: parsers within
-/// parsers, ways that meet at different bits, rejection within, packets that come back.
+/// A program of which machine code has a copy for each path through the parser: parsers within
+/// parsers, paths that meet at different bits, rejection within, packets that come back.
 const WAYS: &str = "#include <v1model.p4>
 header kind_t { bit<8> kind; bit<8> next; }
 header short_t { bit<16> x; }
@@ -166,9 +166,9 @@ control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
-/// Ways that leave where few packets come to: at every depth, in controls whose arguments are
-/// copied, in atomic blocks, behind conditions of which something is known; ways of which all
-/// leave; places that are told of as rare in loops, actions and switches.
+/// Side exits at unlikely branches: at every depth, in controls whose arguments are copied, in
+/// atomic blocks, behind conditions of which something is known; branches that are all side exits;
+/// rare statements in loops, actions and switches.
 const HINTS: &str = "#include <v1model.p4>
 header kind_t { bit<8> kind; bit<8> next; }
 header more_t { bit<16> x; bit<8> y; bit<8> z; }

@@ -1,5 +1,5 @@
-//! What the specification says of arguments, their order, errors and loops, on both engines:
-//! that they agree tells nothing of what the checker made of the program.
+//! Tests of arguments, their order, errors and loops against the specification, on both engines:
+//! agreement of the engines does not show that the checker is right.
 
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::Interp;
@@ -9,7 +9,7 @@ use stateplane_native::Native;
 use stateplane_syntax::MemoryLoader;
 use stateplane_target::{EgressInput, Engine, IngressInput, InstanceType, Preserved};
 
-/// What the cases call.
+/// Declarations that the cases call.
 const DECLARATIONS: &str = "
 bit<8> g(inout bit<8> z) { z = 3; return 1; }
 bit<8> f(inout bit<8> x, in bit<8> z) { x = x + z; return 4; }
@@ -105,7 +105,7 @@ fn send(mut engine: impl Engine, frame: [u8; 4]) -> [u8; 4] {
     out[..4].try_into().unwrap()
 }
 
-/// What both engines make of the four bytes of `hdr.h`.
+/// Bytes of `hdr.h` after both engines ran on `frame`, which must agree.
 fn run(program: &Program, frame: [u8; 4]) -> [u8; 4] {
     let interp = Interp::new(program.clone(), Default::default()).unwrap();
     let native = Native::new(program.clone(), Default::default()).unwrap();
@@ -234,7 +234,7 @@ fn parsers_copy_like_functions() {
     // A named argument follows none that is not.
     let text = text.replace("pair.apply(packet, y", "pair.apply(packet = packet, y");
     assert_eq!(run(&program(&text, "", ""), [0; 4]), [1, 1, 0, 0]);
-    // What an inner parser wrote before its error is copied out.
+    // Values that an inner parser wrote before its error are copied out.
     let text = "Short() short;
         state start {
             packet.extract(hdr.h);
@@ -341,7 +341,7 @@ fn what_is_left_by_return_or_exit_is_copied_out() {
         [0; 4],
         [1, 1, 0, 0],
     );
-    // What comes after an argument that leaves does not happen.
+    // Nothing after an argument that exits is evaluated.
     let table = "action leave() { hdr.h.c = 1; exit; }
         table t { actions = { leave; } const default_action = leave(); }
         action act(inout bit<8> x, in bit<8> z) { x = x + z; }";
@@ -405,7 +405,7 @@ fn operands_are_evaluated_from_left_to_right() {
     assert_eq!(run(&program(text, "", ""), [1, 0, 0, 0]), [2, 1, 0, 0]);
 }
 
-/// Spec §7.3: the default is `NoError`, whatever is declared before it.
+/// Spec §7.3: the default is `NoError`, with any declaration before it.
 #[test]
 fn no_error_is_the_default_whatever_is_declared_first() {
     let text = "state start {
@@ -532,7 +532,7 @@ fn a_packet_whose_loops_begin_too_many_rounds_is_dropped_and_counted() {
             passes(1),
         );
         if block == 3 {
-            // What was written before stays, and nothing follows.
+            // Earlier writes stay, and nothing follows.
             text += "register_read ran 1 == 7\nregister_read ran 2 == 65535\n";
             text += "check_dropped unknown_mirror_session == 2\n";
         }

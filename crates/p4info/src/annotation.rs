@@ -15,7 +15,7 @@ pub(crate) struct Kept {
     pub(crate) structured: Vec<proto::StructuredAnnotation>,
 }
 
-/// What is kept, without the unstructured ones named in `except`.
+/// Annotations that are kept, without the unstructured ones named in `except`.
 pub(crate) fn kept(annotations: &[Annotation], except: &[&str]) -> Kept {
     let mut kept = Kept {
         unstructured: Vec::new(),
@@ -86,7 +86,7 @@ pub(crate) fn documentation(annotations: &[Annotation]) -> Option<proto::Documen
     })
 }
 
-/// Whether there is an annotation of that name.
+/// True if there is an annotation of that name.
 pub(crate) fn has(annotations: &[Annotation], name: &str) -> bool {
     Annotation::find(annotations, name).is_some()
 }

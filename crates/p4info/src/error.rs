@@ -1,4 +1,4 @@
-//! What can be wrong with a program's control-plane interface, and with P4Info read.
+//! Errors in a program's control-plane interface, and in P4Info that is read.
 
 use thiserror::Error;
 
@@ -12,7 +12,7 @@ pub enum GenerateError {
     WrongPrefix {
         /// Control-plane name.
         name: String,
-        /// What it is.
+        /// Kind of the object.
         kind: &'static str,
         /// The id written.
         id: u32,
@@ -50,11 +50,11 @@ pub enum GenerateError {
     /// An annotation that P4Runtime gives a meaning is not written as it says.
     #[error("`{annotation}` of `{name}`: {expected}")]
     Annotation {
-        /// Whose annotation.
+        /// Name of the annotated object.
         name: String,
         /// The annotation as written.
         annotation: String,
-        /// What is expected.
+        /// Expected form.
         expected: &'static str,
     },
 }
@@ -77,10 +77,10 @@ impl GenerateError {
 /// Why a text or bytes are not P4Info.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {
-    /// Not the text form.
+    /// The file is not a P4Info message in text form.
     #[error("not P4Info in text form: {0}")]
     Text(String),
-    /// Not the binary form.
+    /// The file is not a P4Info message in binary form.
     #[error("not P4Info in binary form: {0}")]
     Binary(String),
 }

@@ -55,7 +55,7 @@ pub struct HeaderField {
     pub id: u32,
     /// Bits in the packet, those of its own type where the controller's is another.
     pub width: u32,
-    /// Whether P4Info leaves it out (`@hidden`).
+    /// True if P4Info leaves it out (`@hidden`).
     pub hidden: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct HeaderField {
 ///
 /// # Errors
 ///
-/// As [`field_ids`].
+/// Returns the errors of [`field_ids`].
 pub fn header_fields(
     interface: &Interface,
     header: NamedTypeId,

@@ -31,8 +31,8 @@ pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/p4.config.v1.rs"));
 }
 
-/// The descriptors of all messages in [`proto`], for those who read or write them by
-/// reflection: an encoded `google.protobuf.FileDescriptorSet`.
+/// The descriptors of all messages in [`proto`], for reading and writing by reflection: an encoded
+/// `google.protobuf.FileDescriptorSet`.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
 /// Binary form of P4Info.
@@ -49,7 +49,7 @@ pub mod binary {
     ///
     /// # Errors
     ///
-    /// If the bytes are not a `P4Info` message.
+    /// Returns an error if the bytes are not a `P4Info` message.
     pub fn read(bytes: &[u8]) -> Result<proto::P4Info, FormatError> {
         proto::P4Info::decode(bytes).map_err(|error| FormatError::Binary(error.to_string()))
     }

@@ -17,7 +17,7 @@ use stateplane_ir::{
 /// Entries of a table that does not say, or says 0.
 const DEFAULT_SIZE: i64 = 1024;
 
-/// What the messages are made of.
+/// Inputs of the messages.
 pub(crate) struct Objects<'a> {
     pub(crate) program: &'a Program,
     pub(crate) interface: &'a Interface,
@@ -481,8 +481,8 @@ impl Objects<'_> {
     }
 }
 
-/// How a field is matched; `None` for inputs of a selector's hash, which the control plane
-/// does not see.
+/// Match type of a field; `None` for inputs of a selector's hash, which the control plane does not
+/// see.
 fn match_type(kind: MatchKind) -> Option<proto::match_field::Match> {
     use proto::match_field::{Match, MatchType};
     let kind = match kind {

@@ -1,4 +1,4 @@
-//! What packets can reach: the control plane sees no other tables and actions.
+//! Objects that packets can reach: the control plane sees no other tables and actions.
 
 use stateplane_ir::{
     ActionId, Callee, ControlId, FunctionId, Op, ParserId, Program, Stmt, TableId,
@@ -25,7 +25,7 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    /// What the pipeline of a program reaches.
+    /// Objects that the pipeline of a program reaches.
     pub(crate) fn of(program: &Program) -> Reached {
         let mut reached = Reached::default();
         let pipeline = &program.pipeline;
@@ -42,7 +42,7 @@ impl Reached {
         reached
     }
 
-    /// Whether a control is part of the pipeline.
+    /// Adds a control of the pipeline.
     pub(crate) fn control(&mut self, program: &Program, id: ControlId) {
         if self.controls.insert(id) {
             self.statements(program, &program.controls[id.index()].body, true);

@@ -3,8 +3,8 @@
 use crate::error::GenerateError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an object is. The values are the high byte of its id (P4Runtime specification,
-/// "ID Allocation for P4Info Objects").
+/// Kind of an object. The values are the high byte of its id (P4Runtime specification, "ID
+/// Allocation for P4Info Objects").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// An action.
@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What to call it in a message.
+    /// Noun for the kind in a message.
     #[must_use]
     pub fn noun(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ const LOW: u32 = 0x00ff_ffff;
 pub struct Symbols {
     objects: BTreeMap<(Kind, String), Option<u32>>,
     taken: BTreeSet<u32>,
-    /// How many names end in these components.
+    /// Number of names that end in these components.
     suffixes: BTreeMap<String, u32>,
 }
 
@@ -73,7 +73,7 @@ impl Symbols {
     ///
     /// # Errors
     ///
-    /// If the id belongs to another kind or object.
+    /// Returns an error if the id belongs to another kind or object.
     pub fn add(&mut self, kind: Kind, name: &str, id: Option<u32>) -> Result<(), GenerateError> {
         let key = (kind, name.to_owned());
         if self.objects.contains_key(&key) {
@@ -116,7 +116,7 @@ impl Symbols {
     ///
     /// # Errors
     ///
-    /// If a kind has more objects than ids.
+    /// Returns an error if a kind has more objects than ids.
     pub fn assign(&mut self) -> Result<(), GenerateError> {
         for ((kind, name), id) in &mut self.objects {
             if id.is_some() {

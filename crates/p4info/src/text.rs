@@ -40,7 +40,7 @@ pub fn write(info: &proto::P4Info) -> Result<String, FormatError> {
 ///
 /// # Errors
 ///
-/// If the text is not a `P4Info` message; the message tells where.
+/// Returns an error with the position if the text is not a `P4Info` message.
 pub fn read(text: &str) -> Result<proto::P4Info, FormatError> {
     let descriptor = descriptor().map_err(FormatError::Text)?;
     let message = DynamicMessage::parse_text_format(descriptor, text)

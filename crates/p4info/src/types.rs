@@ -19,16 +19,16 @@ pub(crate) struct TypeTable<'a> {
     pub(crate) info: proto::P4TypeInfo,
 }
 
-/// How a controller writes values of a translated type.
+/// Notation of a controller for values of a translated type.
 enum Controller {
     /// A string of any length.
     Text,
-    /// So many bits.
+    /// A number of this width in bits.
     Bits(i32),
 }
 
 impl<'a> TypeTable<'a> {
-    /// No type met yet; `errors` are the program's.
+    /// Table without types; `errors` are the program's.
     pub(crate) fn new(interface: &'a Interface, errors: &'a [String]) -> Self {
         TypeTable {
             interface,
@@ -237,8 +237,8 @@ impl<'a> TypeTable<'a> {
         })
     }
 
-    /// What a field of a key, action or controller header says of its type: the width,
-    /// and the name if it is a `type`. Names are entered into the table.
+    /// Type of a field of a key, action or controller header: the width, and the name if it is a
+    /// `type`. Names are entered into the table.
     pub(crate) fn field(
         &mut self,
         ty: &DataType,

@@ -42,7 +42,7 @@ fn a_golden_program_has_its_p4info() {
     assert_eq!(binary::read(&binary::write(&info)).unwrap(), info);
 }
 
-/// A program whose ingress has these locals, and applies what it is told to.
+/// A program whose ingress has these locals and this `apply` block.
 fn with_ingress(locals: &str, apply: &str) -> String {
     format!(
         "#include <v1model.p4>

@@ -16,27 +16,27 @@ const CLASS: u8 = 64;
 
 const FORM: &str = "write @replicated(key = {hdr.ipv4.srcAddr, …}), with reverse = {…}, when = …, class = 1 to 255 and lease_period = milliseconds if they are needed; or @replicated(mode = \"bounded\", bound = milliseconds), with snapshot_period = milliseconds, otherwise = \"go on\", \"drop\" or \"fail\", and merge = \"add\", \"or\" or \"greatest\"";
 
-/// How state is kept (RedPlane §4).
+/// Consistency mode of state (RedPlane §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// No packet leaves before the state of its flow is kept.
+    /// No packet leaves before the state of its flow is replicated.
     Linearizable,
     /// Packets do not wait; snapshots of arrays are kept, none older than a bound.
     Bounded,
 }
 
-/// What becomes of packets while the newest snapshot that is kept is older than the bound.
+/// Treatment of packets while the newest kept snapshot is older than the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Otherwise {
-    /// They are processed, and counted as an alarm.
+    /// Packets are processed, and counted as an alarm.
     GoOn,
-    /// They are dropped.
+    /// Packets are dropped.
     Drop,
-    /// They are dropped until the switch has taken its ports down.
+    /// Packets are dropped until the switch has taken its ports down.
     Fail,
 }
 
-/// How readers make one array of those of several switches.
+/// Operation with which readers merge the arrays of several switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Merge {
     Add,
@@ -59,12 +59,12 @@ impl Merge {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) expr: Expr,
-    /// As written.
+    /// Text as written.
     pub(crate) text: String,
     pub(crate) span: Span,
 }
 
-/// What an annotation says, its defaults filled in.
+/// Arguments of an annotation, with defaults filled in.
 #[derive(Clone, Debug)]
 pub(crate) struct Replicated {
     /// `None`: as the other annotations say.
@@ -74,7 +74,7 @@ pub(crate) struct Replicated {
     pub(crate) class: u8,
     /// Milliseconds.
     pub(crate) lease_period: Option<u32>,
-    /// As written; `None`: as the other annotations say.
+    /// Mode as written; `None`: the mode of the other annotations.
     pub(crate) mode: Option<Mode>,
     /// Greatest age of the newest snapshot that is kept (ε), in milliseconds; for the
     /// bounded mode alone, as what follows.
@@ -87,7 +87,7 @@ pub(crate) struct Replicated {
 }
 
 impl Replicated {
-    /// Whether two annotations that both have a key mean the same flows.
+    /// True if two annotations that both have a key mean the same flows.
     pub(crate) fn agrees(&self, other: &Self) -> bool {
         let texts = |parts: &Option<Vec<Part>>| -> Option<Vec<String>> {
             let parts = parts.as_ref()?.iter();
@@ -104,7 +104,7 @@ impl Replicated {
             && self.otherwise == other.otherwise
     }
 
-    /// Whether it says more than that the register is kept as others are, and how.
+    /// True if it says more than that the register is kept as others are, and how.
     pub(crate) fn is_full(&self) -> bool {
         self.key.is_some() || self.bound.is_some()
     }
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What `annotation` says; `None` if it is wrong, which is reported.
+    /// Arguments of `annotation`; `None` if it is wrong, which is reported.
     pub(crate) fn read(
         &self,
         annotation: &Annotation,
@@ -288,15 +288,16 @@ impl<'a> Reader<'a> {
             return Err(Box::new(wrong(span, "a number is expected")));
         }
         let written = self.sources.snippet(span);
-        let text = match squeezed(written) == squeezed(&expanded) {
-            true => written.split_whitespace().collect::<Vec<_>>().join(" "),
-            false => expanded,
+        let text = if squeezed(written) == squeezed(&expanded) {
+            written.split_whitespace().collect::<Vec<_>>().join(" ")
+        } else {
+            expanded
         };
         Ok(Part { expr, text, span })
     }
 }
 
-/// What stands between commas, brackets considered.
+/// Parts between commas, brackets considered.
 fn split(tokens: &[AnnotationToken]) -> Vec<&[AnnotationToken]> {
     let mut items = Vec::new();
     let mut depth = 0usize;
@@ -350,7 +351,7 @@ fn word(tokens: &[AnnotationToken]) -> Option<&str> {
     }
 }
 
-/// What a string stands for.
+/// Value that a string denotes.
 fn one_of<T, const N: usize>(tokens: &[AnnotationToken], all: [(&str, T); N]) -> Option<T> {
     let word = word(tokens)?;
     let mut all = all.into_iter();

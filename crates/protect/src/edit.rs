@@ -79,7 +79,7 @@ fn line_of(text: &str, directive: Span) -> Span {
     )
 }
 
-/// Where the program begins, behind comments at the front of the text.
+/// Start of the program, behind comments at the front of the text.
 pub(crate) fn after_comments(text: &str) -> usize {
     let mut at = 0;
     loop {

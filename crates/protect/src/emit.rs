@@ -25,7 +25,7 @@ pub(crate) struct Emit<'a> {
     pub(crate) input: &'a Input<'a>,
     pub(crate) pipeline: &'a Pipeline<'a>,
     pub(crate) states: &'a States<'a>,
-    /// What is kept of a flow; in bounded inconsistency nothing.
+    /// Fields that are kept of a flow; none in bounded-inconsistency mode.
     pub(crate) fields: &'a Fields,
     /// The arrays of which snapshots are kept, in bounded inconsistency.
     pub(crate) plan: Option<&'a Plan>,
@@ -172,7 +172,7 @@ impl Emit<'_> {
         if self.plan.is_some() {
             self.vouch(&controls, edits);
         }
-        // What egress does, it does to packets that are released.
+        // Egress runs on released packets.
         if self.egress.local.iter().any(|(_, writes)| *writes) {
             let reached = self.pipeline.egress.declaration;
             edits.insert(reached.span.at_start(), "@side_effects_allowed\n");
@@ -226,9 +226,10 @@ impl Emit<'_> {
             return Err(access.span);
         };
         let field = format!("{}.{}", added.state, field.name);
-        let text = match access.writes {
-            true => format!("{field} = {operand};"),
-            false => format!("{operand} = {field};"),
+        let text = if access.writes {
+            format!("{field} = {operand};")
+        } else {
+            format!("{operand} = {field};")
         };
         edits.replace(statement, text);
         Ok(())

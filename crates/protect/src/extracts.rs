@@ -1,4 +1,4 @@
-//! What a parser takes from a packet, and what it looks at besides.
+//! Headers that a parser extracts, and its other reads of the packet.
 
 use crate::path::parts;
 use stateplane_diagnostics::Span;
@@ -8,22 +8,22 @@ use stateplane_syntax::tree::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most parsers within parsers.
+/// Maximum nesting of parsers.
 const DEEPEST: usize = 16;
 
-/// A way that is extracted, and where.
+/// An extracted path with its position.
 type Extracted = (String, Span);
 
-/// What was found.
+/// Result of the walk over a parser.
 #[derive(Default)]
 pub(crate) struct Extracts {
-    /// Ways extracted and where, by state.
+    /// Extracted headers with their positions, by state.
     states: Vec<(String, Vec<Extracted>)>,
     /// States that follow.
     next: BTreeMap<String, BTreeSet<String>>,
     /// Fields of standard metadata read.
     pub(crate) standard: BTreeMap<String, Span>,
-    /// Where bytes are passed over.
+    /// Positions where bytes are skipped.
     pub(crate) advances: Vec<Span>,
 }
 

@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use walk::{Found, Walk};
 
-/// Most bits of a key: a flow's 128 without those of its class.
+/// Maximum width of a key in bits: a flow's 128 without those of its class.
 pub const KEY_BITS: u32 = 120;
 
 /// Most bits of state of a flow: what one field of a header may have.
@@ -53,7 +53,7 @@ pub const STATE_BITS: u32 = 2048;
 pub struct Array {
     /// The register of the original, as control planes call it.
     pub register: String,
-    /// How many elements it has.
+    /// Number of elements.
     pub elements: u32,
     /// The register of the protected program that has both copies of each element: copy `c`
     /// of element `e` at `2 * e + c`.
@@ -62,7 +62,7 @@ pub struct Array {
     pub updated: String,
 }
 
-/// What a program in bounded-inconsistency mode needs of its switch.
+/// Requirements of a program in bounded-inconsistency mode on its switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshots {
     /// Elements of a snapshot: as many as the largest array has.
@@ -77,7 +77,7 @@ pub struct Snapshots {
     pub arrays: Vec<Array>,
 }
 
-/// What the store has to know of a protected program.
+/// Settings that the store needs for a protected program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// First byte of its keys, from 1.
@@ -151,9 +151,10 @@ struct Instead<'a> {
 
 impl FileLoader for Instead<'_> {
     fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        match path == self.path {
-            true => Ok(self.text.into()),
-            false => self.rest.load(path),
+        if path == self.path {
+            Ok(self.text.into())
+        } else {
+            self.rest.load(path)
         }
     }
 }
@@ -319,7 +320,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// What is kept of a flow, if it is partitioned by the key; otherwise the reason is
+    /// Fields kept of a flow, if the state is partitioned by the key; otherwise the reason is
     /// reported.
     fn fields(
         &self,

@@ -1,4 +1,4 @@
-//! Names: those that the library declares, and new ones that nobody has.
+//! Names: those that the library declares, and new unused ones.
 
 use crate::annotation::Mode;
 use stateplane_diagnostics::SourceMap;
@@ -49,8 +49,7 @@ pub(crate) fn of_program(sources: &SourceMap) -> BTreeSet<String> {
     words
 }
 
-/// Whether a file is the program's and not part of what comes with Stateplane or the
-/// language.
+/// True if a file is the program's and not part of what comes with Stateplane or the language.
 pub(crate) fn is_own(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     !path.starts_with('<') && !["core.p4", "v1model.p4"].contains(&name)
@@ -66,7 +65,7 @@ impl Names {
         Self { taken }
     }
 
-    /// Whether the program has this word.
+    /// True if the program has this word.
     pub(crate) fn has(&self, word: &str) -> bool {
         self.taken.contains(word)
     }
@@ -80,11 +79,12 @@ impl Names {
         name
     }
 
-    /// What the library's `name` is called in the protected program.
+    /// Name in the protected program of the library's `name`.
     pub(crate) fn library(&self, name: &str) -> String {
-        match self.taken.contains(name) {
-            true => self.free(&format!("replication_{name}")),
-            false => name.to_owned(),
+        if self.taken.contains(name) {
+            self.free(&format!("replication_{name}"))
+        } else {
+            name.to_owned()
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Where the value of a variable comes from.
+//! Origin of a variable's value.
 
 use std::collections::BTreeSet;
 
-/// Most origins that a value may have before it counts as unknown.
+/// Maximum number of origins of a value before it counts as unknown.
 const MOST_ORIGINS: usize = 32;
 /// Longest recipe before a value counts as unknown.
 const LONGEST_RECIPE: usize = 4096;
@@ -12,9 +12,9 @@ const LONGEST_RECIPE: usize = 4096;
 pub(crate) enum Leaf {
     /// A field as it was when ingress began: `hdr.ipv4.srcAddr`.
     Field(String),
-    /// What a register holds.
+    /// Value of a register.
     State(String),
-    /// What an entry of a table brings.
+    /// Value from an entry of a table.
     Entry(String),
     /// Anything else.
     Unknown(String),
@@ -32,16 +32,16 @@ impl Leaf {
     }
 }
 
-/// One way in which a value may have been made.
+/// One possible origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Origin {
-    /// How it was made of the leaves, which are `_`.
+    /// Expression over the leaves, which are written as `_`.
     pub(crate) recipe: String,
-    /// Of what, in the order of the recipe.
+    /// Leaves in the order of the recipe.
     pub(crate) leaves: Vec<Leaf>,
 }
 
-/// All ways in which a value may have been made; none of a variable that was never set.
+/// All possible origins of a value; none of a variable that was never set.
 pub(crate) type Value = BTreeSet<Origin>;
 
 /// The value of a leaf as it is.

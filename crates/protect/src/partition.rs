@@ -1,5 +1,5 @@
-//! Whether state is partitioned by its key: every element of a register belongs to one
-//! key, and every key to one element.
+//! Check that state is partitioned by its key: every element of a register belongs to one key, and
+//! every key to one element.
 //!
 //! Indices are mostly hashes. An index belongs to the key if it is made of the same fields,
 //! each once; in the same order everywhere, or else in the order of `reverse`. That two keys
@@ -24,7 +24,7 @@ pub(crate) struct Key<'a> {
     pub(crate) span: Span,
 }
 
-/// Which leaf of an index is which part of the key.
+/// Part of the key for each leaf of an index.
 type Order = Vec<usize>;
 
 /// One element of a register, which is a field of a flow's state.
@@ -38,7 +38,7 @@ pub(crate) struct Field {
 #[derive(Default)]
 pub(crate) struct Fields {
     pub(crate) all: Vec<Field>,
-    /// Which of them a read or write means, by its place.
+    /// Index of the key that a read or write means, by its position.
     pub(crate) of_access: BTreeMap<Span, usize>,
 }
 
@@ -178,7 +178,7 @@ fn leaves(origin: &Origin) -> Vec<&Leaf> {
     leaves
 }
 
-/// Whether a part of a key may be this leaf.
+/// True if a part of a key may be this leaf.
 fn may_be(part: &Value, leaf: &Leaf) -> bool {
     part.iter().any(|origin| origin.leaves.contains(leaf))
 }
@@ -219,9 +219,10 @@ fn fits(key: &Key<'_>, origin: &Origin, order: &mut Option<Order>) -> Result<(),
                 .zip(&leaves)
                 .all(|(&at, leaf)| values.get(at).is_some_and(|value| may_be(value, leaf)))
     };
-    match in_order(&key.values) || in_order(&key.reverse) {
-        true => Ok(()),
-        false => Err(Problem::Order),
+    if in_order(&key.values) || in_order(&key.reverse) {
+        Ok(())
+    } else {
+        Err(Problem::Order)
     }
 }
 

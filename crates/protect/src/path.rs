@@ -1,4 +1,4 @@
-//! Expressions as ways into headers and metadata.
+//! Expressions as paths into headers and metadata.
 
 use stateplane_ir::{Program, Type};
 use stateplane_syntax::tree::{BinaryOp, Expr, ExprKind, TypeKind};
@@ -54,15 +54,15 @@ pub(crate) struct Roots<'p> {
 }
 
 impl Roots<'_> {
-    /// The type of a way that begins with a parameter.
+    /// The type of a path that begins with a parameter.
     pub(crate) fn type_of(&self, parts: &[String]) -> Option<Type> {
         let (root, rest) = parts.split_first()?;
         let (_, ty) = self.params.iter().find(|(name, _)| name == root)?;
         type_of(self.program, *ty, rest)
     }
 
-    /// Bits of the `bit<W>` that an expression gives; `None` if it gives something else or
-    /// that cannot be told.
+    /// Width of the `bit<W>` that an expression gives; `None` if it gives something else or is
+    /// unknown.
     pub(crate) fn width(&self, expr: &Expr) -> Option<u32> {
         match &expr.kind {
             ExprKind::Number(number) => number.width.filter(|w| !w.signed).map(|w| w.bits),

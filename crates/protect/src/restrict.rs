@@ -1,4 +1,4 @@
-//! What a program whose packets wait must not do.
+//! Restrictions on a program whose packets wait for the store.
 
 use crate::annotation::Mode;
 use crate::codes;
@@ -9,7 +9,7 @@ use stateplane_diagnostics::{Diagnostic, Diagnostics, Span};
 use stateplane_ir::{Program, Type};
 use std::collections::BTreeMap;
 
-/// The first field of the headers that a way leads into: `ipv4` of `hdr.ipv4.srcAddr`.
+/// The header that a path leads into: `ipv4` of `hdr.ipv4.srcAddr`.
 fn header_of(way: &str) -> Option<&str> {
     let rest = way.strip_prefix("hdr.")?;
     rest.split(['.', '[']).next()
@@ -137,8 +137,8 @@ pub(crate) fn warnings(found: &Found, states: &States<'_>, diagnostics: &mut Dia
     }
 }
 
-/// Headers that a packet would lose on its way to the store, and what the parser would see
-/// otherwise when it comes back.
+/// Reports headers that a packet would lose on its path to the store, and headers that the parser
+/// would read differently when it comes back.
 pub(crate) fn headers(
     extracts: &Extracts,
     ingress: &Found,
@@ -226,7 +226,7 @@ pub(crate) fn headers(
     }
 }
 
-/// What the parser reads of standard metadata.
+/// Reads of standard metadata by the parser, which are reported.
 pub(crate) fn parser(standard: &BTreeMap<String, Span>, diagnostics: &mut Diagnostics) {
     for (field, span) in standard {
         diagnostics.push(
@@ -236,7 +236,7 @@ pub(crate) fn parser(standard: &BTreeMap<String, Span>, diagnostics: &mut Diagno
                 format!("the parser looks at `{field}`"),
             )
             .with_note("a packet that waited comes from the store's port, in another frame")
-            .with_help("decide in ingress, where it is as it was at first"),
+            .with_help("decide in ingress, where it has its first value"),
         );
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// Most bits of an element, each of which has a word of its own in the store.
 pub(crate) const ELEMENT_BITS: u32 = 32;
-/// Most elements of an array, each of which is a record of its own.
+/// Maximum number of elements of an array, each of which is a record of its own.
 const MOST_ELEMENTS: u64 = 65_536;
 /// Most frames that the packet generator is asked for in a millisecond.
 const MOST_FRAMES: u64 = 1_000;
@@ -19,7 +19,7 @@ const WITHIN_BOUND: u32 = 3;
 
 /// An array, and what it is called in the protected program.
 pub(crate) struct Kept {
-    /// Where the register is declared.
+    /// Position of the register's declaration.
     pub(crate) declared: Span,
     pub(crate) bits: u32,
     pub(crate) size: u64,
@@ -113,7 +113,7 @@ impl Plan {
         ELEMENT_BITS / 8 * (1 + self.arrays.len() as u32)
     }
 
-    /// What hosts and simulators have to know.
+    /// Description of the snapshots for hosts and simulators.
     pub(crate) fn told(&self, states: &States<'_>) -> Snapshots {
         let arrays = self.arrays.iter().zip(&states.all);
         Snapshots {
@@ -182,7 +182,7 @@ fn batch(
     Some(batch as u32)
 }
 
-/// The arrays with names that nobody has.
+/// The arrays with unused names.
 fn kept(states: &States<'_>, names: &Names) -> Vec<Kept> {
     let mut taken = BTreeSet::new();
     let arrays = states.all.iter().map(|state| {

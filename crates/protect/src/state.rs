@@ -17,7 +17,7 @@ pub(crate) struct State<'t> {
     pub(crate) signed: bool,
     /// Elements of the register.
     pub(crate) size: u64,
-    /// What control planes call it.
+    /// Name for control planes.
     pub(crate) control_name: String,
     pub(crate) annotation: Replicated,
 }
@@ -108,9 +108,9 @@ pub(crate) fn find<'t>(
                 Diagnostic::error(
                     codes::DIFFERENT_KEYS,
                     annotation.span,
-                    "two registers are replicated in different ways",
+                    "two registers are replicated with different arguments",
                 )
-                .with_secondary(keyed.span, "another way")
+                .with_secondary(keyed.span, "other arguments")
                 .with_note(match mode {
                     Mode::Linearizable => "a packet waits for one flow at most",
                     Mode::Bounded => "a snapshot is of all arrays at one moment",
@@ -140,7 +140,7 @@ pub(crate) fn find<'t>(
     })
 }
 
-/// What does not fit the mode that the program has.
+/// Argument that does not fit the program's mode.
 fn misfit(annotation: &Replicated, mode: Mode, keyed: &Replicated) -> Option<Diagnostic> {
     let wrong = |message: String| Diagnostic::error(codes::MODE, annotation.span, message);
     if annotation.mode.is_some_and(|own| own != mode) {
@@ -231,12 +231,13 @@ fn state<'t>(
         .filter(|register| register.name == name || register.name.ends_with(&end))
         .collect();
     let [register] = found.as_slice() else {
-        let (message, help) = match found.is_empty() {
-            true => ("is in no block of the pipeline", "use it in ingress"),
-            false => (
+        let (message, help) = if found.is_empty() {
+            ("is in no block of the pipeline", "use it in ingress")
+        } else {
+            (
                 "is there several times",
                 "declare it at the top level, or its control's instance only once",
-            ),
+            )
         };
         diagnostics.push(not_replicable(
             annotation.span,

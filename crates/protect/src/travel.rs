@@ -1,5 +1,5 @@
-//! What travels with a packet to the store and back: what ingress decided, which nobody
-//! finds out anew when the packet is released.
+//! Values that travel with a packet to the store and back: decisions of ingress, which nothing
+//! computes again when the packet is released.
 
 use crate::codes;
 use crate::path::type_of;
@@ -15,9 +15,9 @@ pub(crate) struct Traveller {
     /// Its name in the header.
     pub(crate) field: String,
     pub(crate) bits: u32,
-    /// What is put into it, and set from it, in the terms of the wrapper: `meta.own.x`.
+    /// Place that is saved and restored, in the terms of the wrapper: `meta.own.x`.
     pub(crate) place: String,
-    /// What casts the place to bits, and back.
+    /// Casts of the place to bits, and back.
     pub(crate) casts: Option<(String, String)>,
 }
 

@@ -19,52 +19,52 @@ use std::rc::Rc;
 use scope::Scope;
 pub(crate) use scope::type_name;
 
-/// Most statements that a walk takes, calls counted anew.
+/// Maximum number of statements of a walk, calls counted anew.
 const MOST_STEPS: usize = 200_000;
-/// Most calls within calls.
+/// Maximum nesting of calls.
 const DEEPEST: usize = 64;
 
 /// A read or write of a replicated register.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// Where the register is declared.
+    /// Position of the register's declaration.
     pub(crate) register: Span,
     pub(crate) writes: bool,
     pub(crate) index: Value,
     pub(crate) index_span: Span,
     /// The variable read into, or the value written.
     pub(crate) operand: Span,
-    /// What is written.
+    /// Written value.
     pub(crate) value: Value,
     /// The whole statement; `None` if it is not one by itself.
     pub(crate) statement: Option<Span>,
     pub(crate) span: Span,
-    /// Whether it stands in an action that is declared outside of controls.
+    /// True if it stands in an action that is declared outside of controls.
     pub(crate) in_free_action: bool,
 }
 
-/// What a walk found.
+/// Result of a walk.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) accesses: Vec<Access>,
     /// Calls of registers that are not replicated: whether they write, and where.
     pub(crate) local: Vec<(Span, bool)>,
-    /// Ways read, first place.
+    /// Paths that are read, with the first position of each.
     pub(crate) reads: BTreeMap<String, Span>,
-    /// Ways written.
+    /// Paths that are written.
     pub(crate) writes: BTreeMap<String, Span>,
     /// Headers made valid.
     pub(crate) validated: BTreeMap<String, Span>,
-    /// Whether headers may come or go.
+    /// True if headers may come or go.
     pub(crate) restructures: bool,
     /// Names of extern functions called, and `exit`.
     pub(crate) effects: BTreeMap<Span, String>,
-    /// Controls on the way to replicated state, by name, and where they are applied.
+    /// Controls that contain replicated state, by name, with the positions where they are applied.
     pub(crate) on_the_way: BTreeSet<String>,
     pub(crate) applies: BTreeSet<Span>,
-    /// Ways emitted, in order.
+    /// Paths that are emitted, in order.
     pub(crate) emitted: Vec<String>,
-    /// Whether the walk was given up.
+    /// True if the walk was given up.
     pub(crate) exhausted: bool,
 }
 
@@ -142,7 +142,7 @@ impl<'t> Walk<'t> {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// A number as such, whatever its base, or else the expression as written.
+    /// Text of a number in decimal, or of another expression as written.
     fn number(&self, expr: &Expr) -> String {
         match &expr.kind {
             ExprKind::Number(number) => number.value.to_string(),
@@ -150,7 +150,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The way that an expression is, by the names of the block's roots.
+    /// The path that an expression denotes, by the names of the block's roots.
     fn way(&self, expr: &Expr, scope: &Rc<Scope<'t>>) -> Option<String> {
         let mut parts = parts(expr)?;
         let first = parts.first()?.clone();
@@ -185,9 +185,10 @@ impl<'t> Walk<'t> {
         {
             return unknown(&format!("`{way}`, of which parts were set"));
         }
-        match way.starts_with('%') {
-            true => Value::new(),
-            false => leaf(Leaf::Field(way.to_owned())),
+        if way.starts_with('%') {
+            Value::new()
+        } else {
+            leaf(Leaf::Field(way.to_owned()))
         }
     }
 

@@ -1,7 +1,6 @@
-//! Programs and what becomes of them: `programs/NAME.p4` gives `programs/NAME.protected.p4`,
-//! `refused/NAME.p4` the diagnostics in `refused/NAME.txt`. `UPDATE_GOLDEN=1` writes both
-//! anew. `crates/sim/tests/protect.rs`
-//! runs what comes out.
+//! Goldens of programs: `programs/NAME.p4` gives `programs/NAME.protected.p4`, `refused/NAME.p4`
+//! the diagnostics in `refused/NAME.txt`. `UPDATE_GOLDEN=1` writes both anew.
+//! `crates/sim/tests/protect.rs` runs the results.
 
 #![allow(clippy::disallowed_methods)]
 

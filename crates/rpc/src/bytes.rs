@@ -12,10 +12,10 @@ use tonic::Code;
 /// Bytes of the longest value: more than the widest field has, leading zeros included.
 const MAX_BYTES: usize = 1024;
 
-/// How the values of a field are written.
+/// Notation of a field's values.
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
-    /// A number of so many bits, big-endian.
+    /// A number of this width in bits, big-endian.
     Bits(u32),
     /// Text, of a type translated to `string`.
     Text(Names),

@@ -29,7 +29,7 @@ const TRIES: u32 = 20;
 /// The role in which people write: controllers, which use another, stay primary.
 pub const ROLE: &str = "stateplane";
 
-/// Where a switch is, and who it is.
+/// Address and device id of a switch.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// `HOST:PORT`.
@@ -73,9 +73,10 @@ impl From<Status> for ClientError {
                 format!("{} ({code:?})", error.message)
             })
             .collect();
-        ClientError::Refused(match said.is_empty() {
-            true => format!("{} ({:?})", status.message(), status.code()),
-            false => said.join("; "),
+        ClientError::Refused(if said.is_empty() {
+            format!("{} ({:?})", status.message(), status.code())
+        } else {
+            said.join("; ")
         })
     }
 }
@@ -214,9 +215,10 @@ impl Connection {
     /// [`ClientError::Refused`], with the diagnostics of a program that has errors.
     pub fn set_program(&mut self, source: Vec<u8>, keep: bool) -> Result<(), ClientError> {
         use v1::set_forwarding_pipeline_config_request::Action;
-        let action = match keep {
-            true => Action::ReconcileAndCommit,
-            false => Action::VerifyAndCommit,
+        let action = if keep {
+            Action::ReconcileAndCommit
+        } else {
+            Action::VerifyAndCommit
         };
         let request = v1::SetForwardingPipelineConfigRequest {
             device_id: self.target.device_id,

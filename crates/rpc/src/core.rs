@@ -39,7 +39,7 @@ pub struct StreamId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// What does not change while the core lives.
+/// Options that stay the same for the life of the core.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The device's number.
@@ -48,7 +48,7 @@ pub struct Options {
     pub cpu_port: Option<Port>,
     /// Nanoseconds since the epoch at time 0 of the switch.
     pub epoch_ns: i64,
-    /// What people call the ports: their interfaces.
+    /// Names of the ports' interfaces.
     pub port_names: BTreeMap<Port, String>,
 }
 
@@ -57,9 +57,9 @@ pub type Loader<E> = Arc<dyn Fn() -> Result<E, Refusal> + Send + Sync>;
 
 /// A program that was compiled for a pipeline.
 pub struct Prepared<E> {
-    /// It, loaded, if that was done already.
+    /// Engine with the program loaded, if that was done already.
     pub engine: Option<E>,
-    /// Loads it.
+    /// Loads the program.
     pub load: Loader<E>,
     /// Its P4Info by the compiler.
     pub info: config::P4Info,
@@ -78,7 +78,7 @@ impl<E> Clone for Prepared<E> {
     }
 }
 
-/// What is to be told, and to whom.
+/// Message to a client, with its receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A write is done.
@@ -129,7 +129,7 @@ pub struct Core<E> {
     options: Options,
     sessions: Sessions,
     pipeline: Option<Pipeline>,
-    /// What the compiler says of the program that runs.
+    /// Compiled form of the running program.
     program: Prepared<E>,
     saved: Option<Saved<E>>,
     shadow: Shadow,
@@ -147,7 +147,7 @@ impl<E: Engine> Core<E> {
     ///
     /// # Errors
     ///
-    /// If the P4Info is not that of the program.
+    /// Returns an error if the P4Info is not that of the program.
     pub fn new(
         options: Options,
         program: Prepared<E>,
@@ -193,7 +193,7 @@ impl<E: Engine> Core<E> {
         Ticket(self.next_ticket)
     }
 
-    /// Whether another request may wait; without room requests are refused.
+    /// True if another request may wait; without room requests are refused.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.jobs.len() < MAX_WAITING
@@ -209,11 +209,11 @@ impl<E: Engine> Core<E> {
     /// Takes a write.
     pub fn write(&mut self, request: v1::WriteRequest) -> Ticket {
         let ticket = self.ticket();
-        match self.has_room() {
-            true => self.jobs.push_back(Job::Write(ticket, request)),
-            false => self
-                .outcomes
-                .push_back(Outcome::Written(ticket, Err(Self::busy().into()))),
+        if self.has_room() {
+            self.jobs.push_back(Job::Write(ticket, request))
+        } else {
+            self.outcomes
+                .push_back(Outcome::Written(ticket, Err(Self::busy().into())))
         }
         ticket
     }
@@ -221,11 +221,11 @@ impl<E: Engine> Core<E> {
     /// Takes a read.
     pub fn read(&mut self, request: v1::ReadRequest) -> Ticket {
         let ticket = self.ticket();
-        match self.has_room() {
-            true => self.jobs.push_back(Job::Read(ticket, request)),
-            false => self
-                .outcomes
-                .push_back(Outcome::ReadEnd(ticket, Err(Self::busy()))),
+        if self.has_room() {
+            self.jobs.push_back(Job::Read(ticket, request))
+        } else {
+            self.outcomes
+                .push_back(Outcome::ReadEnd(ticket, Err(Self::busy())))
         }
         ticket
     }
@@ -286,7 +286,8 @@ impl<E: Engine> Core<E> {
     ///
     /// # Errors
     ///
-    /// `NOT_FOUND` for another device, `PERMISSION_DENIED` for whoever is not primary.
+    /// Returns `NOT_FOUND` for another device, `PERMISSION_DENIED` for a client that is not
+    /// primary.
     pub fn program_for(
         &self,
         device_id: u64,
@@ -297,7 +298,7 @@ impl<E: Engine> Core<E> {
         Ok(self.program.clone())
     }
 
-    /// The read that is under way: it goes on before anything else.
+    /// The read in progress: it continues before anything else.
     #[must_use]
     pub fn reading(&self) -> Option<Ticket> {
         match self.jobs.front() {
@@ -306,7 +307,7 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    /// Ends the read that is under way, without an answer.
+    /// Ends the read in progress, without an answer.
     pub fn cancel_read(&mut self) {
         if self.reading().is_some() {
             self.jobs.pop_front();
@@ -321,11 +322,11 @@ impl<E: Engine> Core<E> {
 
     /// Takes a message of a stream.
     pub fn stream_message(&mut self, stream: StreamId, message: v1::StreamMessageRequest) {
-        match self.has_room() {
-            true => self.jobs.push_back(Job::Stream(stream, message)),
-            false => self
-                .outcomes
-                .push_back(Outcome::StreamEnd(stream, Self::busy())),
+        if self.has_room() {
+            self.jobs.push_back(Job::Stream(stream, message))
+        } else {
+            self.outcomes
+                .push_back(Outcome::StreamEnd(stream, Self::busy()))
         }
     }
 
@@ -358,9 +359,10 @@ impl<E: Engine> Core<E> {
     /// When [`Core::work`] has something to do next, in µs; 0 means at once.
     #[must_use]
     pub fn due(&self) -> Option<u64> {
-        match self.jobs.is_empty() {
-            false => Some(0),
-            true => self.digests.due(),
+        if self.jobs.is_empty() {
+            self.digests.due()
+        } else {
+            Some(0)
         }
     }
 

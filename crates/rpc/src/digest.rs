@@ -12,7 +12,7 @@ use tonic::Code;
 /// Messages of a list whose greatest size the control plane does not say.
 const DEFAULT_LIST: usize = 64;
 
-/// Messages of the longest list, whatever the control plane says.
+/// Maximum length of a digest list, with any setting of the control plane.
 const MAX_LIST: usize = 1024;
 
 /// Lists that wait for their acknowledgement; the oldest is forgotten beyond.
@@ -74,7 +74,7 @@ impl Enabled {
         }
     }
 
-    /// Whether there was such a list.
+    /// True if there was such a list.
     fn release(&mut self, list: u64) -> bool {
         let Some((_, list)) = self.sent.remove(&list) else {
             return false;
@@ -214,9 +214,12 @@ impl Digests {
         let digests = self.enabled.values();
         digests
             .filter(|digest| !digest.waiting.is_empty())
-            .map(|digest| match digest.waiting.len() >= digest.size() {
-                true => digest.since,
-                false => digest.since.saturating_add(digest.timeout()),
+            .map(|digest| {
+                if digest.waiting.len() >= digest.size() {
+                    digest.since
+                } else {
+                    digest.since.saturating_add(digest.timeout())
+                }
             })
             .min()
     }
@@ -233,12 +236,13 @@ impl Digests {
                 // Without a timeout no list waits.
                 || (digest.config.ack_timeout_ns == 0 && ack.list_id < digest.next_list)
         });
-        match found {
-            true => Ok(()),
-            false => Err(Refusal::not_found(format!(
+        if found {
+            Ok(())
+        } else {
+            Err(Refusal::not_found(format!(
                 "no list {} of digest {} waits for an acknowledgement",
                 ack.list_id, ack.digest_id
-            ))),
+            )))
         }
     }
 

@@ -1,4 +1,4 @@
-//! The channel between the server's threads and whoever runs the switch.
+//! The channel between the server's threads and the thread that runs the switch.
 
 use crate::core::{Core, Outcome, Prepared, StreamId, Ticket};
 use crate::proto::stateplane::v1 as own;
@@ -37,10 +37,10 @@ const LEAST_RATE: u64 = 16_384;
 /// Time in µs after which a client that reads slowly is looked at again.
 const READ_PAUSE: u64 = 1_000;
 
-/// What becomes of a stream's messages.
+/// Sender of a stream's messages.
 pub(crate) type StreamSender = mpsc::Sender<Result<v1::StreamMessageResponse, Status>>;
 
-/// What becomes of a read; what waits is bounded by [`MAX_UNREAD`].
+/// Sender of a read's results; [`MAX_UNREAD`] bounds the waiting ones.
 pub(crate) type ReadSender = mpsc::UnboundedSender<Result<Unread, Status>>;
 
 /// A part of a read that the client has not taken.
@@ -84,7 +84,7 @@ struct Stall {
     read: u64,
 }
 
-/// Who wants to replace the program.
+/// Claim of a client that wants to replace the program.
 pub(crate) struct Claim {
     pub(crate) device_id: u64,
     pub(crate) role: String,
@@ -131,7 +131,7 @@ impl<E> Clone for Requests<E> {
 /// Makes the switch's descriptor readable.
 struct Wake {
     stream: UnixStream,
-    /// Whether a byte is on its way already.
+    /// True if a wake-up byte is in flight already.
     pending: Arc<AtomicBool>,
 }
 
@@ -174,7 +174,7 @@ pub struct Driver<E> {
 ///
 /// # Errors
 ///
-/// If the system has no sockets left.
+/// Returns an error if the system has no sockets left.
 pub fn channel<E: Engine>(core: Core<E>) -> io::Result<(Driver<E>, super::service::Client<E>)> {
     let (sender, receiver) = mpsc::channel(CHANNEL);
     let (woken, waker) = UnixStream::pair()?;
@@ -288,7 +288,7 @@ impl<E: Engine> Driver<E> {
         let mut bytes = [0; 64];
         while matches!(self.woken.read(&mut bytes), Ok(count) if count > 0) {}
         self.pending.store(false, Ordering::Release);
-        // What has no room waits in the channel, and then in the connections.
+        // Requests without room wait in the channel, and then in the connections.
         while self.core.has_room()
             && let Ok(command) = self.commands.try_recv()
         {
@@ -340,7 +340,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Hands over what the core tells. Whoever has gone away is told nothing.
+    /// Delivers the core's messages. Those to closed channels are dropped.
     fn answer(&mut self) {
         while let Some(outcome) = self.core.poll() {
             match outcome {
@@ -395,7 +395,7 @@ impl<E: Engine> Driver<E> {
     }
 }
 
-/// That the switch has stopped before it answered.
+/// Status for a request that the switch did not answer before it stopped.
 pub(crate) fn unanswered<T>(_: T) -> Status {
     Status::new(Code::Unavailable, "the switch has stopped")
 }

@@ -21,7 +21,7 @@ use stateplane_switch::Switch;
 use stateplane_target::Engine;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the control plane gave that no packet sees, but that it reads back.
+/// Data of the control plane that no packet uses, but that the control plane reads back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shadow {
     /// Metadata of table entries: the deprecated number and the bytes.
@@ -43,7 +43,7 @@ pub(crate) struct Shadow {
 /// Table, canonical matches and priority of an entry.
 pub(crate) type EntryKey = (u32, Vec<u8>, u32);
 
-/// What an update is applied to.
+/// Objects to which an update is applied.
 pub(crate) struct Context<'a, E: Engine> {
     pub(crate) switch: &'a mut Switch<E>,
     pub(crate) pipeline: &'a Pipeline,
@@ -62,7 +62,7 @@ pub(crate) fn index(index: &v1::Index) -> Result<u64, Refusal> {
 /// Bytes of the longest metadata that are kept with an entity.
 const MAX_METADATA: usize = 4096;
 
-/// That metadata, which are kept as they are, are not too long.
+/// Checks that metadata, which are kept unchanged, are not too long.
 pub(crate) fn check_metadata(metadata: &[u8]) -> Result<(), Refusal> {
     match metadata.len() {
         ..=MAX_METADATA => Ok(()),
@@ -73,7 +73,7 @@ pub(crate) fn check_metadata(metadata: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// That an entity can only be modified.
+/// Checks that an update of an entity that can only be modified is a modification.
 pub(crate) fn only_modify(kind: v1::update::Type, what: &str) -> Result<(), Refusal> {
     match kind {
         v1::update::Type::Modify => Ok(()),

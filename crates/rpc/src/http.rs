@@ -18,14 +18,14 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 /// stopped.
 pub type Scrape = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// What an operator asks for.
+/// Request of an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Whether something is to change (POST), not only to be shown (GET).
+    /// True if something is to change (POST), not only to be shown (GET).
     pub changes: bool,
     /// The path, with its `/`.
     pub path: String,
-    /// What stands behind `?`: names with their values, as they are.
+    /// Query behind `?`: names with their values, undecoded.
     pub query: Vec<(String, String)>,
 }
 
@@ -39,14 +39,14 @@ impl Question {
     }
 }
 
-/// What an operator is told.
+/// Reply to an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// A JSON text.
     Json(String),
     /// The question makes no sense.
     Wrong(String),
-    /// It cannot be answered at present.
+    /// The request cannot be answered at present.
     Unavailable(String),
     /// There is nothing at that path.
     Unknown,
@@ -77,7 +77,7 @@ impl MetricsServer {
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Returns the errors of [`start`](Self::start).
     pub fn start_with(
         address: SocketAddr,
         scrape: Scrape,
@@ -112,7 +112,7 @@ impl MetricsServer {
         })
     }
 
-    /// Where it listens.
+    /// Address at which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

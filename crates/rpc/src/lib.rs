@@ -6,9 +6,8 @@
 //! another in the order in which they came, so a reader sees a batch as a whole or not at
 //! all, and a change of the primary falls between two batches.
 //!
-//! [`serve`] is the gRPC server around it; a [`Driver`] is the core's end of the
-//! channel between the two, which whoever runs the switch calls between bursts of
-//! packets.
+//! [`serve`] is the gRPC server around it. A [`Driver`] is the core's end of the channel between
+//! the two; the thread that runs the switch calls it between bursts of packets.
 //!
 //! [`Switch`]: stateplane_switch::Switch
 

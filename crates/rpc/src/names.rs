@@ -102,9 +102,10 @@ impl Names {
 fn decimal(text: &str) -> Option<BigUint> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let canonical = text == "0" || !text.starts_with('0');
-    match digits && canonical && !text.is_empty() && text.len() <= MAX_DIGITS {
-        true => text.parse().ok(),
-        false => None,
+    if digits && canonical && !text.is_empty() && text.len() <= MAX_DIGITS {
+        text.parse().ok()
+    } else {
+        None
     }
 }
 

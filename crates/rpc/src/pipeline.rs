@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// P4Info with what serves it.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
-    /// As the control plane gave it, or as the compiler made it.
+    /// P4Info of the control plane, or of the compiler.
     pub info: config::P4Info,
     /// The program's source as the control plane gave it.
     pub device_config: Vec<u8>,
@@ -339,7 +339,7 @@ impl Pipeline {
     }
 }
 
-/// That the P4Info has no such object.
+/// Refusal of an id that the P4Info does not contain.
 pub(crate) fn unknown(what: &str, id: u32) -> Refusal {
     Refusal::not_found(format!("the P4Info has no {what} {id} ({id:#010x})"))
 }
@@ -352,11 +352,12 @@ fn identity(preamble: &Option<config::Preamble>) -> Result<(u32, String), Refusa
 }
 
 fn present(is: bool, what: &str, name: &str) -> Result<(), Refusal> {
-    match is {
-        true => Ok(()),
-        false => Err(Refusal::invalid(format!(
+    if is {
+        Ok(())
+    } else {
+        Err(Refusal::invalid(format!(
             "the program has no {what} `{name}` like that of the P4Info"
-        ))),
+        )))
     }
 }
 

@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Entities that one request may name.
 const MAX_ENTITIES: usize = 65_536;
 
-/// What is read from.
+/// Objects that are read.
 pub(crate) struct Source<'a> {
     pub(crate) pipeline: &'a Pipeline,
     pub(crate) state: &'a TargetState,
@@ -25,7 +25,7 @@ pub(crate) struct Source<'a> {
     pub(crate) now: u64,
 }
 
-/// Which of a table's resources are asked for.
+/// Kind of a table's resources that is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum View {
     Entry,
@@ -36,7 +36,7 @@ enum View {
 /// A part of a read that is still to be done.
 #[derive(Debug)]
 enum Part {
-    /// What a request names, wildcards not yet resolved.
+    /// Entities that a request names, wildcards not yet resolved.
     Request(Box<Entity>),
     /// Entries of a table at these positions.
     Entries(Box<Entries>, Range<u32>),
@@ -48,7 +48,7 @@ enum Part {
     Registers(u32, Range<u64>),
 }
 
-/// Which entries of a table are read, and what of them.
+/// Entries of a table that are read, and their requested fields.
 #[derive(Debug)]
 struct Entries {
     table: u32,
@@ -95,7 +95,7 @@ impl Entries {
     }
 }
 
-/// A read under way.
+/// A read in progress.
 #[derive(Debug)]
 pub(crate) struct Reading {
     parts: VecDeque<Part>,
@@ -136,9 +136,10 @@ impl Reading {
             Part::Request(entity) => self.expand(source, *entity)?,
             Part::Entry(entries, listed) => {
                 let index = source.pipeline.table(entries.table)?;
-                match entries.has(source, index, &listed) {
-                    true => vec![entries.message(source, index, &listed)],
-                    false => Vec::new(),
+                if entries.has(source, index, &listed) {
+                    vec![entries.message(source, index, &listed)]
+                } else {
+                    Vec::new()
                 }
             }
             Part::Entries(entries, positions) => {
@@ -199,7 +200,7 @@ impl Reading {
         indices.start..middle
     }
 
-    /// What an entity of a request asks for: entities at once, or parts for later.
+    /// Parts of an entity that a request names: entities at once, or parts for later.
     fn expand(&mut self, source: &Source<'_>, entity: Entity) -> Result<Vec<v1::Entity>, Refusal> {
         let pipeline = source.pipeline;
         match entity {
@@ -320,8 +321,8 @@ impl Reading {
                     self.one_table(source, &all, fields, view)?;
                 }
             }
-            return match entry.is_default_action {
-                true => Ok(wrap(
+            return if entry.is_default_action {
+                Ok(wrap(
                     pipeline
                         .tables
                         .values()
@@ -330,8 +331,9 @@ impl Reading {
                         })
                         .collect(),
                     Entity::TableEntry,
-                )),
-                false => Ok(Vec::new()),
+                ))
+            } else {
+                Ok(Vec::new())
             };
         }
         let index = pipeline.table(entry.table_id)?;

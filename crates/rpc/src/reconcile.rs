@@ -1,4 +1,4 @@
-//! What stays when a pipeline is replaced.
+//! State that is kept when a pipeline is replaced.
 
 use crate::entity::{Context, Shadow, counter, group, member, meter, register, table, value_set};
 use crate::pipeline::Pipeline;
@@ -96,7 +96,7 @@ impl Kept {
     }
 }
 
-/// That a P4Info has the ids, names and fields of the program's.
+/// Checks that a P4Info has the ids, names and fields of the program's.
 ///
 /// # Errors
 ///

@@ -7,7 +7,7 @@ use stateplane_target::StateError;
 use std::fmt;
 use tonic::{Code, Status};
 
-/// Where codes of our own come from, for `p4.v1.Error.space`.
+/// Error space of our own codes, for `p4.v1.Error.space`.
 const SPACE: &str = "stateplane";
 
 /// A refused request. The state is as it was before.
@@ -15,7 +15,7 @@ const SPACE: &str = "stateplane";
 pub struct Refusal {
     /// The canonical code that the specification gives this case.
     pub code: Code,
-    /// What is wrong, and how to mend it.
+    /// The error, and how to mend it.
     pub message: String,
 }
 
@@ -120,7 +120,7 @@ impl From<SwitchError> for Refusal {
 pub enum WriteRefusal {
     /// None of its updates was attempted.
     Whole(Refusal),
-    /// What became of each update, in order.
+    /// Results of the updates, in order.
     Updates(Vec<Result<(), Refusal>>),
 }
 

@@ -30,8 +30,8 @@ pub const MAX_MESSAGE: usize = 32 << 20;
 /// Connections at one time; more wait to be accepted.
 const MAX_CONNECTIONS: usize = 256;
 
-/// Calls whose messages are in memory at one time, streams and reads under way not
-/// counted; more wait in their connections.
+/// Maximum number of calls whose messages are in memory at one time, streams and reads in progress
+/// not counted; more wait in their connections.
 const MAX_CALLS: usize = 32;
 
 /// Calls of one connection.
@@ -74,13 +74,13 @@ pub enum ServerError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The certificate or key is wrong.
     #[error("cannot use TLS: {0}")]
     Tls(String),
-    /// No threads are left.
+    /// The threads of the server cannot be started.
     #[error("cannot start the server: {0}")]
     Start(io::Error),
 }
@@ -93,7 +93,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Where it listens.
+    /// Address at which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

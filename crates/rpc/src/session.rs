@@ -1,4 +1,4 @@
-//! Who may write: streams, roles and election ids (specification, "Client Arbitration and
+//! Arbitration of writers: streams, roles and election ids (specification, "Client Arbitration and
 //! Controller Replication").
 
 use crate::core::StreamId;
@@ -37,7 +37,7 @@ pub(crate) struct Sessions {
     roles: BTreeMap<String, Role>,
 }
 
-/// What a controller is to be told.
+/// Message for a controller.
 pub(crate) type Notice = (StreamId, v1::MasterArbitrationUpdate);
 
 fn number(id: &v1::Uint128) -> u128 {
@@ -57,7 +57,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// What the stream ends with.
+    /// Returns the status with which the stream ends.
     pub(crate) fn arbitrate(
         &mut self,
         stream: StreamId,
@@ -126,7 +126,7 @@ impl Sessions {
         let Some(given) = given else {
             return Ok(String::new());
         };
-        // What a config means is agreed upon beside the protocol; here nothing is.
+        // The meaning of a config is agreed outside the protocol; this server defines none.
         if given.config.is_some() {
             return Err(Refusal::invalid(
                 "no scheme of role configs is agreed upon: leave the config of the role out",
@@ -148,12 +148,13 @@ impl Sessions {
     }
 
     fn check_device(&self, device_id: u64, code: Code) -> Result<(), Refusal> {
-        match device_id == self.device_id {
-            true => Ok(()),
-            false => Err(Refusal::new(
+        if device_id == self.device_id {
+            Ok(())
+        } else {
+            Err(Refusal::new(
                 code,
                 format!("there is no device {device_id}; this is {}", self.device_id),
-            )),
+            ))
         }
     }
 
@@ -171,11 +172,12 @@ impl Sessions {
         }
     }
 
-    /// Whether a writer of that role and election id is the primary.
+    /// Checks that a writer of that role and election id is the primary.
     ///
     /// # Errors
     ///
-    /// `NOT_FOUND` for another device, `PERMISSION_DENIED` for whoever is not primary.
+    /// Returns `NOT_FOUND` for another device, `PERMISSION_DENIED` for a client that is not
+    /// primary.
     pub(crate) fn check_writer(
         &self,
         device_id: u64,
@@ -195,7 +197,7 @@ impl Sessions {
         ))
     }
 
-    /// Whether the stream's controller is primary of its role.
+    /// True if the stream's controller is primary of its role.
     pub(crate) fn is_primary(&self, stream: StreamId) -> bool {
         self.primaries().any(|primary| primary == stream)
     }
@@ -205,7 +207,7 @@ impl Sessions {
         self.roles.values().filter_map(|role| role.primary)
     }
 
-    /// That the device is this one.
+    /// Checks that the device id is this device's.
     pub(crate) fn check_reader(&self, device_id: u64) -> Result<(), Refusal> {
         self.check_device(device_id, Code::NotFound)
     }

@@ -20,21 +20,21 @@ const ELEMENTS: u64 = 64;
 #[derive(Debug)]
 pub(crate) struct Batch {
     updates: std::vec::IntoIter<v1::Update>,
-    /// What became of those that were tried, in order.
+    /// Results of the attempted updates, in order.
     outcomes: Vec<Result<(), Refusal>>,
     atomicity: Atomicity,
-    /// What to put back, for batches that are all or nothing.
+    /// State to restore, for batches that are all or nothing.
     undo: Vec<Before>,
     /// Elements of arrays in `undo`.
     remembered: u64,
 }
 
-/// How a slice of a batch ended.
+/// Result of a slice of a batch.
 #[derive(Debug)]
 pub(crate) enum Progress {
     /// More is to be done.
     More,
-    /// The batch is done: what became of each update, if any failed.
+    /// The batch is done: results of the updates, if any failed.
     Done(Result<(), Vec<Result<(), Refusal>>>),
 }
 
@@ -89,9 +89,10 @@ impl Batch {
             let mut outcome = Ok(());
             if whole {
                 self.remembered = self.remembered.saturating_add(elements);
-                match self.remembered > MAX_REMEMBERED {
-                    true => outcome = Err(too_much()),
-                    false => self.undo.extend(Before::of(context, &update)),
+                if self.remembered > MAX_REMEMBERED {
+                    outcome = Err(too_much())
+                } else {
+                    self.undo.extend(Before::of(context, &update))
                 }
             }
             let outcome = outcome.and_then(|()| apply(context, &update));
@@ -129,9 +130,10 @@ impl Batch {
 
     fn end(&mut self) -> Result<(), Vec<Result<(), Refusal>>> {
         let outcomes = std::mem::take(&mut self.outcomes);
-        match outcomes.iter().all(Result::is_ok) {
-            true => Ok(()),
-            false => Err(outcomes),
+        if outcomes.iter().all(Result::is_ok) {
+            Ok(())
+        } else {
+            Err(outcomes)
         }
     }
 }
@@ -266,7 +268,7 @@ fn direct_meter<E: Engine>(
     Ok(())
 }
 
-/// What an update is about to change.
+/// State before an update.
 #[derive(Debug)]
 enum Before {
     Table(Box<table::Before>),

@@ -10,7 +10,7 @@ use stateplane_rpc::{Outcome, PipelineAction, WriteRefusal};
 use support::{CPU_PORT, SOURCE, World, exact, field, update};
 use tonic::Code;
 
-/// What is written is read, and is gone when it is deleted.
+/// Written entities are read, and are absent after their deletion.
 fn keeps(world: &mut World, written: Entity, wildcard: Entity) {
     world.update(Type::Insert, written.clone()).unwrap();
     assert_eq!(world.read(wildcard.clone()), std::slice::from_ref(&written));

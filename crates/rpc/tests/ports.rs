@@ -1,5 +1,5 @@
-//! What follows the ports: members of groups and of one-shot sets that watch one, and replicas
-//! with backups.
+//! Reactions to the state of ports: members of groups and of one-shot sets that watch one, and
+//! replicas with backups.
 
 mod support;
 

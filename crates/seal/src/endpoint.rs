@@ -1,4 +1,4 @@
-//! One end: seals what it sends, opens what it receives.
+//! Endpoint: seals messages that it sends, and opens messages that it receives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use crate::trailer::{
 };
 use crate::window::{ReplayWindow, Seen};
 
-/// Who an end is and whom it talks to.
+/// Identity of an end and its peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Its own number.
+    /// Number of this end.
     pub id: u32,
     /// The others.
     pub peers: Vec<PeerConfig>,
@@ -148,7 +148,7 @@ pub enum Refusal {
     Truncated,
     /// Not of the format.
     NotSealed,
-    /// From nobody known.
+    /// Sent by an unknown peer.
     UnknownSender,
     /// Sealed with a key that is not, or no longer, known.
     UnknownKey,
@@ -156,13 +156,13 @@ pub enum Refusal {
     Forged,
     /// Nothing proves that it was sealed after this end last heard of its sender anew.
     Unproven,
-    /// It came before.
+    /// The message came before.
     Replayed,
-    /// So much older than the newest that it may have come before.
+    /// Too far behind the newest message to tell whether it came before.
     TooOld,
 }
 
-/// Messages by what became of them.
+/// Counts of messages, by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counters {
     /// Sealed.
@@ -201,22 +201,22 @@ pub struct Counters {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer(pub [u8; ANSWER_LENGTH]);
 
-/// What became of bytes that arrived.
+/// Result of opening bytes that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opened {
     /// A message of the protected protocol: the first `length` bytes.
     Message {
-        /// Who sent it.
+        /// Number of the sender.
         from: u32,
         /// Its length.
         length: usize,
     },
-    /// It was an answer to this end, and there is nothing to pass on.
+    /// The message was an answer to this end, and there is nothing to pass on.
     Heard {
         /// An answer of this end, to send back.
         answer: Option<Answer>,
     },
-    /// It is dropped.
+    /// The message is dropped.
     Refused {
         /// Why.
         refusal: Refusal,
@@ -241,7 +241,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// What [`Config::check`] finds.
+    /// Returns the error of [`Config::check`].
     pub fn new(
         config: &Config,
         life: u64,
@@ -264,7 +264,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// What [`Config::check`] finds, and [`ConfigError::Renumbered`]; then nothing changes.
+    /// Returns the error of [`Config::check`], and [`ConfigError::Renumbered`]; then nothing
+    /// changes.
     pub fn replace_keys(&mut self, config: &Config) -> Result<(), ConfigError> {
         config.check()?;
         if config.id != self.id {
@@ -286,7 +287,7 @@ impl Endpoint {
         self.id
     }
 
-    /// What became of messages so far.
+    /// Counters of messages since the start.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -344,9 +345,10 @@ impl Endpoint {
         }
         if said.kind == Kind::Answer {
             let heeded = take_answer(peer, self.life, trailer.message());
-            match heeded {
-                true => self.counters.answers_taken += 1,
-                false => self.counters.answers_stale += 1,
+            if heeded {
+                self.counters.answers_taken += 1
+            } else {
+                self.counters.answers_stale += 1
             }
         }
         let present = peer.accepted.as_ref().filter(|it| it.life == said.life);

@@ -17,7 +17,7 @@ pub enum KeyError {
         "a key has 64 hexadecimal digits, this one has {digits}: make one with `openssl rand -hex 32`"
     )]
     Length {
-        /// How many characters there are.
+        /// Number of characters.
         digits: usize,
     },
     /// A character that is no hexadecimal digit.
@@ -25,10 +25,10 @@ pub enum KeyError {
         "character {at} of the key is not a hexadecimal digit: make one with `openssl rand -hex 32`"
     )]
     Digit {
-        /// Which, from 1.
+        /// Position of the character, from 1.
         at: usize,
     },
-    /// One byte repeated, which nobody draws.
+    /// One byte repeated, which a random draw does not give.
     #[error("the key is one byte over and over: make one with `openssl rand -hex 32`")]
     Constant,
 }

@@ -1,10 +1,10 @@
 //! Message authentication between peers, without IO.
 //!
-//! An [`Endpoint`] seals what leaves and opens what arrives. A seal is a trailer of
-//! [`TRAILER_LENGTH`] bytes behind the message: who sent it, in which life, the how
-//! many-th message it is, proof that the sender has heard of the receiver's present
-//! life, and a tag over all of it. `docs/message-authentication.md` is the contract,
-//! with the proof that nothing is taken twice, whoever restarts.
+//! An [`Endpoint`] seals messages that leave and opens messages that arrive. A seal is a trailer of
+//! [`TRAILER_LENGTH`] bytes behind the message: number and life of the sender, number of the
+//! message, proof that the sender has heard of the receiver's present life, and a tag over all of
+//! it. `docs/message-authentication.md` is the contract, with the proof that no message is accepted
+//! twice, even after restarts.
 //!
 //! No input makes it panic, and nothing is allocated for a message.
 

@@ -30,8 +30,7 @@ impl Mac {
         tag
     }
 
-    /// Whether `tag` is the tag over `parts`; takes as long for a wrong tag as for the
-    /// right one.
+    /// True if `tag` is the tag over `parts`; takes as long for a wrong tag as for the right one.
     pub(crate) fn agrees(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         let mut mac = self.0.clone();
         for part in parts {
@@ -40,7 +39,7 @@ impl Mac {
         tag.len() == TAG_LENGTH && mac.verify_truncated_left(tag).is_ok()
     }
 
-    /// 64 bits that depend on `parts` and that nobody without the key can tell; never 0.
+    /// 64 bits that depend on `parts` and that cannot be computed without the key; never 0.
     pub(crate) fn number(&self, parts: &[&[u8]]) -> u64 {
         let tag = self.tag(parts);
         let mut first = [0; 8];

@@ -1,4 +1,4 @@
-//! What one end knows of the other.
+//! State of one end about the other.
 
 use crate::endpoint::PeerConfig;
 use crate::key::KeyId;
@@ -15,7 +15,7 @@ const ANSWER_PERIOD: u64 = 1_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Accepted {
     pub(crate) life: u64,
-    /// What its messages bear as proof.
+    /// Token that proves the freshness of its messages.
     pub(crate) token: u64,
     pub(crate) window: ReplayWindow,
 }
@@ -79,7 +79,7 @@ impl Peer {
         Some((self.send_with, self.key(self.send_with)?))
     }
 
-    /// Whether an answer may be sent at `now`; if so it counts.
+    /// True if an answer may be sent at `now`; if so it counts.
     pub(crate) fn may_answer(&mut self, now: u64) -> bool {
         let free_at = self.answers_free_at.max(now) + ANSWER_PERIOD;
         let allowed = free_at - now <= ANSWER_BURST * ANSWER_PERIOD;

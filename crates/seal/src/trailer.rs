@@ -12,8 +12,7 @@ pub const ANSWER_LENGTH: usize = 24 + TRAILER_LENGTH;
 /// Version of the format.
 pub const VERSION: u8 = 1;
 
-/// Where each field of the trailer begins, in bytes from the trailer's begin. All
-/// integers are big-endian.
+/// Offset of each field of the trailer, in bytes. All integers are big-endian.
 pub mod field {
     /// 1 byte: [`super::VERSION`].
     pub const VERSION: usize = 0;
@@ -21,7 +20,7 @@ pub mod field {
     pub const KIND: usize = 1;
     /// 2 bytes: number of the key.
     pub const KEY: usize = 2;
-    /// 4 bytes: who sent the message.
+    /// 4 bytes: number of the sender.
     pub const SENDER: usize = 4;
     /// 8 bytes: the sender's life, drawn at its start.
     pub const LIFE: usize = 8;
@@ -34,7 +33,7 @@ pub mod field {
     pub const TAG: usize = 32;
 }
 
-/// Where each field of an answer's message begins.
+/// Offset of each field of an answer's message.
 pub mod answer_field {
     /// 8 bytes: the token that messages of the asker must bear.
     pub const TOKEN: usize = 0;
@@ -44,7 +43,7 @@ pub mod answer_field {
     pub const COUNTER: usize = 16;
 }
 
-/// What a sealed message is.
+/// Kind of a sealed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -89,12 +88,12 @@ impl<'a> Trailer<'a> {
         })
     }
 
-    /// What lies before the trailer.
+    /// Bytes before the trailer.
     pub fn message(&self) -> &'a [u8] {
         self.message
     }
 
-    /// What the trailer says, apart from the tag.
+    /// Fields of the trailer, apart from the tag.
     pub fn repr(&self) -> Repr {
         let number = |at: usize| {
             let mut bytes = [0; 8];
@@ -123,18 +122,18 @@ impl<'a> Trailer<'a> {
     }
 }
 
-/// What a trailer says, apart from the tag.
+/// Fields of a trailer, apart from the tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
-    /// What the message is.
+    /// Kind of the message.
     pub kind: Kind,
     /// Number of the key.
     pub key: u16,
-    /// Who sent it.
+    /// Number of the sender.
     pub sender: u32,
     /// The sender's life.
     pub life: u64,
-    /// How many-th message to this receiver it is.
+    /// Number of the message among those to this receiver.
     pub counter: u64,
     /// The token heard from the receiver; 0 for none.
     pub proof: u64,

@@ -1,9 +1,9 @@
-//! Which messages of a life came already.
+//! Replay window: the messages of a life that came already.
 
 /// Words of the window.
 const WORDS: usize = 32;
 
-/// How far behind the newest message another one may come.
+/// Maximum distance of a message behind the newest one.
 const SPAN: u64 = (WORDS as u64 - 1) * 64;
 
 /// The newest counter and which of those before it came, 1984 of them. Messages may come
@@ -15,14 +15,14 @@ pub struct ReplayWindow {
     words: [u64; WORDS],
 }
 
-/// What a window makes of a counter.
+/// Verdict of a window about a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// It did not come before, and is noted.
+    /// The number is new, and is recorded.
     First,
-    /// It came before.
+    /// The number came before.
     Again,
-    /// It is so old that nobody knows; also 0, which no message bears.
+    /// Too old for the window; also 0, which no message bears.
     TooOld,
 }
 

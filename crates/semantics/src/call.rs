@@ -67,9 +67,10 @@ impl<'p> Machine<'p> {
                 (Direction::Out, None) => ty.uninitialised(),
                 (Direction::Out, Some(arg)) => {
                     let place = self.place(arg)?;
-                    let begins = match self.is(Fault::OutParametersKeepTheirValue) {
-                        true => self.read(&place),
-                        false => ty.uninitialised(),
+                    let begins = if self.is(Fault::OutParametersKeepTheirValue) {
+                        self.read(&place)
+                    } else {
+                        ty.uninitialised()
                     };
                     out.push(CopyOut { number, place, arg });
                     begins
@@ -137,7 +138,7 @@ impl<'p> Machine<'p> {
                     self.write(place, value)?;
                 }
             }
-            // What a sub-parser that fails leaves behind is open (§13.10).
+            // The effects of a sub-parser that fails are unspecified (§13.10).
             Err(Stop::Reject(_)) => {
                 for CopyOut { place, .. } in out {
                     self.write(place, place.ty.unknown())?;
@@ -402,16 +403,18 @@ fn shifted(ty: &Rc<Type>, old: Vec<Value>, next: usize, front: bool, count: usiz
     let size = old.len();
     let count_in = count.min(size);
     let elements = (0..size).map(|index| {
-        let from = match front {
-            true => index.checked_sub(count_in),
-            false => Some(index + count_in),
+        let from = if front {
+            index.checked_sub(count_in)
+        } else {
+            Some(index + count_in)
         };
         let moved = from.and_then(|from| old.get(from).cloned());
         moved.unwrap_or_else(|| ty.uninitialised())
     });
-    let next = match front {
-        true => next.saturating_add(count).min(size),
-        false => next.saturating_sub(count),
+    let next = if front {
+        next.saturating_add(count).min(size)
+    } else {
+        next.saturating_sub(count)
     };
     Value::Stack(ty.clone(), elements.collect(), next)
 }

@@ -49,9 +49,10 @@ impl<'p> Machine<'p> {
                 let decided = self.eval(left)?.truth()? == (*op == BinaryOp::Or);
                 if self.is(Fault::NoShortCircuit) {
                     let right = self.eval(right)?;
-                    return Ok(match decided {
-                        true => Value::Bool(Some(*op == BinaryOp::Or)),
-                        false => right,
+                    return Ok(if decided {
+                        Value::Bool(Some(*op == BinaryOp::Or))
+                    } else {
+                        right
                     });
                 }
                 if decided {

@@ -1,5 +1,5 @@
-//! What a P4-16 program means, straight from the language specification (1.2.5): an
-//! evaluator that walks the syntax tree of a program for v1model.
+//! Evaluator of P4-16 programs, straight from the language specification (1.2.5): it walks the
+//! syntax tree of a program for v1model.
 //!
 //! It is there to judge the compiler, and so it shares nothing with checker, IR and
 //! engines; it knows the tree, and nothing else of the workspace. It is written to be
@@ -42,23 +42,23 @@ use stateplane_syntax::tree::Program;
 use std::rc::Rc;
 use table::Added;
 
-/// What becomes of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It leaves.
+    /// The packet leaves.
     Sent {
-        /// By this port.
+        /// The port.
         port: u16,
-        /// As this frame.
+        /// Bytes of the frame.
         bytes: Vec<u8>,
-        /// Which bits of the frame are known: a mask for each byte.
+        /// Known bits of the frame: a mask for each byte.
         known: Vec<u8>,
     },
-    /// It is dropped.
+    /// The packet is dropped.
     Dropped,
     /// The specification does not say, because of this.
     Open(&'static str),
-    /// It depends on something that is not evaluated.
+    /// The result depends on a construct that is not evaluated.
     Unsupported(String),
 }
 
@@ -73,7 +73,7 @@ impl<'p> Evaluator<'p> {
     ///
     /// # Errors
     ///
-    /// What in them is not evaluated.
+    /// Names the construct that is not evaluated.
     pub fn new(program: &'p Program) -> Result<Evaluator<'p>, String> {
         let made = Machine::new(program).and_then(|mut machine| {
             let pipeline = machine.pipeline()?;
@@ -85,7 +85,7 @@ impl<'p> Evaluator<'p> {
         })
     }
 
-    /// The same, with a mistake.
+    /// The evaluator with a mistake.
     #[must_use]
     pub fn with_fault(mut self, fault: Option<Fault>) -> Evaluator<'p> {
         self.machine.fault = fault;
@@ -113,7 +113,7 @@ impl<'p> Evaluator<'p> {
         self.machine.entries.remove(table);
     }
 
-    /// What becomes of a packet.
+    /// Outcome of a packet.
     pub fn process(&mut self, port: u16, frame: &[u8]) -> Outcome {
         match self.machine.process(&self.pipeline, port, frame) {
             Ok(outcome) => outcome,

@@ -1,4 +1,4 @@
-//! What is declared, what is in scope, and how evaluation ends.
+//! Declarations, scopes, and ends of evaluation.
 
 use crate::number::Width;
 use crate::table::{Added, Entry};

@@ -7,9 +7,9 @@ use stateplane_syntax::tree::BinaryOp;
 /// `bit<bits>` or, signed, `int<bits>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Width {
-    /// How many bits.
+    /// Width in bits.
     pub bits: u32,
-    /// Whether it is `int`.
+    /// True if it is `int`.
     pub signed: bool,
 }
 
@@ -50,7 +50,7 @@ impl Width {
     }
 }
 
-/// Whether a comparison holds; `None` for other operations.
+/// Result of a comparison; `None` for other operations.
 #[must_use]
 pub fn compare(op: BinaryOp, a: &BigInt, b: &BigInt) -> Option<bool> {
     Some(match op {

@@ -27,7 +27,7 @@ impl PacketIn {
         self.data.len()
     }
 
-    /// What is behind the cursor; `None` within a byte.
+    /// Bytes behind the cursor; `None` within a byte.
     pub(crate) fn rest(&self) -> Option<&[u8]> {
         self.cursor
             .is_multiple_of(8)
@@ -86,9 +86,10 @@ impl PacketIn {
             Type::Struct(decl) => {
                 let fields = decl.fields.iter().map(|(_, ty)| self.take(ty, at));
                 let fields = fields.collect();
-                match decl.is_header {
-                    true => Value::Header(decl.clone(), Some(true), fields),
-                    false => Value::Struct(decl.clone(), fields),
+                if decl.is_header {
+                    Value::Header(decl.clone(), Some(true), fields)
+                } else {
+                    Value::Struct(decl.clone(), fields)
                 }
             }
             _ => ty.unknown(),
@@ -96,7 +97,7 @@ impl PacketIn {
     }
 }
 
-/// What is emitted, bit by bit; `None` for a bit that is not known.
+/// Emitted bits; `None` for a bit that is not known.
 #[derive(Debug, Default)]
 pub(crate) struct PacketOut {
     pub(crate) bits: Vec<Option<bool>>,

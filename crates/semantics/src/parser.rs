@@ -128,9 +128,10 @@ impl<'p> Machine<'p> {
                     return Err(unknown);
                 };
                 let value = value.number().ok_or(unknown)?;
-                let below = match self.is(Fault::RangesLackTheirEnd) {
-                    true => value < high,
-                    false => value <= high,
+                let below = if self.is(Fault::RangesLackTheirEnd) {
+                    value < high
+                } else {
+                    value <= high
                 };
                 Ok(low <= value && below)
             }
@@ -138,7 +139,7 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// Whether two numbers agree in the bits of a mask (§8.15.3).
+/// True if two numbers agree in the bits of a mask (§8.15.3).
 pub(crate) fn masked(value: &BigInt, expected: &BigInt, mask: &BigInt) -> bool {
     value & mask == expected & mask
 }

@@ -26,14 +26,14 @@ enum Step {
     Outside,
     /// An element of which it is not known which one it is.
     Unknown,
-    /// So many bits from the lowest one upwards.
+    /// A number of bits from the lowest one upwards.
     Bits {
         low: u32,
         count: u32,
     },
 }
 
-/// What an expression stands for: a place, or only a value.
+/// Meaning of an expression: a place, or only a value.
 pub(crate) enum Reference {
     Place(Place),
     Value(Value),
@@ -121,7 +121,7 @@ impl<'p> Machine<'p> {
                     let value = Value::Enum(decl.clone(), Some(value.1.clone()));
                     Ok(Reference::Value(value))
                 }
-                // What enumerations of the architecture mean is not evaluated.
+                // Enumerations of the architecture are not evaluated.
                 _ => Err(Stop::unsupported("a member of such a type")),
             },
             _ => Err(Stop::unsupported("a member of such a type")),

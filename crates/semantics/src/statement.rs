@@ -10,7 +10,7 @@ use stateplane_syntax::tree::{
     SwitchCase, VariableDecl,
 };
 
-/// How a statement ends.
+/// Control flow after a statement.
 #[derive(Debug)]
 pub(crate) enum Flow {
     Next,
@@ -213,9 +213,10 @@ impl<'p> Machine<'p> {
             return Ok(Flow::Next);
         };
         // A case without a body is that of the next (§12.7.3).
-        let cases = match self.is(Fault::NothingFallsThrough) {
-            true => &cases[chosen..=chosen],
-            false => &cases[chosen..],
+        let cases = if self.is(Fault::NothingFallsThrough) {
+            &cases[chosen..=chosen]
+        } else {
+            &cases[chosen..]
         };
         match cases.iter().find_map(|case| case.body.as_ref()) {
             Some(body) => self.body(&body.statements),
@@ -264,9 +265,10 @@ impl<'p> Machine<'p> {
                 let high = high.number().cloned().ok_or_else(unknown)?;
                 let mut values = Vec::new();
                 let mut number = low;
-                let last = match self.is(Fault::RangesLackTheirEnd) {
-                    true => high - BigInt::from(1),
-                    false => high,
+                let last = if self.is(Fault::RangesLackTheirEnd) {
+                    high - BigInt::from(1)
+                } else {
+                    high
                 };
                 while number <= last {
                     self.step()?;

@@ -12,10 +12,10 @@ use stateplane_syntax::tree::{
 };
 use std::rc::Rc;
 
-/// How an entry of the control plane matches a key.
+/// Condition of a control plane's entry on a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// Whatever the key is.
+    /// Every key matches.
     Any,
     /// The key is this.
     Exact(BigUint),
@@ -23,14 +23,14 @@ pub enum Match {
     Prefix {
         /// The bits to be compared with.
         value: BigUint,
-        /// How many of them are compared.
+        /// Number of compared bits.
         length: u32,
     },
     /// The key is this in the bits of the mask.
     Mask {
         /// The bits to be compared with.
         value: BigUint,
-        /// Which bits are compared.
+        /// Bits that are compared.
         mask: BigUint,
     },
     /// The key is in a range, both ends included.
@@ -70,7 +70,7 @@ enum Key {
 }
 
 impl Key {
-    /// Whether it matches; `None` if that is not known.
+    /// True if it matches; `None` if that is not known.
     fn matches(&self, value: &Value) -> Run<Option<bool>> {
         Ok(match self {
             Key::Any => Some(true),
@@ -94,12 +94,12 @@ impl Key {
     }
 }
 
-/// What the properties of a table say.
+/// Properties of a table.
 struct Properties<'p> {
     keys: &'p [KeyElement],
     actions: &'p [ActionRef],
     entries: &'p [TableEntry],
-    /// Whether the first entry that matches wins.
+    /// True if the first entry that matches wins.
     in_order: bool,
     default: Option<&'p Expr>,
     largest_wins: Option<&'p Expr>,
@@ -136,7 +136,7 @@ fn properties(table: &TableDecl) -> Properties<'_> {
     found
 }
 
-/// What a lookup comes to.
+/// Result of a lookup.
 struct Choice<'p> {
     hit: bool,
     action: &'p str,
@@ -156,9 +156,10 @@ impl<'p> Machine<'p> {
             ..Frame::default()
         });
         let mut keys = Vec::new();
-        let order: Vec<&'p KeyElement> = match self.is(Fault::KeysFromTheRight) {
-            true => properties.keys.iter().rev().collect(),
-            false => properties.keys.iter().collect(),
+        let order: Vec<&'p KeyElement> = if self.is(Fault::KeysFromTheRight) {
+            properties.keys.iter().rev().collect()
+        } else {
+            properties.keys.iter().collect()
         };
         for key in order {
             keys.push(self.eval(&key.expr)?);
@@ -366,9 +367,10 @@ impl<'p> Machine<'p> {
                 _ if prioritised => entry.priority,
                 _ => 0,
             };
-            let rank = match self.is(Fault::LeastRankWins) {
-                true => -rank,
-                false => rank,
+            let rank = if self.is(Fault::LeastRankWins) {
+                -rank
+            } else {
+                rank
             };
             match best {
                 Some((other, _)) if other > rank => {}

@@ -59,7 +59,7 @@ impl Type {
         })
     }
 
-    /// What a variable without initialiser and an `out` parameter begin as (§6.8, §11.2):
+    /// Initial value of a variable without initialiser and of an `out` parameter (§6.8, §11.2):
     /// headers are invalid, all else is not known.
     pub(crate) fn uninitialised(&self) -> Value {
         match self {
@@ -71,9 +71,10 @@ impl Type {
             Type::Struct(decl) => {
                 let fields = decl.fields.iter().map(|(_, ty)| ty.uninitialised());
                 let fields = fields.collect();
-                match decl.is_header {
-                    true => Value::Header(decl.clone(), Some(false), fields),
-                    false => Value::Struct(decl.clone(), fields),
+                if decl.is_header {
+                    Value::Header(decl.clone(), Some(false), fields)
+                } else {
+                    Value::Struct(decl.clone(), fields)
                 }
             }
             Type::Stack(element, size) => {
@@ -83,8 +84,7 @@ impl Type {
         }
     }
 
-    /// Whatever an element of a stack outside its bounds may be: not even whether it is
-    /// valid is known.
+    /// Value of a stack's element outside its bounds: not even its validity is known.
     pub(crate) fn unknown(&self) -> Value {
         match self.uninitialised() {
             Value::Header(decl, _, fields) => Value::Header(decl, None, fields),

@@ -1,4 +1,4 @@
-//! The pipeline of v1model around a program: which packet comes in, what becomes of it.
+//! The pipeline of v1model around a program: its input packets, and their outcomes.
 
 use crate::machine::{Instance, Machine, Run, Stop, Variable};
 use crate::packet::{PacketIn, PacketOut};

@@ -31,7 +31,7 @@ pub(crate) enum Value {
     Dots,
     /// `{#}`.
     NoHeader,
-    /// What a table did.
+    /// Result of applying a table.
     Applied {
         hit: bool,
         action: String,
@@ -152,7 +152,7 @@ impl Value {
         })
     }
 
-    /// Whether two values are equal; `None` if that is not known.
+    /// Equality of two values; `None` if it is not known.
     pub(crate) fn equals(&self, other: &Value) -> Run<Option<bool>> {
         fn both<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> Option<bool> {
             Some(one? == other?)

@@ -1,6 +1,6 @@
-//! What a program costs its store: a capture played through switches and a store server in
-//! virtual time, and what the analytical model ([`stateplane_cost`]) makes of it for any
-//! number of switches.
+//! Cost of a program at its store: a capture is played through switches and a store server in
+//! virtual time, and the analytical model ([`stateplane_cost`]) extrapolates to any number of
+//! switches.
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +37,7 @@ pub type MakeSwitch<'a> = &'a dyn Fn() -> Result<Switch<Interp>, SimError>;
 /// long enough that a store's queues do not carry it.
 pub const PEAK_WINDOW: u64 = 100_000;
 
-/// What switches and store said to each other.
+/// Measured traffic between switches and store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// From the first frame of the capture to its last, in seconds.
@@ -67,32 +67,32 @@ impl Measured {
         all as f64 / self.seconds
     }
 
-    /// How many times as often as on average writes come in the [`PEAK_WINDOW`] that has the
-    /// most; at least 1.
+    /// Peak factor of writes: the rate in the busiest [`PEAK_WINDOW`] divided by the average rate;
+    /// at least 1.
     pub fn write_peak(&self) -> f64 {
         let window_s = self.seconds.min(PEAK_WINDOW as f64 / 1e6);
         let mean = self.writes as f64 / self.seconds * window_s;
         (self.most_writes as f64 / mean).max(1.0)
     }
 
-    /// Bytes per second, both ways.
+    /// Bytes per second, in both directions.
     pub fn bytes_per_s(&self) -> f64 {
         (self.to_store + self.from_store) as f64 / self.seconds
     }
 }
 
-/// What a capture asks of a program.
+/// Demand of a program under a capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// Of all switches together.
     pub traffic: Traffic,
-    /// How many times as often as on average writes come in the [`PEAK_WINDOW`] that has the
-    /// most; at least 1.
+    /// Peak factor of writes: the rate in the busiest [`PEAK_WINDOW`] divided by the average rate;
+    /// at least 1.
     pub write_peak: f64,
     /// The packets that have a flow, in order: which flow, and a hash of the addresses, by
     /// which routes choose a switch.
     pub packets: Vec<(u32, u32)>,
-    /// How long the capture is, in seconds.
+    /// Duration of the capture in seconds.
     pub seconds: f64,
     /// Flows in the whole capture.
     pub flows: usize,
@@ -104,27 +104,27 @@ pub struct Demand {
     pub lease_s: f64,
 }
 
-/// What is planned.
+/// Deployment that is planned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// Switches that share the traffic, each with the flows that routing gives it.
     pub switches: u32,
     /// From a request to its answer, in seconds.
     pub round_trip_s: f64,
-    /// Until routes lead around a dead switch, in seconds.
+    /// Time until routes lead around a failed switch, in seconds.
     pub detection_s: f64,
     /// Replicas of each record.
     pub replicas: u32,
 }
 
-/// What a deployment needs.
+/// Requirements of a deployment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Of one switch.
     pub of_switch: Load,
     /// Requests per second of all switches: what the head of a chain has to take.
     pub requests_per_s: f64,
-    /// Bytes per second of all switches, both ways, without those between replicas.
+    /// Bytes per second of all switches, in both directions, without those between replicas.
     pub bytes_per_s: f64,
     /// [`Self::requests_per_s`] in the [`PEAK_WINDOW`] that has the most writes.
     pub peak_requests_per_s: f64,
@@ -214,8 +214,8 @@ pub fn plan(demand: &Demand, setting: &Setting) -> Plan {
 ///
 /// # Errors
 ///
-/// What keeps a switch or the store from beginning; [`SimError::Capacity`] for a capture
-/// without time or packets of flows.
+/// Returns the error that keeps a switch or the store from starting; [`SimError::Capacity`] for a
+/// capture without time or packets of flows.
 pub fn demand(
     make: MakeSwitch<'_>,
     make_small: MakeSwitch<'_>,
@@ -314,8 +314,8 @@ enum Event {
 ///
 /// # Errors
 ///
-/// What keeps a switch or the store from beginning; [`SimError::Capacity`] for a capture
-/// that lasts no time.
+/// Returns the error that keeps a switch or the store from starting; [`SimError::Capacity`] for a
+/// capture that lasts no time.
 pub fn replay(
     make: MakeSwitch<'_>,
     store: &Config,

@@ -51,7 +51,7 @@ pub(crate) struct StoreNode {
     pub(crate) timer: Option<u64>,
     /// When it died last.
     pub(crate) died_at: Option<u64>,
-    /// What its disk keeps.
+    /// Files on its disk.
     pub(crate) files: FaultyFiles,
     /// The disk, while it is alive.
     pub(crate) disk: Option<Disk<FaultyFiles>>,
@@ -63,7 +63,7 @@ pub(crate) struct StoreNode {
     pub(crate) unheeding: bool,
     /// It waits for its disk.
     pub(crate) syncing: bool,
-    /// How often it died.
+    /// Number of deaths.
     pub(crate) deaths: u64,
     /// While it is dead: what its disk would make of it.
     pub(crate) remains: Option<Server>,
@@ -186,7 +186,7 @@ impl StoreNode {
         Some(self.replica(options, shard)?.record(shard, key)?.sequence())
     }
 
-    /// The same, if the record's state is this endpoint.
+    /// The mapping in a record, if the record's state is this endpoint.
     pub(crate) fn held_mapping(
         &self,
         options: &Options,
@@ -267,9 +267,10 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
         config = config.with_class(ClassConfig {
             class,
             state_length,
-            first_lease: match gives {
-                true => FirstLease::Server { service_at },
-                false => FirstLease::Zero,
+            first_lease: if gives {
+                FirstLease::Server { service_at }
+            } else {
+                FirstLease::Zero
             },
             shared_only: false,
             idle: IdleTimeouts::never(),
@@ -298,7 +299,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     config
 }
 
-/// What the recorder knows of one replica's mappings.
+/// The recorder's knowledge of one replica's mappings.
 #[derive(Default)]
 pub(crate) struct Mappings {
     epoch: u32,
@@ -308,7 +309,7 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// The replica that it is about died, and may have lost what nobody was told of.
+    /// The replica died, and may have lost entries that no neighbour has.
     pub(crate) fn look_again(&mut self) {
         self.changes = u64::MAX;
     }
@@ -397,8 +398,8 @@ pub(crate) fn pools() -> Vec<PoolRange> {
         .to_vec()
 }
 
-/// What is wrong at the end with the replicas of one chain, head first, when nothing
-/// is on its way.
+/// Inconsistencies between the replicas of one chain, head first, at the end, when no message is in
+/// flight.
 pub(crate) fn anomalies(chain: u16, replicas: &[&Replica]) -> Vec<String> {
     let mut found = Vec::new();
     let mut digests = BTreeSet::new();

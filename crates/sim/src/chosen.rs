@@ -1,4 +1,4 @@
-//! What of a plan is left, when a run is made smaller.
+//! Part of a plan that is kept while a run is made smaller.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -63,24 +63,24 @@ impl FromStr for Numbers {
 /// The packets and the faults of a plan that are to happen; without numbers all are.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Chosen {
-    /// Which packets of hosts, in the order in which they were drawn.
+    /// Numbers of the hosts' packets that are kept, in the order in which they were drawn.
     pub packets: Option<Numbers>,
-    /// Which faults.
+    /// Numbers of the faults that are kept.
     pub faults: Option<Numbers>,
 }
 
 impl Chosen {
-    /// Whether packet `number` is sent.
+    /// True if packet `number` is sent.
     pub(crate) fn has_packet(&self, number: usize) -> bool {
         has(self.packets.as_ref(), number)
     }
 
-    /// Whether fault `number` befalls the world.
+    /// True if fault `number` happens.
     pub(crate) fn has_fault(&self, number: usize) -> bool {
         has(self.faults.as_ref(), number)
     }
 
-    /// Whether it leaves anything out.
+    /// True if nothing is left out.
     pub fn is_all(&self) -> bool {
         self.packets.is_none() && self.faults.is_none()
     }

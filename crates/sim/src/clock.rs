@@ -2,8 +2,8 @@
 
 use stateplane_apps::Random;
 
-/// Greatest deviation of a clock's rate, in parts per million: the bound that rule
-/// 1 of the protocol states unless the store is told another.
+/// Maximum deviation of a clock's rate, in parts per million: the bound of the protocol's rule 1,
+/// unless the store has another.
 pub(crate) const MAX_DRIFT_PPM: u32 = 900;
 
 const MILLION: i64 = 1_000_000;
@@ -16,9 +16,9 @@ const LATEST_OFFSET: u64 = 1 << 44;
 pub(crate) struct Clock {
     /// True time at which it began.
     pub(crate) began: u64,
-    /// What it showed then.
+    /// Value of the clock at its beginning.
     pub(crate) offset: u64,
-    /// How much it gains in a million µs.
+    /// Drift: µs gained in a million µs.
     pub(crate) drift_ppm: i64,
 }
 
@@ -44,7 +44,7 @@ impl Clock {
         }
     }
 
-    /// What it shows at `time`, which is not before it began.
+    /// Value of the clock at `time`, which is not before its beginning.
     pub(crate) fn local(&self, time: u64) -> u64 {
         let passed = time.saturating_sub(self.began);
         let rate = (MILLION + self.drift_ppm) as u64;

@@ -1,9 +1,9 @@
-//! What the world asks of a switch, be it a compiled program or a model.
+//! Interface of a simulated switch, be it a compiled program or a model.
 
 use core::net::Ipv4Addr;
 use stateplane_wire::replication::Key;
 
-/// What a switch believes about a flow's lease.
+/// Slot of a switch: its belief about a flow's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     /// A lease was granted for this claim; otherwise one was asked for.
@@ -28,7 +28,7 @@ pub(crate) trait Device {
 
     fn poll_timeout(&self) -> Option<u64>;
 
-    /// Whether it has taken its data ports down, the store being silent (rule 17).
+    /// True if the switch has taken its data ports down because the store is silent (rule 17).
     fn is_aloof(&self) -> bool;
 
     /// The head of a shard's chain is there from now on.
@@ -40,22 +40,22 @@ pub(crate) trait Device {
     /// All slots.
     fn slots(&self) -> Vec<(Key, Slot)>;
 
-    /// How many packets found no slot.
+    /// Number of packets that found no slot.
     fn table_full(&self) -> u64;
 
-    /// How many packets came while the newest snapshot that is kept was older than ε.
+    /// Number of packets that came while the newest kept snapshot was older than ε.
     fn alarms(&self) -> u64;
 
     /// The elements, of at most 128 bits, of a register; none if there is no such register.
     fn words(&self, register: &str) -> Vec<u128>;
 }
 
-/// Who a switch is.
+/// Identity of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Its number, from 1.
     pub(crate) switch: u32,
-    /// Which start of it; never 0.
+    /// Number of its present start; never 0.
     pub(crate) incarnation: u32,
 }
 

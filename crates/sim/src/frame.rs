@@ -10,13 +10,13 @@ use stateplane_wire::{ethernet, ipv4, tcp, udp};
 pub(crate) const STORE_PORT: u16 = 300;
 /// Ports that programs may have for their hosts.
 pub(crate) const DATA_PORTS: u16 = 256;
-/// MTU of the way to the store, in bytes.
+/// MTU of the path to the store, in bytes.
 pub(crate) const STORE_MTU: u16 = 1700;
 
 /// Address of the first store server, which is the head where the chain is fixed.
 pub(crate) const HEAD_ADDRESS: Ipv4Addr = store_address(0);
 pub(crate) const HOST_MAC: [u8; 6] = [2, 0, 0, 0, 2, 1];
-/// Where the message begins in a frame between switch and store.
+/// Offset of the message in a frame between switch and store.
 pub(crate) const MESSAGE_AT: usize =
     ethernet::HEADER_LENGTH + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH;
 /// The NAT's public address.
@@ -112,7 +112,7 @@ pub(crate) fn message_in(frame: &[u8]) -> Option<(SocketAddrV4, Ipv4Addr, &[u8])
     ))
 }
 
-/// As [`message_in`], with the message read.
+/// Like [`message_in`], with the message parsed.
 pub(crate) fn checked_message_in(frame: &[u8]) -> Option<(SocketAddrV4, Packet<'_>)> {
     let (from, _, message) = message_in(frame)?;
     Some((from, Packet::new_checked(message).ok()?))
@@ -121,8 +121,8 @@ pub(crate) fn checked_message_in(frame: &[u8]) -> Option<(SocketAddrV4, Packet<'
 /// Bytes of payload of each packet between hosts.
 pub(crate) const PAYLOAD_LENGTH: usize = 24;
 
-/// What hosts say to each other: which packet it is, and room for a number that a
-/// sequencer writes.
+/// Payload of a packet between hosts: the packet's number, and room for a number that a sequencer
+/// writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostPacket {
     pub(crate) protocol: u8,
@@ -159,8 +159,7 @@ impl HostPacket {
         host_frame(switch, &[], &segment.to_datagram())
     }
 
-    /// What a host reads in `frame`; `None` if it would drop it, wrong checksums
-    /// included.
+    /// Reads the packet in `frame`; `None` if a host would drop it, wrong checksums included.
     pub(crate) fn read(frame: &[u8]) -> Option<Self> {
         let segment = Segment::read(frame)?;
         let payload: [u8; PAYLOAD_LENGTH] = segment.payload.try_into().ok()?;

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use stateplane_apps::Random;
 
-/// How badly a link behaves. Chances are in thousandths; times in µs.
+/// Quality of a link: loss, duplication, reordering, delay. Chances are in thousandths; times in
+/// µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkQuality {
@@ -15,7 +16,7 @@ pub struct LinkQuality {
     pub delay: u64,
     /// Greatest further delay. Frames closer together than this may be exchanged.
     pub jitter: u64,
-    /// Chance that a copy takes a long way round.
+    /// Chance that a copy takes a long path.
     pub straggle: u32,
     /// Greatest further delay of such a copy.
     pub straggle_delay: u64,

@@ -345,8 +345,8 @@ impl Model {
 }
 
 impl Flow {
-    /// Rule 19: gives up the lease of this epoch, and tells the last write under it;
-    /// nothing if the grant is still on its way or over.
+    /// Rule 19: releases the lease of this epoch, and names the last write under it; does nothing
+    /// if the grant is still in flight or over.
     fn give_up(&mut self, epoch: u32) -> Option<u32> {
         if !self.slot.granted || self.slot.epoch != epoch {
             return None;

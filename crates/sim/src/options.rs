@@ -1,4 +1,4 @@
-//! What is simulated, and what is turned off.
+//! Options of a simulation: program, engine, scenario, disabled rules.
 
 use crate::chosen::Chosen;
 use crate::scenario::Scenario;
@@ -6,7 +6,7 @@ use stateplane_apps::{APPS, AppId};
 use stateplane_history::replication::Application;
 use std::fmt;
 
-/// What runs on the switches.
+/// Program on the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProgramKind {
     /// A model of the counter in Rust, to test the store alone.
@@ -15,7 +15,7 @@ pub enum ProgramKind {
     Counter,
     /// `apps/nat`.
     Nat,
-    /// The same, with packets from outside filtered by address and port.
+    /// The NAT, with packets from outside filtered by address and port.
     FilteringNat,
     /// An application that is judged by its machine.
     App(AppId),
@@ -23,7 +23,7 @@ pub enum ProgramKind {
     Own(Class),
 }
 
-/// What the store has to know of a protected program.
+/// Flow class of a protected program, as the store has to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class {
     /// First byte of its keys.
@@ -34,12 +34,12 @@ pub struct Class {
     pub walk: Option<Walk>,
 }
 
-/// How a switch walks over its arrays in bounded-inconsistency mode.
+/// Walk of a switch over its arrays in bounded-inconsistency mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Walk {
     /// Frames of the packet generator in a millisecond.
     pub batch: u32,
-    /// How many arrays there are.
+    /// Number of arrays.
     pub arrays: usize,
 }
 
@@ -68,12 +68,12 @@ impl ProgramKind {
         Self::all().into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether packets count, and the histories are a counter's.
+    /// True if packets count and the histories are those of a counter.
     pub(crate) const fn counts(self) -> bool {
         matches!(self, Self::Model | Self::Counter)
     }
 
-    /// Whether the store maps endpoints from a pool.
+    /// True if the store maps endpoints from a pool.
     pub(crate) const fn maps(self) -> bool {
         matches!(self, Self::Nat | Self::FilteringNat)
     }
@@ -104,7 +104,7 @@ impl fmt::Display for ProgramKind {
 pub enum Rule {
     /// The store keeps the newer of two states (rule 10).
     SequenceCheck,
-    /// The store refuses whoever is not the present owner (rule 12).
+    /// The store refuses messages that are not from the present owner (rule 12).
     EpochCheck,
     /// Only the tail answers (rule 11).
     WholeChainAcknowledgement,
@@ -122,7 +122,7 @@ pub enum Rule {
     IncarnationCheck,
     /// A switch drops messages whose checksum is wrong.
     MessageChecksum,
-    /// What is not acknowledged is sent again (paper §5.2).
+    /// An unacknowledged message is sent again (paper §5.2).
     Retransmission,
     /// A slot belongs to the flow whose key it holds.
     KeyComparison,
@@ -132,7 +132,7 @@ pub enum Rule {
     SnapshotEveryElement,
     /// A snapshot is acknowledged before the next begins.
     SnapshotAcknowledged,
-    /// A switch that cannot keep snapshots within ε does as it was told.
+    /// A switch that cannot keep snapshots within ε does what its configuration says.
     SnapshotBound,
     /// Replicas drop what was sent in another configuration of the chain (rule 21).
     ChainEpoch,
@@ -149,7 +149,7 @@ pub enum Rule {
     /// A lease is taken back only when the store has all that was written under it
     /// (rule 19).
     ReleaseAfterWrites,
-    /// Nothing is sent before what it follows from is on the disk.
+    /// A message is sent after the records that it follows from are on the disk.
     SaveFirst,
     /// A server whose disk fails a write ends.
     FailedSave,
@@ -253,7 +253,7 @@ impl Rule {
         }
     }
 
-    /// What the store is told when it is turned off.
+    /// Faults of the store with this rule disabled.
     pub(crate) fn store_faults(self) -> stateplane_store::Faults {
         let mut faults = stateplane_store::Faults::default();
         match self {
@@ -280,7 +280,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What runs the program of a switch.
+/// Engine that runs a switch's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum EngineKind {
     /// Machine code.
@@ -308,18 +308,18 @@ impl EngineKind {
     }
 }
 
-/// What a run depends on besides its seed.
+/// Inputs of a run besides its seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What runs on the switches.
+    /// Program on the switches.
     pub program: ProgramKind,
-    /// What runs it. Equal seeds give equal runs on all engines.
+    /// Engine of the switches. Equal seeds give equal runs on all engines.
     pub engine: EngineKind,
-    /// How the world behaves.
+    /// Scenario: traffic, links and faults.
     pub scenario: Scenario,
     /// A rule that is turned off.
     pub without: Option<Rule>,
-    /// What of the plan happens.
+    /// Part of the plan that is executed.
     pub chosen: Chosen,
     /// The options of `stateplane sim` that name a program of the user's.
     pub own_program: Option<String>,
@@ -338,28 +338,28 @@ impl Options {
         }
     }
 
-    /// The same in another world.
+    /// The same options with another scenario.
     #[must_use]
     pub fn scenario(mut self, scenario: Scenario) -> Self {
         self.scenario = scenario;
         self
     }
 
-    /// The same on another engine.
+    /// The same options with another engine.
     #[must_use]
     pub fn engine(mut self, engine: EngineKind) -> Self {
         self.engine = engine;
         self
     }
 
-    /// The same with one rule turned off.
+    /// The same options with one rule disabled.
     #[must_use]
     pub fn without(mut self, rule: Rule) -> Self {
         self.without = Some(rule);
         self
     }
 
-    /// The same with only a part of the plan.
+    /// The same options with a part of the plan.
     #[must_use]
     pub fn chosen(mut self, chosen: Chosen) -> Self {
         self.chosen = chosen;

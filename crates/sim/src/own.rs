@@ -43,7 +43,7 @@ const MARK: usize = 16;
 const BUCKETS: u32 = 64;
 /// Chance in thousandths that a host sends any packet of its flow, out of turn.
 const OUT_OF_TURN: u32 = 100;
-/// Flows of which it is told that their outputs cannot be explained.
+/// Maximum number of flows whose unexplained outputs are reported.
 const MOST_TOLD: usize = 3;
 
 /// A frame without its mark.
@@ -51,16 +51,16 @@ pub(crate) fn unmarked(frame: &[u8]) -> &[u8] {
     &frame[..frame.len().saturating_sub(MARK)]
 }
 
-/// What hosts sent and switches let out, by number of the packet.
+/// Packets that hosts sent and switches released, by number of the packet.
 #[derive(Default)]
 pub(crate) struct Released {
-    /// Which packet of the test it was.
+    /// Index of the test's packet from which each packet was made.
     pub(crate) templates: BTreeMap<u64, usize>,
-    /// How many packets each flow has sent in turn.
+    /// Number of packets that each flow has sent.
     turns: BTreeMap<usize, usize>,
     /// Port, and frame without its mark.
     pub(crate) outputs: BTreeMap<u64, (u16, Vec<u8>)>,
-    /// What each start of each switch handled, in bounded-inconsistency mode.
+    /// Packets that each start of each switch handled, in bounded-inconsistency mode.
     handled: BTreeMap<Occupant, Vec<Handled>>,
 }
 
@@ -188,9 +188,10 @@ impl Own {
 
     /// Flows that the packets belong to; where they belong to none, hosts that send them.
     pub(crate) fn connections(&self) -> usize {
-        match self.is_bounded() {
-            true => bounded::HOSTS,
-            false => self.flows.len(),
+        if self.is_bounded() {
+            bounded::HOSTS
+        } else {
+            self.flows.len()
         }
     }
 
@@ -311,7 +312,7 @@ impl Own {
         (*key, template.port, template.marked(number))
     }
 
-    /// What in a history no run of the original program explains.
+    /// Parts of a history that no run of the original program explains.
     pub(crate) fn judge(&self, history: &History, released: &Released) -> Vec<String> {
         let reference = match Reference::new(self) {
             Ok(reference) => reference,

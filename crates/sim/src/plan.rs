@@ -1,4 +1,4 @@
-//! What hosts send in one run, and what goes wrong, and when: drawn before it starts.
+//! Plan of one run, drawn before it starts: the hosts' packets, the faults and their times.
 
 use crate::scenario::{Cluster, Disks, Scenario};
 use stateplane_apps::Random;
@@ -30,7 +30,7 @@ pub(crate) enum Misfortune {
     Look {
         switch: usize,
     },
-    /// Nothing passes between switch and store until then.
+    /// Partition of switch and store until this time.
     Cut {
         switch: usize,
         until: u64,
@@ -70,7 +70,7 @@ pub(crate) enum Misfortune {
         store: usize,
         until: u64,
     },
-    /// Nothing passes from one node to the other until then.
+    /// One-way partition of two nodes until this time.
     CutNodes {
         from: Node,
         to: Node,
@@ -82,7 +82,7 @@ pub(crate) enum Misfortune {
         store: usize,
         drained: bool,
     },
-    /// Flows choose their way again, each with this chance in thousandths.
+    /// Flows choose their path again, each with this chance in thousandths.
     Reroute {
         chance: u32,
     },
@@ -97,7 +97,7 @@ impl fmt::Display for Node {
     }
 }
 
-/// Switches and servers are told by number, from 1.
+/// Messages name switches and servers by number, from 1.
 impl fmt::Display for Misfortune {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -161,16 +161,16 @@ impl fmt::Display for Misfortune {
                 write!(f, "store server {} {verb}", store + 1)
             }
             Self::Reroute { chance } => {
-                write!(f, "{chance} in a thousand flows choose their way again")
+                write!(f, "{chance} in a thousand flows choose their path again")
             }
         }
     }
 }
 
-/// What befalls the world together, with the times: a misfortune and its end.
+/// A fault: happenings that belong together, with their times, such as a failure and its end.
 pub(crate) type Fault = Vec<(u64, Misfortune)>;
 
-/// What is to happen in a run, in no order.
+/// Events planned for a run, in no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Packets that hosts inside send: when, and of which connection.
@@ -179,7 +179,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Draws `bursts` bursts of packets of so many `connections`, and what befalls the world.
+    /// Draws `bursts` bursts of packets of `connections` connections, and the faults of the world.
     pub(crate) fn draw(
         scenario: &Scenario,
         bursts: u64,
@@ -202,7 +202,7 @@ impl Plan {
     }
 }
 
-/// What befalls the world in a run.
+/// Faults of a run.
 fn faults(scenario: &Scenario, random: &mut Random) -> Vec<Fault> {
     let mut plan = Vec::new();
     let end = scenario.traffic;
@@ -275,12 +275,13 @@ fn misfortunes_of_disks(disks: &Disks, end: u64, random: &mut Random, plan: &mut
         let until = begin + random.between(least, most);
         plan.push(vec![(
             begin,
-            match number < disks.power_cuts {
-                true => Misfortune::PowerCut { until },
-                false => Misfortune::StoreDies {
+            if number < disks.power_cuts {
+                Misfortune::PowerCut { until }
+            } else {
+                Misfortune::StoreDies {
                     store: random.place(REPLICAS),
                     until,
-                },
+                }
             },
         )]);
     }
@@ -308,7 +309,7 @@ fn misfortunes_of_disks(disks: &Disks, end: u64, random: &mut Random, plan: &mut
     }
 }
 
-/// Time in which the first chains are made, before anything befalls the servers.
+/// Time in which the first chains are made, before the first fault of a server.
 const FOUNDING: u64 = 60_000;
 
 fn misfortunes_of_stores(cluster: &Cluster, end: u64, random: &mut Random, plan: &mut Vec<Fault>) {

@@ -1,4 +1,4 @@
-//! Writes down what happens, as seen by one who sees everything.
+//! Recorder of events, as seen by an observer of everything.
 
 use crate::key::flow_name;
 use crate::report::Coverage;

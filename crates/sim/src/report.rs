@@ -1,4 +1,4 @@
-//! What came of a run.
+//! Report of a run.
 
 use crate::options::Options;
 use stateplane_history::replication::{History, Violation};
@@ -9,10 +9,10 @@ const SHOWN_EVENTS: usize = 30;
 /// Violations shown of each run.
 const SHOWN_VIOLATIONS: usize = 3;
 
-/// A history of so many events is shown whole.
+/// Maximum number of events of a history that is printed whole.
 const SHOWN_WHOLE: usize = 200;
 
-/// What happened in a run, in numbers.
+/// Event counts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Coverage {
     /// Packets that switches took.
@@ -69,32 +69,31 @@ pub struct Coverage {
 pub struct Report {
     /// The seed.
     pub seed: u64,
-    /// What was run.
+    /// Options of the run.
     pub options: Options,
-    /// What the checkers object to.
+    /// Violations that the checkers found.
     pub violations: Vec<Violation>,
-    /// What else is wrong: frames that no host would take, a store whose replicas
-    /// do not agree.
+    /// Other errors: frames that no host would take, a store whose replicas do not agree.
     pub anomalies: Vec<String>,
     /// Everything that happened.
     pub history: History,
-    /// What happened, in numbers.
+    /// Event counts.
     pub coverage: Coverage,
     /// A number over everything that was sent and when: equal for equal runs.
     pub trace: u64,
-    /// What befell the world, by true time in µs.
+    /// Faults of the run, by true time in µs.
     pub faults: Vec<(u64, String)>,
-    /// How many packets of hosts, and how many faults, were drawn.
+    /// Numbers of drawn packets of hosts and of drawn faults.
     pub planned: (usize, usize),
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// True if the run has no violation and no anomaly.
     pub fn is_good(&self) -> bool {
         self.violations.is_empty() && self.anomalies.is_empty()
     }
 
-    /// Who objects first, in words that are alike where the objection is.
+    /// First objection, in words that are equal for equal objections.
     pub fn objection(&self) -> Option<String> {
         let named = |violation: &Violation| violation.checker.to_owned();
         let anomaly = self.anomalies.first().map(|anomaly| {
@@ -111,7 +110,7 @@ impl Report {
 }
 
 impl Report {
-    /// What befell the world and what happened, in the order of time.
+    /// Writes faults and events in the order of time.
     fn write_timeline(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut faults = self.faults.iter().peekable();
         for (index, event) in self.history.events.iter().enumerate() {

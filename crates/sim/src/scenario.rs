@@ -1,4 +1,4 @@
-//! How badly the world behaves.
+//! Scenarios: link quality, faults and traffic of a run.
 
 use crate::clock::MAX_DRIFT_PPM;
 use crate::link::LinkQuality;
@@ -12,15 +12,15 @@ pub struct Scenario {
     /// Its name on the command line; of one that was changed, that of the one it was made of.
     #[serde(skip)]
     pub name: &'static str,
-    /// For how long hosts send.
+    /// Time for which hosts send, in µs.
     pub traffic: u64,
-    /// For how long whole links remain afterwards.
+    /// Time without faults after that, in µs.
     pub settle: u64,
     /// Connections, or counted flows.
     pub flows: u64,
     /// Bursts of packets, each of one flow.
     pub bursts: u64,
-    /// Most packets in a burst.
+    /// Maximum number of packets in a burst.
     pub burst_length: u64,
     /// Greatest gap between packets of a burst.
     pub burst_gap: u64,
@@ -32,29 +32,29 @@ pub struct Scenario {
     pub host_link: LinkQuality,
     /// Chance that a flow's packets alternate between the switches, one by one.
     pub alternate: u32,
-    /// How often a switch dies; it comes back, and the others do not die meanwhile.
+    /// Number of deaths of switches; a switch comes back, and the others do not die meanwhile.
     pub deaths: u64,
     /// Least and greatest time for which it is dead.
     pub outage: (u64, u64),
-    /// How often a switch is cut from the store.
+    /// Number of partitions of a switch from the store.
     pub cuts: u64,
     /// Greatest time for which it is cut off.
     pub cut: u64,
-    /// How often a switch or a replica stalls.
+    /// Number of stalls of a switch or a replica.
     pub stalls: u64,
     /// Greatest time for which it stalls.
     pub stall: u64,
-    /// How often some flows change their way.
+    /// Number of times that some flows change their path.
     pub reroutes: u64,
     /// Greatest time that a switch takes for one frame; drawn for each switch.
     pub service: u64,
     /// Greatest deviation of a clock's rate, in parts per million.
     pub drift: u32,
-    /// The deviation that the store is told to reckon with (rule 1).
+    /// Clock deviation that the store is configured for (rule 1), in parts per million.
     pub drift_bound: u32,
     /// Lease period of the store.
     pub lease_period: u32,
-    /// Whether the store asks for leases that are in the way (rule 19).
+    /// True if the store recalls leases that block requests (rule 19).
     pub recall: bool,
     /// Idle timeout of NAT mappings.
     pub idle: u64,
@@ -67,9 +67,9 @@ pub struct Scenario {
     pub before_wrap: u64,
     /// Chance in thousandths that a message between switch and store has a bit flipped.
     pub damage: u32,
-    /// Store servers under a controller; without it, three in one fixed chain.
+    /// Store servers under a controller, and their faults. Times are in µs.
     pub cluster: Option<Cluster>,
-    /// Disks of the servers, and what befalls them; without, they keep nothing.
+    /// Disks of the servers, and their faults; without, they keep nothing.
     pub disks: Option<Disks>,
 }
 
@@ -81,14 +81,14 @@ pub struct Disks {
     pub sync: u64,
     /// Bytes on the disk after which a snapshot takes their place.
     pub snapshot_after: u64,
-    /// How often all servers lose power at once.
+    /// Number of times that all servers lose power at once.
     pub power_cuts: u64,
-    /// How often one server alone dies.
+    /// Number of deaths of one server alone.
     pub deaths: u64,
     /// Least and greatest time for which a server is dead.
     pub outage: (u64, u64),
-    /// Whether the disk of a server that dies alone, while others keep all that it keeps,
-    /// rots: it has lied, or loses or changes what was written through.
+    /// True if the disk of a server that dies alone, while others keep all that it keeps, rots: it
+    /// has lied, or loses or changes what was synced.
     pub rot: bool,
     /// How often the disk of one server, or of all, fails writes for as long as an outage
     /// takes.
@@ -99,23 +99,23 @@ pub struct Disks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
-    /// How many servers there are.
+    /// Number of servers.
     pub stores: u8,
-    /// How often one dies; it comes back empty.
+    /// Number of deaths of a server; it comes back empty.
     pub deaths: u64,
     /// Least and greatest time for which it is dead.
     pub outage: (u64, u64),
-    /// How often one stops for a while and goes on as if nothing had happened.
+    /// Number of times that a server stops for a while and continues as if nothing had happened.
     pub pauses: u64,
     /// Greatest time for which it stops.
     pub pause: u64,
-    /// How often nothing passes from one of them, or the controller, to another.
+    /// Number of one-way partitions from a server, or the controller, to another.
     pub cuts: u64,
     /// Greatest time for which nothing passes.
     pub cut: u64,
-    /// How often the controller starts anew, with what it has stored.
+    /// Number of restarts of the controller, with what it has stored.
     pub controller_restarts: u64,
-    /// Whether servers are given up and taken back, one after another.
+    /// True if servers are drained and taken back, one after another.
     pub drains: bool,
 }
 
@@ -135,7 +135,7 @@ impl Cluster {
         }
     }
 
-    /// Nothing befalls `stores` servers but one death.
+    /// `stores` servers without faults but one death.
     pub const fn calm(stores: u8) -> Self {
         Self {
             stores,
@@ -221,7 +221,7 @@ impl Scenario {
         }
     }
 
-    /// No misfortune but the death of a switch.
+    /// No faults but the death of a switch.
     pub const fn calm() -> Self {
         Self {
             name: "calm",
@@ -257,7 +257,7 @@ impl Scenario {
         }
     }
 
-    /// Few flows that change their way often, and switches that stall.
+    /// Few flows that change their path often, and switches that stall.
     pub const fn tug_of_war() -> Self {
         Self {
             name: "tug-of-war",
@@ -309,8 +309,8 @@ impl Scenario {
         }
     }
 
-    /// Links between switches and store that flip bits, and nothing else befalls them but
-    /// the death of a switch.
+    /// Links between switches and store that flip bits, and no other faults but the death of a
+    /// switch.
     pub const fn damaged() -> Self {
         Self {
             name: "damaged",
@@ -346,8 +346,7 @@ impl Scenario {
         }
     }
 
-    /// Good links without jitter, and flows that change their way while both switches
-    /// live.
+    /// Good links without jitter, and flows that change their path while both switches live.
     pub const fn handover() -> Self {
         Self {
             name: "handover",

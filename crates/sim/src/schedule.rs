@@ -1,4 +1,4 @@
-//! What is to happen, in the order of time.
+//! Queue of future events, in the order of time.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -7,7 +7,7 @@ use toml::Value;
 /// Why a setting means nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
-    /// It is not of the form.
+    /// The setting does not have the form.
     #[error("{0} is no setting: write NAME=VALUE, such as flows=8 or chain_link.loss=0")]
     Form(String),
     /// There is no such setting, or it takes other values.
@@ -15,12 +15,12 @@ pub enum SettingError {
     Value {
         /// The settings.
         settings: String,
-        /// What is wrong with them.
+        /// Description of the error.
         cause: String,
     },
 }
 
-/// What stands for a part that a scenario does not have.
+/// Value of a part that a scenario does not have.
 const NONE: &str = "none";
 
 /// Puts the leaves of `value` into `leaves`, by their paths.
@@ -81,8 +81,8 @@ impl Scenario {
         Value::try_from(self).unwrap_or(Value::Table(toml::Table::new()))
     }
 
-    /// What is to be set in the scenario whose name it bears to have it, as
-    /// [`Scenario::with_settings`] takes it; nothing if it is that scenario.
+    /// Settings that turn the scenario of this name into this one, as [`Scenario::with_settings`]
+    /// takes them; none if it is that scenario.
     pub fn settings(&self) -> Vec<String> {
         let base = Scenario::from_name(self.name).unwrap_or(Scenario::mixed());
         let (mut of_base, mut own) = (BTreeMap::new(), BTreeMap::new());
@@ -102,7 +102,7 @@ impl Scenario {
         settings
     }
 
-    /// The same with `settings`, of which each is `NAME=VALUE`.
+    /// The scenario with changed `settings`, each in the form `NAME=VALUE`.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ mod tests {
     use crate::link::LinkQuality;
     use crate::scenario::{Cluster, Disks};
 
-    /// What the settings of `scenario` make of the one whose name it bears.
+    /// Scenario that the settings of `scenario` make from the one with its name.
     fn again(scenario: &Scenario) -> Scenario {
         let base = Scenario::from_name(scenario.name).unwrap();
         base.with_settings(&scenario.settings()).unwrap()

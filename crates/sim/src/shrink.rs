@@ -87,7 +87,7 @@ const SMALLER: &[Step] = steps! {
     traffic = |s: &Scenario| (s.traffic / 2).max(s.traffic.min(SHORTEST));
 };
 
-/// The same of store servers and disks.
+/// Steps that make store servers and disks smaller.
 const SMALLER_STORES: &[Step] = &[
     |s| {
         of_cluster(s, |c| Cluster {
@@ -157,7 +157,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether a run of `options` has the same objection; then it is the best so far.
+    /// Runs `options` and returns true if the run has the same objection; it is then the best so
+    /// far.
     fn tries(&mut self, options: Options) -> Result<bool, SimError> {
         if self.runs == 0 {
             return Ok(false);
@@ -204,9 +205,10 @@ impl Search<'_> {
                 let options = self.best.options.clone();
                 let numbers = Numbers(BTreeSet::from_iter(kept.iter().copied()));
                 let chosen = with(options.chosen.clone(), numbers);
-                match self.tries(options.chosen(chosen))? {
-                    true => left = kept,
-                    false => at = end,
+                if self.tries(options.chosen(chosen))? {
+                    left = kept
+                } else {
+                    at = end
                 }
             }
             size /= 2;
@@ -221,7 +223,7 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// Whatever keeps a world from beginning.
+    /// Returns the error that keeps a world from starting.
     pub fn shrink(&self, report: &Report, runs: usize) -> Result<Report, SimError> {
         let Some(objection) = report.objection() else {
             return Ok(report.clone());

@@ -52,7 +52,7 @@ pub enum SimError {
         period: u32,
         /// Frames in a millisecond.
         batch: u32,
-        /// How many would do.
+        /// Largest number that is possible.
         most: u32,
     },
     /// A packet test cannot be read, or the program refuses what it sets up.
@@ -76,7 +76,7 @@ impl SimError {
     }
 }
 
-/// What switches run.
+/// Loaded program of the switches.
 enum Loaded {
     /// The model in Rust.
     Model,
@@ -135,12 +135,12 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// Whatever keeps the world from beginning.
+    /// Returns the error that keeps the world from starting.
     pub fn run(&self, seed: u64) -> Result<Report, SimError> {
         self.run_in(&self.options, seed)
     }
 
-    /// What it runs.
+    /// Options of the simulator.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -210,7 +210,7 @@ fn loaded(program: Program, engine: EngineKind) -> Result<Loaded, SimError> {
 ///
 /// # Errors
 ///
-/// As [`Simulator::new`] and [`Simulator::run`].
+/// Returns the errors of [`Simulator::new`] and [`Simulator::run`].
 pub fn run(seed: u64, options: &Options) -> Result<Report, SimError> {
     Simulator::new(options.clone())?.run(seed)
 }

@@ -16,7 +16,7 @@ use stateplane_wire::replication::Key;
 /// The counter's `SEQUENCER_PORT`: such packets carry their number away.
 const SEQUENCER_PORT: u16 = 5000;
 
-/// A host outside that nobody inside sends to.
+/// Address of an outside host to which no inside host sends.
 pub(crate) const STRANGER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 200);
 /// Chance in thousandths that a packet from outside is the stranger's, where these are
 /// filtered.
@@ -37,7 +37,7 @@ struct Connection {
     /// Outwards and back.
     routes: [Route; 2],
     sent: usize,
-    /// Where the host outside saw it come from.
+    /// Source address that the outside host saw.
     public: Option<SocketAddrV4>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Sent {
     pub(crate) carried: Carried,
 }
 
-/// What a host sent.
+/// Content of a packet that a host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
     /// To the counter, the model or the NAT.
@@ -72,7 +72,7 @@ impl Carried {
         }
     }
 
-    /// What it asks, in the terms of the application.
+    /// Value that the packet requests, in the terms of the application.
     pub(crate) fn request(&self) -> Option<u64> {
         match self {
             Self::Plain(_) | Self::Own(..) => None,
@@ -147,7 +147,7 @@ impl<'a> Traffic<'a> {
         traffic
     }
 
-    /// How many connections there are.
+    /// Number of connections.
     pub(crate) fn connections(&self) -> usize {
         self.connections.len()
     }
@@ -157,7 +157,7 @@ impl<'a> Traffic<'a> {
         self.sent.get(usize::try_from(number).ok()?)
     }
 
-    /// Lets flows choose their way again, each direction with this chance.
+    /// Lets flows choose their path again, each direction with this chance.
     pub(crate) fn reroute(&mut self, chance: u32) {
         for connection in &mut self.connections {
             for route in &mut connection.routes {
@@ -198,9 +198,10 @@ impl<'a> Traffic<'a> {
         let strange = self.program == ProgramKind::FilteringNat
             && direction == Direction::Inbound
             && self.random.permille(STRANGERS);
-        let source = match strange {
-            true => SocketAddrV4::new(STRANGER, source.port()),
-            false => source,
+        let source = if strange {
+            SocketAddrV4::new(STRANGER, source.port())
+        } else {
+            source
         };
         of.sent += 1;
         let route = of.routes[direction as usize];
@@ -246,7 +247,8 @@ impl<'a> Traffic<'a> {
         Some((by, sent))
     }
 
-    /// What an application made of a packet that left, or why no host would take it.
+    /// Reads a packet that left as an application event, or gives the reason why no host would take
+    /// it.
     pub(crate) fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String> {
         match &self.app {
             Some(app) => app.observe(asked, port, frame),
@@ -260,7 +262,7 @@ impl<'a> Traffic<'a> {
         self.released.outputs.entry(number).or_insert(output);
     }
 
-    /// What was let out of a program of the user's.
+    /// Packets that a user's program released.
     pub(crate) fn into_released(self) -> Released {
         self.released
     }
@@ -272,7 +274,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// What an application finds wrong with what the store's tail holds in the end.
+    /// Errors that an application finds in the final content of the store's tail.
     pub(crate) fn recovered(&self, records: &[(Key, Vec<u8>)]) -> Vec<String> {
         match (&self.app, self.own) {
             (Some(app), _) => app.recovered(records),
@@ -281,7 +283,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Whether switches write although no host sends.
+    /// True if switches write although no host sends.
     pub(crate) fn writes_for_ever(&self) -> bool {
         let of_app = self.app.as_ref().is_some_and(|app| app.writes_for_ever());
         of_app || self.own.is_some_and(Own::is_bounded)

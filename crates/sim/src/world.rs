@@ -37,7 +37,7 @@ const RING: usize = 512;
 const APPLICATION_FLOWS: u64 = 28;
 /// Bursts of each flow of a user's program: an order of its packets is searched.
 const OWN_BURSTS: u64 = 24;
-/// For so many µs after the end of a run, the replicas may finish what they do.
+/// Time in µs after the end of a run in which the replicas may finish their work.
 const LONGEST_GRACE: u64 = 100_000;
 
 /// Makes a switch that knows nothing yet.
@@ -110,7 +110,7 @@ struct SwitchNode {
     identity: Identity,
     clock: Clock,
     ring: VecDeque<(u16, Vec<u8>)>,
-    /// A `Serve` is on its way.
+    /// True if a `Serve` is scheduled.
     serving: bool,
     busy_until: u64,
     timer: Option<u64>,
@@ -131,17 +131,17 @@ impl SwitchNode {
     }
 }
 
-/// What is left of a world when it has ended.
+/// Results of a world that has ended.
 pub(crate) struct Remains {
     pub(crate) history: History,
     pub(crate) coverage: Coverage,
     pub(crate) anomalies: Vec<String>,
     pub(crate) trace: u64,
-    /// What befell the world, and when.
+    /// Faults and their times.
     pub(crate) faults: Vec<(u64, String)>,
-    /// How many packets and faults were planned.
+    /// Numbers of planned packets and faults.
     pub(crate) planned: (usize, usize),
-    /// What a program of the user's let out, by packet.
+    /// Packets that a user's program released.
     pub(crate) released: Released,
 }
 
@@ -154,9 +154,9 @@ pub(crate) struct World<'a> {
     switches: Vec<SwitchNode>,
     stores: Vec<StoreNode>,
     controller: ControllerNode,
-    /// Until when nothing passes from one node to another.
+    /// End times of one-way partitions between two nodes.
     cuts: BTreeMap<(Node, Node), u64>,
-    /// What is known of mappings, by replica and chain.
+    /// Known mappings, by replica and chain.
     mappings: BTreeMap<(u8, u16), Mappings>,
     traffic: Traffic<'a>,
     recorder: Recorder,
@@ -217,9 +217,10 @@ impl<'a> World<'a> {
             mappings: BTreeMap::new(),
             traffic,
             recorder: Recorder::new(
-                match options.program.maps() {
-                    true => chain::pools(),
-                    false => Vec::new(),
+                if options.program.maps() {
+                    chain::pools()
+                } else {
+                    Vec::new()
                 },
                 options.program.judge(),
                 first_sequence,

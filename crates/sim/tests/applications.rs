@@ -6,7 +6,7 @@ use common::{all_good, ordinary_scenarios, reports, without};
 use stateplane_history::replication::checkers;
 use stateplane_sim::{EngineKind, LinkQuality, Options, Report, Rule, Scenario};
 
-/// What every run must have met to count.
+/// Asserts the events that every run must contain to count.
 fn covered(report: &Report) {
     assert!(report.is_good(), "{report}");
     let coverage = report.coverage;
@@ -134,7 +134,7 @@ fn snapshots_are_what_switches_really_had_within_the_bound() {
     }
 }
 
-/// What was recovered is found wrong without `rule`, and good with it.
+/// Recovered state is judged wrong without `rule`, and right with it.
 fn snapshots_without(rule: Rule, scenario: Scenario) {
     let options = heavy_hitter(scenario);
     let broken = options.clone().without(rule);

@@ -31,8 +31,8 @@ fn dense() -> Scenario {
     }
 }
 
-/// How many packets left before one of their flow that had come earlier, and how many might
-/// have; of flows that crossed one switch.
+/// Number of packets that left before an earlier packet of their flow, and number of those that
+/// could have; of flows that crossed one switch.
 fn overtaken(report: &Report) -> (usize, usize) {
     let mut came = BTreeMap::new();
     let mut crossed: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();

@@ -206,7 +206,7 @@ struct Public {
     file: &'static str,
     annotations: &'static [(&'static str, &'static str)],
     script: &'static str,
-    /// How many seeds of each scenario are run.
+    /// Number of seeds for each scenario.
     seeds: u64,
 }
 

@@ -79,7 +79,7 @@ fn leases_that_are_only_outwaited() {
     }
 }
 
-/// How many packets of all flows were never counted.
+/// Number of packets of all flows that were never counted.
 fn uncounted(report: &Report) -> u64 {
     let mut flows: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for event in &report.history.events {
@@ -101,9 +101,8 @@ fn uncounted(report: &Report) -> u64 {
     flows.values().map(|(came, counted)| came - counted).sum()
 }
 
-/// Releases that overtake writes, on links that lose nothing: without the rule such a
-/// write is refused, and what it counted is gone. Nobody has seen it, so no checker of
-/// what was seen can object.
+/// Releases that overtake writes, on links without loss: without the rule such a write is refused,
+/// and its count is lost. No output shows the count, so no checker of outputs can find the loss.
 #[test]
 fn without_release_after_writes_updates_are_lost() {
     let mut scenario = Scenario {

@@ -8,7 +8,7 @@ use stateplane_history::replication::Document;
 use stateplane_sim::{EngineKind, Options, ProgramKind, Report};
 use std::ops::Range;
 
-/// What every run must have met to count.
+/// Asserts the events that every run must contain to count.
 fn covered(report: &Report) {
     assert!(report.is_good(), "{report}");
     let coverage = report.coverage;

@@ -14,7 +14,7 @@ fn shrunk(options: Options, runs: usize) -> (Report, Report) {
     (bad, small)
 }
 
-/// How much happens in a run.
+/// Number of events in a run.
 fn size(report: &Report) -> usize {
     report.history.events.len() + report.faults.len()
 }

@@ -93,8 +93,7 @@ fn without_lease_expiry_the_checker_objects() {
     );
 }
 
-/// Clocks that are off by five times what rule 1 allows for unless the store is told,
-/// and leases that are only outwaited.
+/// Clocks that drift by five times the default bound of rule 1, and leases that are not recalled.
 const ROUGH_CLOCKS: Scenario = Scenario {
     drift: 5_000,
     recall: false,

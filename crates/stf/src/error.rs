@@ -1,4 +1,4 @@
-//! What is wrong in a script, or with the program that it tests.
+//! Errors in a script, or of the program that it tests.
 
 use stateplane_switch::SwitchError;
 use stateplane_target::StateError;
@@ -12,7 +12,7 @@ pub struct StfError {
     pub script: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// Cause of the error.
     pub cause: Box<Cause>,
 }
 
@@ -38,7 +38,7 @@ pub enum Cause {
     Number {
         /// The text.
         text: String,
-        /// What it should be.
+        /// Expected form.
         what: &'static str,
     },
     /// A character that is no digit of a frame.
@@ -108,7 +108,7 @@ pub enum Cause {
         /// Marks under the digits that differ.
         marks: String,
     },
-    /// A frame was sent that nobody expected.
+    /// A frame was sent that was not expected.
     #[error("port {port} sent a frame that nobody expects: {sent}")]
     Unexpected {
         /// The port.
@@ -119,13 +119,13 @@ pub enum Cause {
     /// A register or counter has another value.
     #[error("{what} is {actual}, not {comparison} {wanted}")]
     Value {
-        /// Which.
+        /// Name of the missing thing.
         what: String,
         /// Its value.
         actual: String,
-        /// How it was compared.
+        /// Comparison that failed.
         comparison: &'static str,
-        /// With what.
+        /// Expected number.
         wanted: String,
     },
     /// The program never comes to rest.

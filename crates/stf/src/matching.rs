@@ -1,12 +1,12 @@
-//! What scripts write for the keys of entries.
+//! Notation of scripts for the keys of entries.
 
 use crate::{Cause, parse::number};
 use num_bigint::BigUint;
 use stateplane_ir::MatchKind;
 use stateplane_target::{KeyInfo, KeyMatch, parse_value};
 
-/// What a script writes for one key. What it asks for depends on the key's match kind
-/// and width; see [`Matching::for_key`].
+/// Value of one key in a script. What it asks for depends on the key's match kind and width; see
+/// [`Matching::for_key`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matching {
     /// `_`
@@ -36,7 +36,7 @@ pub enum Matching {
     Mask {
         /// The value.
         value: BigUint,
-        /// Which of its bits count.
+        /// Bits that are compared.
         mask: BigUint,
     },
     /// `LOW..HIGH`
@@ -83,9 +83,9 @@ impl Matching {
         }
     }
 
-    /// What is asked of `key`. As p4c's runner has it, digits that are not written do
-    /// not count where the key is ternary (`0x6` fits 0x16 too), and a prefix is as long
-    /// as the digits that are no `*`. Bits outside a mask or prefix are cleared.
+    /// Condition on `key`. As p4c's runner has it, digits that are not written do not count where
+    /// the key is ternary (`0x6` fits 0x16 too), and a prefix is as long as the digits that are no
+    /// `*`. Bits outside a mask or prefix are cleared.
     pub fn for_key(&self, key: &KeyInfo) -> KeyMatch {
         let ones = |count: u32| (BigUint::from(1u32) << count.min(key.width)) - 1u32;
         let prefix = |value: &BigUint, length: u32| {
@@ -133,7 +133,7 @@ impl Matching {
         }
     }
 
-    /// What a key that is not named asks for: any value, as far as its kind can, else 0.
+    /// Condition on a key that is not named: any value, if its match kind allows it, else 0.
     pub(crate) fn unnamed(key: &KeyInfo) -> KeyMatch {
         match key.kind {
             MatchKind::Exact => KeyMatch::Exact(BigUint::default()),
@@ -186,7 +186,7 @@ mod tests {
     use stateplane_ir::builder::{Builder, bits};
     use stateplane_target::TargetState;
 
-    /// What `text` asks of a 16-bit key.
+    /// Condition of `text` on a 16-bit key.
     fn asked(kind: MatchKind, text: &str) -> String {
         let mut b = Builder::new();
         let nothing = b.structure("nothing", &[]);

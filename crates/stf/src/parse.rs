@@ -448,7 +448,7 @@ fn weighted(text: &str) -> Result<(u32, u32), Cause> {
     ))
 }
 
-/// What stands before `= HANDLE`, and the handle.
+/// Text before `= HANDLE`, and the handle.
 fn handle(text: &str) -> (&str, Option<String>) {
     match text.rsplit_once('=') {
         Some((before, name)) => (before.trim(), Some(name.trim().to_owned())),
@@ -549,7 +549,7 @@ fn crc(width: u32, words: &[&str]) -> Result<Command, Cause> {
     })
 }
 
-/// What stands before a sign, the sign, and what stands behind it.
+/// Text before a comparison sign, the comparison, and the text behind it.
 fn comparison(text: &str) -> Option<(&str, Comparison, &str)> {
     let at = text.find(['=', '!', '<', '>'])?;
     let (before, rest) = text.split_at(at);

@@ -3,12 +3,12 @@
 use crate::Cause;
 use std::fmt;
 
-/// What a frame has to look like.
+/// Pattern of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Half bytes; `None` does not count.
     digits: Vec<Option<u8>>,
-    /// Whether the frame ends with the pattern.
+    /// True if the frame ends with the pattern.
     exact: bool,
 }
 

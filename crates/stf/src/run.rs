@@ -25,8 +25,8 @@ const PATIENCE: u32 = 100;
 /// µs that `wait` lets pass.
 const WAIT_US: u64 = 100_000;
 
-/// What may become due, and frames that may be sent, while the time of a script advances.
-/// A packet generator does that without end.
+/// Maximum number of due events and sent frames while the time of a script advances. A packet
+/// generator does that without end.
 const MOST_DUE: u64 = 200_000;
 
 /// Failed expectations after which a script is left.
@@ -37,8 +37,8 @@ const MAX_FAILURES: usize = 20;
 ///
 /// # Errors
 ///
-/// The first line whose command is refused, or whose expectation is not met; and a
-/// frame that nobody expected, at the line that caused it.
+/// Returns the first line whose command is refused, or whose expectation is not met; and a frame
+/// that was not expected, at the line that caused it.
 pub fn run<E: Engine>(script: &Script, engine: E) -> Result<Switch<E>, StfError> {
     let (switch, failures) = play(script, engine)?;
     match failures.into_iter().next() {
@@ -111,8 +111,8 @@ struct Wanted {
     line: usize,
 }
 
-/// What a port still owes and what it sent too much; one of the two is empty, since the
-/// first frame of a port answers the first expectation, and so on.
+/// Frames that a port still owes and those that it sent in excess; one of the two is empty, since
+/// the first frame of a port answers the first expectation, and so on.
 #[derive(Default)]
 struct Account {
     sent: VecDeque<Sent>,
@@ -124,7 +124,7 @@ struct Run<E: Engine> {
     now: u64,
     /// Frames that the switch has sent.
     sent: u64,
-    /// What has become due, and been sent, while time advanced.
+    /// Number of due events and sent frames while time advanced.
     due: u64,
     ports: BTreeMap<Port, Account>,
     failures: Vec<(usize, Cause)>,
@@ -389,7 +389,7 @@ impl<E: Engine> Run<E> {
         }
     }
 
-    /// What is missing and what was too much when the script has ended.
+    /// Reports missing and excess frames when the script has ended.
     fn finish(&mut self) {
         let others: Vec<Port> = self
             .ports

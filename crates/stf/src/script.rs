@@ -38,7 +38,7 @@ pub struct Call {
     pub data: Vec<(Option<String>, BigUint)>,
 }
 
-/// How two numbers are compared.
+/// Comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `==`
@@ -66,7 +66,7 @@ impl Comparison {
         (Comparison::Greater, ">"),
     ];
 
-    /// Whether it holds between `left` and `right`.
+    /// True if it holds between `left` and `right`.
     pub fn holds(self, left: u64, right: u64) -> bool {
         match self {
             Comparison::Equal => left == right,
@@ -87,7 +87,7 @@ impl Comparison {
     }
 }
 
-/// What of a counter is compared.
+/// Part of a counter that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterUnit {
     /// Packets.
@@ -105,7 +105,7 @@ pub enum Element {
     Entry(String),
 }
 
-/// What an entry runs.
+/// Action of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Runs {
     /// An action.
@@ -130,7 +130,7 @@ pub enum Command {
     Expect {
         /// Port that sends it.
         port: Port,
-        /// What it looks like; `None` fits any frame.
+        /// Pattern of the frame; `None` fits any frame.
         pattern: Option<Pattern>,
     },
     /// `expect_none` and `no_packet`
@@ -145,7 +145,7 @@ pub enum Command {
         priority: Option<u32>,
         /// Names of keys, and what they match.
         keys: Vec<(String, Matching)>,
-        /// What the entry runs.
+        /// Action of the entry.
         runs: Runs,
         /// Name by which later commands mean the entry.
         handle: Option<String>,
@@ -154,7 +154,7 @@ pub enum Command {
     SetDefault {
         /// Name of the table.
         table: String,
-        /// What it runs.
+        /// Action with its arguments.
         call: Call,
     },
     /// `remove`: the entry of a handle, or all entries.
@@ -165,7 +165,7 @@ pub enum Command {
         profile: String,
         /// Number of the member.
         member: u32,
-        /// What it runs.
+        /// Action with its arguments.
         call: Call,
     },
     /// `group`
@@ -210,8 +210,7 @@ pub enum Command {
         name: String,
         /// The element.
         element: Element,
-        /// What is compared, how, and with what; nothing if the element only has to
-        /// exist.
+        /// Compared part, comparison and number; `None` if the element only has to exist.
         check: Option<(CounterUnit, Comparison, u64)>,
     },
     /// `counter_read`
@@ -254,7 +253,7 @@ pub enum Command {
         width: u32,
         /// Polynomial, first remainder and final XOR.
         numbers: [u32; 3],
-        /// Whether the bits of each byte, and those of the remainder, are reflected.
+        /// True if the bits of each byte, and those of the remainder, are reflected.
         reflected: [bool; 2],
     },
     /// `expect_digest`
@@ -270,16 +269,16 @@ pub enum Command {
     CheckDropped {
         /// Name of the reason.
         reason: String,
-        /// How its count is compared.
+        /// Comparison of the count.
         comparison: Comparison,
-        /// With what.
+        /// Number with which the count is compared.
         number: u64,
     },
     /// `mirroring_add` and `mirroring_add_mc`
     Mirroring {
         /// Number of the session.
         session: u32,
-        /// Where its copies go.
+        /// Destinations of the session's clones.
         config: MirrorSession,
     },
     /// `mirroring_delete`

@@ -44,7 +44,7 @@ impl FileLoader for Files {
     }
 }
 
-/// How a program or packet test came out.
+/// Outcome of a program or packet test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Good,
@@ -84,7 +84,7 @@ fn check(program: &Path) -> Result<stateplane_ir::Program, String> {
     })
 }
 
-/// Whether the packet test of `program` passes, or why not.
+/// Runs the packet test of `program`; the error says why it fails.
 fn test(program: &Path) -> Result<(), String> {
     let script = program.with_extension("stf");
     let ir = check(program)?;
@@ -149,7 +149,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a program is one that the reference compiler's BMv2 tests compile.
+/// True if a program is one that the reference compiler's BMv2 tests compile.
 fn is_bmv2_sample(program: &Path) -> bool {
     let path = program.to_string_lossy();
     let chosen = path.ends_with("-bmv2.p4")

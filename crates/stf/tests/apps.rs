@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The applications have at least so many scripts; fewer means that they were not found.
+/// Minimum number of the applications' scripts; fewer means that they were not found.
 const LEAST_SCRIPTS: usize = 20;
 
 struct Files;

@@ -205,7 +205,7 @@ impl Data {
     }
 }
 
-/// How the store answers.
+/// Answer of the store.
 #[derive(Clone, Debug)]
 struct Answer {
     /// `None` is the answer that fits.
@@ -222,7 +222,7 @@ struct Answer {
 struct Damage {
     changes: Vec<(Index, u8)>,
     cut: Option<Index>,
-    /// Whether the outer checksum and lengths are made right again.
+    /// True if the outer checksum and lengths are made right again.
     mended: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a replica is told when it starts.
+//! Configuration that a replica gets when it starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub const NAT_STATE_LENGTH: u16 = 6;
 /// [`crate::Replica::reconfigure`] changes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// How many replicas the chain has, from 1.
+    /// Number of replicas in the chain, from 1.
     pub chain_length: u8,
     /// This replica's position, 0 is the head.
     pub position: u8,
@@ -30,15 +30,15 @@ pub struct Config {
     pub chain: u16,
     /// Configuration number of the chain when the replica starts (rule 21).
     pub chain_epoch: u32,
-    /// How many parts the key space has; a power of two up to 32768.
+    /// Number of shards, the parts of the key space; a power of two up to 32768.
     pub shards: u16,
     /// The shards that this chain keeps.
     pub served: BTreeSet<u16>,
-    /// What the flow classes mean.
+    /// Settings of the flow classes.
     pub classes: Vec<ClassConfig>,
     /// The public ports, for classes whose first lease makes a mapping.
     pub nat: Option<NatPool>,
-    /// Who serves what, for classes whose first lease gives the flow to a server.
+    /// Servers of each service, for classes whose first lease assigns the flow to a server.
     pub services: Vec<Service>,
     /// µs for which a lease is granted, from 1.
     pub lease_period: u32,
@@ -46,12 +46,13 @@ pub struct Config {
     /// true time, in parts per million, up to [`MOST_CLOCK_PPM`] (rule 1). Switches
     /// allow for 900; what is beyond that the store waits longer.
     pub clock_ppm: u32,
-    /// Whether a holder is asked to give a lease up that stands in the way of
-    /// another's request (rule 19); otherwise it is only outwaited.
+    /// True if the store asks a holder to release a lease that blocks another request (rule 19);
+    /// otherwise the store waits until the lease expires.
     pub recall: bool,
-    /// What happens when there is no room for another record. `None`: the request is
-    /// refused. Otherwise a record that has an idle timeout, that has been idle for so
-    /// many µs and that nobody holds makes room; the request is refused if none is near.
+    /// Idle time in µs after which a record may be evicted to make room for another one. `None`: no
+    /// record is evicted, and the request is refused. Only a record that has an idle timeout and no
+    /// holder is evicted; the request is refused if the head finds none among those that it
+    /// examines.
     pub evict_after: Option<u64>,
     /// Sequence number of a record's first state. 1, unless a test wants to see
     /// the numbers wrap.
@@ -59,8 +60,7 @@ pub struct Config {
     /// Epoch of each shard before its first grant. 0, unless a test wants to see the
     /// numbers wrap.
     pub first_epoch: u32,
-    /// Whether every entry is to be on the disk before anything that follows from it is
-    /// sent.
+    /// True if every entry must be on the disk before any message that follows from it is sent.
     pub durable: bool,
     /// Bounds of everything that grows.
     pub limits: Limits,
@@ -68,24 +68,24 @@ pub struct Config {
     pub faults: Faults,
 }
 
-/// What one flow class means.
+/// Settings of one flow class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassConfig {
     /// First byte of the keys of this class.
     pub class: u8,
     /// Bytes of state of each record.
     pub state_length: u16,
-    /// What happens on a first lease request.
+    /// Source of the state that a flow's first lease request gets.
     pub first_lease: FirstLease,
-    /// Whether only shared leases exist (rule 18).
+    /// True if all leases of the class are shared (rule 18).
     pub shared_only: bool,
-    /// How long an idle record lives.
+    /// Times after which idle records expire.
     pub idle: IdleTimeouts,
-    /// How many records each tenant may have; `None`: as many as there is room for.
+    /// Maximum number of records of each tenant; `None`: limited by the room of the store alone.
     pub quota: Option<Quota>,
 }
 
-/// What happens when a lease is asked for a flow without a record.
+/// Source of the state of a flow that has no record when its lease is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstLease {
     /// A record of zero state is made.
@@ -100,17 +100,17 @@ pub enum FirstLease {
     /// Without a healthy server that has room, the request is refused with
     /// POOL_EXHAUSTED.
     Server {
-        /// Where the key names the service.
+        /// Position of the service's endpoint in the key.
         service_at: ServiceAt,
     },
     /// The request is refused with NO_RECORD.
     None,
 }
 
-/// How long a record lives without a grant, renewal or write, in µs.
+/// Time for which a record lives without a grant, renewal or write, in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleTimeouts {
-    /// Where `by_protocol` says nothing; `None`: for ever.
+    /// Time for protocols that `by_protocol` does not list; `None`: unlimited.
     pub default: Option<u64>,
     /// By IP protocol, byte 1 of a NAT key.
     pub by_protocol: BTreeMap<u8, u64>,
@@ -119,12 +119,12 @@ pub struct IdleTimeouts {
     pub in_state: Vec<StateTimeout>,
 }
 
-/// How long a record with some states lives.
+/// Time for which records with certain states live.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateTimeout {
     /// Only with this IP protocol; `None`: with any.
     pub protocol: Option<u8>,
-    /// Which byte of the state is looked at, from 0.
+    /// Index of the state's byte that is compared, from 0.
     pub byte: u16,
     /// The values that it has then.
     pub values: BTreeSet<u8>,
@@ -166,8 +166,7 @@ impl IdleTimeouts {
 }
 
 impl ClassConfig {
-    /// Whether something depends on what is written: how long the record lives, or which
-    /// server has the flow.
+    /// True if the lifetime of a record or its assigned server depends on the written state.
     pub(crate) fn follows_state(&self) -> bool {
         !self.idle.in_state.is_empty()
             || creator_of(self).is_some_and(|creator| creator.follows_state())
@@ -262,16 +261,15 @@ impl Limits {
 pub struct Faults {
     /// Every write replaces the state, older ones too (against rule 10).
     pub ignore_sequence: bool,
-    /// Writes and renewals count whoever holds the lease (against rule 12).
+    /// Writes and renewals count, with any lease holder (against rule 12).
     pub ignore_epoch: bool,
     /// The head answers before the chain has the update (against rule 11).
     pub answer_at_head: bool,
     /// An exclusive lease is granted although another one is valid.
     pub ignore_lease_expiry: bool,
-    /// Messages between replicas count whatever their chain epoch (against rule
-    /// 21).
+    /// Messages between replicas count, with any chain epoch (against rule 21).
     pub ignore_chain_epoch: bool,
-    /// Messages between replicas count whoever sent them (against rule 21).
+    /// Messages between replicas count, from any sender (against rule 21).
     pub ignore_neighbour: bool,
     /// A replica that joins takes leases for expired (against rule 20).
     pub forget_leases: bool,
@@ -280,8 +278,7 @@ pub struct Faults {
     pub forget_entries: bool,
     /// A joining replica counts before it has every update that was answered.
     pub join_early: bool,
-    /// A lease is taken back although writes made under it are still on their way
-    /// (against rule 19).
+    /// A lease is taken back although writes made under it are still in flight (against rule 19).
     pub release_early: bool,
     /// Messages leave before what they follow from is on the disk.
     pub send_unsaved: bool,
@@ -557,7 +554,7 @@ pub enum ConfigError {
     ServedShard {
         /// The shard named.
         shard: u16,
-        /// How many there are.
+        /// Number of shards in the configuration.
         shards: u16,
     },
     /// Two meanings for one class.
@@ -657,7 +654,7 @@ pub enum ConfigError {
         "the port pool has size 0: {addresses} public addresses with ports {first} to {last}; name an address and a first port not above the last"
     )]
     EmptyPool {
-        /// How many public addresses.
+        /// Number of public addresses.
         addresses: usize,
         /// First port.
         first: u16,
@@ -700,7 +697,7 @@ pub enum ConfigError {
         /// The quota.
         quota: Quota,
     },
-    /// Clocks that nobody could reckon with.
+    /// Clock deviations beyond the bound.
     #[error(
         "clocks that are off by {ppm} ppm: give a bound of at most 100000, or mend the clocks; NTP keeps them within 500"
     )]

@@ -1,4 +1,4 @@
-//! How often each thing happened.
+//! Counters of events at a replica and at a server.
 
 use serde::Serialize;
 
@@ -66,8 +66,8 @@ counters! {
     parked_duplicate,
     /// Writes that replaced the state.
     written,
-    /// Writes whose sequence is the held one: duplicates, and reads on their way
-    /// with an unacknowledged write (rule 9).
+    /// Writes whose sequence is the held one: duplicates, and reads that carry an unacknowledged
+    /// write (rule 9).
     duplicate,
     /// Writes whose sequence is older than the held one.
     stale_sequence,

@@ -1,4 +1,4 @@
-//! A number over the state of a replica, the same in whatever order its parts come.
+//! Digest of a replica's state, independent of the order of its parts.
 
 use core::hash::{Hash, Hasher};
 

@@ -1,4 +1,4 @@
-//! What tests, checkers and operators may look at.
+//! Read access to a replica's state for tests, checkers and operators.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -132,9 +132,8 @@ impl Replica {
         self.marked = Some((self.applied, self.digest()));
     }
 
-    /// A number that two replicas share if they hold the same records, grants,
-    /// epochs and ports, whatever their clocks say; and otherwise most likely
-    /// not.
+    /// Digest of the replica's state: equal for replicas that hold the same records, grants, epochs
+    /// and ports, with any clocks; and otherwise most likely different.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::default();
         for (number, shard) in &self.shards {
@@ -149,8 +148,8 @@ impl Replica {
         digest.value()
     }
 
-    /// How many flows of `shard` each server has, by service and server; servers without
-    /// any are left out.
+    /// Number of flows of `shard` that each server has, by service and server; servers without
+    /// flows are left out.
     pub fn server_loads(&self, shard: u16) -> impl Iterator<Item = (ServiceId, SocketAddrV4, u32)> {
         let loads = self.shards.get(&shard).map(|shard| &shard.loads);
         loads.into_iter().flat_map(ServerLoads::all)

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// How many entries one resend repeats at most, the oldest first.
+/// Maximum number of entries in one resend, the oldest first.
 const RESEND_BURST: usize = 32;
 
 /// The end that sends.
@@ -89,20 +89,20 @@ impl Sender {
     }
 }
 
-/// What becomes of an update that arrived.
+/// Result of the arrival of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It is the next one.
+    /// The update is the next one.
     Next,
-    /// One before it is missing.
+    /// An earlier update is missing.
     Early,
-    /// It was applied already.
+    /// The update was applied already.
     Duplicate,
-    /// It is farther ahead than the window.
+    /// The update is farther ahead than the window.
     TooFar,
     /// The link has not begun, and this is not the next.
     NotBegun,
-    /// It is of another incarnation than the link began with.
+    /// The update is of another incarnation than the link began with.
     WrongIncarnation,
 }
 
@@ -167,8 +167,8 @@ impl Receiver {
         self.early.entry(number).or_insert_with(|| body.to_vec());
     }
 
-    /// Forgets the updates that came before their turn: whoever sent them came back, and may
-    /// give their numbers to others.
+    /// Forgets the updates that came early: their sender restarted, and may give their numbers to
+    /// others.
     pub(crate) fn forget_early(&mut self) {
         self.early.clear();
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use stateplane_wire::chain::ENTRY_PREFIX;
 
-/// How many entries one resend repeats at most, the oldest first.
+/// Maximum number of entries in one resend, the oldest first.
 const RESEND_BURST: u64 = 32;
 
 /// Datagrams that may be lost before a neighbour is suspected.
@@ -41,7 +41,7 @@ pub(crate) struct Log {
 pub(crate) struct Batch {
     /// Number of the first entry.
     pub(crate) number: u64,
-    /// How many there are.
+    /// Number of entries.
     pub(crate) count: u64,
     /// The entries behind their lengths.
     pub(crate) body: Vec<u8>,
@@ -76,7 +76,7 @@ impl Log {
         self.before + self.entries.len() as u64
     }
 
-    /// What the successor has applied, as it said.
+    /// Last entry that the successor has acknowledged as applied.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
@@ -143,8 +143,8 @@ impl Log {
         true
     }
 
-    /// Whether the successor has said nothing for `time` although several datagrams
-    /// asked for an acknowledgement.
+    /// True if the successor has sent nothing for `time` although several datagrams asked for an
+    /// acknowledgement.
     pub(crate) fn is_silent(&self, now: u64, time: u64) -> bool {
         self.unanswered >= SUSPECT_AFTER && now.saturating_sub(self.silent_since) >= time
     }
@@ -167,8 +167,8 @@ impl Log {
         self.resend_at
     }
 
-    /// The next entries that were never sent, at most `most` bytes or one entry, if
-    /// at most `window` are under way then.
+    /// The next entries that were never sent, at most `most` bytes or one entry, if at most
+    /// `window` are in flight then.
     pub(crate) fn next_batch(&mut self, now: u64, most: usize, window: u64) -> Option<Batch> {
         let room = window.saturating_sub(self.sent - self.acknowledged);
         let batch = self.pack(self.sent + 1, room, most)?;
@@ -180,9 +180,9 @@ impl Log {
         Some(batch)
     }
 
-    /// What is to be sent again at `now`; the time to the next resend doubles. When the
-    /// successor has everything and not all behind it do, the last entry: the answer says
-    /// what they have.
+    /// Entries to resend at `now`; the time to the next resend doubles. If the successor has all
+    /// entries and replicas behind it do not, the last entry: its acknowledgement reports what they
+    /// have.
     pub(crate) fn resend(&mut self, now: u64, most: usize) -> Vec<Batch> {
         if self.resend_at.is_none_or(|at| at > now) {
             return Vec::new();

@@ -26,10 +26,10 @@ pub(crate) struct ParkedRequest {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What became of a request that was to wait.
+/// Result of the attempt to park a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parked {
-    /// It waits.
+    /// The request is parked.
     Waiting,
     /// The same request waits already.
     Duplicate,
@@ -45,7 +45,7 @@ pub(crate) struct Queue {
     pub(crate) requests: VecDeque<ParkedRequest>,
 }
 
-/// How much waits, in all and of each switch.
+/// Amount of parked requests, in total and of each switch.
 #[derive(Debug, Clone, Default)]
 struct Load {
     count: usize,
@@ -105,7 +105,7 @@ impl Parking {
         (self.load.count, self.load.bytes)
     }
 
-    /// Whether `more` bytes of the switch at `from` may wait too.
+    /// True if `more` bytes of the switch at `from` may be parked too.
     fn has_room(&self, from: &SocketAddrV4, more: usize) -> bool {
         self.load.bytes + more <= self.most_bytes
             && self.load.of(from.ip()) + more <= self.most_bytes_per_switch

@@ -184,12 +184,12 @@ impl Pools {
         self.range
     }
 
-    /// How many ports the shard owns of each address and protocol.
+    /// Number of ports that the shard owns for each address and protocol.
     pub fn size(&self) -> usize {
         usize::from(self.range.1 - self.range.0) + 1
     }
 
-    /// How many ports of `address` and `protocol` are free.
+    /// Number of free ports of `address` and `protocol`.
     pub fn free(&self, protocol: u8, address: Ipv4Addr) -> usize {
         if !self.addresses.contains(&address) {
             return 0;

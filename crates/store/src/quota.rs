@@ -1,4 +1,4 @@
-//! How many records each tenant may have.
+//! Limits on the number of records of each tenant.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,13 @@ pub struct Quota {
     pub records: usize,
     /// First byte of the key that names the tenant, from 1.
     pub first: u8,
-    /// How many bytes name it, up to the end of the key; 0: the class is the tenant.
+    /// Number of key bytes that name the tenant; they end where the key ends; 0: the whole class is
+    /// one tenant.
     pub length: u8,
 }
 
 impl Quota {
-    /// Whether it means something.
+    /// True if the quota is consistent.
     pub(crate) fn is_valid(&self) -> bool {
         let end = usize::from(self.first) + usize::from(self.length);
         self.records > 0 && self.first > 0 && end <= KEY_LENGTH
@@ -39,12 +40,12 @@ impl Quota {
     }
 }
 
-/// How many records each tenant has.
+/// Number of records of each tenant.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tenants(BTreeMap<Key, usize>);
 
 impl Tenants {
-    /// Whether the tenant of `key` may have no more records.
+    /// True if the tenant of `key` has reached its quota.
     pub(crate) fn is_full(&self, quota: &Quota, key: &Key) -> bool {
         let records = self.0.get(&quota.tenant(key));
         records.is_some_and(|records| *records >= quota.records)
@@ -54,9 +55,10 @@ impl Tenants {
     pub(crate) fn count(&mut self, quota: &Quota, key: &Key, made: bool) {
         let tenant = quota.tenant(key);
         let records = self.0.entry(tenant).or_default();
-        *records = match made {
-            true => *records + 1,
-            false => records.saturating_sub(1),
+        *records = if made {
+            *records + 1
+        } else {
+            records.saturating_sub(1)
         };
         if *records == 0 {
             self.0.remove(&tenant);

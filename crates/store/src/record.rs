@@ -1,18 +1,18 @@
-//! A flow's state and who may use it.
+//! State of a flow and holders of its lease.
 
 use core::net::SocketAddrV4;
 
 use smallvec::SmallVec;
 use stateplane_wire::replication::{Key, Packet};
 
-/// Who asks: one slot claim of one start of one switch (rules 2 and 6).
+/// The requester of a lease: one slot claim of one start of one switch (rules 2 and 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner {
     /// The switch.
     pub switch: u32,
-    /// Which start of the switch.
+    /// Number of the switch's start.
     pub incarnation: u32,
-    /// Which claim of a slot, counted by the switch.
+    /// Number of the slot's claim, counted by the switch.
     pub claim: u32,
 }
 
@@ -27,8 +27,8 @@ impl Owner {
     }
 }
 
-/// What a lease request says of a lease that its slot gave up and whose release may
-/// not have come (rule 19); all 0 if there is none.
+/// Release information in a lease request: the lease that its slot gave up last and whose release
+/// may have been lost (rule 19); all 0 if there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct GaveUp {
     /// Epoch of the grant.
@@ -38,7 +38,7 @@ pub(crate) struct GaveUp {
 }
 
 impl GaveUp {
-    /// What the lease request `packet` says.
+    /// Reads the release information from the lease request `packet`.
     pub(crate) fn of(packet: &Packet<'_>) -> GaveUp {
         GaveUp {
             epoch: packet.lease_epoch(),
@@ -50,11 +50,12 @@ impl GaveUp {
 /// One grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
-    /// To whom the lease was granted.
+    /// Owner of the lease.
     pub owner: Owner,
     /// Epoch of the grant.
     pub epoch: u32,
-    /// Where it asked from, and is asked to give the lease up (rule 19).
+    /// Address from which the owner sent its request, and to which a recall of the lease is sent
+    /// (rule 19).
     pub address: SocketAddrV4,
     /// The replica's own time in µs from which the lease is certainly over.
     pub until: u64,
@@ -64,7 +65,7 @@ pub struct Holder {
 /// until another is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lease {
-    /// Nobody asked.
+    /// No lease is held or requested.
     None,
     /// One owner, who may write.
     Exclusive(Holder),
@@ -165,7 +166,7 @@ impl Record {
         true
     }
 
-    /// The holders whose leases stand in the way of a grant to `owner` at `now`.
+    /// The holders whose leases conflict with a grant to `owner` at `now`.
     pub(crate) fn in_the_way(
         &self,
         now: u64,

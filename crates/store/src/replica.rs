@@ -37,7 +37,7 @@ use install::Install;
 pub(crate) use persist::{Restoring, SavedReplica};
 pub use place::Place;
 
-/// Where a datagram goes.
+/// Destination of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Destination {
     /// To a switch, from the request port.
@@ -50,9 +50,9 @@ pub enum Destination {
 /// A datagram to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where it goes.
+    /// Destination of the datagram.
     pub to: Destination,
-    /// What it is; shared with the copy that is kept for resending.
+    /// The datagram's bytes, shared with the copy that is kept for resending.
     pub bytes: Arc<Vec<u8>>,
 }
 
@@ -90,7 +90,7 @@ pub struct Replica {
     /// While it joins: what it has of the snapshot.
     install: Option<Install>,
     outbox: VecDeque<Transmit>,
-    /// It came back from its disk, and does not know yet what it should have.
+    /// Comparison with neighbours after a restart from the disk, until missing entries are known.
     comparing: Option<Comparing>,
     /// Number of an entry that another has, and that this one had: its disk lost it.
     lacks: Option<u64>,
@@ -110,7 +110,7 @@ impl Replica {
     ///
     /// # Errors
     ///
-    /// What [`Config::check`] finds.
+    /// Returns the error of [`Config::check`].
     pub fn new(config: Config, incarnation: u32) -> Result<Replica, ConfigError> {
         config.check()?;
         let place = Place {
@@ -152,17 +152,19 @@ impl Replica {
         })
     }
 
-    /// Whether `server` is not said to be unhealthy.
+    /// True unless `server` was reported as unhealthy.
     pub fn is_healthy(&self, server: SocketAddrV4) -> bool {
         !self.unhealthy.contains(&server)
     }
 
-    /// Whether `server`, of whatever service, gets flows while this replica is the head.
-    /// All do until they are said to be unhealthy. The flows that it has remain.
+    /// Sets whether `server`, of any service, gets new flows while this replica is the head.
+    /// Servers are healthy until they are reported as unhealthy. The flows of a server stay with
+    /// it.
     pub fn set_healthy(&mut self, server: SocketAddrV4, healthy: bool) {
-        match healthy {
-            true => self.unhealthy.remove(&server),
-            false => self.unhealthy.insert(server),
+        if healthy {
+            self.unhealthy.remove(&server)
+        } else {
+            self.unhealthy.insert(server)
         };
     }
 
@@ -202,7 +204,7 @@ impl Replica {
         due
     }
 
-    /// What happened so far.
+    /// Counters since the start.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -212,17 +214,17 @@ impl Replica {
         &self.config
     }
 
-    /// Whether it decides.
+    /// True if this replica is the head of its chain, which decides requests.
     pub fn is_head(&self) -> bool {
         self.place.position == 0 && self.install.is_none()
     }
 
-    /// Whether it answers.
+    /// True if this replica is the tail of its chain, which answers requests.
     pub fn is_tail(&self) -> bool {
         self.place.position + 1 == self.place.length && self.install.is_none()
     }
 
-    /// Whether the head is to decide nothing for the time being.
+    /// True if the head must decide nothing until its successor has acknowledged more entries.
     fn window_is_full(&self) -> bool {
         self.awaits_successor() || self.applied - self.base >= self.config.limits.link_window as u64
     }

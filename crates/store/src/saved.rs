@@ -67,13 +67,13 @@ pub(crate) fn number<const N: usize>(bytes: &[u8]) -> Result<(u64, &[u8]), Recov
     Ok((number, rest))
 }
 
-/// What the first record says.
+/// Content of the first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Begin {
     pub(crate) incarnation: u32,
-    /// How often the server came back from the disk.
+    /// Number of restarts of the server from its disk.
     pub(crate) starts: u32,
-    /// Of what the state depends on.
+    /// Fingerprint of the configuration on which the state depends.
     pub(crate) fingerprint: u64,
 }
 

@@ -1,8 +1,7 @@
 //! Numbers that wrap, compared as RFC 1982 does.
 
-/// Whether `a` is newer than `b` in 32-bit serial arithmetic (RFC 1982 §3.2). Of
-/// two numbers exactly 2^31 apart, which the RFC leaves undefined, neither is
-/// newer.
+/// True if `a` is newer than `b` in 32-bit serial arithmetic (RFC 1982 §3.2). Of two numbers
+/// exactly 2^31 apart, which the RFC leaves undefined, neither is newer.
 pub fn newer(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }

@@ -24,7 +24,7 @@ use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
 use crate::replica::{Destination, Place, Replica, echo, fetch};
 
-/// Where a datagram of a server goes.
+/// Destination of a server's datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Recipient {
     /// To a switch, from the request port.
@@ -38,9 +38,9 @@ pub enum Recipient {
 /// A datagram that a server sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// Where it goes.
+    /// Destination of the datagram.
     pub to: Recipient,
-    /// What it is.
+    /// The datagram's bytes.
     pub bytes: Arc<Vec<u8>>,
 }
 
@@ -85,10 +85,10 @@ struct Hosted {
     had_joined: bool,
 }
 
-/// Who tells a server its places.
+/// Source of the server's positions in chains.
 #[derive(Debug, Clone)]
 enum Management {
-    /// Nobody: chain 0 keeps all shards.
+    /// No controller: chain 0 keeps all shards.
     Fixed,
     Controller(Reporting),
 }
@@ -131,7 +131,7 @@ pub struct Server {
     /// Counts of replicas that are gone.
     past: Counters,
     unsaved: Unsaved,
-    /// How often it came back from its disk.
+    /// Number of restarts from the disk.
     starts: u32,
 }
 
@@ -141,7 +141,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// What [`Config::check`] finds.
+    /// Returns the error of [`Config::check`].
     pub fn fixed(
         config: Config,
         incarnation: u32,
@@ -164,7 +164,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// What [`Config::check`] finds.
+    /// Returns the error of [`Config::check`].
     pub fn managed(
         template: Config,
         identity: Member,
@@ -208,12 +208,13 @@ impl Server {
         }
     }
 
-    /// Whether `server`, of whatever service, gets flows from the chains of which this
-    /// server is the head; see [`Replica::set_healthy`].
+    /// Sets whether `server`, of any service, gets flows from the chains of which this server is
+    /// the head; see [`Replica::set_healthy`].
     pub fn set_healthy(&mut self, server: SocketAddrV4, healthy: bool) {
-        match healthy {
-            true => self.unhealthy.remove(&server),
-            false => self.unhealthy.insert(server),
+        if healthy {
+            self.unhealthy.remove(&server)
+        } else {
+            self.unhealthy.insert(server)
         };
         for hosted in self.chains.values_mut() {
             hosted.replica.set_healthy(server, healthy);
@@ -276,7 +277,7 @@ impl Server {
     pub fn handle_link(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
         let chain = chain::Packet::new_checked(bytes).map_or(0, |packet| packet.chain());
         let hosted = self.chains.get_mut(&chain);
-        // Whoever is in no configuration that this server knows is at no position.
+        // An address in no known configuration has no position.
         let anyone = self.template.faults.ignore_neighbour;
         let place = hosted.and_then(|hosted| {
             let position = hosted.links.iter().position(|address| *address == from);
@@ -346,7 +347,7 @@ impl Server {
         };
         let links = all.iter().map(|member| member.links).collect();
         let is_new = !self.chains.contains_key(&number);
-        // Whoever is a member of a later configuration joined in one before it.
+        // A member that is new in a later configuration joined in an earlier one.
         if is_new && position < length && config.epoch > 1 && self.starts > 0 && !saved {
             self.has_lost(number, config.epoch);
             return true;
@@ -412,7 +413,8 @@ impl Server {
         self.counters.chains_lost += 1;
     }
 
-    /// What the disk has lost of a chain that never changes: the server does nothing more.
+    /// Entries of an unmanaged chain that the disk has lost. If there are any, the server stops
+    /// working.
     pub fn lost_entries(&self) -> Option<LostEntries> {
         let Management::Fixed = self.management else {
             return None;
@@ -504,9 +506,10 @@ impl Server {
             number: reporting.number,
             statuses: statuses.collect(),
         });
-        reporting.next = match reporting.urgent.is_empty() {
-            true => now.saturating_add(reporting.period),
-            false => now,
+        reporting.next = if reporting.urgent.is_empty() {
+            now.saturating_add(reporting.period)
+        } else {
+            now
         };
         self.counters.heartbeats += 1;
         self.outbox.push_back(Datagram {
@@ -609,7 +612,7 @@ impl Server {
             .map(|(number, hosted)| (*number, &hosted.replica))
     }
 
-    /// What happened so far in all its chains, those included that it left.
+    /// Sum of the counters of all its chains, those that it left included.
     pub fn counters(&self) -> Counters {
         let mut sum = self.past;
         for hosted in self.chains.values() {
@@ -618,7 +621,7 @@ impl Server {
         sum
     }
 
-    /// What happened so far beside the chains.
+    /// Counters of events that belong to no chain.
     pub fn server_counters(&self) -> &ServerCounters {
         &self.counters
     }

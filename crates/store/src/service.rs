@@ -27,10 +27,10 @@ impl fmt::Display for ServiceId {
     }
 }
 
-/// A service and who serves it.
+/// A service and its servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// Which service.
+    /// Identifier of the service.
     pub id: ServiceId,
     /// Its servers, each endpoint once.
     pub servers: Vec<ServiceServer>,
@@ -49,7 +49,7 @@ pub struct ServiceServer {
     pub most: Option<u32>,
 }
 
-/// Where the service's endpoint lies in the keys of a class; the protocol is byte 1.
+/// Position of the service's endpoint in the keys of a class; the protocol is byte 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServiceAt {
     /// First of the four bytes of the address.
@@ -59,7 +59,7 @@ pub struct ServiceAt {
 }
 
 impl ServiceAt {
-    /// Whether both lie in a key, behind class and protocol.
+    /// True if address and port lie in a key, behind class and protocol.
     pub(crate) fn is_valid(self) -> bool {
         let (address, port) = (usize::from(self.address), usize::from(self.port));
         let apart = address + 4 <= port || port + 2 <= address;
@@ -103,7 +103,7 @@ pub(crate) fn server_in(state: &[u8]) -> Option<SocketAddrV4> {
     (!server.ip().is_unspecified() || server.port() > 0).then_some(server)
 }
 
-/// How many flows of one shard each server has.
+/// Number of flows of one shard that each server has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ServerLoads(BTreeMap<(ServiceId, SocketAddrV4), u32>);
 
@@ -135,9 +135,9 @@ impl ServerLoads {
         }
     }
 
-    /// The server that the next flow of `service` gets: of those that are healthy and
-    /// have room, the one that has the fewest flows for its weight. `first` says who goes
-    /// first among equals, so that shards do not all begin with one server.
+    /// Chooses a server for the next flow of `service`: among the healthy ones with room, the one
+    /// with the fewest flows for its weight. `first` says who goes first among equals, so that
+    /// shards do not all begin with one server.
     pub(crate) fn choose(
         &self,
         service: &Service,

@@ -10,8 +10,8 @@ use crate::pool::Pools;
 use crate::record::Record;
 use crate::service::ServerLoads;
 
-/// Records by key. The hash is seeded, so that nobody who chooses flows can make their
-/// keys collide.
+/// Records by key. The hash is seeded, so that a sender who chooses flows cannot make their keys
+/// collide.
 pub(crate) type Records = IndexMap<Key, Record, FixedState>;
 
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(crate) struct Shard {
     pub(crate) epoch: u32,
     pub(crate) records: Records,
     pub(crate) pools: Option<Pools>,
-    /// How many of the records each server has.
+    /// Number of records that each server has.
     pub(crate) loads: ServerLoads,
 }
 
@@ -30,7 +30,7 @@ impl Shard {
         self.epoch.wrapping_add(1).max(1)
     }
 
-    /// The epoch that a refused request about `key` is told.
+    /// Epoch that a refusal of a request about `key` carries.
     pub(crate) fn present_epoch(&self, key: &Key) -> u32 {
         self.records.get(key).map_or(self.epoch, |r| r.epoch)
     }

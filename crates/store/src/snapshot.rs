@@ -33,7 +33,7 @@ pub struct Snapshot {
     pub elements: Vec<Vec<u32>>,
 }
 
-/// How snapshots of several lives become one.
+/// Operation that merges the values of several lives into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// By adding without overflow: counters, count-min sketches.
@@ -58,7 +58,7 @@ impl Merge {
 /// Number and values of the elements of one snapshot, or of parts of several.
 type Elements = BTreeMap<u32, (u32, Vec<u32>)>;
 
-/// Where a record's key says that it belongs.
+/// Life, copy and index that a record's key names.
 fn place(key: &Key) -> (Life, bool, u32) {
     let word = |at: usize| {
         let bytes = [key.0[at], key.0[at + 1], key.0[at + 2], key.0[at + 3]];

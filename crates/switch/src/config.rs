@@ -1,4 +1,4 @@
-//! What a switch is built from.
+//! Configuration of a switch.
 
 use stateplane_target::Port;
 use std::collections::BTreeMap;
@@ -18,10 +18,9 @@ pub const MAX_HOLD_US: u64 = 24 * 3600 * 1_000_000;
 /// Configuration of a [`Switch`](crate::Switch).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SwitchConfig {
-    /// Ports that carry frames, each from 0 to 510. A program may also send to
-    /// other numbers up to 510: such packets pass egress, where they can be
-    /// recirculated, and are dropped as [`UnknownPort`](crate::DropReason::UnknownPort)
-    /// if they come to be transmitted.
+    /// Ports that carry frames, each from 0 to 510. A program may also send to other numbers up to
+    /// 510: such packets pass egress, where they can be recirculated, and are dropped as
+    /// [`UnknownPort`](crate::DropReason::UnknownPort) at transmission.
     pub ports: Vec<Port>,
     /// Bounds.
     pub limits: Limits,
@@ -92,8 +91,8 @@ impl Default for Limits {
     }
 }
 
-/// Where clones of a session go: to a port, to the replicas of a multicast group, or to
-/// both, the group's first.
+/// Destinations of a session's clones: a port, the replicas of a multicast group, or both; the
+/// group's replicas are sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct MirrorSession {
     /// Port at whose egress a copy arrives, 0 to 510.
@@ -129,8 +128,8 @@ pub struct Generator {
     pub period_us: u64,
     /// Frames of a batch, from 1 to [`MAX_BATCH`].
     pub batch: u32,
-    /// Where in the frame its place in the batch stands, from 0: the first of four
-    /// bytes, big-endian, all within the frame. `None`: all frames are equal.
+    /// Offset of the frame's batch index, from 0: the first of four bytes, big-endian, all within
+    /// the frame. `None`: all frames are equal.
     pub index_at: Option<usize>,
     /// The frame, [`MIN_FRAME`] to [`MAX_FRAME`] bytes.
     pub frame: Vec<u8>,

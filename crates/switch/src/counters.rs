@@ -1,4 +1,4 @@
-//! What happened to packets.
+//! Packet counters of a switch.
 
 use std::fmt;
 

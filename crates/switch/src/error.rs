@@ -23,15 +23,15 @@ pub enum SwitchError {
     TruncateTooShort {
         /// The session.
         session: u32,
-        /// What was asked for.
+        /// Requested size.
         bytes: u32,
     },
     /// A hold, a period or an age that is out of range.
     #[error("{what} of {value} µs is out of range: {least} to {MAX_HOLD_US} µs (one day)")]
     TimeOutOfRange {
-        /// Which time it is.
+        /// Name of the time.
         what: &'static str,
-        /// What was asked for.
+        /// Requested value.
         value: u64,
         /// The least that is allowed.
         least: u64,
@@ -39,7 +39,7 @@ pub enum SwitchError {
     /// More of something than [`Limits`](crate::Limits) allows.
     #[error("no room for another {what}: the limit is {limit}; remove one or raise the limit")]
     TooMany {
-        /// Which thing it is.
+        /// Kind of the thing.
         what: &'static str,
         /// The limit.
         limit: u32,
@@ -64,7 +64,7 @@ pub enum SwitchError {
         "a generator's index takes 4 bytes, at byte {at} and after, which a frame of {length} bytes does not have"
     )]
     GeneratorIndex {
-        /// Where its first byte would be.
+        /// Offset at which the first byte would be written.
         at: usize,
         /// Bytes of the frame.
         length: usize,

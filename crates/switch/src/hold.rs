@@ -67,7 +67,7 @@ impl<P> HoldQueue<P> {
         self.heap.peek().map(|Reverse(held)| held.due)
     }
 
-    /// Whether `packet` found room.
+    /// Adds `packet`; returns false if there is no room.
     pub(crate) fn push(&mut self, due: u64, bytes: u64, packet: Queued<P>) -> bool {
         if self.heap.len() >= self.max_packets || self.bytes.saturating_add(bytes) > self.max_bytes
         {

@@ -12,7 +12,7 @@ pub(crate) struct PortEntry {
     link_up: bool,
     /// Watches that say the port should be down.
     stale_watches: u32,
-    /// What was last reported.
+    /// State that was last reported.
     reported_up: bool,
 }
 

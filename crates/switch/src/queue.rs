@@ -3,7 +3,7 @@
 use stateplane_target::{DROP_PORT, InstanceType, Port};
 use std::collections::VecDeque;
 
-/// A packet on its way to egress.
+/// A packet that waits for egress.
 pub(crate) struct Queued<P> {
     pub(crate) packet: P,
     pub(crate) port: Port,
@@ -52,7 +52,7 @@ impl<P> EgressQueues<P> {
         self.depths[usize::from(port)] < self.max_depth
     }
 
-    /// Whether the packet found room. `packet.port` is below [`DROP_PORT`].
+    /// Adds the packet; returns false if there is no room. `packet.port` is below [`DROP_PORT`].
     pub(crate) fn push(&mut self, now: u64, mut packet: Queued<P>) -> bool {
         if !self.has_room(packet.port) {
             return false;

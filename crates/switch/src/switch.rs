@@ -38,7 +38,7 @@ struct Returning {
     frame: Vec<u8>,
     port: Port,
     preserved: Preserved,
-    /// How often it was resubmitted since it last came to ingress by other ways.
+    /// Number of resubmissions since the packet last came to ingress by another path.
     resubmits: u32,
 }
 
@@ -50,7 +50,7 @@ struct ActiveGenerator {
     sent: u32,
 }
 
-/// What is served, besides egress, in turn.
+/// Sources of packets that are served in turn, besides egress.
 #[derive(Clone, Copy)]
 enum Source {
     Recirculation,
@@ -190,7 +190,7 @@ impl<E: Engine> Switch<E> {
         self.ports.get(port).map(|entry| entry.counters)
     }
 
-    /// Whether frames pass `port`: its link is up and no watch on it is stale.
+    /// True if frames pass `port`: its link is up and no watch on it is stale.
     pub fn port_is_up(&self, port: Port) -> bool {
         self.ports.get(port).is_some_and(|entry| entry.is_up())
     }
@@ -199,7 +199,7 @@ impl<E: Engine> Switch<E> {
     ///
     /// # Errors
     ///
-    /// If the switch has no such port.
+    /// Returns an error if the switch has no such port.
     pub fn set_link_up(&mut self, port: Port, up: bool) -> Result<(), SwitchError> {
         self.ports.set_link(port, up)
     }
@@ -329,8 +329,8 @@ impl<E: Engine> Switch<E> {
         Ok(())
     }
 
-    /// Whether nothing waits, or is due, that would be served before the egress of a
-    /// packet that arrives.
+    /// True if nothing waits, or is due, that would be served before the egress of a packet that
+    /// arrives.
     fn is_idle(&self) -> bool {
         self.egress.len() == 0
             && self.recirculation.is_empty()
@@ -351,9 +351,9 @@ impl<E: Engine> Switch<E> {
                 continue;
             }
             let served = self.serve_next_source(&mut work);
-            // What one source adds to the queues is served before the next source is,
-            // but not what that adds in turn: a packet that clones itself for ever
-            // must not keep the others waiting.
+            // Packets that one source adds to the queues are served before the next source; packets
+            // that those add in turn are not: a packet that clones itself for ever must not starve
+            // the others.
             self.egress_share = self.egress.len();
             if !served && self.egress_share == 0 {
                 break;

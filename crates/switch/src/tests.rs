@@ -29,7 +29,7 @@ fn sessions() -> BTreeMap<u32, MirrorSession> {
     ])
 }
 
-/// Ports 0 to 3, the sessions above, group 1 to ports 1 and 2, group 2 to nobody.
+/// Ports 0 to 3, the sessions above, group 1 with ports 1 and 2, group 2 without members.
 fn config() -> SwitchConfig {
     SwitchConfig {
         ports: vec![0, 1, 2, 3],

@@ -10,7 +10,7 @@ use stateplane_target::{Register, Shape, TargetState};
 enum Freshness {
     /// Not yet looked at.
     Unknown,
-    /// Not older than allowed until this time, inclusive.
+    /// Fresh until this time, inclusive.
     FreshUntil(u64),
     /// Older than allowed, or never written.
     Stale,
@@ -125,7 +125,7 @@ impl Watches {
             Freshness::FreshUntil(time) => Some(time),
             Freshness::Unknown | Freshness::Stale => None,
         });
-        // Without a watch there is nothing to look at, ever.
+        // Without a watch, nothing ever expires.
         self.fresh_until = times
             .chain([Some(u64::MAX)])
             .reduce(|first, second| Some(first?.min(second?)))

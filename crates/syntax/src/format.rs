@@ -6,9 +6,9 @@
 //! broken, an opening brace at the end of its line, nothing aligned, at most one blank line
 //! in a row.
 //!
-//! What the author decides and the formatter keeps: blank lines, the line that a comment
-//! stands on, whether an annotation has a line of its own, whether a list in braces stands
-//! on one line if it fits there, and a block of one statement likewise.
+//! The formatter keeps these decisions of the author: blank lines, the line that a comment stands
+//! on, whether an annotation has a line of its own, whether a list in braces stands on one line if
+//! it fits there, and a block of one statement likewise.
 //!
 //! Untouched are directives with their continuation lines, comments, annotations, and a
 //! declaration that a conditional cuts between its brackets.
@@ -38,7 +38,7 @@ pub struct FormatError {
     pub line: u32,
     /// Character of the line, from 1.
     pub column: u32,
-    /// What is in the way.
+    /// Reason why the program cannot be formatted.
     pub message: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
-/// Something in the way, at a byte of the text.
+/// Reason at a byte of the text why the program cannot be formatted.
 #[derive(Clone, Copy, Debug)]
 struct Obstacle {
     at: usize,
@@ -85,8 +85,9 @@ fn try_format(text: &str) -> Result<String, Obstacle> {
         message: "the formatter would change what the text means; please report this file",
     };
     let again = piece::pieces(&out).map_err(|_| lost)?;
-    match piece::same(&pieces, &again) {
-        true => Ok(out),
-        false => Err(lost),
+    if piece::same(&pieces, &again) {
+        Ok(out)
+    } else {
+        Err(lost)
     }
 }

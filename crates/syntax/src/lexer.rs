@@ -30,12 +30,12 @@ impl Interner {
 #[derive(Clone)]
 pub(crate) struct Lexer {
     file: FileId,
-    /// Without the line ends that a backslash stands before.
+    /// Text without the line ends that follow a backslash.
     text: Arc<str>,
-    /// Where they stood.
+    /// Positions of the removed line ends.
     joints: Arc<[Joint]>,
     pos: usize,
-    /// Whether nothing but white space and comments has been read since the last line end.
+    /// True if nothing but white space and comments has been read since the last line end.
     at_line_start: bool,
     /// The span of all tokens, for a text that is pasted together and written nowhere.
     fixed_span: Option<Span>,
@@ -49,7 +49,7 @@ struct Joint {
     removed: usize,
 }
 
-/// What the lexer has to complain about, besides the token that it returns.
+/// Diagnostic of the lexer, besides the token that it returns.
 pub(crate) type Complaint = Option<Box<Diagnostic>>;
 
 impl Lexer {
@@ -101,7 +101,7 @@ impl Lexer {
         }
     }
 
-    /// Whether the next token is the first of a line, or there is none.
+    /// True if the next token is the first of a line, or there is none.
     pub(crate) fn next_starts_line(&self) -> bool {
         let mut ahead = self.clone();
         ahead.skip_blank();

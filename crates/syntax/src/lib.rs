@@ -26,11 +26,11 @@ use tree::Program;
 /// specification sets none; this bounds the memory that one literal can ask for.
 pub const MAX_LITERAL_WIDTH: u32 = 1 << 16;
 
-/// The greatest depth to which constructs may nest, and the greatest height of one
-/// expression, so that whoever walks a tree recursively has a bound on the stack needed.
+/// The greatest depth to which constructs may nest, and the greatest height of one expression, so
+/// that recursive walks of a tree need a bounded stack.
 pub const MAX_NESTING: u32 = 200;
 
-/// How a program is read.
+/// Options for reading a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The folders in which `#include <…>` looks, and `#include "…"` after the folder of
@@ -47,8 +47,8 @@ pub struct Parsed {
     pub tree: Program,
     /// All texts read, the main file first.
     pub sources: SourceMap,
-    /// What is wrong with the program as text. If there are errors, a checker may still
-    /// look at the tree, but may complain of things that only the error made so.
+    /// Diagnostics of the program as text. If there are errors, a checker may still look at the
+    /// tree, but may complain of things that only the error made so.
     pub diagnostics: Diagnostics,
 }
 

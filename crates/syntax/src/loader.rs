@@ -1,4 +1,4 @@
-//! Where the texts of files come from.
+//! Sources of files' texts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ use scope::Scopes;
 #[derive(Debug)]
 struct Failed;
 
-/// What is read on trial where one token does not tell what it begins.
+/// Construct that is read on trial where one token does not tell what it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Attempt {
     /// `(type)` of a cast.
@@ -48,14 +48,14 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     reports: Vec<Diagnostic>,
-    /// The token at which a report was made last; a second one there is not told.
+    /// Token at which the last report was made; a second report there is suppressed.
     reported_at: Option<usize>,
     scopes: Scopes,
     /// The number of productions being read that can contain themselves.
     depth: u32,
     /// The height of the tallest expression or type read since [`Parser::measured`] began.
     height: u32,
-    /// Whether a `>` here closes something and is not a comparison.
+    /// True if a `>` here closes something and is not a comparison.
     greater_closes: bool,
     /// Tokens at which an attempt failed; it is not made again, which keeps attempts inside
     /// attempts from multiplying.
@@ -216,7 +216,7 @@ impl Parser {
 // ---- names
 
 impl Parser {
-    /// Whether the token may serve as a name.
+    /// True if the token may serve as a name.
     fn is_name(token: &Token) -> bool {
         match token.kind {
             TokenKind::Ident => true,

@@ -23,11 +23,11 @@ use crate::lexer::{Interner, Lexer};
 use crate::loader::{FileLoader, LoadError};
 use crate::token::{Token, TokenKind};
 
-/// How deeply files may include each other.
+/// Maximum nesting of includes.
 const MAX_INCLUDE_DEPTH: usize = 64;
-/// How many files one program may include, counted with repetition.
+/// Maximum number of files that one program may include, counted with repetition.
 const MAX_FILES: usize = 4096;
-/// How many tokens one program may have, and how many its macros may yield on the way.
+/// Maximum number of tokens of one program, and of tokens that its macros may yield in between.
 const MAX_TOKENS: usize = 4_000_000;
 
 /// A macro.
@@ -112,9 +112,9 @@ struct OpenFile {
 /// An `#if` whose `#endif` has not come yet.
 struct Conditional {
     opened_at: Span,
-    /// Whether one of its branches has been taken.
+    /// True if one of its branches has been taken.
     taken: bool,
-    /// Whether its `#else` has come.
+    /// True if its `#else` has come.
     in_else: bool,
 }
 

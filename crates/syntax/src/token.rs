@@ -8,21 +8,21 @@ use stateplane_diagnostics::{SourceMap, Span};
 /// A token after preprocessing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Kind of the token.
     pub kind: TokenKind,
     /// The token as written; empty for [`TokenKind::End`].
     pub text: Arc<str>,
-    /// Where; for a token from the body of a macro, where the macro is called.
+    /// Position; for a token from the body of a macro, the position of the macro's call.
     pub span: Span,
-    /// Whether it is the first of its line.
+    /// True if it is the first of its line.
     pub line_start: bool,
-    /// Whether white space or a comment precedes it.
+    /// True if white space or a comment precedes it.
     pub space_before: bool,
-    /// Whether the next token follows without anything between.
+    /// True if the next token follows without anything between.
     pub joint: bool,
 }
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenKind {
     /// A name, none of the keywords.
@@ -44,13 +44,13 @@ pub enum TokenKind {
 }
 
 impl Token {
-    /// Whether it is a name or a keyword, and so possibly the name of a macro.
+    /// True if it is a name or a keyword, and so possibly the name of a macro.
     #[must_use]
     pub fn is_word(&self) -> bool {
         matches!(self.kind, TokenKind::Ident | TokenKind::Keyword(_))
     }
 
-    /// Whether it is the given operator or punctuation mark.
+    /// True if it is the given operator or punctuation mark.
     #[must_use]
     pub fn is(&self, symbol: Symbol) -> bool {
         self.kind == TokenKind::Symbol(symbol)
@@ -75,7 +75,7 @@ macro_rules! spelled {
                 }
             }
 
-            /// As it is written.
+            /// Text of the token as written.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
@@ -146,7 +146,7 @@ spelled! {
 }
 
 impl Keyword {
-    /// Whether the grammar also takes it for a name.
+    /// True if the grammar also takes it for a name.
     #[must_use]
     pub const fn is_contextual(self) -> bool {
         matches!(

@@ -1,13 +1,13 @@
 //! The syntax tree of a P4-16 program (language specification 1.2.5, appendix G).
 //!
-//! The tree says what was written, not what it means: names are not resolved, types not
-//! checked, constants not folded. Every node has a [`Span`]. Where text could not be read
-//! there is a `Malformed` node, about which the parser has reported an error; whoever walks
-//! the tree passes over such nodes without another complaint.
+//! The tree represents the source text, not its meaning: names are not resolved, types not checked,
+//! constants not folded. Every node has a [`Span`]. Unreadable text becomes a `Malformed` node,
+//! about which the parser has reported an error; walks of the tree pass over such nodes without
+//! another report.
 //!
-//! Whether a name stands for a type is known here, as the grammar needs it: the parser
-//! tracks the type names in scope, so that `E.a` has a [`ExprKind::Type`] as its base where
-//! `E` names a type, and a [`ExprKind::Name`] otherwise.
+//! The tree distinguishes names of types from other names, as the grammar needs it: the parser
+//! tracks the type names in scope, so that `E.a` has a [`ExprKind::Type`] as its base where `E`
+//! names a type, and a [`ExprKind::Name`] otherwise.
 
 mod declaration;
 mod expression;
@@ -36,7 +36,7 @@ pub struct Program {
 pub struct Ident {
     /// The name itself.
     pub name: Arc<str>,
-    /// Where it is written.
+    /// Position of the name.
     pub span: Span,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Ident {
 /// (specification section 6.8).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// Whether it is written with a leading dot.
+    /// True if it is written with a leading dot.
     pub absolute: bool,
     /// The name.
     pub name: Ident,
@@ -77,16 +77,16 @@ impl fmt::Display for Path {
 pub struct Annotation {
     /// The name after the `@`.
     pub name: Ident,
-    /// What follows the name.
+    /// Body of the annotation.
     pub body: AnnotationBody,
     /// From the `@` to the end of the body.
     pub span: Span,
 }
 
-/// What follows the name of an annotation.
+/// Body of an annotation, after its name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnnotationBody {
-    /// Nothing: `@name`.
+    /// No body: `@name`.
     Empty,
     /// Any balanced tokens: `@name(…)`, or the rest of the line of `@pragma name …`.
     Unstructured(Vec<AnnotationToken>),
@@ -154,15 +154,15 @@ impl Annotation {
 /// One token of an unstructured annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnnotationToken {
-    /// What it is.
+    /// Kind of the token.
     pub kind: AnnotationTokenKind,
     /// The token as written.
     pub text: Arc<str>,
-    /// Where.
+    /// Position of the token.
     pub span: Span,
 }
 
-/// What a token of an unstructured annotation is.
+/// Kind of a token of an unstructured annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnnotationTokenKind {
     /// A name or a keyword.

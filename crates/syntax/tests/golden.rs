@@ -1,5 +1,5 @@
-//! Programs beside what is made of them: `name.p4` with `name.tree`, the canonical text of
-//! its tree, and with `name.stderr`, what the user is told, where there is anything to tell.
+//! Goldens of programs: `name.p4` with `name.tree`, the canonical text of its tree, and with
+//! `name.stderr`, its diagnostics, if there are any.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p stateplane-syntax --test golden` writes the files anew;
 //! look at the difference before you commit it.

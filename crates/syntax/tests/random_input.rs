@@ -1,5 +1,5 @@
-//! Random programs: whatever the input, there is a tree and no panic, and the text of a tree
-//! without errors reads as the same tree.
+//! Random programs: any input gives a tree without a panic, and the text of a tree without errors
+//! reads as the same tree.
 
 use proptest::prelude::*;
 use stateplane_diagnostics::{Color, render_all};
@@ -101,7 +101,7 @@ control C(inout S<H> s)(bit<8> n) {
 Main(P(), C(8w3)) main;
 ";
 
-/// What random programs are made of: mostly tokens that open, close or begin something.
+/// Tokens of random programs: mostly those that open, close or begin something.
 const TOKENS: &[&str] = &[
     "action",
     "actions",

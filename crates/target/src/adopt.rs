@@ -1,12 +1,11 @@
-//! What a program that takes another's place keeps of its state.
+//! State that a new program takes over from the program that it replaces.
 
 use crate::error::StateError;
 use crate::state::TargetState;
 use crate::table::{Entry, Listed, Table};
 use std::fmt;
 
-/// What was kept, and what found no place. Objects of the new program alone count in
-/// neither.
+/// Numbers of adopted and lost items. Objects of the new program alone count in neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Adopted {
     /// Registers, counters, meters and value sets whose contents go on.
@@ -16,7 +15,7 @@ pub struct Adopted {
     pub lost: Vec<String>,
     /// Entries of tables, members and groups of action profiles that were kept.
     pub entries: u64,
-    /// Those that do not fit the new program, or that it has itself.
+    /// Entries that do not fit the new program, or that it has itself.
     pub entries_lost: u64,
 }
 
@@ -44,9 +43,10 @@ impl fmt::Display for Adopted {
 
 impl Adopted {
     fn object(&mut self, name: &str, kept: bool) {
-        match kept {
-            true => self.objects += 1,
-            false => self.lost.push(name.to_owned()),
+        if kept {
+            self.objects += 1
+        } else {
+            self.lost.push(name.to_owned())
         }
     }
 
@@ -68,7 +68,8 @@ impl TargetState {
     ///   default actions that the control plane chose, as far as the new program takes
     ///   them. Entries keep their counts, meters and idle timeouts.
     ///
-    /// What the program's source says wins. `now` is the time in µs. Custom CRCs go on.
+    /// Takes over the state of `before`; declarations of the new program's source take precedence.
+    /// `now` is the time in µs. Custom CRCs go on.
     pub fn adopt(&mut self, before: &TargetState, now: u64) -> Adopted {
         let mut adopted = Adopted::default();
         self.custom_crc = before.custom_crc;
@@ -163,7 +164,7 @@ impl TargetState {
             None => self.table_mut(old.name())?.insert(&listed.entry)?,
         }
         let new = self.table_mut(old.name())?;
-        // What the new program does not count, meter or let age is not kept.
+        // Counts, meters and ages that the new program does not have are dropped.
         let _ = new.set_count(keys, *priority, listed.count);
         if let Ok(Some(config)) = old.meter(keys, *priority) {
             let _ = new.set_meter(keys, *priority, Some(config), now);

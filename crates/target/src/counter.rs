@@ -6,7 +6,7 @@ use stateplane_ir::{CounterKind, Program};
 /// Elements that one counter or meter array may have.
 pub const MAX_ARRAY: u64 = 1 << 24;
 
-/// What was counted. Both numbers wrap at 2^64.
+/// Count of packets and bytes. Both numbers wrap at 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Count {
@@ -70,7 +70,7 @@ impl Counter {
         self.table.as_deref()
     }
 
-    /// What it was declared to count; both are counted in any case.
+    /// Declared unit of the counter; packets and bytes are counted in any case.
     pub fn kind(&self) -> CounterKind {
         self.kind
     }

@@ -1,4 +1,4 @@
-//! The interface between the switch and whatever executes the program.
+//! The interface between the switch and an engine that executes the program.
 //!
 //! A switch owns ports, queues, mirror sessions and time; an engine owns the
 //! program, its tables and its registers. The engine sees one packet at a time:
@@ -33,8 +33,8 @@ pub enum InstanceType {
     Resubmitted = 6,
 }
 
-/// User metadata preserved across clone, resubmit and recirculate: the values of
-/// the fields of one field list, packed in the engine's own way.
+/// User metadata preserved across clone, resubmit and recirculate: the values of the fields of one
+/// field list, packed in the engine's own format.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Preserved {
     /// Field list number; `None` where nothing is preserved.
@@ -43,7 +43,7 @@ pub struct Preserved {
     pub bytes: Vec<u8>,
 }
 
-/// What ingress is given.
+/// Input of ingress.
 #[derive(Clone, Debug)]
 pub struct IngressInput<'a> {
     /// The frame from its first byte.
@@ -58,7 +58,7 @@ pub struct IngressInput<'a> {
     pub now: u64,
 }
 
-/// What ingress decided.
+/// Outcome of ingress.
 #[derive(Clone, Debug)]
 pub struct IngressOutcome<P> {
     /// The packet.
@@ -82,7 +82,7 @@ pub struct CloneRequest {
     pub preserved: Preserved,
 }
 
-/// What egress is given besides the packet.
+/// Input of egress besides the packet.
 #[derive(Clone, Copy, Debug)]
 pub struct EgressInput {
     /// `egress_port`.
@@ -101,10 +101,10 @@ pub struct EgressInput {
     pub now: u64,
 }
 
-/// What egress decided.
+/// Outcome of egress.
 #[derive(Clone, Debug)]
 pub struct EgressOutcome<P> {
-    /// Whether egress dropped the packet (`egress_spec` is 511 at its end).
+    /// True if egress dropped the packet (`egress_spec` is 511 at its end).
     pub dropped: bool,
     /// Egress-to-egress clone, if asked for: the copy has the headers as they
     /// stand at the end of egress, before ComputeChecksum.
@@ -113,7 +113,7 @@ pub struct EgressOutcome<P> {
     pub recirculate: Option<Preserved>,
 }
 
-/// What became of a frame that was to be forwarded.
+/// Outcome for a frame that was to be forwarded.
 #[derive(Clone, Debug)]
 pub enum Forwarded<P> {
     /// The frame leaves by this port, and nothing else is to be done.
@@ -122,7 +122,7 @@ pub enum Forwarded<P> {
     Done {
         /// The port that ingress chose.
         port: Port,
-        /// What egress decided; the frame is deparsed unless it was dropped.
+        /// Outcome of egress; the frame is deparsed unless it was dropped.
         outcome: EgressOutcome<P>,
     },
     /// Ingress dropped the packet, and nothing else is to be done.
@@ -131,26 +131,26 @@ pub enum Forwarded<P> {
     Waits(IngressOutcome<P>),
 }
 
-/// What a switch does with a packet between and after the runs of the program.
+/// Step of a switch with a packet between and after the runs of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchEvent<'a> {
-    /// It waits for egress by this port.
+    /// The packet waits for egress by this port.
     Queued {
         /// The port.
         port: Port,
         /// `egress_rid`: of a multicast copy, else 0.
         rid: u16,
     },
-    /// It ends here.
+    /// The packet ends here.
     Dropped {
         /// Why, as the switch's counters name it.
         reason: &'a str,
     },
-    /// It goes to the replicas of a multicast group.
+    /// The packet is copied to the replicas of a multicast group.
     Multicast {
         /// The group.
         group: u16,
-        /// How many replicas there are.
+        /// Number of replicas.
         replicas: usize,
     },
     /// A clone is made for a mirror session.
@@ -161,7 +161,7 @@ pub enum SwitchEvent<'a> {
         group: Option<u16>,
         /// The port that gets a copy.
         port: Option<Port>,
-        /// How long it is held before, in µs.
+        /// Time in µs for which the packet is held.
         hold_us: u64,
     },
     /// The frame as it came goes back to ingress.
@@ -171,7 +171,7 @@ pub enum SwitchEvent<'a> {
         /// The frame.
         frame: &'a [u8],
     },
-    /// It leaves.
+    /// The packet leaves.
     Transmitted {
         /// The port.
         port: Port,
@@ -204,8 +204,8 @@ pub trait Engine {
         Forwarded::Waits(self.ingress(input))
     }
 
-    /// Tells of a frame that will soon come by `port`, for whoever wants to have what it
-    /// needs at hand by then. It may come or not, and others may come before.
+    /// Prefetch hint: a frame will probably come by `port` soon; may be ignored. The frame may not
+    /// come, and others may come before it.
     fn announce(&mut self, port: Port, frame: &[u8]) {
         let _ = (port, frame);
     }
@@ -218,9 +218,9 @@ pub trait Engine {
     /// but for `preserved`; standard metadata is reset.
     fn restore(&mut self, packet: &mut Self::InFlight, preserved: &Preserved);
 
-    /// Whether the last run of the program gave its packet up, since the loops of one of its
-    /// blocks would have begun more than [`LOOP_LIMIT`](stateplane_ir::LOOP_LIMIT) rounds.
-    /// What that run decided is then that the packet is dropped, and nothing else.
+    /// True if the last run of the program gave its packet up, since the loops of one of its blocks
+    /// would have begun more than [`LOOP_LIMIT`](stateplane_ir::LOOP_LIMIT) rounds. What that run
+    /// decided is then that the packet is dropped, and nothing else.
     fn gave_up(&self) -> bool {
         false
     }
@@ -261,6 +261,6 @@ pub trait Fellow: Engine + Sized {
     ///
     /// # Errors
     ///
-    /// As [`TargetState::fellow`].
+    /// Returns the errors of [`TargetState::fellow`].
     fn fellow(&mut self, seed: u64) -> Result<Self, StateError>;
 }

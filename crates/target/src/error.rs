@@ -41,7 +41,7 @@ pub enum StateError {
     /// No object has this name.
     #[error("there is no {kind} `{name}`{}", hint(near))]
     Unknown {
-        /// What was looked for.
+        /// Kind of the missing object.
         kind: Kind,
         /// The name as given.
         name: String,
@@ -54,7 +54,7 @@ pub enum StateError {
         list(candidates)
     )]
     Ambiguous {
-        /// What was looked for.
+        /// Kind of the missing object.
         kind: Kind,
         /// The name as given.
         name: String,
@@ -88,21 +88,21 @@ pub enum StateError {
         owner: String,
         /// Its keys.
         names: Vec<String>,
-        /// How many it has.
+        /// Declared number.
         expected: usize,
-        /// How many are given.
+        /// Given number.
         given: usize,
     },
-    /// A key given in a way that its match kind does not have.
+    /// A key in a notation that its match kind does not have.
     #[error("{place} is {expected}; give {wanted}, not {given}")]
     KeyKind {
         /// The key, and the table or value set that has it.
         place: String,
         /// Its match kind.
         expected: &'static str,
-        /// What may be given.
+        /// Accepted kinds.
         wanted: &'static str,
-        /// What was given.
+        /// Given kind.
         given: &'static str,
     },
     /// A value of more bits than its place.
@@ -110,7 +110,7 @@ pub enum StateError {
     TooWide {
         /// The value.
         value: String,
-        /// Where it was to go.
+        /// Place that was to get the value.
         place: String,
         /// Width of the place.
         width: u32,
@@ -153,9 +153,9 @@ pub enum StateError {
         action: String,
         /// Its parameters.
         names: Vec<String>,
-        /// How many it has.
+        /// Declared number.
         expected: usize,
-        /// How many are given.
+        /// Given number.
         given: usize,
     },
     /// A priority where none counts, or none where one is needed.
@@ -163,7 +163,7 @@ pub enum StateError {
     Priority {
         /// Full name of the table.
         table: String,
-        /// What is wrong and how to mend it.
+        /// The error and how to mend it.
         why: &'static str,
     },
     /// The entry is there already.
@@ -287,7 +287,7 @@ pub enum StateError {
     Constant {
         /// Full name of the table.
         table: String,
-        /// What cannot be changed.
+        /// Name of the thing that cannot be changed.
         what: &'static str,
     },
     /// An element that does not exist.
@@ -299,7 +299,7 @@ pub enum StateError {
         name: String,
         /// The element asked for.
         index: u64,
-        /// How many there are.
+        /// Number of elements.
         size: u64,
     },
     /// A value of another shape than the register's elements.
@@ -307,9 +307,9 @@ pub enum StateError {
     Shape {
         /// The register, or a member of it.
         place: String,
-        /// What it is.
+        /// Declared shape.
         expected: String,
-        /// What may be given.
+        /// Accepted notations.
         wanted: &'static str,
     },
     /// Text that is not a value.
@@ -317,7 +317,7 @@ pub enum StateError {
     Text {
         /// The text.
         text: String,
-        /// What may be written.
+        /// Accepted notations.
         expected: &'static str,
     },
     /// Rates or bursts of a meter that contradict each other.
@@ -325,13 +325,13 @@ pub enum StateError {
     MeterConfig {
         /// Full name of the meter.
         name: String,
-        /// What is wrong and how to mend it.
+        /// The error and how to mend it.
         why: &'static str,
     },
     /// An object that takes too much memory.
     #[error("{what} takes {size} words of 16 bytes; the limit is {limit}; make it smaller")]
     TooLarge {
-        /// What it is.
+        /// Kind of the object.
         what: String,
         /// Its size in words.
         size: u64,
@@ -347,17 +347,17 @@ pub enum StateError {
     /// Something of the program that this target does not have.
     #[error("{what} in `{place}` is not supported by this target; {instead}")]
     Unsupported {
-        /// What it is.
+        /// Name of the unsupported thing.
         what: &'static str,
-        /// Where it is.
+        /// Position in the program.
         place: String,
-        /// What to do instead.
+        /// Replacement that is supported.
         instead: &'static str,
     },
 }
 
 impl StateError {
-    /// What is wrong with an action's name; `owner` has the actions `names`.
+    /// Error for a wrong action name; `owner` has the actions `names`.
     pub(crate) fn unknown_action<'a>(
         owner: &str,
         action: &str,

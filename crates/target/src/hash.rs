@@ -37,8 +37,8 @@ const fn crc16_table() -> [u16; 256] {
 /// Bytes up to which [`crc32_table_of`] and [`crc16_table_of`] go.
 pub const CRC_BYTES: usize = 32;
 
-/// Tables for many bytes at a time ("slicing by 8", Kounavis and Berry, 2005): the effect
-/// of a byte that so many others follow.
+/// Tables for many bytes at a time ("slicing by 8", Kounavis and Berry, 2005): the effect of a byte
+/// by the number of bytes that follow it.
 const fn crc32_slices() -> [[u32; 256]; CRC_BYTES] {
     let mut slices = [crc32_table(); CRC_BYTES];
     let mut slice = 1;
@@ -54,7 +54,7 @@ const fn crc32_slices() -> [[u32; 256]; CRC_BYTES] {
     slices
 }
 
-/// As [`crc32_slices`].
+/// Tables of [`crc16`], see [`crc32_slices`].
 const fn crc16_slices() -> [[u16; 256]; CRC_BYTES] {
     let mut slices = [crc16_table(); CRC_BYTES];
     let mut slice = 1;
@@ -73,14 +73,14 @@ const fn crc16_slices() -> [[u16; 256]; CRC_BYTES] {
 static CRC32: [[u32; 256]; CRC_BYTES] = crc32_slices();
 static CRC16: [[u16; 256]; CRC_BYTES] = crc16_slices();
 
-/// What each value of a byte adds, by XOR, to the [`crc32`] of data in which so many bytes
-/// follow it, less than [`CRC_BYTES`]: a CRC is the XOR of what its bytes add and the CRC
-/// of as many zeros.
+/// Table of CRC contributions: the value that each byte adds, by XOR, to the [`crc32`] of data in
+/// which `following` bytes, less than [`CRC_BYTES`], follow it. A CRC is the XOR of its bytes'
+/// contributions and the CRC of as many zeros.
 pub fn crc32_table_of(following: usize) -> &'static [u32; 256] {
     &CRC32[following]
 }
 
-/// As [`crc32_table_of`], of [`crc16`].
+/// Table of contributions to [`crc16`], see [`crc32_table_of`].
 pub fn crc16_table_of(following: usize) -> &'static [u16; 256] {
     &CRC16[following]
 }
@@ -163,19 +163,19 @@ impl Random {
     }
 }
 
-/// What determines a CRC of 16 or 32 bits (Williams, "A Painless Guide to CRC Error
-/// Detection Algorithms", §15).
+/// Parameters of a CRC of 16 or 32 bits (Williams, "A Painless Guide to CRC Error Detection
+/// Algorithms", §15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrcParameters {
     /// The polynomial without its highest term, not reflected.
     pub polynomial: u32,
     /// The first remainder.
     pub initial: u32,
-    /// What the last remainder is XORed with.
+    /// Value with which the last remainder is XORed.
     pub final_xor: u32,
-    /// Whether each byte enters with its lowest bit first.
+    /// True if each byte enters with its lowest bit first.
     pub reflect_data: bool,
-    /// Whether the remainder is reflected before the XOR.
+    /// True if the remainder is reflected before the XOR.
     pub reflect_remainder: bool,
 }
 
@@ -185,9 +185,10 @@ pub fn crc(width: u32, parameters: &CrcParameters, data: &[u8]) -> u32 {
     let top = 1 << (width - 1);
     let mut remainder = parameters.initial & mask;
     for &byte in data {
-        let byte = match parameters.reflect_data {
-            true => byte.reverse_bits(),
-            false => byte,
+        let byte = if parameters.reflect_data {
+            byte.reverse_bits()
+        } else {
+            byte
         };
         remainder ^= u32::from(byte) << (width - 8);
         for _ in 0..8 {

@@ -26,8 +26,8 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// That there is no such profile, or no room in it, or that the member exists; and
-    /// what is wrong with its action, which all tables of the profile must list.
+    /// Returns an error if there is no such profile, or no room in it, or if the member exists; and
+    /// for a wrong action, which all tables of the profile must list.
     pub fn insert_member(
         &mut self,
         name: &str,
@@ -59,8 +59,8 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// That there is no such profile or member, or [`StateError::InUse`] while an entry or
-    /// group names it.
+    /// Returns an error if there is no such profile or member, and [`StateError::InUse`] while an
+    /// entry or group names the member.
     pub fn delete_member(&mut self, name: &str, member: u32) -> Result<(), StateError> {
         let position = self.profile_position(name)?;
         let in_entries = self
@@ -74,8 +74,8 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// That there is no such selector, or no room in it, that the group exists or one of
-    /// its members does not, or [`StateError::Weights`].
+    /// Returns an error if there is no such selector, or no room in it, if the group exists or one
+    /// of its members does not, and [`StateError::Weights`].
     pub fn insert_group(
         &mut self,
         name: &str,
@@ -105,8 +105,8 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// That there is no such selector or group, or [`StateError::InUse`] while an entry
-    /// names it.
+    /// Returns an error if there is no such selector or group, and [`StateError::InUse`] while an
+    /// entry names it.
     pub fn delete_group(&mut self, name: &str, group: u32) -> Result<(), StateError> {
         let position = self.profile_position(name)?;
         let in_entries = self
@@ -121,9 +121,9 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// Those of [`Table::insert`](crate::Table::insert) about keys and room;
-    /// [`StateError::NotIndirect`]; and that the profile does not have what the entry
-    /// runs, or no room for its set of actions.
+    /// Returns the errors of [`Table::insert`](crate::Table::insert) about keys and room;
+    /// [`StateError::NotIndirect`]; and an error if the profile lacks the member or group of the
+    /// entry, or has no room for its set of actions.
     pub fn insert_indirect(
         &mut self,
         table: &str,
@@ -180,8 +180,8 @@ impl TargetState {
             .sum()
     }
 
-    /// How the action of a found entry is chosen, if the hash of the table's selector keys
-    /// has a part in it.
+    /// Selector for the action of a found entry, if the action depends on the hash of the table's
+    /// selector keys.
     pub fn selector_at(&self, table: TableId, entry: Option<EntryId>) -> Option<Selector> {
         let table = &self.tables[table.index()];
         match table.target(entry?)? {
@@ -216,7 +216,7 @@ impl TargetState {
         profile.member(table.slot(), member)
     }
 
-    /// Whether some table has entries that age.
+    /// True if some table has entries that age.
     pub fn is_aging(&self) -> bool {
         self.tables.iter().any(|table| table.is_aging())
     }

@@ -1,4 +1,4 @@
-//! Where the parts of a value lie: every type as a number of words.
+//! Layout of the parts of a value: every type is a number of words.
 //!
 //! | type | words |
 //! |---|---|
@@ -34,7 +34,7 @@ pub struct Leaf {
     pub offset: usize,
     /// Width in bits; of a varbit the greatest.
     pub width: u32,
-    /// What it is.
+    /// Kind of the leaf.
     pub kind: LeafKind,
 }
 

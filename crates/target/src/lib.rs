@@ -1,6 +1,5 @@
-//! What a compiled program runs on: tables, registers, counters, meters, hashes and
-//! checksums, and the [`Engine`] interface that the interpreter and the code
-//! generator implement.
+//! Runtime objects of a compiled program: tables, registers, counters, meters, hashes and
+//! checksums, and the [`Engine`] interface that the interpreter and the code generator implement.
 //!
 //! The control plane sees numbers of any size ([`Value`], [`KeyMatch`]) and names;
 //! the data plane sees words ([`bits`]) and handles of the program.

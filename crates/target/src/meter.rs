@@ -64,7 +64,7 @@ impl MeterCell {
         };
     }
 
-    /// What got each color: green, yellow, red.
+    /// Counts of each color: green, yellow, red.
     pub fn counts(&self) -> [Count; 3] {
         self.counts
     }
@@ -145,7 +145,7 @@ impl Meter {
         })
     }
 
-    /// The same elements, for another engine.
+    /// Meter with the same elements, for another engine.
     pub(crate) fn share(&self) -> Meter {
         Meter {
             name: self.name.clone(),
@@ -165,7 +165,7 @@ impl Meter {
         self.table.as_deref()
     }
 
-    /// Whether rates and bursts are in bytes rather than in packets.
+    /// True if rates and bursts are in bytes rather than in packets.
     pub fn measures_bytes(&self) -> bool {
         self.bytes
     }
@@ -175,7 +175,7 @@ impl Meter {
         self.cells.get().len() as u64
     }
 
-    /// What a packet of `bytes` bytes counts.
+    /// Units that a packet of `bytes` bytes counts.
     pub fn amount(&self, bytes: u64) -> u64 {
         if self.bytes { bytes } else { 1 }
     }
@@ -210,7 +210,7 @@ impl Meter {
         Ok(self.cells.get()[self.position(index)?].config())
     }
 
-    /// What got each color from an element: green, yellow, red.
+    /// Counts of each color at an element: green, yellow, red.
     ///
     /// # Errors
     ///

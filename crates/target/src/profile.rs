@@ -37,7 +37,7 @@ pub struct Profile {
     name: String,
     size: u64,
     selector: Option<Selector>,
-    /// Those that all tables of the profile list for entries.
+    /// Actions that all tables of the profile list for entries.
     actions: Vec<ActionInfo>,
     /// For each table of the profile in turn: positions of `actions` in
     /// [`Table::actions`](crate::Table::actions).
@@ -90,7 +90,7 @@ impl Profile {
         self.size
     }
 
-    /// How it chooses from groups; `None` if it has none.
+    /// Selector for members of groups; `None` if the profile has none.
     pub fn selector(&self) -> Option<Selector> {
         self.selector
     }
@@ -108,7 +108,7 @@ impl Profile {
             .collect()
     }
 
-    /// What the member with that number runs; `None` if there is none.
+    /// Action and data of the member with that number; `None` if there is none.
     pub fn invocation(&self, member: u32) -> Option<Invocation> {
         let Member(call) = self.members.get(&member)?;
         Some(call.describe(&self.actions))
@@ -138,7 +138,7 @@ impl Profile {
         choose(&self.groups.get(&group)?.slots, hash)
     }
 
-    /// What an action is in the profile's table number `slot`.
+    /// Position of an action in the profile's table number `slot`.
     pub(crate) fn position(&self, slot: usize, call: &Call) -> u32 {
         self.positions[slot][call.action as usize]
     }
@@ -181,7 +181,7 @@ impl Profile {
         })
     }
 
-    /// Whether `more` members have room beside those there are and `others`.
+    /// Checks that `more` members have room beside the present ones and `others`.
     pub(crate) fn require_room(&self, others: u64, more: u64) -> Result<(), StateError> {
         let size = self.size;
         if (self.members.len() as u64 + others).saturating_add(more) <= size {
@@ -330,7 +330,7 @@ pub(crate) fn slots(
         .collect())
 }
 
-/// As BMv2: the hash modulo the number of slots.
+/// Choice of BMv2: the hash modulo the number of slots.
 pub(crate) fn choose(slots: &[u32], hash: u64) -> Option<u32> {
     let at = hash.checked_rem(slots.len() as u64)?;
     slots.get(at as usize).copied()

@@ -24,7 +24,7 @@ const DRAWN: &str = "drawn_at_start";
 #[derive(Debug)]
 pub struct Register {
     name: String,
-    /// Whether the program wants random elements.
+    /// True if the program wants random elements.
     drawn: bool,
     shape: Shape,
     /// Words of one element.
@@ -36,7 +36,7 @@ pub struct Register {
 }
 
 impl PartialEq for Register {
-    /// Whether both have one name, shape and size, and the same elements.
+    /// True if both have one name, shape and size, and the same elements.
     fn eq(&self, other: &Register) -> bool {
         let mut words = [vec![0; self.stride], vec![0; self.stride]];
         let [one, two] = &mut words;
@@ -75,8 +75,7 @@ impl Register {
             .collect())
     }
 
-    /// Where the elements of a program's registers lie, the same for all states of the
-    /// program.
+    /// Placements of the elements of a program's registers, equal for all states of the program.
     ///
     /// # Errors
     ///
@@ -95,7 +94,7 @@ impl Register {
         self.size
     }
 
-    /// What values its elements have.
+    /// Shape of the elements' values.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -137,7 +136,7 @@ impl Register {
         self.placement.base + index as usize * self.placement.stride
     }
 
-    /// Where its elements lie.
+    /// Placement of the elements.
     pub fn placement(&self) -> &Placement {
         &self.placement
     }
@@ -149,7 +148,7 @@ impl Register {
         (self.memory.pointer(), self.memory.bytes())
     }
 
-    /// The same elements, for another engine.
+    /// Register with the same elements, for another engine.
     pub(crate) fn share(&self) -> Register {
         Register {
             name: self.name.clone(),

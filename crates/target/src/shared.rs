@@ -7,8 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rounds of waiting after which a waiter lets other threads run: whoever is inside may
-/// have lost its core.
+/// Rounds of waiting after which a waiter yields its core: the thread inside may have lost its own.
 const SPINS: u32 = 100;
 
 /// Values that live as long as some engine has them. A clone is a copy;
@@ -31,7 +30,7 @@ impl<T> Shared<T> {
         Shared(Arc::new(Values(UnsafeCell::new(values.into_boxed_slice()))))
     }
 
-    /// The same values, for another engine.
+    /// Handle on the same values, for another engine.
     pub(crate) fn share(&self) -> Shared<T> {
         Shared(self.0.clone())
     }
@@ -67,8 +66,8 @@ impl<T: fmt::Debug> fmt::Debug for Shared<T> {
     }
 }
 
-/// What lets one engine at a time into the atomic blocks of a program. An engine alone
-/// passes without it.
+/// Gate that admits one engine at a time to the atomic blocks of a program. An engine alone passes
+/// without it.
 #[derive(Default)]
 pub(crate) struct Gate {
     taken: Option<Arc<AtomicBool>>,
@@ -77,7 +76,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// The same gate, for another engine.
+    /// Handle on the same gate, for another engine.
     pub(crate) fn share(&mut self) -> Gate {
         let taken = self.taken.get_or_insert_with(Arc::default);
         Gate {

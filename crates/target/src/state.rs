@@ -16,10 +16,10 @@ use stateplane_ir::{
 };
 use std::collections::VecDeque;
 
-/// Messages or digests that wait for whoever reads them.
+/// Maximum number of messages or digests that wait for their reader.
 pub const QUEUE_LIMIT: usize = 256;
 
-/// What a program did besides forwarding.
+/// Events of a program besides forwarding.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Events {
     /// Calls of `assert` and `assume` that were false.
@@ -74,17 +74,17 @@ impl<T> Outbox<T> {
         self.queue.pop_front()
     }
 
-    /// How many wait.
+    /// Number of waiting messages.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether none waits.
+    /// True if none waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// How many were dropped.
+    /// Number of dropped messages.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -111,7 +111,7 @@ pub struct TargetState {
     meters: Vec<Meter>,
     value_sets: Vec<ValueSet>,
     pub(crate) profiles: Vec<Profile>,
-    /// What the program did besides forwarding.
+    /// Events of the program besides forwarding.
     pub events: Events,
     /// Lines of `log_msg` and of failed assertions.
     pub log: Outbox<String>,
@@ -301,7 +301,7 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// As [`TargetState::table`].
+    /// Returns the errors of [`TargetState::table`].
     pub fn table_mut(&mut self, name: &str) -> Result<&mut Table, StateError> {
         let names = self.tables.iter().map(Table::name);
         let position = names::find(Kind::Table, names, name)?;
@@ -322,7 +322,7 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// As [`TargetState::register`].
+    /// Returns the errors of [`TargetState::register`].
     pub fn register_mut(&mut self, name: &str) -> Result<&mut Register, StateError> {
         let names = self.registers.iter().map(Register::name);
         let position = names::find(Kind::Register, names, name)?;
@@ -343,7 +343,7 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// As [`TargetState::counter`].
+    /// Returns the errors of [`TargetState::counter`].
     pub fn counter_mut(&mut self, name: &str) -> Result<&mut Counter, StateError> {
         let names = self.counters.iter().map(Counter::name);
         let position = names::find(Kind::Counter, names, name)?;
@@ -364,7 +364,7 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// As [`TargetState::meter`].
+    /// Returns the errors of [`TargetState::meter`].
     pub fn meter_mut(&mut self, name: &str) -> Result<&mut Meter, StateError> {
         let names = self.meters.iter().map(Meter::name);
         let position = names::find(Kind::Meter, names, name)?;
@@ -385,7 +385,7 @@ impl TargetState {
     ///
     /// # Errors
     ///
-    /// As [`TargetState::value_set`].
+    /// Returns the errors of [`TargetState::value_set`].
     pub fn value_set_mut(&mut self, name: &str) -> Result<&mut ValueSet, StateError> {
         let names = self.value_sets.iter().map(ValueSet::name);
         let position = names::find(Kind::ValueSet, names, name)?;

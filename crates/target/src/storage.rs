@@ -1,5 +1,5 @@
-//! Where the variables of a program and of one packet lie: engines agree on it, and on
-//! how metadata is preserved from one packet to the next.
+//! Storage of a program's and of one packet's variables: engines agree on it, and on how metadata
+//! is preserved from one packet to the next.
 
 use crate::bits::{BitWriter, clear_above, mask, read_words, word_count};
 use crate::engine::Preserved;
@@ -85,7 +85,7 @@ impl Storage {
     ///
     /// # Errors
     ///
-    /// Those of [`Layout::new`], and [`StateError::TooLarge`] for variables of more
+    /// Returns the errors of [`Layout::new`], and [`StateError::TooLarge`] for variables of more
     /// than [`MAX_WORDS`] words together.
     pub fn new(program: &Program) -> Result<Storage, StateError> {
         let layout = Layout::new(program)?;

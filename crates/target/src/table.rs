@@ -54,10 +54,10 @@ pub struct Listed {
     pub entry: Entry,
     /// Hits, if the table has a direct counter.
     pub count: Count,
-    /// What it runs, in a table with an action profile. The name of the entry's action
-    /// is then empty.
+    /// Member, group or set of actions that the entry runs, in a table with an action profile. The
+    /// name of the entry's action is then empty.
     pub runs: Option<Runs>,
-    /// Whether the program wrote it and the control plane may not change it.
+    /// True if the program wrote it and the control plane may not change it.
     pub is_const: bool,
     /// µs without a hit after which it is reported, if it ages.
     pub idle_timeout: Option<u64>,
@@ -70,9 +70,9 @@ pub struct ActionInfo {
     pub name: String,
     /// Names and widths of the action data.
     pub data: Vec<(String, u32)>,
-    /// Whether entries may name it.
+    /// True if entries may name it.
     pub in_entries: bool,
-    /// Whether it may be the default action.
+    /// True if it may be the default action.
     pub as_default: bool,
 }
 
@@ -113,7 +113,7 @@ impl Call {
     }
 }
 
-/// What the control plane sees of an action that a table lists.
+/// The control plane's view of an action that a table lists.
 pub(crate) fn action_info(program: &Program, listed: &stateplane_ir::TableAction) -> ActionInfo {
     let action = &program.actions[listed.action.index()];
     let params = action.params.iter();
@@ -174,7 +174,7 @@ struct Stored {
     /// Values and masks, or ends of ranges, in the words of all keys.
     low: Box<[u128]>,
     high: Box<[u128]>,
-    /// What it runs, unless `target` says otherwise.
+    /// Action call of the entry, unless `target` names another.
     call: Call,
     target: Option<Target>,
     is_const: bool,
@@ -191,7 +191,7 @@ type Bounds = (Box<[u128]>, Box<[u128]>);
 /// Positions of entries by the words of all keys.
 type ByKey = FxHashMap<Box<[u128]>, u32>;
 
-/// How entries are found.
+/// Index that finds entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Index {
     /// All keys are exact.
@@ -376,7 +376,7 @@ impl Table {
         self.count
     }
 
-    /// Whether it has no entries.
+    /// True if it has no entries.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -386,7 +386,7 @@ impl Table {
         self.size
     }
 
-    /// Whether entries have a priority: some key is ternary, range or optional.
+    /// True if entries have a priority: some key is ternary, range or optional.
     pub fn has_priority(&self) -> bool {
         matches!(self.index, Index::Ordered { .. })
     }

@@ -6,7 +6,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use num_bigint::BigUint;
 use stateplane_ir::{Program, Type};
 
-/// What may be written for a value.
+/// Accepted notations of a value.
 const EXPECTED: &str = "a number (10, 0x0a, 0b1010), an IPv4, IPv6 or MAC address, true or false";
 
 /// A register's element or a digest's data.
@@ -24,10 +24,10 @@ impl From<u64> for Value {
     }
 }
 
-/// What values an element has.
+/// Shape of an element's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A scalar of so many bits.
+    /// A scalar with this width in bits.
     Bits(u32),
     /// Members with their names.
     Struct(Vec<(String, Shape)>),

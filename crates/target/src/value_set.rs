@@ -56,7 +56,7 @@ impl ValueSet {
         self.members.iter().map(|member| member.keys.as_slice())
     }
 
-    /// Whether the words of all keys, in order, fit a member. Allocates nothing.
+    /// True if the words of all keys, in order, fit a member. Allocates nothing.
     pub fn contains(&self, words: &[u128]) -> bool {
         self.members.iter().any(|member| {
             self.keys

@@ -47,8 +47,9 @@ fn scalar(program: &Program, ty: Type, value: &BigUint) -> String {
 
 /// An unsigned number.
 pub(crate) fn number(value: &BigUint) -> String {
-    match *value < BigUint::from(10_u32) {
-        true => value.to_string(),
-        false => format!("{value:#x}"),
+    if *value < BigUint::from(10_u32) {
+        value.to_string()
+    } else {
+        format!("{value:#x}")
     }
 }

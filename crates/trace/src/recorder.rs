@@ -14,7 +14,7 @@ pub struct Recorder {
     /// For each block or call under way: whether it has a step of its own, and whether a
     /// parser state is open in it.
     open: Vec<Scope>,
-    /// Whether the latest event was the look-up of a table.
+    /// True if the latest event was the look-up of a table.
     looked_up: bool,
     dropped: u64,
 }
@@ -32,13 +32,13 @@ impl Recorder {
         Recorder::default()
     }
 
-    /// What happened.
+    /// Recorded steps.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// How many steps came after [`MAX_STEPS`].
+    /// Number of steps after [`MAX_STEPS`].
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped

@@ -11,9 +11,9 @@ use stateplane_target::{Color, IngressInput, InstanceType, KeyMatch, Listed, Swi
 /// One step of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// How deep it lies: a packet's pass through ingress or egress is 0.
+    /// Nesting depth: a packet's pass through ingress or egress is 0.
     pub depth: usize,
-    /// What it is, in one or two words: `state`, `table`, `register read`.
+    /// Kind of the step, in one or two words: `state`, `table`, `register read`.
     pub what: &'static str,
     /// The rest of its line.
     pub text: String,
@@ -50,7 +50,7 @@ impl Step {
         self
     }
 
-    /// What an event says; `None` of one that only structures the others.
+    /// Step for an event; `None` for one that only structures the others.
     pub(crate) fn of(program: &Program, event: &Event<'_>) -> Option<Step> {
         let show = |datum: &Datum| text(program, datum);
         Some(match event {
@@ -233,9 +233,10 @@ impl Step {
             Event::VerifyChecksum { carried, computed } => {
                 let holds = carried == computed;
                 let (carried, computed) = (number(&(*carried).into()), number(&(*computed).into()));
-                let text = match holds {
-                    true => format!("{carried} is right"),
-                    false => format!("{carried} is wrong: it should be {computed}"),
+                let text = if holds {
+                    format!("{carried} is right")
+                } else {
+                    format!("{carried} is wrong: it should be {computed}")
                 };
                 step(
                     "verify checksum",
@@ -363,9 +364,10 @@ fn transition(program: &Program, parser: ParserId, keys: &[Datum], target: Optio
         None => "reject: no case matches",
     };
     let keys: Vec<String> = keys.iter().map(|key| text(program, key)).collect();
-    let on = match keys.is_empty() {
-        true => String::new(),
-        false => format!("({}) ", keys.join(", ")),
+    let on = if keys.is_empty() {
+        String::new()
+    } else {
+        format!("({}) ", keys.join(", "))
     };
     step(
         "transition",
@@ -517,14 +519,15 @@ fn switched(event: &SwitchEvent<'_>) -> Step {
     }
 }
 
-/// Where in a frame some bits lie.
+/// Position of some bits in a frame.
 fn span(from: usize, bits: usize) -> String {
     let end = from + bits;
     if bits > 0 && from.is_multiple_of(8) && end.is_multiple_of(8) {
         let (first, last) = (from / 8, end / 8 - 1);
-        return match first == last {
-            true => format!("byte {first}"),
-            false => format!("bytes {first} to {last}"),
+        return if first == last {
+            format!("byte {first}")
+        } else {
+            format!("bytes {first} to {last}")
         };
     }
     format!("{bits} bits from bit {from}")

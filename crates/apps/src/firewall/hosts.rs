@@ -32,7 +32,7 @@ const SCRIPT: [(Direction, u8); 12] = [
     (Outbound, SYN),
 ];
 
-/// What may come at any time.
+/// Packets that may come at any time.
 const STRAYS: [(Direction, u8); 6] = [
     (Inbound, SYN),
     (Inbound, ACK),
@@ -106,9 +106,10 @@ impl Hosts for Firewall {
         Asked {
             direction,
             key: key(CLASS, &rest.concat()),
-            request: match udp {
-                true => from_outside | 1 << 9,
-                false => from_outside | u64::from(control),
+            request: if udp {
+                from_outside | 1 << 9
+            } else {
+                from_outside | u64::from(control)
             },
             number,
             tag: Vec::new(),

@@ -19,12 +19,11 @@ pub const CLASS: u8 = 13;
 /// `ETHERTYPE_VLAN` of the program.
 const TYPE_VLAN: [u8; 2] = [0x81, 0];
 
-/// How many tenants there are. The hosts of the first are inside, those of the second
-/// outside.
+/// Number of tenants. The hosts of the first are inside, those of the second outside.
 pub const TENANTS: usize = 2;
 /// Elements of a row in the simulator.
 const SLOTS: usize = 8;
-/// Of so many packets of a connection all but two are of one flow.
+/// Number of packets of a connection of which all but two are of one flow.
 const PACKETS_OF_THREE_FLOWS: usize = 16;
 const FIRST_VLAN: u16 = 100;
 /// µs from one snapshot to the next, between two batches of the walk, and ε.
@@ -34,13 +33,13 @@ const WALK_BATCH: u32 = 4;
 const BOUND: u64 = 60_000;
 /// `STALE_DROPS` of the library.
 const STALE_DROPS: u8 = 1;
-/// What the clocks of two may differ by within ε, which is counted by the switch's.
+/// Allowed difference between two clocks within ε, which the switch's clock measures.
 const SLACK: u64 = BOUND / 300;
 
 /// The elements that a packet counts in, one in each row.
 pub type Elements = [usize; 3];
 
-/// What one start of one switch counted: when, and where, tenant by tenant.
+/// Counts of one start of one switch: time and position, for each tenant.
 type Counted = [Vec<(u64, Elements)>; TENANTS];
 
 #[derive(Default)]
@@ -85,7 +84,7 @@ fn sketch(packets: &[(u64, Elements)]) -> Vec<Vec<u32>> {
     sketch
 }
 
-/// What is wrong with `recovered`, the newest snapshot of what was counted.
+/// Error in `recovered`, the newest snapshot of the counts.
 fn objection(packets: &[(u64, Elements)], recovered: Option<&[Vec<u32>]>) -> Option<String> {
     let count = recovered.map_or(0, |elements| {
         let first_row = elements.iter().filter_map(|values| values.first());

@@ -38,9 +38,10 @@ impl Hosts for KeyValue {
     }
 
     fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked {
-        let direction = match random.permille(500) {
-            true => Direction::Outbound,
-            false => Direction::Inbound,
+        let direction = if random.permille(500) {
+            Direction::Outbound
+        } else {
+            Direction::Inbound
         };
         let operation = match random.between(0, 9) {
             0..=5 => READ,

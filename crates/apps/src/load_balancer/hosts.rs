@@ -18,7 +18,7 @@ const SERVICE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 3), 80)
 const SERVERS: u16 = 8;
 /// Places of each server.
 const WEIGHT: u16 = 3;
-/// Where half of the servers drain, and do not.
+/// Number of the switch at which half of the servers drain, and number of servers that do not.
 const DRAINING_SWITCH: u32 = 2;
 const NOT_DRAINING: u16 = 4;
 /// Chance that a packet opens a connection, in thousandths.

@@ -30,7 +30,7 @@ fn server(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(198, 51, 100, 100 + number)
 }
 
-/// What the program's hash gives.
+/// Result of the program's hash.
 fn home(object: [u8; 8]) -> u8 {
     (hash::crc32(&object) % u32::from(SERVERS)) as u8
 }

@@ -8,7 +8,7 @@ use stateplane_target::{KeyMatch, StateError, TargetState};
 
 /// `CLASS_SEQUENCER` of the program.
 const CLASS: u8 = 9;
-/// More than any scenario has connections.
+/// Number of groups, more than any scenario has connections.
 const GROUPS: usize = 64;
 
 pub(super) struct Sequencer;

@@ -28,13 +28,14 @@ const G_PDU: [u8; 2] = [0x30, 255];
 
 pub(super) struct ServingGateway;
 
-/// Where a tunnel ends that is a number of the application: base stations are
-/// inside, packet gateways outside.
+/// End of a tunnel that is a number of the application: base stations are inside, packet gateways
+/// outside.
 fn tunnel_end(inside: bool, tunnel: u64) -> Ipv4Addr {
     let of = 10 + (tunnel >> 24) as u8;
-    match inside {
-        true => Ipv4Addr::new(10, 0, 0, of),
-        false => Ipv4Addr::new(198, 51, 100, of),
+    if inside {
+        Ipv4Addr::new(10, 0, 0, of)
+    } else {
+        Ipv4Addr::new(198, 51, 100, of)
     }
 }
 
@@ -83,9 +84,10 @@ impl Hosts for ServingGateway {
         let (direction, segment) = if operation >= UPLINK {
             let up = operation == UPLINK;
             let from = tunnel_end(up, random.between(0, 7) << 24);
-            let (direction, to) = match up {
-                true => (Outbound, ACCESS_SIDE),
-                false => (Inbound, CORE_SIDE),
+            let (direction, to) = if up {
+                (Outbound, ACCESS_SIDE)
+            } else {
+                (Inbound, CORE_SIDE)
             };
             let length = 16u16.to_be_bytes();
             let payload = [&G_PDU[..], &length, &id].concat();

@@ -11,7 +11,7 @@ use stateplane_wire::{ethernet, ipv4};
 
 /// `CLASS_SPREADER` of the program.
 const CLASS: u8 = 12;
-/// As the machine has it.
+/// Limit, equal to that of the machine in `stateplane-history`.
 const LIMIT: u8 = 4;
 const INTERVAL: u8 = 0;
 const MARK: u8 = 8;

@@ -97,9 +97,10 @@ impl Hosts for SynDefence {
         let sent = Segment::read_datagram(&asked.datagram).ok_or("nobody sent it")?;
         if port == departure_port(asked.direction) {
             let read = taken(port, port, frame)?;
-            return match read == sent {
-                true => Ok(1),
-                false => Err("it is not what came".into()),
+            return if read == sent {
+                Ok(1)
+            } else {
+                Err("it is not what came".into())
             };
         }
         let read = taken(arrival_port(asked.direction), port, frame)?;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long packets are counted.
+/// Time for which packets are counted.
 const WHILE: Duration = Duration::from_millis(100);
 
-/// Those that are counted in `forwarded` from now on.
+/// Packets that are counted in `forwarded` from now on.
 pub fn during(forwarded: &Arc<AtomicU64>) -> Sample {
     let (before, start) = (forwarded.load(Ordering::Relaxed), Instant::now());
     std::thread::sleep(WHILE);

@@ -143,8 +143,8 @@ fn read_back(
     );
 }
 
-/// Writes pairs of batches, of which the second undoes the first, at a steady rate until it
-/// is told to stop.
+/// Writes pairs of batches, of which the second undoes the first, at a steady rate until it is
+/// stopped.
 async fn write_steadily(
     mut client: P4RuntimeClient<Channel>,
     requests: [v1::WriteRequest; 2],

@@ -71,7 +71,7 @@ fn frame(number: u64) -> Vec<u8> {
     frame
 }
 
-/// Serves controllers between bursts of frames, until it is told to stop.
+/// Serves controllers between bursts of frames, until it is stopped.
 fn forward(
     mut switch: Switch<Native>,
     mut driver: Driver<Native>,
@@ -93,7 +93,7 @@ fn forward(
     }
 }
 
-/// Serves controllers when they want something, until it is told to stop.
+/// Serves controllers on request, until it is stopped.
 fn wait(mut switch: Switch<Native>, mut driver: Driver<Native>, stop: &AtomicBool) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -110,7 +110,7 @@ fn wait(mut switch: Switch<Native>, mut driver: Driver<Native>, stop: &AtomicBoo
                 continue;
             }
             let _ = tokio::time::timeout(WAIT, wake.readable()).await;
-            // What woke it is nothing but a byte.
+            // The wake-up is a byte without meaning.
             let _ = wake.try_read(&mut [0; 64]);
         }
     });
@@ -168,9 +168,10 @@ impl Served {
             let core = Core::new(options, prepared, &switch).expect("a core");
             let (driver, client) = channel(core).expect("a channel");
             give.send(client).expect("the server waits");
-            match frames {
-                true => forward(switch, driver, &counted, &stopped),
-                false => wait(switch, driver, &stopped),
+            if frames {
+                forward(switch, driver, &counted, &stopped)
+            } else {
+                wait(switch, driver, &stopped)
             }
         });
         let client = take.recv().expect("the switch starts");
@@ -233,7 +234,7 @@ impl Served {
             .expect("the program has it")
     }
 
-    /// What reads all entries of the table.
+    /// Request for all entries of the table.
     pub fn all_entries(&self) -> Entity {
         Entity::TableEntry(v1::TableEntry {
             table_id: self.table(),
@@ -241,7 +242,7 @@ impl Served {
         })
     }
 
-    /// What reads the whole register array.
+    /// Request for the whole register array.
     pub fn all_elements(&self) -> Entity {
         Entity::RegisterEntry(v1::RegisterEntry {
             register_id: names::find(&self.info.registers, "bytes", "register")

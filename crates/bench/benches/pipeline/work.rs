@@ -11,7 +11,7 @@ const BURST: usize = 32;
 /// Bursts of each side whose times are looked at.
 const BURSTS: usize = 20_000;
 
-/// One burst; how many frames left.
+/// Processes one burst; returns the number of frames that left.
 #[inline]
 fn burst(job: &mut impl Job, frames: &[Vec<u8>], out: &mut Vec<u8>) -> u64 {
     let mut passed = 0;
@@ -41,7 +41,7 @@ pub fn work<'a>(job: &'a mut impl Job, frames: &'a [Vec<u8>]) -> impl FnMut() ->
     }
 }
 
-/// Whether two jobs do the same to frames.
+/// Checks that two jobs treat frames alike.
 pub fn check(name: &str, one: &mut impl Job, other: &mut impl Job, frames: &[Vec<u8>]) {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let mut passed = 0;
@@ -78,14 +78,14 @@ fn spread(job: &mut impl Job, frames: &[Vec<u8>], times: &mut Vec<f64>) {
     }
 }
 
-/// The time below which so many of 1000 sorted times are.
+/// The time below which this many of 1000 sorted times are.
 fn permille(sorted: &[f64], permille: usize) -> f64 {
     let at = (sorted.len() * permille / 1000).min(sorted.len().saturating_sub(1));
     sorted.get(at).copied().unwrap_or(f64::NAN)
 }
 
-/// How the time for a packet is spread, of a burst divided by its packets: both sides in
-/// turn. Reading the clock is part of it, less than 1 ns for a packet.
+/// Distribution of the time for a packet, of a burst divided by its packets: both sides in turn.
+/// Reading the clock is part of it, less than 1 ns for a packet.
 pub fn compare_spread(
     report: &mut Report,
     name: &str,

@@ -19,7 +19,7 @@ const PATIENCE: usize = 10;
 /// Steps of a search: the rate is found within 1/128 of the sender's own.
 const TRIALS: u32 = 7;
 
-/// What was sent.
+/// Frames that were sent.
 #[derive(Serialize, Deserialize)]
 pub struct Flood {
     pub sent: u64,
@@ -72,16 +72,16 @@ pub fn run(arguments: &[&str]) {
     println!("{}", serde_json::to_string(&flood).expect("it is data"));
 }
 
-/// What a forwarder passes of what it is offered, in frames per second.
+/// Throughput of a forwarder under the offered load, in frames per second.
 #[derive(Clone, Copy)]
 pub struct Passed {
     /// The greatest rate at which less than 0.1 % of the frames is lost.
     pub lossless: f64,
-    /// What arrives of all that the sender can send.
+    /// Throughput when the sender sends as fast as it can.
     pub flooded: f64,
 }
 
-/// What became of frames at one rate.
+/// Outcome of frames at one rate.
 struct Trial {
     /// Frames per second that were sent.
     offered: f64,
@@ -139,9 +139,12 @@ impl Flood {
         let mut lossless: f64 = 0.0;
         for _ in 0..TRIALS {
             let rate = (good + bad) / 2.0;
-            let again = |trial: Trial| match trial.lost < LOSS {
-                true => trial,
-                false => Flood::trial(network, to, rate as u64),
+            let again = |trial: Trial| {
+                if trial.lost < LOSS {
+                    trial
+                } else {
+                    Flood::trial(network, to, rate as u64)
+                }
             };
             let trial = again(Flood::trial(network, to, rate as u64));
             if trial.lost < LOSS {

@@ -1,4 +1,4 @@
-//! What forwards in node `r`: the switch with a program, or Linux.
+//! Forwarder in node `r`: the switch with a program, or Linux.
 
 use super::network::{Network, repository};
 use stateplane_bench::switch::compile;
@@ -11,12 +11,12 @@ use std::path::Path;
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is done to each frame.
+/// Treatment of each frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Job {
-    /// It leaves by the other port: `docs/examples/cable.p4`, or a bridge.
+    /// Forward by the other port: `docs/examples/cable.p4`, or a bridge.
     Bridge,
-    /// It is routed: `bench/p4/forward.p4`, or IP forwarding.
+    /// Route: `bench/p4/forward.p4`, or IP forwarding.
     Route,
     /// Its source address is translated: `apps/nat/unprotected.p4`, or nftables.
     Nat,
@@ -48,7 +48,7 @@ impl Job {
         }
     }
 
-    /// What of Linux does the same.
+    /// Part of Linux that does the same.
     pub fn peer(self) -> &'static str {
         match self {
             Job::Bridge => "bridge",
@@ -62,7 +62,7 @@ impl Job {
         jobs.find(|job| job.name() == name).expect("a job")
     }
 
-    /// How Linux is told to do it.
+    /// Command that starts forwarding by Linux.
     fn begin(self) -> String {
         let route = "set -e; ip address add 10.1.1.2/16 dev r0; ip address add 198.51.100.1/24 dev r1; \
              ip neighbour replace 10.1.1.1 lladdr 02:00:00:00:b1:01 dev r0; \
@@ -81,7 +81,7 @@ impl Job {
         }
     }
 
-    /// How it is told to stop.
+    /// Command that stops it.
     fn end(self) -> &'static str {
         match self {
             Job::Bridge => "ip link delete br0",
@@ -167,7 +167,7 @@ fn nat_configuration(file: &str) -> String {
     )
 }
 
-/// Where a job is done.
+/// Implementation that does a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// In the switch; its ports by AF_XDP (`xdp`) or AF_PACKET (`packet`).

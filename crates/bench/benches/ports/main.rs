@@ -20,7 +20,7 @@ use network::Network;
 use stateplane_bench::Report;
 use std::process::ExitCode;
 
-/// How the switch's ports are opened, with the name in reports.
+/// Access of the switch's ports, with the name in reports.
 const ACCESSES: [(&str, Side); 2] = [
     ("AF_XDP", Side::Switch("xdp")),
     ("AF_PACKET", Side::Switch("packet")),
@@ -35,7 +35,7 @@ fn rounds(job: Job) -> usize {
     }
 }
 
-/// How far the sender should be ahead of what it measures.
+/// Required ratio of the sender's rate to the measured rate.
 const HEADROOM: f64 = 1.5;
 
 fn main() -> ExitCode {
@@ -76,7 +76,7 @@ fn compare(arguments: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A way to do a job, and what it was measured to reach.
+/// An implementation of a job, and its measured throughput.
 struct Contestant {
     job: Job,
     name: &'static str,
@@ -100,7 +100,7 @@ impl Contestant {
         }
     }
 
-    /// A round; whatever keeps it from running is told once.
+    /// Runs a round; prints once the reason if it cannot run.
     fn run(&mut self, network: &Network, sender: f64) {
         if self.refused {
             return;

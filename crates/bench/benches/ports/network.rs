@@ -13,11 +13,11 @@ const R1: &str = "02:00:00:00:a1:01";
 pub const B: &str = "02:00:00:00:b2:01";
 const R2: &str = "02:00:00:00:a1:02";
 const S: &str = "02:00:00:00:c0:00";
-/// Of nobody.
+/// Ethernet address without a host.
 const STRANGER: &str = "02:00:00:00:dd:01";
 
-/// The sender's core, and that of whatever forwards and receives: left to Linux, the places
-/// of three processes on two cores decide how fast they are.
+/// The sender's core, and that of the forwarder and the receiver: if Linux places the three
+/// processes on two cores, the placement decides their speed.
 const SENDER: &str = "0";
 const OTHERS: &str = "1";
 
@@ -29,7 +29,7 @@ pub struct Network {
     prefix: String,
 }
 
-/// Tells `b` who is beside it.
+/// Command that tells `b` its neighbours.
 fn neighbours_of_b() -> String {
     format!(
         "ip neighbour replace 198.51.100.1 lladdr {R1} dev b0; \
@@ -37,7 +37,7 @@ fn neighbours_of_b() -> String {
     )
 }
 
-/// What keeps the network from being made, if anything does.
+/// Obstacle to making the network, if any.
 pub fn missing() -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = |tool: &str| {
@@ -130,9 +130,10 @@ impl Network {
             .args(["netns", "exec", namespace, "sh", "-c", script])
             .output()
             .map_err(|error| error.to_string())?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
         }
     }
 
@@ -159,8 +160,8 @@ impl Network {
         text.trim().parse().expect("a number of packets")
     }
 
-    /// Lets the receiver drop all frames for it where they arrive, so that what is
-    /// measured is not what becomes of them; or lets it take them again.
+    /// Makes the receiver drop all frames for it on arrival, so that their treatment is not part of
+    /// the measurement; or accept them again.
     pub fn drop_frames(&self, drop: bool) {
         let address = if drop { STRANGER } else { B };
         // Linux forgets the neighbours of an interface whose address changes.

@@ -16,7 +16,7 @@ use tonic_prost::ProstCodec;
 /// Bytes of a value: those of a flow's write.
 const VALUE: usize = 8 + 64;
 
-/// What Go builds where no `etcd` is installed.
+/// Go module that is built where no `etcd` is installed.
 const MODULE: &str = "go.etcd.io/etcd/server/v3";
 const VERSION: &str = "v3.5.21";
 
@@ -196,7 +196,7 @@ fn program() -> Result<PathBuf, String> {
     Ok(built)
 }
 
-/// Whether `etcd --version` names 3.5 or a newer one.
+/// True if `etcd --version` names 3.5 or a newer one.
 fn is_new(said: &str) -> bool {
     let version = said
         .lines()

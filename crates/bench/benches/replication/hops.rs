@@ -67,7 +67,7 @@ impl Echo {
         }
     }
 
-    /// Where datagrams go.
+    /// Address to which datagrams are sent.
     pub fn head(&self) -> SocketAddrV4 {
         self.head
     }

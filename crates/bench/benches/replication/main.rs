@@ -3,10 +3,9 @@
 //! nothing else (`udp-echo`), and beside replicated writes of Redis (`redis-wait`) and etcd
 //! at equal concurrency.
 //!
-//! What each keeps when it answers: the store, in the memory of every replica of the chain;
-//! Redis, in the memory of the master and of both replicas (`WAIT 2`), nothing on disk;
-//! etcd, in the log of two of three members, on disk (`etcd`) or handed to the system
-//! (`etcd, no fsync`).
+//! Storage behind an answer of each system: the store, in the memory of every replica of the chain;
+//! Redis, in the memory of the master and of both replicas (`WAIT 2`), nothing on disk; etcd, in
+//! the log of two of three members, on disk (`etcd`) or handed to the system (`etcd, no fsync`).
 //!
 //! Redis is `redis-server` (Debian's package of that name); etcd 3.5 or newer is `etcd`, or
 //! is built once with Go from its module `go.etcd.io/etcd/server/v3`. Where one of them
@@ -25,7 +24,7 @@ use stateplane_bench::{Report, Sample};
 use std::cell::RefCell;
 use std::process::ExitCode;
 
-/// Requests under way at once, of the store's client and of those of its peers.
+/// Number of concurrent requests, of the store's client and of those of its peers.
 const CONCURRENCY: usize = 64;
 
 /// Bytes of one datagram's entries between replicas.

@@ -31,7 +31,7 @@ impl Drop for Peer {
     }
 }
 
-/// A port of loopback that nobody uses.
+/// An unused port of loopback.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port of loopback");
     listener.local_addr().expect("an address").port()
@@ -49,7 +49,7 @@ pub fn wait(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Where what the benchmark builds or writes lies.
+/// Folder of the files that the benchmark builds or writes.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }

@@ -61,7 +61,7 @@ impl Redis {
         Ok(redis)
     }
 
-    /// How many replicas have a write.
+    /// Number of replicas that have a write.
     fn replicas(&mut self) -> Option<u64> {
         let connection = &mut self.connections[0];
         self.runtime.block_on(write(connection, 0, 100)).ok()

@@ -30,7 +30,7 @@ const ROUNDS: usize = 9;
 /// Exponent of Zipf's law, as YCSB has it.
 const SKEW: f64 = 0.99;
 
-/// Which flow a packet belongs to.
+/// Choice of a packet's flow.
 enum Choice {
     Uniform,
     /// Sums of the weights of the flows up to each.

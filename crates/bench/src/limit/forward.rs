@@ -5,7 +5,7 @@ use super::headers::{ETHERNET, be16, be32, checksum, ipv4, put_checksum};
 use super::prefixes::Prefixes;
 use rustc_hash::FxHashMap;
 
-/// Where a packet goes on.
+/// Next hop of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct NextHop {
     /// The port.

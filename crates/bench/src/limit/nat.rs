@@ -23,7 +23,7 @@ const FACTORS: [u64; 5] = [
 /// A flow's slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lease {
-    /// Until when, in µs; a mapping of the switch's own has none.
+    /// End of the lease in µs; a mapping of the switch's own has none.
     pub deadline: Option<u64>,
     /// Time of the last packet in µs.
     pub used: u64,

@@ -1,4 +1,4 @@
-//! A switch that has many writes under way, each in a datagram of its own.
+//! A switch that has many writes in flight, each in a datagram of its own.
 
 use super::ROUND;
 use crate::Sample;
@@ -6,12 +6,12 @@ use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Silence after which what is under way is asked for again.
+/// Silence after which requests in flight are sent again.
 const SILENCE: Duration = Duration::from_millis(20);
 /// Bytes of a packet that a write carries.
 const PACKET: usize = 64;
 
-/// One flow with one write under way.
+/// One flow with one write in flight.
 struct Slot {
     sequence: u32,
     lease_epoch: u32,
@@ -25,7 +25,7 @@ pub struct Client {
     socket: UdpSocket,
     head: SocketAddrV4,
     slots: Vec<Slot>,
-    /// Whether the other end keeps what it is sent.
+    /// True if the other end keeps what it is sent.
     stores: bool,
     nanoseconds: Vec<u32>,
     /// Requests answered so far.
@@ -122,14 +122,15 @@ impl Client {
         self.send(&self.slots[at].bytes);
     }
 
-    /// Whether `reply` answers the write that the flow waits for.
+    /// True if `reply` answers the write that the flow waits for.
     fn answers(&self, at: usize, reply: &Packet<'_>) -> bool {
         let Some(slot) = self.slots.get(at) else {
             return false;
         };
-        let expected = match self.stores {
-            true => MessageType::WriteReply,
-            false => MessageType::WriteRequest,
+        let expected = if self.stores {
+            MessageType::WriteReply
+        } else {
+            MessageType::WriteRequest
         };
         slot.waits && reply.message_type() == expected && reply.sequence() == slot.sequence
     }

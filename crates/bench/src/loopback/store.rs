@@ -51,7 +51,7 @@ impl Store {
         }
     }
 
-    /// Where requests go.
+    /// Address to which requests are sent.
     pub fn head(&self) -> SocketAddrV4 {
         self.head
     }

@@ -11,10 +11,10 @@ use stateplane_syntax::tree::{
 };
 use std::collections::BTreeSet;
 
-/// What is known of the callable being walked.
+/// State of the walk over a callable.
 #[derive(Default)]
 pub(super) struct Body {
-    /// Loops around the present place: the ways out of them, and to their next round.
+    /// Loops around the present place: the facts at their exits, and at their next round.
     pub loops: Vec<(Flow, Flow)>,
     /// `out` parameters without structure, which must have a value at the end.
     pub outs: Vec<usize>,
@@ -217,7 +217,7 @@ impl<'t> Lint<'t, '_> {
                     format!("the `out` parameter `{name}` may be left without a value"),
                 )
                 .with_secondary(last, "it may have none here")
-                .with_help("assign to it on every way"),
+                .with_help("assign to it on every path"),
             );
             self.flow.set(assigned, true);
         }

@@ -37,7 +37,7 @@ impl<'t> Lint<'t, '_> {
         self.call_one_of(callees, args, path.span);
     }
 
-    /// Calls the one of several that takes so many arguments.
+    /// Calls the one of several callables that takes this number of arguments.
     fn call_one_of(&mut self, callees: &[Callee<'t>], args: &'t [Argument], span: Span) {
         let mut fitting = callees.iter().filter(|callee| callee.takes(args.len()));
         let first = fitting.next().copied();

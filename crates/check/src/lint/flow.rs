@@ -1,6 +1,6 @@
-//! What is certain at a place of a program.
+//! Facts that are certain at a place of a program.
 
-/// A set of facts that hold on every way to a place: that a variable has a value, that a
+/// A set of facts that hold on every path to a place: that a variable has a value, that a
 /// header is invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flow {
@@ -18,12 +18,12 @@ impl Flow {
         }
     }
 
-    /// Whether no way leads here.
+    /// True if no path leads here.
     pub(super) fn is_dead(&self) -> bool {
         self.dead
     }
 
-    /// Whether a fact holds; nothing does where no way leads.
+    /// True if a fact holds; nothing does where no path leads.
     pub(super) fn holds(&self, fact: usize) -> bool {
         let word = self.words.get(fact / 64).copied().unwrap_or_default();
         !self.dead && word >> (fact % 64) & 1 == 1
@@ -42,7 +42,7 @@ impl Flow {
         }
     }
 
-    /// Adds another way to this place.
+    /// Adds another path to this place.
     pub(super) fn join(&mut self, other: &Flow) {
         if other.dead {
             return;

@@ -18,11 +18,11 @@ pub(super) struct Callee<'t> {
     pub name: &'t Ident,
     pub params: &'t [Parameter],
     pub annotations: &'t [Annotation],
-    /// Whether it is an action, whose last parameters the control plane gives.
+    /// True if it is an action, whose last parameters the control plane gives.
     pub is_action: bool,
 }
 
-/// What a type means for a variable of it.
+/// Consequence of a type for a variable of it.
 pub(super) enum Shape {
     /// A number or another scalar.
     Scalar,
@@ -204,7 +204,7 @@ impl<'t> Index<'t> {
         decl.type_params.is_empty().then_some(decl)
     }
 
-    /// What a type means for a variable of it.
+    /// Consequence of a type for a variable of it.
     pub(super) fn shape(&self, ty: &Type) -> Shape {
         self.shape_within(ty, MAX_DEPTH)
     }
@@ -266,7 +266,7 @@ impl<'t> Index<'t> {
 }
 
 impl Callee<'_> {
-    /// Whether it can take that many arguments.
+    /// True if it can take that many arguments.
     pub(super) fn takes(&self, arguments: usize) -> bool {
         let least = self
             .params

@@ -10,7 +10,7 @@ use stateplane_syntax::tree::{
 };
 use std::collections::BTreeMap;
 
-/// What a name stands for.
+/// Kind of the entity that a name denotes.
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'t> {
     Variable,
@@ -29,7 +29,7 @@ pub(super) struct Local<'t> {
     pub name: &'t Ident,
     pub kind: Kind<'t>,
     pub ty: Option<&'t Type>,
-    /// Whether anything mentions it.
+    /// True if anything mentions it.
     used: bool,
     may_be_unused: bool,
     /// The fact that it has a value, at least in part.
@@ -130,7 +130,7 @@ impl<'t> Lint<'t, '_> {
         }
     }
 
-    /// What a name stands for within the present scopes.
+    /// Index of the entity that a name denotes within the present scopes.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let frames = self.frames.iter().rev();
         frames.filter_map(|frame| frame.get(name)).next().copied()

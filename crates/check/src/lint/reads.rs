@@ -127,7 +127,7 @@ impl<'t> Lint<'t, '_> {
                 )
                 .with_label("read here")
                 .with_secondary(name.span, "declared here, without a value")
-                .with_help("give it a value before this, on every way"),
+                .with_help("give it a value before this, on every path"),
             );
             return;
         }

@@ -147,7 +147,8 @@ impl<'t> Lint<'t, '_> {
         self.flow = behind;
     }
 
-    /// What a later round of a loop does to headers counts in its first one too.
+    /// Forgets the validity of headers at the start of a loop: changes in a later round count in
+    /// its first one too.
     fn forget_validity(&mut self) {
         for local in &self.locals {
             for (_, invalid) in &local.headers {

@@ -93,7 +93,7 @@ impl<'t> Lint<'t, '_> {
                     Diagnostic::warning(
                         codes::UNREACHABLE_STATE,
                         state.name.span,
-                        format!("no way leads to the state `{}`", state.name),
+                        format!("no path leads to the state `{}`", state.name),
                     )
                     .with_help("remove it, or add a transition to it"),
                 );

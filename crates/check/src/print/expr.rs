@@ -152,9 +152,10 @@ impl Printer<'_> {
 }
 
 fn number(value: &BigUint) -> String {
-    match *value < BigUint::from(10_u32) {
-        true => value.to_string(),
-        false => format!("{value:#x}"),
+    if *value < BigUint::from(10_u32) {
+        value.to_string()
+    } else {
+        format!("{value:#x}")
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Printer, algorithm};
 use num_bigint::BigUint;
 use stateplane_ir::{Arg, Callee, CloneKind, Const, Expr, Op, Place, Stmt, Type};
 
-/// Whether statements apply the table at a position.
+/// True if statements apply the table at a position.
 pub(super) fn applies(stmts: &[Stmt], table: usize) -> bool {
     stmts.iter().any(|stmt| match stmt {
         Stmt::Apply { table: applied, .. } => applied.index() == table,

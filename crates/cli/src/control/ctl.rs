@@ -9,7 +9,7 @@ use stateplane_rpc::proto::config::P4Info;
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
 use std::path::PathBuf;
 
-/// Show a switch that runs, and give it another program; show the store.
+/// Inspect a running switch and replace its program; inspect and operate the store.
 #[derive(Args)]
 #[command(after_help = "Examples:
   stateplane ctl ports
@@ -29,23 +29,23 @@ enum CtlCommand {
     Ports,
     /// Show counters; without a name, list them
     Counters {
-        /// The counter
+        /// Name of the counter
         counter: Option<String>,
-        /// An index, FROM..TO (without the last), or all
+        /// An index, FROM..TO (TO excluded), or `all`
         index: Option<String>,
-        /// Set what was shown to zero
+        /// Reset the shown counters to zero
         #[arg(long, requires = "counter")]
         reset: bool,
     },
-    /// Show what the program that runs is made of
+    /// Show the objects of the running program
     Pipeline {
         /// Print its source, if a controller pushed it
         #[arg(long)]
         source: bool,
     },
-    /// Let packets run another program; nothing is lost while it is exchanged
+    /// Replace the running program; no packet is lost
     Program {
-        /// Its source: one file, which may include what comes with stateplane
+        /// P4 source: one file, which may include the built-in files
         file: PathBuf,
         /// Keep entries and state that fit the new program
         #[arg(long)]

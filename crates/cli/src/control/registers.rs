@@ -8,9 +8,9 @@ use stateplane_rpc::client::{data, names};
 use stateplane_rpc::proto::config::{self, P4Info};
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
 
-/// Show and change the registers of a switch that runs.
+/// Show and change the registers of a running switch.
 ///
-/// Without a command it lists them.
+/// Without a command, lists the registers.
 #[derive(Args)]
 #[command(after_help = "Examples:
   stateplane registers
@@ -29,19 +29,19 @@ pub struct RegistersArguments {
 enum RegistersCommand {
     /// Show elements of a register array
     Read {
-        /// The register
+        /// Name of the register
         register: String,
-        /// An index, FROM..TO (without the last), or all
+        /// An index, FROM..TO (TO excluded), or `all`
         index: Option<String>,
         /// Leave out elements that are zero
         #[arg(long)]
         nonzero: bool,
     },
-    /// Write elements of a register array, all or none of them
+    /// Write elements of a register array; on an error, none is written
     Write {
-        /// The register
+        /// Name of the register
         register: String,
-        /// An index, FROM..TO (without the last), or all
+        /// An index, FROM..TO (TO excluded), or `all`
         index: String,
         /// A value, or MEMBER=VALUE for each member of a struct
         #[arg(required = true)]
@@ -111,9 +111,10 @@ fn read(
     let register = find(&info, name)?;
     let wanted = indices(index, size(register))?;
     let whole = wanted == (0..size(register));
-    let entries = match whole {
-        true => vec![element(register, None)],
-        false => wanted.map(|index| element(register, Some(index))).collect(),
+    let entries = if whole {
+        vec![element(register, None)]
+    } else {
+        wanted.map(|index| element(register, Some(index))).collect()
     };
     let entries = entries.into_iter().map(Entity::RegisterEntry);
     let read = connection.read(entries.collect())?;
@@ -158,9 +159,10 @@ fn write(
     let wanted = indices(Some(index), size(register))?;
     let spec = register.type_spec.clone().unwrap_or_default();
     let data = data::read(value, &spec, info.type_info.as_ref()).map_err(wrong)?;
-    let entries = match wanted == (0..size(register)) {
-        true => vec![element(register, None)],
-        false => wanted.map(|index| element(register, Some(index))).collect(),
+    let entries = if wanted == (0..size(register)) {
+        vec![element(register, None)]
+    } else {
+        wanted.map(|index| element(register, Some(index))).collect()
     };
     let updates = entries.into_iter().map(|entry| {
         let entry = v1::RegisterEntry {

@@ -18,7 +18,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Show the store of a deployment, and let servers leave it.
+/// Inspect the store of a deployment, and drain servers.
 ///
 /// Asks the controller and the servers at the deployment's `operator_port`.
 #[derive(Args)]
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
   stateplane ctl store --config deployment.toml can-stop 10.10.0.12
   stateplane ctl store --config deployment.toml drain 10.10.0.12 --wait 60")]
 pub struct StoreArguments {
-    /// The deployment (TOML)
+    /// Deployment file (TOML)
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     #[command(subcommand)]
@@ -38,45 +38,45 @@ pub struct StoreArguments {
 enum StoreCommand {
     /// Show the servers: state, replicas, flows
     Servers,
-    /// Show the chains: epochs, members, who joins, how far replicas are behind
+    /// Show the chains: epochs, members, joining replicas, entries by which replicas lag
     Chains,
-    /// Show who owns a flow, and its state
+    /// Show the lease holder and the state of a flow
     Flow {
-        /// The flow's key: 32 hexadecimal digits
+        /// Key of the flow: 32 hexadecimal digits
         key: String,
     },
-    /// Show services: which flows their servers have, and whether they are healthy
+    /// Show services: flows and health of their servers
     Services,
-    /// Show pools of ports: how many are free
+    /// Show pools of ports: number of free ports
     Pools,
-    /// Show what switches counted in bounded-inconsistency mode: their newest snapshots, merged
+    /// Show arrays of switches in bounded-inconsistency mode: their newest snapshots, merged
     Sketch(sketch::SketchArguments),
     /// Compare the replicas of each chain by their digests; exit code 1 if they differ
     Digests,
-    /// Say whether a server can be stopped at this moment; exit code 1 if not
+    /// Check whether a server can be stopped at this moment; exit code 1 if not
     CanStop {
-        /// The server's address
+        /// Address of the server
         server: Ipv4Addr,
     },
-    /// Let a server lose its shards, so that it can be stopped
+    /// Drain a server: move its shards to others, so that it can be stopped
     Drain {
-        /// The server's address
+        /// Address of the server
         server: Ipv4Addr,
-        /// Wait at most so many seconds until no chain has it
+        /// Wait at most this many seconds until no chain contains the server
         #[arg(long, value_name = "SECONDS")]
         wait: Option<u64>,
     },
-    /// Let a drained server take part again
+    /// Return a drained server to service
     Undrain {
-        /// The server's address
+        /// Address of the server
         server: Ipv4Addr,
-        /// Wait at most so many seconds until every chain is as it should be
+        /// Wait at most this many seconds until every chain has its wanted members
         #[arg(long, value_name = "SECONDS")]
         wait: Option<u64>,
     },
-    /// Wait until every chain is as it should be; exit code 1 if that takes longer
+    /// Wait until every chain has its wanted members; exit code 1 on a timeout
     Wait {
-        /// At most so many seconds
+        /// Timeout in seconds
         seconds: u64,
     },
 }
@@ -139,7 +139,7 @@ fn wait_for(
     }
 }
 
-/// What all servers that are alive show, and which of them do not answer.
+/// Views of all servers that are alive, and the servers that do not answer.
 fn stores(
     deployment: &Deployment,
     view: &ControllerView,
@@ -453,8 +453,9 @@ fn can_stop(
         "server": server, "can_stop": can, "replicas_left": left.as_ref().ok(), "lost": lost,
     });
     switch.print(&value, &[line]);
-    match can {
-        true => Ok(()),
-        false => Err(CommandError::explained(Failure::Expectation)),
+    if can {
+        Ok(())
+    } else {
+        Err(CommandError::explained(Failure::Expectation))
     }
 }

@@ -8,14 +8,14 @@ use stateplane_rpc::client::{entry, names};
 use stateplane_rpc::proto::config::{self, P4Info};
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
 
-/// Show and change the tables of a switch that runs.
+/// Show and change the tables of a running switch.
 ///
-/// Without a command it lists the tables. Tables, fields and actions may be called by the
-/// last part of their names. Controllers stay connected and primary.
+/// Without a command, lists the tables. Tables, fields and actions may be named by the last part of
+/// their names. Controllers stay connected and primary.
 ///
-/// Matches are FIELD=VALUE: 10.0.0.1 or 00:11:22:33:44:55 or 0x800; 10.0.0.0/8 for a prefix;
-/// 6&&&7 for a value and a mask; 80..90 for a range; a field left out matches everything.
-/// Then comes the action with its PARAMETER=VALUE, or member:N or group:N.
+/// Matches are FIELD=VALUE: 10.0.0.1 or 00:11:22:33:44:55 or 0x800; 10.0.0.0/8 for a prefix; 6&&&7
+/// for a value and a mask; 80..90 for a range; an omitted field matches every value. The action
+/// follows with its PARAMETER=VALUE, or member:N or group:N.
 #[derive(Args)]
 #[command(after_help = "Examples:
   stateplane tables
@@ -35,18 +35,18 @@ pub struct TablesArguments {
 enum TablesCommand {
     /// Show the entries of a table
     Show {
-        /// The table
+        /// Name of the table
         table: String,
     },
     /// Insert an entry
     Insert(EntryArguments),
-    /// Give an entry another action
+    /// Change the action of an entry
     Modify(EntryArguments),
     /// Delete an entry
     Delete(EntryArguments),
-    /// Set the default action; without an action, the program's own again
+    /// Set the default action; without an action, restore the program's
     Default {
-        /// The table
+        /// Name of the table
         table: String,
         /// ACTION PARAMETER=VALUE...
         words: Vec<String>,
@@ -55,15 +55,15 @@ enum TablesCommand {
 
 #[derive(Args)]
 struct EntryArguments {
-    /// The table
+    /// Name of the table
     table: String,
     /// FIELD=VALUE... ACTION PARAMETER=VALUE...
     words: Vec<String>,
-    /// Of entries that match, the one with the greatest priority is taken; for tables with
-    /// ternary, range or optional fields
+    /// Priority: the matching entry with the greatest priority wins; for tables with ternary, range
+    /// or optional fields
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     priority: i32,
-    /// Report the entry to controllers when nothing hit it for so long
+    /// Report the entry to controllers when no packet has hit it for this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32))]
     idle_timeout: Option<u32>,
 }
@@ -159,9 +159,10 @@ fn show(switch: &SwitchArguments, name: &str) -> Result<(), CommandError> {
         let matches = entry::show_matches(table, &entry);
         let (action, params) = entry::show_action(&info, entry.action.as_ref());
         let mut value = json!({ "action": action, "parameters": object(&params) });
-        let mut line = match entry.is_default_action {
-            true => "default".to_owned(),
-            false => joined(&matches),
+        let mut line = if entry.is_default_action {
+            "default".to_owned()
+        } else {
+            joined(&matches)
         };
         if entry.is_default_action {
             value["default"] = true.into();

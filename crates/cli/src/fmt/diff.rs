@@ -1,4 +1,4 @@
-//! What differs between two texts, line by line.
+//! Differences between two texts, line by line.
 
 use std::fmt::Write;
 
@@ -98,9 +98,10 @@ fn middle<'t>(old: &[&'t str], new: &[&'t str], lines: &mut Vec<Line<'t>>) {
     let mut lengths = vec![0_u32; (old.len() + 1) * columns];
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {
-            lengths[i * columns + j] = match old[i] == new[j] {
-                true => lengths[(i + 1) * columns + j + 1] + 1,
-                false => lengths[(i + 1) * columns + j].max(lengths[i * columns + j + 1]),
+            lengths[i * columns + j] = if old[i] == new[j] {
+                lengths[(i + 1) * columns + j + 1] + 1
+            } else {
+                lengths[(i + 1) * columns + j].max(lengths[i * columns + j + 1])
             };
         }
     }

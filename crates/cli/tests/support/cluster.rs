@@ -1,5 +1,5 @@
-//! Controllers and store servers as processes on the loopback network, and a switch that
-//! loads them and knows what it was told.
+//! Controllers and store servers as processes on the loopback network, and a switch that loads them
+//! and records the answers.
 
 use super::{Running, errors, stateplane};
 use stateplane_controller::Rows;
@@ -32,11 +32,11 @@ const SWITCH: u8 = 200;
 /// Silence after which a server is taken for dead.
 pub const DETECTION: Duration = Duration::from_millis(300);
 
-/// How much later than the detection time writes may resume: long, since the machine may
-/// be busy with other tests.
+/// Time by which writes may resume later than the detection time: long, since the machine may be
+/// busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long a chain may take to be whole again.
+/// Maximum time for a chain to be complete again.
 const SETTLING: Duration = Duration::from_secs(60);
 
 /// Starts `stateplane` with `arguments` and waits until it is ready.
@@ -52,7 +52,7 @@ pub fn start(arguments: &[&str]) -> Running {
     running
 }
 
-/// What the client knows of one shard's flow.
+/// The client's knowledge of one shard's flow.
 #[derive(Default)]
 pub struct Flow {
     claim: u32,
@@ -244,7 +244,7 @@ impl Client {
     }
 }
 
-/// What a deployment has beside servers and controllers.
+/// Parts of a deployment besides servers and controllers.
 #[derive(Clone, Copy, Default)]
 pub struct With {
     /// Its messages are sealed.
@@ -300,7 +300,7 @@ impl Cluster {
         Cluster::start_with(network, controllers, more, With::default())
     }
 
-    /// As [`Cluster::start`], with keys or disks.
+    /// Starts a cluster with keys or disks, see [`Cluster::start`].
     pub fn start_with(network: u8, controllers: u8, more: &str, with: With) -> Cluster {
         let address = |host: u8| Ipv4Addr::new(127, 0, network, host);
         let udp = || {
@@ -427,7 +427,7 @@ impl Cluster {
         running.finish(PATIENCE)
     }
 
-    /// As [`Cluster::ctl`]; it must succeed. Gives what it wrote.
+    /// Runs [`Cluster::ctl`], which must succeed, and returns its output. Gives what it wrote.
     pub fn told(&mut self, arguments: &[&str]) -> String {
         let output = self.ctl(arguments);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it may take to start.
+/// Maximum time for it to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An etcd of one member, or one that the environment names.
 pub struct Etcd {
     running: Option<Running>,
     folder: tempfile::TempDir,
-    /// Where clients reach it.
+    /// Address for clients.
     pub endpoint: String,
     peer: String,
 }
@@ -52,7 +52,7 @@ impl Etcd {
         Some(etcd)
     }
 
-    /// Whether the test started it, and may stop it.
+    /// True if the test started it, and may stop it.
     pub fn is_own(&self) -> bool {
         !self.peer.is_empty()
     }

@@ -35,8 +35,8 @@ pub fn stateplane(arguments: &[&str]) -> Command {
     command
 }
 
-/// What keeps a test in network namespaces from running here, if anything does: the user
-/// is not root, or one of `tools` is not on the PATH.
+/// Obstacle to a test in network namespaces, if any: the user is not root, or one of `tools` is not
+/// on the PATH.
 pub fn missing(tools: &[&str]) -> Option<String> {
     let root = Path::new("/proc/self")
         .metadata()
@@ -105,7 +105,7 @@ impl Drop for Running {
     }
 }
 
-/// What a command wrote to standard error.
+/// Standard error of a command.
 pub fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

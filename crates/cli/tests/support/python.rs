@@ -34,7 +34,7 @@ pub fn without_python(test: &str, reason: &str) {
 ///
 /// # Errors
 ///
-/// What Python or pip said: that there is no `python3`, no `venv`, or no way to PyPI.
+/// Returns the output of Python or pip: there is no `python3`, no `venv`, or no connection to PyPI.
 pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("venv-{name}"));
     let lock = folder.with_file_name(format!("venv-{name}.lock"));
@@ -80,7 +80,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Whether a command succeeded, `None` if it took too long, and what it said.
+/// Success of a command, `None` if it took too long, and its output.
 fn bounded(command: &mut Command, longest: Duration) -> Result<(Option<bool>, String), String> {
     let wrong = |error: std::io::Error| error.to_string();
     let output = tempfile::NamedTempFile::new().map_err(wrong)?;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 /// `stateplane run`, killed when the test ends.
 pub struct Served {
     child: Child,
-    /// Where it serves P4Runtime.
+    /// Address at which the switch serves P4Runtime.
     pub address: String,
 }
 
@@ -39,7 +39,7 @@ impl Served {
             let _ = child.wait();
             panic!("the switch does not serve P4Runtime:\n{said}");
         };
-        // What it says later is read, so that it never waits.
+        // Later output is read, so that the process never blocks on it.
         std::thread::spawn(move || lines.for_each(drop));
         Served { child, address }
     }

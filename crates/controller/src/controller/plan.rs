@@ -1,4 +1,4 @@
-//! One step at a time towards what every chain should be.
+//! Planning: one step at a time towards the wanted configuration of every chain.
 
 use stateplane_wire::control::{ChainConfig, Member};
 
@@ -106,7 +106,7 @@ impl Controller {
         })
     }
 
-    /// What the chain of `shard` should become next; `None` if it may stay.
+    /// Next configuration for the chain of `shard`; `None` if it may stay.
     fn next_step(&mut self, shard: u16, may_join: bool) -> Option<ChainConfig> {
         let wanted = self.wanted(shard);
         let chain = self.chains.get(&shard)?;
@@ -123,7 +123,7 @@ impl Controller {
         };
         let survivors: Vec<Member> = present.members.iter().filter(usable).copied().collect();
         if survivors.is_empty() {
-            // Nobody has the state. Whoever comes back may still have it.
+            // No live server has the state. A server that returns may still have it.
             return None;
         }
         let joining = present.joining.filter(|member| usable(&member));
@@ -151,7 +151,7 @@ impl Controller {
         if let Some(newcomer) = newcomer {
             return may_join.then(|| change(survivors, Some(newcomer)));
         }
-        // Who is not wanted goes only when all who are wanted are there.
+        // An unwanted member leaves only when all wanted ones are there.
         let keep = |member: &Member| wanted.contains(&member.server);
         let surplus = survivors.iter().any(|member| !keep(member));
         (missing.is_empty() && surplus).then(|| {

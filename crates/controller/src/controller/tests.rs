@@ -16,7 +16,7 @@ fn member(server: u32, incarnation: u32) -> Member {
     }
 }
 
-/// Servers that do at once what they are told, apart from those that are silent.
+/// Servers that follow each message at once, apart from those that are silent.
 struct World {
     controller: Controller,
     now: u64,
@@ -103,7 +103,7 @@ impl World {
         assert!(joining.count() <= settings().joins.into());
     }
 
-    /// What the controller sends next, to where it goes.
+    /// Messages that the controller sends next, with their destinations.
     fn sent(&mut self) -> Vec<(SocketAddrV4, Message)> {
         let sent = std::iter::from_fn(|| self.controller.poll_transmit());
         let parsed = |transmit: Transmit| (transmit.to, Message::parse(&transmit.bytes).unwrap());
@@ -382,7 +382,8 @@ fn a_late_heartbeat_of_an_earlier_start_does_not_count_in_a_silence() {
     world.pass(150_000);
     forge(&mut world, earlier, number);
     assert!(world.controller.is_alive(&member(1, 7)));
-    // One that it may have sent since is heard: nobody tells it from one that started anew.
+    // A heartbeat that the server may have sent since counts: it cannot be told from that of a
+    // restarted server.
     forge(&mut world, earlier, number + 1);
     assert!(world.controller.is_alive(&earlier));
 }
@@ -622,7 +623,7 @@ fn sent(controller: &mut Controller) -> Vec<(SocketAddrV4, ChainConfig)> {
 }
 
 impl World {
-    /// The heartbeat of a server that follows what it was told.
+    /// The heartbeat of a server that follows its configurations.
     fn heartbeat(&mut self, server: u32) -> Vec<u8> {
         let number = self.numbers.entry(server).or_default();
         *number += 1;
@@ -904,7 +905,7 @@ fn no_more_replicas_join_at_once_than_the_settings_say() {
     assert!(world.controller.is_settled());
 }
 
-/// Replacing all of its members at once would leave nobody who has the state.
+/// A chain whose members were all replaced at once would have no member with the state.
 #[test]
 fn a_joining_replica_that_dies_is_let_go_and_another_start_joins() {
     let mut world = World::new(3);

@@ -56,7 +56,7 @@ fn names(files: &FaultyFiles) -> Vec<String> {
     names
 }
 
-/// Flips a bit of the file called `name`, so many bytes before its end.
+/// Flips a bit of the file called `name`, `before` bytes before its end.
 fn flip(files: &FaultyFiles, name: &str, before_end: usize) {
     let mut bytes = files.bytes(&path(name)).unwrap();
     let at = bytes.len() - before_end;
@@ -146,7 +146,7 @@ fn a_torn_end_is_cut_off_and_told() {
     let files = FaultyFiles::new(1);
     let (mut disk, mut server) = open(&files).unwrap();
     write(&mut disk, &mut server, 1, 5);
-    // What was written and not written through.
+    // Bytes that were written and not synced.
     let lease = request(MessageType::LeaseRequest, 3);
     server.handle_request(2_000, SWITCH, &lease.to_vec().unwrap());
     assert!(disk.write(&mut server).unwrap());
@@ -341,8 +341,8 @@ fn snapshots_take_the_place_of_logs() {
     assert!(disk.report().recovered_entries < 400);
 }
 
-/// What the medium does not take, nobody is told of, and nothing that it takes the place of
-/// is removed.
+/// A record that the medium refuses is not reported as written, and nothing that it replaces is
+/// removed.
 #[test]
 fn a_disk_that_fails_answers_nothing_and_removes_nothing() {
     for failure in [Failure::Write, Failure::Full, Failure::Sync] {

@@ -245,7 +245,7 @@ fn the_number_of_another_life_of_the_log_means_nothing() {
     drop(log);
     files.put(&path, &marks);
     assert_eq!(open(&files).unwrap().1, [b"new"]);
-    // Whoever removes a log may begin anew.
+    // After its log is removed, a server may begin anew.
     files.remove(LOG.as_ref()).unwrap();
     assert!(open(&files).unwrap().1.is_empty());
 }
@@ -313,8 +313,8 @@ fn a_record_within_a_torn_record_is_none() {
     assert!(open(&files).unwrap().1.is_empty());
 }
 
-/// Writes one to four records at a time until the power fails, on many media: whatever was
-/// synced is there, and what is there was appended.
+/// Writes one to four records at a time until the power fails, on many media: each synced record is
+/// there, and each record that is there was appended.
 #[test]
 fn a_power_cut_takes_nothing_that_was_synced() {
     let (mut torn, mut lost, mut begun) = (0, 0, 0);

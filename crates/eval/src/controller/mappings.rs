@@ -7,12 +7,12 @@ use std::net::Ipv4Addr;
 const INBOUND: u8 = 3;
 const FIRST_PORT: u16 = 1024;
 
-/// What a controller decided about an inside endpoint.
+/// Decision of a controller about an inside endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It has a mapping.
+    /// The endpoint has a mapping.
     Known,
-    /// It gets this public port.
+    /// The endpoint gets this public port.
     New(u16),
     /// All ports of its protocol are given away.
     Exhausted,
@@ -29,7 +29,7 @@ pub struct Entry {
     pub port: u16,
 }
 
-/// Who has which public port. Ports are given away in order, from 1024, of each protocol for
+/// Public ports with their owners. Ports are given away in order, from 1024, of each protocol for
 /// itself, and are never taken back: a controller lives as long as a measurement.
 #[derive(Clone, Debug)]
 pub struct Mappings {

@@ -21,7 +21,7 @@ impl Next {
     /// Connects to it.
     ///
     /// # Errors
-    /// `EV006` if nobody listens there.
+    /// `EV006` if no replica listens there.
     pub fn connect(address: SocketAddr) -> Result<Self, EvalError> {
         let connected = TcpStream::connect(address);
         let stream = connected.and_then(|stream| stream.set_nodelay(true).map(|()| stream));

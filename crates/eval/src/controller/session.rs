@@ -14,9 +14,9 @@ use v1::p4_runtime_client::P4RuntimeClient;
 use v1::stream_message_request::Update as Say;
 use v1::stream_message_response::Update as Told;
 
-/// The device id that `stateplane run` has unless told otherwise.
+/// Default device id of `stateplane run`.
 const DEVICE: u64 = 1;
-/// No other controller competes.
+/// Election id; no other controller competes.
 const ELECTION: v1::Uint128 = v1::Uint128 { high: 0, low: 1 };
 /// Messages to the switch that may wait.
 const WAITING: usize = 64;

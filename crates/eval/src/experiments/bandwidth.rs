@@ -13,7 +13,7 @@ use crate::trial::Outcome;
 use indicatif::ProgressBar;
 use stateplane_cost::{self as cost, Protection, Snapshots, Traffic};
 
-/// The model may be wrong by this factor, either way.
+/// Allowed ratio of model and measurement, in either direction.
 const FACTOR: f64 = 1.2;
 
 /// `SNAPSHOT_SLOTS` of `apps/heavy-hitter`, for the one tenant here.
@@ -178,7 +178,7 @@ mod tests {
     const WINDOW: u64 = 64;
     const FLOW_PACKETS: u64 = 64;
 
-    /// What the lab would find: packets at 2000 a second through a switch in memory.
+    /// Same measurement as in the lab: packets at 2000 a second through a switch in memory.
     fn measured(setup: &Setup) -> Outcome {
         let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
         let links = Links {

@@ -120,9 +120,10 @@ fn timeline(
     bar: &ProgressBar,
 ) -> Result<(), EvalError> {
     bar.set_message("fig14: throughput over time");
-    let runs = match plan.quick {
-        true => vec![Kind::Protected],
-        false => Kind::ALL.to_vec(),
+    let runs = if plan.quick {
+        vec![Kind::Protected]
+    } else {
+        Kind::ALL.to_vec()
     };
     let options = demo::Options {
         topology: place.lab.join("nat.toml"),
@@ -198,7 +199,7 @@ fn summary_row(run: &RunReport) -> Vec<Cell> {
     ]
 }
 
-/// What each system made of each fault, over all runs.
+/// Stall times of each system at each fault, over all runs.
 fn stalls(names: &[&str], reports: &BTreeMap<&str, Vec<ScenarioReport>>) -> Table {
     let mut table = Table::new(
         "faults",

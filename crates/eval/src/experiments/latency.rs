@@ -222,7 +222,7 @@ pub(super) fn of_nat(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Fig
     Ok(figure)
 }
 
-/// What is claimed of an application that mostly reads.
+/// Checks the claim about an application that mostly reads.
 fn claim(figure: &mut Figure, name: &str, bare: &Measured, kept: &Measured, plan: Plan) {
     let Some(interval) = relative_difference(&bare.turns(), &kept.turns(), SEED) else {
         return;
@@ -242,7 +242,7 @@ fn claim(figure: &mut Figure, name: &str, bare: &Measured, kept: &Measured, plan
     }
 }
 
-/// How far apart two series of the same system are.
+/// Adds the difference between two series of the same system as the resolution limit.
 fn limit(figure: &mut Figure, one: &Measured, other: &Measured) {
     let Some(interval) = relative_difference(&one.turns(), &other.turns(), SEED) else {
         return;
@@ -259,10 +259,10 @@ fn limit(figure: &mut Figure, one: &Measured, other: &Measured) {
     ));
 }
 
-/// What is compared in Fig. 9.
+/// Systems compared in Fig. 9.
 struct Compared {
     application: Application,
-    /// Whether it mostly reads.
+    /// True if it mostly reads.
     reads: bool,
     /// Alone and replicated, and behind a store without replicas where the paper has that.
     systems: Vec<Measured>,
@@ -315,7 +315,7 @@ pub(super) fn of_applications(
         .iter()
         .map(|(application, reads)| Compared::new(*application, *reads))
         .collect();
-    // What differs from the NAT alone in nothing: so much is chance.
+    // The same NAT a second time: the difference is chance.
     let mut equal = Measured::new("nat, alone again", Setup::bare(Application::Nat));
     let each: usize = all.iter().map(|of| of.systems.len()).sum();
     bar.set_length((plan.runs * (each + 1)) as u64);

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 
 /// Percent of the packets that update.
 const UPDATES: [u32; 8] = [0, 1, 5, 10, 20, 50, 80, 100];
-/// The same of a quick run: so many that among its few packets some overtake without rule 26.
+/// Share of updates in a quick run: so many that among its few packets some overtake without rule
+/// 26.
 const QUICK_UPDATES: [u32; 1] = [50];
 /// Of a write, in µs.
 const ROUND_TRIPS_US: [u64; 4] = [20, 100, 500, 2000];
@@ -32,7 +33,7 @@ const CHANCE_POINTS: f64 = 1.0;
 /// lets packets line up are twenty of it.
 const IN_ORDER_UP_TO_US: u64 = 100;
 
-/// What became of a trial's packets.
+/// Outcome of a trial's packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Outcome {
     packets: u64,
@@ -91,9 +92,10 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
          round until the write is acknowledged; then those behind it go there too, so that \
          none overtakes it (rule 26)",
     );
-    let (updates, round_trips) = match plan.quick {
-        true => (&QUICK_UPDATES[..], &ROUND_TRIPS_US[1..2]),
-        false => (&UPDATES[..], &ROUND_TRIPS_US[..]),
+    let (updates, round_trips) = if plan.quick {
+        (&QUICK_UPDATES[..], &ROUND_TRIPS_US[1..2])
+    } else {
+        (&UPDATES[..], &ROUND_TRIPS_US[..])
     };
     bar.set_length((updates.len() * round_trips.len()) as u64);
     let mut table = Table::new(
@@ -272,7 +274,7 @@ fn measure(
     Ok(Outcome { bytes, ..outcome })
 }
 
-/// What became of `sent`, by what was seen of it.
+/// Outcome of `sent`, by the observations of it.
 fn outcome(sent: &[Sent], sights: &[Sight]) -> Outcome {
     let keys: BTreeMap<u64, u64> = sent.iter().map(|sent| (sent.number, sent.key)).collect();
     let mut left = BTreeMap::new();

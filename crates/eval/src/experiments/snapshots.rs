@@ -26,7 +26,7 @@ const SWITCH: u32 = 1;
 const BATCH: u32 = 64;
 const WALK_US: u64 = 20;
 const FACTOR: f64 = 1.2;
-/// A round trip in the paper's chain of three, without the way to the switch: about 20 µs.
+/// A round trip in the paper's chain of three, without the path to the switch: about 20 µs.
 const LINKS: Links = Links {
     delay_us: 10,
     loss: 0.0,

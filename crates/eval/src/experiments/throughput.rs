@@ -31,20 +31,20 @@ const KEYS: u64 = 1024;
 struct Rates {
     offered: f64,
     delivered: f64,
-    /// Share of the time for which the switch's processor worked; 1 where nobody can tell.
+    /// Share of the time for which the switch's processor worked; 1 where it is unknown.
     busy: f64,
 }
 
 impl Rates {
-    /// What the switch delivers in the time for which it works. A sender that is no faster
-    /// than the switch leaves it idle at times, and more so the more of the sender's processor
-    /// the stores take.
+    /// Rate of the switch for the time in which it works. A sender that is no faster than the
+    /// switch leaves it idle at times, and more so the more of the sender's processor the stores
+    /// take.
     fn of_work(&self) -> f64 {
         self.delivered / self.busy
     }
 }
 
-/// What comes through while the host sends as much as it can, to `window` flows.
+/// Rate at the receiver while the host sends as much as it can, to `window` flows.
 fn throughput(
     place: &Place,
     setup: &Setup,

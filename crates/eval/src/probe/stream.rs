@@ -1,5 +1,4 @@
-//! Which flow each packet of a stream belongs to, and how long it is: flows that take turns, or
-//! those of a capture.
+//! Flow and length of each packet of a stream: flows that take turns, or those of a capture.
 
 use super::traffic::{Place, place};
 use crate::error::EvalError;
@@ -29,12 +28,12 @@ pub struct Packet {
 pub enum Stream {
     /// Flows that take turns.
     Turns {
-        /// So many at a time.
+        /// Number of flows that take turns.
         window: u64,
         /// Packets after which another takes a flow's place.
         flow_packets: u64,
     },
-    /// Those of a capture, again and again, each time as other flows.
+    /// Flows of a capture, again and again, each time as other flows.
     Captured {
         /// At least one.
         packets: Vec<Packet>,

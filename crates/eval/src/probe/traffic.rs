@@ -1,5 +1,5 @@
-//! What the measuring host sends through each application: flows that begin, go on and are
-//! followed by others, one packet as good as the next.
+//! Traffic of the measuring host through each application: flows that begin, go on and are followed
+//! by others, one packet as good as the next.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ const CONTROLLER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 200),
 const GTP_U: u16 = 2152;
 const BASE_STATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 10);
 const PACKET_GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 10);
-/// A signalling packet and so many of data (RedPlane §7.1).
+/// Data packets for each signalling packet (RedPlane §7.1).
 const DATA_PER_SIGNAL: u64 = 17;
 /// What `apps/key-value/switch.toml` has.
 const STORE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 4800);
@@ -75,7 +75,7 @@ impl Application {
         ethernet::HEADER_LENGTH + tag
     }
 
-    /// Whether a packet is to write its flow's state.
+    /// True if a packet is to write its flow's state.
     pub fn writes(self, place: Place, number: u64, updates: u32) -> bool {
         match self {
             Self::Nat | Self::HeavyHitter => false,
@@ -106,13 +106,13 @@ impl Application {
 pub struct Place {
     /// Its flow, from 0.
     pub flow: u64,
-    /// Which of the flow's packets it is, from 0.
+    /// Index of the packet in its flow, from 0.
     pub packet: u64,
 }
 
-/// Where packet `number` of a stream belongs in which `window` flows at a time take turns and
-/// are replaced after `flow_packets` packets each. The first ones are the shorter the later
-/// they begin, so that from then on flows begin evenly spaced.
+/// Place of packet `number` in a stream of `window` flows that take turns and are replaced after
+/// `flow_packets` packets each. The first ones are the shorter the later they begin, so that from
+/// then on flows begin evenly spaced.
 pub fn place(number: u64, window: u64, flow_packets: u64) -> Place {
     let (window, flow_packets) = (window.max(1), flow_packets.max(1));
     let (turn, at) = (number / window, number % window);

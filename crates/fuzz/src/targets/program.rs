@@ -68,7 +68,7 @@ pub(super) fn parse(input: &[u8]) {
     );
 }
 
-/// A program is accepted and keeps the rules of the IR, or refused for a reason told.
+/// A program is accepted and keeps the rules of the IR, or it is refused with a reason.
 pub(super) fn check(input: &[u8]) {
     let compiled = source::check(&text(input));
     let told = rendered(&compiled.diagnostics, &compiled.sources);
@@ -88,8 +88,8 @@ pub(super) fn check(input: &[u8]) {
     }
 }
 
-/// What reads as IR prints as text that reads as the same IR, and the verifier has an
-/// opinion.
+/// A text that reads as IR prints as text that reads as the same IR, and the verifier judges it
+/// without a panic.
 pub(super) fn ir(input: &[u8]) {
     let program = match stateplane_ir::parse(&text(input)) {
         Ok(program) => program,
@@ -106,7 +106,7 @@ pub(super) fn ir(input: &[u8]) {
     }
 }
 
-/// What the bytes decide is a program that is accepted.
+/// The program that the bytes decide is accepted.
 pub(super) fn generate(input: &[u8]) {
     let generated = generate_from(Choices::from_bytes(input), 4);
     if let Err(refusal) = source::compile(&generated.program) {

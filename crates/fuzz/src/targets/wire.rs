@@ -8,7 +8,7 @@ use stateplane_wire::{chain, control, ethernet, ipv4, replication, tcp, udp};
 const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// What a decoder accepts, it reads alike from the bytes that are written of it.
+/// Bytes that a decoder accepts are read alike after they were encoded again.
 pub(super) fn decoders(input: &[u8]) {
     if let Ok(packet) = ethernet::Packet::new_checked(input) {
         let _ = ethernet::Repr::parse(&packet);

@@ -184,7 +184,7 @@ pub(super) fn at<'a>(pieces: &'a [Piece], path: &[usize]) -> Option<&'a [Piece]>
     }
 }
 
-/// As [`at`].
+/// Mutable piece, see [`at`].
 pub(super) fn at_mut<'a>(pieces: &'a mut Vec<Piece>, path: &[usize]) -> Option<&'a mut Vec<Piece>> {
     let Some((first, rest)) = path.split_first() else {
         return Some(pieces);
@@ -199,10 +199,9 @@ fn token(text: &str) -> Piece {
     Piece::Token(text.to_owned())
 }
 
-/// What may stand in the place of an item, the simplest first: the bodies of its
-/// braces; a constant behind its `=`; for each of its parentheses a constant, or
-/// a group within. No replacement has more pieces than the item, and of those with as
-/// many each is a constant, so that replacing ends.
+/// Possible replacements of an item, the simplest first: the bodies of its braces; a constant
+/// behind its `=`; for each of its parentheses a constant, or a group within. No replacement has
+/// more pieces than the item, and of those with as many each is a constant, so that replacing ends.
 pub(super) fn simpler(item: &[Piece]) -> Vec<Vec<Piece>> {
     let mut found = Vec::new();
     for piece in item {

@@ -7,7 +7,7 @@ use crate::expr::Ty;
 /// Bits of the field that says how long a `varbit` field is, in bytes.
 pub(super) const LENGTH_BITS: u32 = 8;
 
-/// Which bits of that field count.
+/// Bits of that field that count.
 pub(super) const LENGTH_MASK: u32 = 7;
 
 impl Maker {
@@ -53,7 +53,7 @@ impl Maker {
         self.headers_struct();
     }
 
-    /// A header for all metadata, by which a frame shows at its end what became of it.
+    /// A header for all metadata, so that the end of a frame shows their final values.
     fn report_header(&mut self) {
         let fields: Vec<(String, Ty)> = self
             .scope

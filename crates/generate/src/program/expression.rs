@@ -5,7 +5,7 @@ use super::{Block, Callable, Direction, Maker};
 use crate::expr::{Binary, Expr, Ty, Unary};
 use num_bigint::{BigInt, BigUint};
 
-/// Greatest width of what an expression computes on the way.
+/// Maximum width of an expression's intermediate values.
 const MAX_WIDTH: u32 = 400;
 
 impl Maker {
@@ -226,7 +226,7 @@ impl Maker {
         self.expr(ty, depth)
     }
 
-    /// How far to shift a number of a width.
+    /// Distance by which a number of a width is shifted.
     fn amount(&mut self, width: u32, depth: u32) -> Expr {
         match self.c.below(3) {
             0 => Expr::Const {

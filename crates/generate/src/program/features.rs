@@ -1,5 +1,5 @@
-//! Which parts of the language a program uses. Each program lacks some, so that what
-//! one part hides is seen in programs without it.
+//! Parts of the language that a program uses. Each program lacks some, so that what one part hides
+//! is seen in programs without it.
 
 use crate::choices::Choices;
 
@@ -65,7 +65,7 @@ impl Features {
         Features([true; COUNT])
     }
 
-    /// Whether the program has it.
+    /// True if the program has it.
     pub(super) fn has(&self, feature: Feature) -> bool {
         self.0[feature as usize]
     }

@@ -34,7 +34,7 @@ impl Maker {
         self.line(format_args!("if ({condition}) {{ {statement} }}"));
     }
 
-    /// Where the packet goes.
+    /// Writes statements that choose the packet's destination.
     fn steer(&mut self) {
         if self.block != Block::Ingress {
             return;

@@ -6,17 +6,17 @@ use num_bigint::BigUint;
 /// States that a frame's path passes at most.
 const LONGEST_PATH: usize = 24;
 
-/// What a state takes from the frame.
+/// Part of the frame that a state takes.
 #[derive(Clone, Debug)]
 pub(super) enum Take {
-    /// So many bits: a header, or what is skipped.
+    /// This many bits: a header, or skipped bits.
     Bits(u32),
     /// A header of `fixed` bits whose low bits of the first byte, `mask`, say how many
     /// bytes more it has.
     Varbit {
         /// Bits without the variable part.
         fixed: u32,
-        /// Which bits of the first byte count.
+        /// Bits of the first byte that count.
         mask: u32,
     },
 }
@@ -24,11 +24,11 @@ pub(super) enum Take {
 /// Bits that a case of a select asks for.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
-    /// Which of the state's takes they are in; `None` for what lies behind them all.
+    /// Index of the state's take that contains the bits; `None` for bits behind them all.
     pub(super) take: Option<usize>,
     /// First bit, from the beginning of the take.
     pub(super) offset: u32,
-    /// How many.
+    /// Number of bits.
     pub(super) width: u32,
     /// The value.
     pub(super) value: BigUint,
@@ -38,7 +38,7 @@ pub(super) struct Wanted {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
     pub(super) takes: Vec<Take>,
-    /// Ways out: the bits wanted, and the next state, if one follows.
+    /// Exits: the wanted bits, and the next state, if one follows.
     pub(super) cases: Vec<(Vec<Wanted>, Option<usize>)>,
 }
 

@@ -10,7 +10,7 @@ use crate::session::Write;
 use num_bigint::BigUint;
 use stateplane_target::KeyMatch;
 
-/// Where the value of a key of a select comes from.
+/// Source of the value of a key in a select.
 #[derive(Clone, Debug)]
 enum Source {
     /// Bits of what the state takes, or behind it.

@@ -25,7 +25,7 @@ pub(super) struct Profile {
     path: String,
     /// The keys that a selector hashes; `None` of a profile without one.
     pub(super) inputs: Option<Vec<String>>,
-    /// What members may run.
+    /// Actions that members may run.
     pub(super) actions: Vec<Callable>,
     /// Greatest number of a member that is made.
     members: u32,
@@ -75,9 +75,10 @@ impl Maker {
             let member = self.c.between(1, profile.members + 1);
             let group = self.c.between(1, profile.groups + 1);
             let change = self.change();
-            let write = match self.c.chance(50) {
-                true => self.held(change, &profile, member),
-                false => self.group(change, &profile, group),
+            let write = if self.c.chance(50) {
+                self.held(change, &profile, member)
+            } else {
+                self.group(change, &profile, group)
             };
             self.updates.push(write);
         }
@@ -128,7 +129,7 @@ impl Maker {
         }
     }
 
-    /// What an entry runs, now and then what the profile does not have.
+    /// Target of an entry, now and then one that the profile does not have.
     pub(super) fn runs(&mut self, profile: &Profile) -> Runs {
         let most = profile.members + u32::from(self.c.chance(5));
         let member = Runs::Member(self.c.between(1, most));

@@ -88,7 +88,7 @@ impl Maker {
         self.close();
     }
 
-    /// Perhaps a way out of the block.
+    /// Perhaps writes a statement that leaves the block.
     fn leave(&mut self) {
         if self.block == Block::Parser {
             return;

@@ -174,9 +174,10 @@ impl Writer {
                 _ => Kind::Bits(8),
             };
             self.fuel = 6;
-            let value = match self.c.chance(50) {
-                true => self.effect(ty, 1),
-                false => self.expr(ty, 2),
+            let value = if self.c.chance(50) {
+                self.effect(ty, 1)
+            } else {
+                self.expr(ty, 2)
             };
             let value = match ty {
                 Kind::Bits(_) if self.c.chance(80) => format!("({value} & 8w3)"),
@@ -387,15 +388,17 @@ impl Writer {
         let name = self.fresh("Part");
         let params = self.params(4, false);
         let (list, default) = self.list_with_default(&params);
-        let (setting, argument) = match self.c.chance(40) {
-            true => ("(bit<8> setting)", self.constant(Kind::Bits(8))),
-            false => ("", String::new()),
+        let (setting, argument) = if self.c.chance(40) {
+            ("(bit<8> setting)", self.constant(Kind::Bits(8)))
+        } else {
+            ("", String::new())
         };
         // What the parameters name is part of these, more often than not.
         let context = self.c.chance(40);
-        let before = match context {
-            true => "inout headers_t hdr, inout meta_t meta, ",
-            false => "",
+        let before = if context {
+            "inout headers_t hdr, inout meta_t meta, "
+        } else {
+            ""
         };
         self.open(format_args!("control {name}({before}{list}){setting}"));
         let controls = std::mem::take(&mut self.controls);

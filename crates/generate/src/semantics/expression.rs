@@ -32,9 +32,10 @@ impl Writer {
             }
             Kind::Int(width) => {
                 let value = self.c.below(1 << (width.min(16) - 1));
-                match self.c.chance(40) {
-                    true => format!("(-{width}s{value})"),
-                    false => format!("{width}s{value}"),
+                if self.c.chance(40) {
+                    format!("(-{width}s{value})")
+                } else {
+                    format!("{width}s{value}")
                 }
             }
             Kind::Bool => self.c.one_of(["false", "true"]).to_owned(),
@@ -151,9 +152,10 @@ impl Writer {
         }
         let text = self.named(whole, written)?;
         let low = self.c.between(0, most - width);
-        Some(match self.c.chance(20) {
-            true => format!("{text}[{low} +: {width}]"),
-            false => format!("{text}[{}:{low}]", low + width - 1),
+        Some(if self.c.chance(20) {
+            format!("{text}[{low} +: {width}]")
+        } else {
+            format!("{text}[{}:{low}]", low + width - 1)
         })
     }
 

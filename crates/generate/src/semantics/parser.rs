@@ -67,11 +67,12 @@ impl Writer {
                     writer.c.one_of(["meta.u", "meta.v", "seen"]),
                     writer.c.one_of(["meta.u", "meta.v", "seen"]),
                 );
-                let call = match writer.c.chance(50) {
-                    true => format!("piece.apply(packet, hdr.second, {one}, {other});"),
-                    false => format!(
+                let call = if writer.c.chance(50) {
+                    format!("piece.apply(packet, hdr.second, {one}, {other});")
+                } else {
+                    format!(
                         "piece.apply(y = {other}, x = {one}, head = hdr.second, packet = packet);"
-                    ),
+                    )
                 };
                 writer.line(call);
             } else {
@@ -108,9 +109,10 @@ impl Writer {
             let condition = self.expr(Kind::Bool, 2);
             let error = self.constant(Kind::Error);
             let or = self.c.one_of(["", " || meta.u != 1"]);
-            let call = match self.c.chance(30) {
-                true => format!("verify(toSignal = {error}, check = {condition}{or});"),
-                false => format!("verify({condition}{or}, {error});"),
+            let call = if self.c.chance(30) {
+                format!("verify(toSignal = {error}, check = {condition}{or});")
+            } else {
+                format!("verify({condition}{or}, {error});")
             };
             self.line(call);
         }

@@ -95,7 +95,7 @@ pub(super) struct Callable {
     pub(super) params: Vec<(Way, Kind, String)>,
     /// The default of the last parameter.
     pub(super) default: bool,
-    /// Whether headers and metadata come before the parameters.
+    /// True if headers and metadata come before the parameters.
     pub(super) context: bool,
     pub(super) result: Option<Kind>,
 }
@@ -107,7 +107,7 @@ pub(super) struct Table {
     pub(super) actions: Vec<String>,
 }
 
-/// Which code is written.
+/// Site of the code that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Site {
     Function,
@@ -133,21 +133,21 @@ pub(super) struct Writer {
     pub(super) site: Site,
     /// Loops around the statements.
     pub(super) loops: u32,
-    /// What expressions may still grow by.
+    /// Remaining size that expressions may grow to.
     pub(super) fuel: u32,
-    /// Whether expressions may have side effects.
+    /// True if expressions may have side effects.
     pub(super) effects: bool,
     pub(super) scope: Vec<Place>,
     /// Stacks in scope.
     pub(super) stacks: Vec<String>,
-    /// What was named last, to be named again.
+    /// Names that were used last, to be used again.
     pub(super) recent: Vec<String>,
     pub(super) own_errors: usize,
     pub(super) functions: Vec<Callable>,
     pub(super) actions: Vec<Callable>,
     pub(super) tables: Vec<Table>,
     pub(super) controls: Vec<Callable>,
-    /// What `return` returns; `None` where it returns nothing.
+    /// Kind of the value that `return` returns; `None` where it returns nothing.
     pub(super) result: Option<Kind>,
     /// Entries of the control plane.
     pub(super) writes: Vec<Write>,
@@ -209,7 +209,7 @@ impl Writer {
         format!("{front}{}", self.fresh)
     }
 
-    /// Writes with what is in scope, and forgets what is declared on the way.
+    /// Writes with the names in scope, and forgets those that are declared meanwhile.
     pub(super) fn scoped(&mut self, write: impl FnOnce(&mut Self)) {
         let (declared, stacks) = (self.scope.len(), self.stacks.len());
         write(self);
@@ -297,7 +297,7 @@ impl Writer {
         self.line("V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;");
     }
 
-    /// What the parameters of the blocks bring into scope.
+    /// Declares the parameters of the blocks in scope.
     pub(super) fn declare_context(&mut self) {
         self.declare("hdr.first", Kind::Head, true);
         self.declare("hdr.second", Kind::Head, true);

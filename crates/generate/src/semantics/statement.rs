@@ -2,7 +2,7 @@
 
 use super::program::{Callable, Kind, STACK, Site, Writer};
 
-/// What the expressions of a statement may grow by.
+/// Maximum size of a statement's expressions.
 const FUEL: u32 = 14;
 
 impl Writer {

@@ -6,7 +6,7 @@ use stateplane_target::{
 };
 use std::fmt;
 
-/// What a write does to the element of a set that it names.
+/// Change by a write to the element of a set that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Adds it.
@@ -22,7 +22,7 @@ pub enum Change {
 pub enum Write {
     /// Changes an entry of a table.
     Entry {
-        /// How.
+        /// Kind of the change.
         change: Change,
         /// The table's name.
         table: String,
@@ -31,31 +31,31 @@ pub enum Write {
     },
     /// Changes an entry of a table with an action profile.
     Indirect {
-        /// How.
+        /// Kind of the change.
         change: Change,
         /// The table's name.
         table: String,
         /// One match for each key.
         keys: Vec<KeyMatch>,
-        /// As in [`Entry::priority`].
+        /// Priority, see [`Entry::priority`].
         priority: u32,
-        /// What the entry runs.
+        /// Target of the entry.
         runs: Runs,
     },
     /// Changes a member of an action profile or selector.
     Held {
-        /// How.
+        /// Kind of the change.
         change: Change,
         /// The profile's name.
         profile: String,
         /// The member's number.
         member: u32,
-        /// What it runs.
+        /// Action of the member.
         action: Invocation,
     },
     /// Changes a group of an action selector.
     Group {
-        /// How.
+        /// Kind of the change.
         change: Change,
         /// The selector's name.
         selector: String,
@@ -127,7 +127,7 @@ impl Write {
     ///
     /// # Errors
     ///
-    /// What the state says of a write that it refuses.
+    /// Returns the error of the state for a write that it refuses.
     pub fn apply(&self, state: &mut TargetState) -> Result<(), StateError> {
         match self {
             Write::Entry {

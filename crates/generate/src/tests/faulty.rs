@@ -1,4 +1,4 @@
-//! An engine that is wrong in one way.
+//! An engine with one fault.
 
 use stateplane_interp::{InFlight, Interp, Options};
 use stateplane_ir::Program;
@@ -6,16 +6,16 @@ use stateplane_target::{
     EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome, Preserved, TargetState,
 };
 
-/// What is wrong.
+/// Fault of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
     /// The last byte of frames whose byte 1 is 5 is inverted.
     Frame,
     /// The first element of each register is never written.
     Register,
-    /// What egress drops is sent.
+    /// Frames that egress drops are sent.
     Drop,
     /// Frames whose byte 1 is 5 bring the engine down.
     Panic,

@@ -1,4 +1,4 @@
-//! Where a controller's decisions are kept, beyond its life.
+//! Storage of a controller's decisions that outlives the controller.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
@@ -7,19 +7,19 @@ use stateplane_wire::control::ChainConfig;
 
 use super::ControllerError;
 
-/// Most decisions that are kept at once.
+/// Maximum number of decisions that are stored at once.
 pub const MOST_RECORDS: usize = 64;
 
 /// A decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// What a chain is.
+    /// Configuration of a chain.
     Config(ChainConfig),
-    /// Whether a server is to lose its shards.
+    /// Request that a server lose its shards, or its withdrawal.
     Drained {
         /// Number of the server.
         server: u32,
-        /// Whether it is to lose them.
+        /// True if the server is to lose its shards.
         drained: bool,
     },
 }
@@ -44,9 +44,10 @@ impl Kept {
                 }
             }
             Record::Drained { server, drained } => {
-                match drained {
-                    true => self.drained.insert(server),
-                    false => self.drained.remove(&server),
+                if drained {
+                    self.drained.insert(server)
+                } else {
+                    self.drained.remove(&server)
                 };
             }
         }
@@ -63,32 +64,32 @@ impl Kept {
     }
 }
 
-/// What became of decisions that were to be kept.
+/// Result of storing decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
     /// A later controller will find them.
     Kept,
-    /// Another controller leads, or nobody knows whether they are kept: this one is to
-    /// find out what was decided before it decides more.
+    /// Another controller leads, or the result of storing is unknown: this controller has to read
+    /// the decisions again before it decides more.
     LeadAnew,
 }
 
 /// Keeps decisions, and says which of several controllers may make them.
 pub trait Backend {
-    /// Waits until this controller leads, and gives what was decided so far; `None` if
-    /// `stop` was set meanwhile. Whatever [`store`](Self::store) accepted from any
-    /// controller before is in it.
+    /// Waits until this controller leads, and returns the decisions so far; `None` if `stop` was
+    /// set meanwhile. They contain everything that [`store`](Self::store) accepted from any
+    /// controller before.
     ///
     /// # Errors
     ///
     /// [`ControllerError`] if that cannot be found out.
     fn lead(&mut self, stop: &AtomicBool) -> Result<Option<Kept>, ControllerError>;
 
-    /// Whether this controller still leads, as far as it knows. What keeps two that both
-    /// believe so from harm is [`store`](Self::store).
+    /// True if this controller still leads, as far as it knows. What keeps two that both believe so
+    /// from harm is [`store`](Self::store).
     fn leads(&self) -> bool;
 
-    /// Whether other controllers keep their decisions there too.
+    /// True if other controllers store their decisions there too.
     fn is_shared(&self) -> bool;
 
     /// Keeps `records`, at most [`MOST_RECORDS`], all or none. No configuration is kept

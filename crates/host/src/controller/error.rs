@@ -33,10 +33,10 @@ pub enum ControllerError {
     /// The log of decisions cannot be used.
     #[error("log of the controller: {0}")]
     Log(#[from] LogError),
-    /// Several addresses, and the controller is not told which is its own.
+    /// The deployment has several addresses, and the controller was not given its own.
     #[error("the deployment names {count} controllers: name this one's address with --listen")]
     NoAddress {
-        /// How many.
+        /// Number found.
         count: usize,
     },
     /// An address that the deployment does not name.
@@ -50,10 +50,10 @@ pub enum ControllerError {
         "the deployment names {count} controllers: add [controller.etcd], or leave one address"
     )]
     NoElection {
-        /// How many.
+        /// Number found.
         count: usize,
     },
-    /// It is asked for what the leader alone can do.
+    /// A request that only the leader can serve.
     #[error("this controller does not lead: ask the others of the deployment")]
     NoLeader,
     /// The socket cannot be opened.
@@ -61,7 +61,7 @@ pub enum ControllerError {
     Bind {
         /// The address.
         address: SocketAddrV4,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The system refuses to wait for, or receive from, the socket.

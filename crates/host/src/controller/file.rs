@@ -13,8 +13,8 @@ use super::ControllerError;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerFile {
-    /// Where servers and switches reach it; of several controllers, one of which leads,
-    /// each.
+    /// Addresses at which servers and switches reach the controllers, one for each controller; one
+    /// of several leads.
     pub addresses: Vec<Ipv4Addr>,
     /// UDP port; 4795 unless set.
     #[serde(default = "port")]
@@ -49,7 +49,7 @@ pub struct ControllerFile {
 pub struct EtcdFile {
     /// Client addresses of its members, as `http://10.0.0.1:2379`.
     pub endpoints: Vec<String>,
-    /// What the names of the store's keys begin with; `/stateplane` unless set.
+    /// Prefix of the store's keys in etcd; `/stateplane` unless set.
     #[serde(default = "prefix")]
     pub prefix: String,
     /// Seconds after which another controller takes over from a silent one; 2 unless set.
@@ -101,13 +101,13 @@ pub(crate) fn server_number(address: Ipv4Addr) -> u32 {
 }
 
 impl ControllerFile {
-    /// Where the controllers listen.
+    /// Addresses at which the controllers listen.
     pub fn sockets(&self) -> impl Iterator<Item = SocketAddrV4> {
         let addresses = self.addresses.iter();
         addresses.map(|address| SocketAddrV4::new(*address, self.port))
     }
 
-    /// Where the controller at `listen`, or the only one, listens.
+    /// Address of the controller at `listen`, or of the only one.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ impl<F: Files> FileBackend<F> {
             None => false,
         })?;
         let mut backend = FileBackend { log, kept };
-        // What is there is in force from here on.
+        // The records that are there are in force from here on.
         backend.sync()?;
         backend.shorten()?;
         Ok(backend)
@@ -66,9 +66,10 @@ impl<F: Files> FileBackend<F> {
 
     /// Forgets decisions that are no longer in force, when they are many.
     fn shorten(&mut self) -> Result<(), ControllerError> {
-        let records: Vec<Vec<u8>> = match self.log.records() > SURPLUS {
-            true => self.kept.records().map(|record| bytes(&record)).collect(),
-            false => return Ok(()),
+        let records: Vec<Vec<u8>> = if self.log.records() > SURPLUS {
+            self.kept.records().map(|record| bytes(&record)).collect()
+        } else {
+            return Ok(());
         };
         if self.log.records() > 2 * records.len() as u64 + SURPLUS {
             self.log.replace(records.iter().map(Vec::as_slice))?;

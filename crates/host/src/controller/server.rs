@@ -33,7 +33,7 @@ pub struct ControllerReport {
     pub controller: ControllerCounters,
     /// Datagrams that the system did not take.
     pub send_failed: u64,
-    /// How often it began to lead.
+    /// Number of times that this controller became the leader.
     pub led: u64,
     /// Sealed messages, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ impl<B: Backend> ControllerServer<B> {
     ///
     /// # Errors
     ///
-    /// What [`ControllerFile::settings`] finds; [`ControllerError::Bind`].
+    /// Returns the error of [`ControllerFile::settings`]; [`ControllerError::Bind`].
     pub fn bind(
         file: &ControllerFile,
         address: SocketAddrV4,
@@ -98,13 +98,13 @@ impl<B: Backend> ControllerServer<B> {
         self.leads.clone()
     }
 
-    /// What it knows.
+    /// The controller's view of servers and chains.
     pub fn view(&self) -> ControllerView {
         let view = self.controller.as_ref().map(ControllerView::of);
         view.unwrap_or_default()
     }
 
-    /// What happened so far.
+    /// Report of the events since the start.
     pub fn report(&self) -> ControllerReport {
         let counters = self.controller.as_ref().map(Controller::counters);
         ControllerReport {
@@ -134,9 +134,9 @@ impl<B: Backend> ControllerServer<B> {
         Ok(())
     }
 
-    /// Waits until it leads, and serves as long as it does, again and again until `stop`
-    /// is set, which is seen within 50 ms. `refused` is told why a changed file of keys is
-    /// not taken; the keys so far stay.
+    /// Waits until it leads, and serves as long as it does, again and again until `stop` is set,
+    /// which is seen within 50 ms. `refused` gets the reason why a changed key file is refused; the
+    /// old keys stay.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl<B: Backend> ControllerServer<B> {
         let mut buffer = vec![0; 65_536];
         while let Some(kept) = self.backend.lead(stop)? {
             self.report.led += 1;
-            // What came before is old: who sent it sends again.
+            // Earlier messages are old: their senders send again.
             while receive(&self.socket, &mut buffer)
                 .map_err(ControllerError::Receive)?
                 .is_some()
@@ -272,8 +272,8 @@ impl<B: Backend> ControllerServer<B> {
     }
 }
 
-/// Whether `message`, which the peer of number `peer` at `from` sealed, speaks for that
-/// peer: a server is known by its address, a switch by its number.
+/// True if `message`, which the peer of number `peer` at `from` sealed, speaks for that peer: a
+/// server is known by its address, a switch by its number.
 fn is_own(peer: u32, from: SocketAddrV4, message: &[u8]) -> bool {
     match Message::parse(message) {
         Ok(Message::Heartbeat(heartbeat)) => {

@@ -1,4 +1,4 @@
-//! What a controller shows to operators.
+//! View of a controller for operators.
 
 use std::net::Ipv4Addr;
 
@@ -8,11 +8,12 @@ use stateplane_controller::Controller;
 /// A controller and what it knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerView {
-    /// Whether it decides; otherwise another one does, and the rest is empty.
+    /// True if this controller leads; otherwise another one does, and the rest is empty.
     pub leads: bool,
-    /// Whether servers follow configurations that it does not know, so that it makes none.
+    /// True if servers follow configurations that this controller does not know, so that it makes
+    /// none.
     pub behind: bool,
-    /// Whether every chain is as it should be.
+    /// True if every chain has the configuration that the controller wants.
     pub settled: bool,
     /// The servers, by number.
     pub servers: Vec<ServerView>,
@@ -25,11 +26,11 @@ pub struct ControllerView {
 pub struct ServerView {
     /// Its address.
     pub address: Ipv4Addr,
-    /// Which start of it.
+    /// Incarnation of the server's latest start.
     pub incarnation: u32,
-    /// Whether it was heard lately.
+    /// True if a heartbeat was received lately.
     pub alive: bool,
-    /// Whether it is to lose its shards.
+    /// True if the server is to lose its shards.
     pub drained: bool,
 }
 
@@ -51,14 +52,14 @@ pub struct ChainView {
 pub struct MemberView {
     /// Its server.
     pub address: Ipv4Addr,
-    /// Whether that start of the server is alive.
+    /// True if that start of the server is alive.
     pub alive: bool,
-    /// Whether it said that it follows the configuration.
+    /// True if the server reported that it follows the configuration.
     pub follows: bool,
 }
 
 impl ControllerView {
-    /// What `controller`, which leads, knows.
+    /// View of `controller`, which leads.
     pub(crate) fn of(controller: &Controller) -> ControllerView {
         let servers = controller.servers().map(|server| ServerView {
             address: *server.member.requests.ip(),
@@ -99,7 +100,7 @@ impl ControllerView {
     ///
     /// # Errors
     ///
-    /// The chains that would then have nobody whose state is whole.
+    /// The chains that would then have no member with the whole state.
     pub fn left_without(&self, address: Ipv4Addr) -> Result<Option<usize>, Vec<u16>> {
         let left = |chain: &ChainView| {
             let whole = chain.members.iter().filter(|m| m.alive && m.follows);
@@ -111,9 +112,10 @@ impl ControllerView {
         let chains: Vec<&ChainView> = self.chains.iter().filter(concerned).collect();
         let lost = chains.iter().filter(|chain| left(chain) == 0);
         let lost: Vec<u16> = lost.map(|chain| chain.chain).collect();
-        match lost.is_empty() {
-            true => Ok(chains.into_iter().map(left).min()),
-            false => Err(lost),
+        if lost.is_empty() {
+            Ok(chains.into_iter().map(left).min())
+        } else {
+            Err(lost)
         }
     }
 }

@@ -13,7 +13,7 @@ const ROOM: usize = 65_536 + 320;
 /// Datagrams that were taken at once.
 #[derive(Debug)]
 pub(crate) struct Burst {
-    /// What each has begins at a multiple of [`ROOM`].
+    /// Bytes of all datagrams; each begins at a multiple of [`ROOM`].
     bytes: Vec<u8>,
     /// Whence they came, and their lengths.
     taken: Vec<(SocketAddrV4, usize)>,

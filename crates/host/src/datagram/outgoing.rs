@@ -39,7 +39,7 @@ impl Outgoing {
         });
     }
 
-    /// Whether as many wait as one system call sends.
+    /// True if the waiting datagrams fill one system call.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() >= BURST
     }

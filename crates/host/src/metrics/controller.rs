@@ -11,23 +11,23 @@ pub fn controller_metrics(report: &ControllerReport, view: &ControllerView) -> S
     let mut families = Families::default();
     families.counter(
         "stateplane_controller_events",
-        "What the controller did since it leads",
+        "Events of the controller since it became the leader",
         events(report),
     );
     for (name, help, value) in [
         (
             "stateplane_controller_leads",
-            "Whether it decides",
+            "1 if this controller leads",
             view.leads,
         ),
         (
             "stateplane_controller_behind",
-            "Whether servers follow configurations that it does not know",
+            "1 if servers follow configurations that this controller does not know",
             view.behind,
         ),
         (
             "stateplane_controller_settled",
-            "Whether every chain is as it should be",
+            "1 if every chain has its wanted members and all follow its configuration",
             view.settled,
         ),
     ] {
@@ -45,7 +45,7 @@ pub fn controller_metrics(report: &ControllerReport, view: &ControllerView) -> S
     let servers = servers.into_iter();
     families.gauge(
         "stateplane_controller_servers",
-        "Store servers by their state",
+        "Number of store servers, by state",
         servers
             .map(|(state, count)| (vec![("state", state.to_owned())], count))
             .collect(),
@@ -58,7 +58,7 @@ pub fn controller_metrics(report: &ControllerReport, view: &ControllerView) -> S
     let chains = chains.into_iter();
     families.gauge(
         "stateplane_controller_chains",
-        "Chains by how many replicas are alive and follow the present configuration",
+        "Number of chains, by number of replicas that are alive and follow the present configuration",
         chains
             .map(|(replicas, count)| (vec![("replicas", replicas.to_string())], count))
             .collect(),

@@ -13,7 +13,7 @@ pub fn store_metrics(report: &StoreReport, view: &StoreView) -> String {
     let mut families = Families::default();
     families.counter(
         "stateplane_store_events",
-        "What the server did",
+        "Events of the server",
         events(report),
     );
     let mut places = BTreeMap::from([("head", 0), ("middle", 0), ("tail", 0), ("joining", 0)]);
@@ -45,7 +45,7 @@ pub fn store_metrics(report: &StoreReport, view: &StoreView) -> String {
     let places = places.into_iter();
     families.gauge(
         "stateplane_store_replicas",
-        "Replicas by their place in the chain",
+        "Number of replicas, by position in the chain",
         places
             .map(|(place, count)| (vec![("place", place.to_owned())], count))
             .collect(),
@@ -54,7 +54,7 @@ pub fn store_metrics(report: &StoreReport, view: &StoreView) -> String {
         ("stateplane_store_records", "Flows kept", records),
         (
             "stateplane_store_unacknowledged",
-            "Entries that are not known to be on every replica",
+            "Number of entries that are not known to be on every replica",
             unacknowledged,
         ),
         ("stateplane_store_parked", "Requests that wait", parked),
@@ -70,12 +70,12 @@ pub fn store_metrics(report: &StoreReport, view: &StoreView) -> String {
     for (name, help, free) in [
         (
             "stateplane_store_pool_ports",
-            "Ports of the shards that the server heads",
+            "Number of public ports of the shards of which the server is the head",
             false,
         ),
         (
             "stateplane_store_pool_free",
-            "Those that no mapping has",
+            "Number of these ports that no mapping uses",
             true,
         ),
     ] {
@@ -93,7 +93,7 @@ pub fn store_metrics(report: &StoreReport, view: &StoreView) -> String {
     };
     families.gauge(
         "stateplane_store_server_flows",
-        "Flows of a service's server, in the shards that the store server heads",
+        "Number of flows of a service's server, in the shards of which the store server is the head",
         servers
             .iter()
             .map(|(server, (flows, _))| (labels(*server), *flows))
@@ -101,7 +101,7 @@ pub fn store_metrics(report: &StoreReport, view: &StoreView) -> String {
     );
     families.gauge(
         "stateplane_store_server_healthy",
-        "1 if the server of a service is given flows",
+        "1 if the server of a service gets new flows",
         servers
             .iter()
             .map(|(server, (_, healthy))| (labels(*server), u64::from(*healthy)))

@@ -5,7 +5,7 @@ use crate::ports::HostPortCounters;
 use crate::switch::{PacketReport, PortReport, ProgramReport, SealReport, SwitchReport};
 use stateplane_target::Count;
 
-/// What a switch runs.
+/// Program, engine and ports of a switch, for its metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchInfo {
     /// The program's file.
@@ -42,7 +42,7 @@ pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &Progra
     ];
     families.gauge(
         "stateplane_switch_info",
-        "What the switch runs; always 1",
+        "Program, engine and version of the switch; always 1",
         vec![(labels, 1)],
     );
     ports(&mut families, &report.ports);
@@ -50,7 +50,7 @@ pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &Progra
     let drops = report.drops.iter();
     families.counter(
         "stateplane_dropped_packets",
-        "Packets dropped by the switch, by reason",
+        "Number of packets dropped by the switch, by reason",
         drops
             .map(|(reason, count)| (vec![("reason", (*reason).to_owned())], *count))
             .collect(),
@@ -73,7 +73,7 @@ fn ports(families: &mut Families, ports: &[PortReport]) {
     let samples = |of: OfPort| ports.iter().map(move |port| (port_labels(port), of(port)));
     families.gauge(
         "stateplane_port_up",
-        "Whether frames pass the port",
+        "1 if frames pass the port: its link is up and no watch is stale",
         samples(|port| u64::from(port.up)).collect(),
     );
     let modes = ports.iter().map(|port| {
@@ -83,28 +83,28 @@ fn ports(families: &mut Families, ports: &[PortReport]) {
     });
     families.gauge(
         "stateplane_port_mode",
-        "How the port's frames are had; always 1",
+        "Kernel interface of the port; always 1",
         modes.collect(),
     );
     let counters: [(_, _, OfPort); 4] = [
         (
             "stateplane_port_received_packets",
-            "Frames given to the program",
+            "Number of frames passed to the program",
             |port| port.rx_packets,
         ),
         (
             "stateplane_port_received_bytes",
-            "Bytes given to the program",
+            "Number of bytes passed to the program",
             |port| port.rx_bytes,
         ),
         (
             "stateplane_port_sent_packets",
-            "Frames that the switch sent",
+            "Number of frames that the switch sent",
             |port| port.tx_packets,
         ),
         (
             "stateplane_port_sent_bytes",
-            "Bytes that the switch sent",
+            "Number of bytes that the switch sent",
             |port| port.tx_bytes,
         ),
     ];
@@ -120,7 +120,7 @@ fn ports(families: &mut Families, ports: &[PortReport]) {
     });
     families.counter(
         "stateplane_port_lost_packets",
-        "Frames lost between the wire and the switch, by reason",
+        "Number of frames lost between the wire and the switch, by reason",
         lost.collect(),
     );
 }
@@ -144,7 +144,7 @@ fn packets(families: &mut Families, packets: &PacketReport) {
     };
     families.counter(
         "stateplane_packets",
-        "Packets of the switch, by what came of them",
+        "Number of packets of the switch, by event",
         by("event", &counters),
     );
     let waiting = [
@@ -154,7 +154,7 @@ fn packets(families: &mut Families, packets: &PacketReport) {
     ];
     families.gauge(
         "stateplane_waiting_packets",
-        "Packets in egress queues, held by mirror sessions, and on their way back to ingress",
+        "Number of packets in egress queues, held by mirror sessions, and on the path back to ingress",
         by("place", &waiting),
     );
 }
@@ -171,7 +171,7 @@ fn sealed(families: &mut Families, seals: &SealReport) {
     });
     families.counter(
         "stateplane_sealed_messages",
-        "Messages of the replication protocol at sealed ports, by what became of them",
+        "Number of messages of the replication protocol at sealed ports, by event",
         samples.collect(),
     );
 }
@@ -184,13 +184,13 @@ fn objects(families: &mut Families, program: &ProgramReport) {
         .map(|table| (labels(&table.name), table.entries));
     families.gauge(
         "stateplane_table_entries",
-        "Entries of a table",
+        "Number of entries of a table",
         entries.collect(),
     );
     let sizes = tables.iter().map(|table| (labels(&table.name), table.size));
     families.gauge(
         "stateplane_table_size",
-        "Entries that a table can hold",
+        "Maximum number of entries of a table",
         sizes.collect(),
     );
     let hits = |of: fn(Count) -> u64| {
@@ -201,12 +201,12 @@ fn objects(families: &mut Families, program: &ProgramReport) {
     };
     families.counter(
         "stateplane_table_hit_packets",
-        "Packets that hit an entry of a table with a direct counter",
+        "Number of packets that hit an entry of a table with a direct counter",
         hits(|count| count.packets),
     );
     families.counter(
         "stateplane_table_hit_bytes",
-        "Bytes of packets that hit an entry of a table with a direct counter",
+        "Number of bytes of packets that hit an entry of a table with a direct counter",
         hits(|count| count.bytes),
     );
     let counts = |of: fn(Count) -> u64| {
@@ -224,12 +224,12 @@ fn objects(families: &mut Families, program: &ProgramReport) {
     };
     families.counter(
         "stateplane_counter_packets",
-        "Packets counted by the program",
+        "Number of packets counted by the program",
         counts(|count| count.packets),
     );
     families.counter(
         "stateplane_counter_bytes",
-        "Bytes counted by the program",
+        "Number of bytes counted by the program",
         counts(|count| count.bytes),
     );
     let events = &program.events;
@@ -242,7 +242,7 @@ fn objects(families: &mut Families, program: &ProgramReport) {
     let events = events.map(|(event, count)| (vec![("event", event.to_owned())], count));
     families.counter(
         "stateplane_program_events",
-        "What else happened in the program",
+        "Number of other events in the program, by kind",
         events.into(),
     );
 }

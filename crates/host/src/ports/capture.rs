@@ -12,7 +12,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-/// Most bytes of frames that [`read_capture`] takes.
+/// Maximum total size in bytes of the frames that [`read_capture`] reads.
 const MOST_BYTES: usize = 1 << 30;
 
 /// All frames of a capture, each with its time since the first.

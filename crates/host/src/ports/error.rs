@@ -28,7 +28,7 @@ pub enum PortError {
         "{action} interface `{name}` is not permitted: run as root, or with CAP_NET_RAW and CAP_NET_ADMIN"
     )]
     NotPermitted {
-        /// What was refused.
+        /// Name of the refused operation.
         action: &'static str,
         /// The interface.
         name: String,
@@ -64,11 +64,11 @@ pub enum PortError {
     /// The system refuses for another reason.
     #[error("{action} interface `{name}`: {cause}")]
     System {
-        /// What was refused.
+        /// Name of the refused operation.
         action: &'static str,
         /// The interface.
         name: String,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
 }
@@ -87,7 +87,7 @@ impl PortError {
         }
     }
 
-    /// What `cause`, told by the system about `action` on `name`, means.
+    /// Error for `cause`, which the system returned for `action` on `name`.
     pub(crate) fn from_system(action: &'static str, name: &str, cause: io::Error) -> PortError {
         let name = name.to_owned();
         match cause.raw_os_error() {

@@ -87,7 +87,7 @@ impl Interfaces {
         }
     }
 
-    /// Whether the interface leaves VLAN tags in received frames, or can be told to.
+    /// True if the interface leaves VLAN tags in received frames, or can be configured to.
     pub(crate) fn keeps_tags(&self, name: &str) -> bool {
         const ETHTOOL_GFLAGS: u32 = 0x25;
         const ETHTOOL_SFLAGS: u32 = 0x26;

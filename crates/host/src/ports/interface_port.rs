@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, RawFd};
 /// Bytes of an Ethernet header with one tag, which an MTU does not count.
 const HEADER_BYTES: usize = 14 + 4;
 
-/// How frames pass between interface and switch.
+/// Path of frames between interface and switch.
 enum Link {
     Packet(PacketSocket, Burst),
     Xdp(XdpSockets),
@@ -29,7 +29,7 @@ pub(crate) struct InterfacePort {
     access: Access,
     interfaces: Interfaces,
     index: i32,
-    /// Whether the interface was up before it became a port.
+    /// True if the interface was up before it became a port.
     was_up: bool,
     /// Longest frame that the interface carries, in bytes.
     longest: usize,
@@ -104,7 +104,7 @@ impl InterfacePort {
         }
     }
 
-    /// What happened since the last call that a person should know.
+    /// Notices for the operator since the last call.
     pub(crate) fn take_notices(&mut self) -> Vec<PortNotice> {
         std::mem::take(&mut self.notices)
     }
@@ -125,8 +125,8 @@ impl InterfacePort {
             .map_err(|cause| PortError::from_system(action, &self.name, cause))
     }
 
-    /// Whether the interface is up. One that was removed is down; one that came anew
-    /// under the same name becomes the port, in the way it can be had then.
+    /// True if the interface is up. An interface that was removed is down; a new one under the same
+    /// name becomes the port, by AF_XDP or AF_PACKET as is possible then.
     pub(crate) fn link_is_up(&mut self) -> bool {
         let Ok(index) = self.interfaces.index(&self.name) else {
             return false;

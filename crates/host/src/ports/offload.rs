@@ -1,12 +1,12 @@
-//! Undoes what a sender's or receiver's offloading left out of a frame: tags that
-//! lie beside it, and checksums that nobody has completed yet.
+//! Undoes a sender's or receiver's offloading: restores tags that lie beside a frame, and completes
+//! missing checksums.
 
 use stateplane_wire::checksum::Sum;
 
 /// Bytes of an IEEE 802.1Q tag.
 pub(crate) const TAG_BYTES: usize = 4;
 
-/// Where a frame's missing checksum goes.
+/// Position of a frame's missing checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartialChecksum {
     /// First byte covered; it covers all from there.

@@ -146,7 +146,7 @@ fn vlan_tag(message: &libc::msghdr) -> Option<VlanTag> {
     })
 }
 
-/// What became of the frames given to [`PacketSocket::send`].
+/// Result of [`PacketSocket::send`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// Taken by the interface.
@@ -200,8 +200,7 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Receives all frames of the interface `index` from here on, whatever their
-    /// destination address.
+    /// Receives all frames of the interface `index` from here on, with any destination address.
     #[allow(unsafe_code)]
     pub(crate) fn bind(&self, index: i32) -> io::Result<()> {
         let membership = libc::packet_mreq {
@@ -260,7 +259,7 @@ impl PacketSocket {
     ///
     /// # Errors
     ///
-    /// What the system says; that nothing waits is not an error.
+    /// Error of the operating system; an empty socket is not an error.
     #[allow(unsafe_code)]
     pub(crate) fn receive(&self, burst: &mut Burst) -> io::Result<()> {
         burst.received = 0;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::fmt;
 use std::os::fd::RawFd;
 
-/// What happened to frames between the wire and the switch.
+/// Counters of frames between the wire and the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HostPortCounters {
     /// Frames taken from the interface.
@@ -37,8 +37,7 @@ pub struct HostPortCounters {
     pub tx_refused: u64,
 }
 
-/// What a person should know about a port; each kind is told once for each time it
-/// begins.
+/// Notice about a port for the operator; each kind is reported once for each time it begins.
 #[derive(Debug)]
 pub enum PortNotice {
     /// The port works by AF_PACKET, and why not by AF_XDP.
@@ -95,7 +94,7 @@ impl fmt::Display for PortNotice {
 /// A port of the switch: where frames come from and go to.
 pub struct Port {
     kind: Kind,
-    /// Whether the link was up at the last look.
+    /// Link state at the last look; `None` before the first.
     was_up: Option<bool>,
 }
 
@@ -137,7 +136,7 @@ impl Port {
         }
     }
 
-    /// How the port works.
+    /// Present mode of the port.
     pub fn mode(&self) -> PortMode {
         match &self.kind {
             Kind::Interface(port) => port.mode(),
@@ -145,7 +144,7 @@ impl Port {
         }
     }
 
-    /// What happened to frames so far.
+    /// Counters of frames since the start.
     pub fn counters(&mut self) -> HostPortCounters {
         match &mut self.kind {
             Kind::Interface(port) => port.counters(),
@@ -153,7 +152,7 @@ impl Port {
         }
     }
 
-    /// What happened since the last call that a person should know.
+    /// Notices for the operator since the last call.
     pub fn take_notices(&mut self) -> Vec<PortNotice> {
         match &mut self.kind {
             Kind::Interface(port) => port.take_notices(),
@@ -173,7 +172,7 @@ impl Port {
         }
     }
 
-    /// Whether the link is up, and the change if it is another than at the last call.
+    /// Link state, and the notice if it changed since the last call.
     pub fn look(&mut self) -> (bool, Option<PortNotice>) {
         let up = match &mut self.kind {
             Kind::Interface(port) => port.link_is_up(),
@@ -187,8 +186,8 @@ impl Port {
         (up, notice)
     }
 
-    /// What to wait for: readable when frames may have come. They change when an
-    /// interface is replaced.
+    /// Descriptors to wait for: readable when frames may have come. They change when an interface
+    /// is replaced.
     pub(crate) fn descriptors(&self) -> Vec<RawFd> {
         match &self.kind {
             Kind::Interface(port) => port.descriptors(),
@@ -204,7 +203,7 @@ impl Port {
         }
     }
 
-    /// Whether frames may still come.
+    /// True if more frames may come.
     pub(crate) fn is_open_ended(&self) -> bool {
         match &self.kind {
             Kind::Interface(_) => true,
@@ -246,8 +245,8 @@ impl Port {
         }
     }
 
-    /// Sends `frames`, in order; what became of them is counted. `now_us` is the time that
-    /// a capture shows, in µs of any clock.
+    /// Sends `frames`, in order, and counts the results. `now_us` is the time that a capture shows,
+    /// in µs of any clock.
     pub fn send(&mut self, frames: &[Vec<u8>], now_us: u64) {
         match &mut self.kind {
             Kind::Interface(port) => port.send(frames),

@@ -1,11 +1,11 @@
-//! What a port is made of, as users write it.
+//! Specifications of ports, as users write them.
 
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What a port is made of.
+/// Specification of a port.
 ///
 /// | text | meaning |
 /// |---|---|
@@ -21,7 +21,7 @@ pub enum PortSpec {
     Interface {
         /// Its name.
         name: String,
-        /// How its frames are had.
+        /// Kernel interface for the frames.
         access: Access,
     },
     /// A TAP device of this name, made for the port.
@@ -30,15 +30,15 @@ pub enum PortSpec {
     Capture {
         /// Frames to take; none if absent.
         input: Option<PathBuf>,
-        /// Where frames that are sent go; nowhere if absent.
+        /// Capture file to which sent frames are written; none if absent.
         output: Option<PathBuf>,
-        /// Whether frames are taken at the times of the capture, rather than as fast as
-        /// they are processed.
+        /// True if frames are received at the times of the capture, rather than as fast as they are
+        /// processed.
         timed: bool,
     },
 }
 
-/// How an interface's frames are had.
+/// Kernel interface through which an interface's frames are received and sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// By AF_XDP if driver and rights permit it, else by AF_PACKET.
@@ -49,7 +49,7 @@ pub enum Access {
     Packet,
 }
 
-/// How a port works at the moment.
+/// Present mode of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum PortMode {
     /// AF_XDP; the driver writes into the shared memory.
@@ -82,7 +82,7 @@ impl fmt::Display for PortMode {
 }
 
 impl PortSpec {
-    /// The interface by `name`, had in the best way.
+    /// Port at the interface `name`, with AF_XDP if possible, otherwise with AF_PACKET.
     pub fn interface(name: impl Into<String>) -> PortSpec {
         PortSpec::Interface {
             name: name.into(),

@@ -1,8 +1,8 @@
 //! AF_XDP: frames taken from the driver before the kernel makes packets of them
 //! (`Documentation/networking/af_xdp.rst` of Linux).
 //!
-//! A small BPF program at the interface gives each receive queue's frames to a socket of
-//! its own. Program and sockets go with the process, whatever ends it.
+//! A small BPF program at the interface passes each receive queue's frames to a socket of its own.
+//! Program and sockets disappear with the process, however it ends.
 
 mod bpf;
 mod btf;
@@ -33,7 +33,7 @@ pub(crate) struct XdpSockets {
     _map: SocketMap,
 }
 
-/// Why an interface cannot be had by AF_XDP.
+/// Why an interface cannot be used with AF_XDP.
 #[derive(Debug, thiserror::Error)]
 pub enum XdpRefusal {
     /// Its frames may be longer than a chunk.
@@ -42,7 +42,7 @@ pub enum XdpRefusal {
         /// The interface's MTU in bytes.
         mtu: u32,
     },
-    /// It has more queues than a port serves.
+    /// The interface has more queues than a port serves.
     #[error("it has {queues} receive queues, a port serves {MAX_QUEUES}: `ethtool -L` sets fewer")]
     TooManyQueues {
         /// Receive queues.
@@ -54,9 +54,9 @@ pub enum XdpRefusal {
     /// The system refuses.
     #[error("{action}: {cause}")]
     System {
-        /// What was refused.
+        /// Name of the refused operation.
         action: &'static str,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
 }
@@ -105,12 +105,12 @@ impl XdpSockets {
         })
     }
 
-    /// Whether the driver puts frames into the shared memory itself.
+    /// True if the driver writes frames into the shared memory itself.
     pub(crate) fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }
 
-    /// One for each queue.
+    /// Descriptors of the sockets, one for each queue.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.queues.iter().map(Queue::descriptor)
     }

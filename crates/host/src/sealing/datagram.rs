@@ -12,7 +12,7 @@ use super::Guard;
 /// Counts of sealed messages in datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct SealReport {
-    /// By what became of them.
+    /// Counters of messages, by result.
     #[serde(flatten)]
     pub messages: Counters,
     /// Dropped: from an address that is not its sender's.
@@ -69,8 +69,8 @@ pub fn open_datagram<'a>(
     None
 }
 
-/// Sends `message`, sealed if there is a guard. One to nobody known is not sent, and
-/// counted by the guard.
+/// Sends `message`, sealed if there is a guard. The guard counts a message to an unknown peer,
+/// which is not sent.
 ///
 /// # Errors
 ///

@@ -14,7 +14,7 @@ pub enum KeysError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// Others than its owner can read or write a file.
@@ -33,9 +33,9 @@ pub enum KeysError {
     Parse {
         /// The file.
         path: PathBuf,
-        /// Where, from 1; the line itself is not told, it may hold a key.
+        /// Number of the line, from 1; its text is left out, because it may hold a key.
         line: usize,
-        /// What is wrong there.
+        /// Description of the error in that line.
         message: String,
     },
     /// A key that is none.
@@ -47,10 +47,10 @@ pub enum KeysError {
         peer: u32,
         /// The key's number.
         key: KeyId,
-        /// What is wrong.
+        /// Description of the error.
         cause: KeyError,
     },
-    /// A key that is given both ways or not at all.
+    /// A key that is given in both forms or in none.
     #[error("{}: key {key} of peer {peer}: give it as `hex` or as `file`", path.display())]
     KeySource {
         /// The file.
@@ -77,7 +77,7 @@ pub enum KeysError {
     Config {
         /// The file.
         path: PathBuf,
-        /// Which, and how to mend it.
+        /// The wrong setting, and how to mend it.
         cause: ConfigError,
     },
     /// The system gives no randomness.

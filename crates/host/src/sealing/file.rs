@@ -29,7 +29,7 @@ pub struct KeysFile {
 pub struct PeerFile {
     /// Its number.
     pub id: u32,
-    /// Where its messages come from and go to.
+    /// Address from which the peer's messages come and to which messages for it go.
     pub address: Ipv4Addr,
     /// The keys shared with it.
     pub keys: Vec<KeyFile>,
@@ -45,7 +45,7 @@ pub struct KeyFile {
     hex: Option<String>,
     /// Or the file that has them, beside this one unless it begins with `/`.
     file: Option<PathBuf>,
-    /// Whether it opens messages but seals none; `false` unless set.
+    /// True if this end opens sealed messages but seals none; `false` unless set.
     #[serde(default)]
     accept_only: bool,
 }
@@ -75,7 +75,7 @@ fn stamp(metadata: Metadata) -> [i64; 4] {
     ]
 }
 
-/// What a file of keys says.
+/// Content of a key file.
 pub(super) struct Keys {
     pub(super) config: Config,
     pub(super) addresses: Vec<(u32, Ipv4Addr)>,

@@ -12,7 +12,7 @@ use stateplane_wire::{checksum, replication};
 
 use super::Guard;
 
-/// Where things lie in such a frame.
+/// Offset of the Ethernet type in a frame.
 const TYPE: usize = 12;
 const IP: usize = 14;
 const SOURCE: usize = IP + 12;
@@ -20,7 +20,7 @@ const DESTINATION: usize = IP + 16;
 const UDP: usize = IP + 20;
 const MESSAGE: usize = UDP + 8;
 
-/// Frames with sealed messages by what became of them, beside the seals' own counters.
+/// Counters of frames with sealed messages, by result, beside the seals' own counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FrameCounters {
     /// Dropped: the lengths in the headers do not fit the frame.
@@ -29,14 +29,14 @@ pub struct FrameCounters {
     pub too_long: u64,
 }
 
-/// What becomes of a frame that arrived.
+/// Verdict about a frame that arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrived {
-    /// The switch gets the first bytes of the frame, so many.
+    /// The switch gets this many first bytes of the frame.
     Pass(usize),
-    /// It goes no further.
+    /// The frame is dropped.
     Dropped,
-    /// Neither; this frame is to be sent back.
+    /// The switch gets nothing; this frame is to be sent back.
     Answered(Vec<u8>),
 }
 
@@ -117,7 +117,7 @@ fn set_length(frame: &mut [u8], length: usize) {
     put(frame, UDP + 6, 0);
 }
 
-/// `answer` on the way back to whence `question` came.
+/// `answer`, addressed to the sender of `question`.
 fn answer_frame(question: &[u8], answer: &[u8; ANSWER_LENGTH]) -> Vec<u8> {
     let mut frame = question[..MESSAGE].to_vec();
     frame[..6].copy_from_slice(&question[6..12]);

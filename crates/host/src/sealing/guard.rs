@@ -58,7 +58,7 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// What is wrong with the new file, once for each change.
+    /// Returns the error of the new file, once for each change of it.
     pub fn look(&mut self, now: u64) -> Result<(), KeysError> {
         if now < self.next_look {
             return Ok(());
@@ -80,7 +80,7 @@ impl Guard {
         Ok(())
     }
 
-    /// What became of messages so far.
+    /// Counters of sealed messages since the start.
     pub fn counters(&self) -> &Counters {
         self.endpoint.counters()
     }
@@ -103,8 +103,8 @@ impl Guard {
         self.endpoint.seal(peer, message)
     }
 
-    /// Judges bytes that came from `from` at `now`. A message is from the peer that has
-    /// that address. Bytes from nobody's address are refused without looking at them.
+    /// Judges bytes that came from `from` at `now`. A message is from the peer that has that
+    /// address. Bytes from an unknown address are refused unread.
     pub fn open(&mut self, now: u64, from: Ipv4Addr, bytes: &[u8]) -> Opened {
         let peer = self.peer_at(from);
         let refused = Opened::Refused {

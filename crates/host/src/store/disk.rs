@@ -19,7 +19,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// As [`stateplane_disk::Disk::open`].
+    /// Opens a disk, see [`stateplane_disk::Disk::open`].
     ///
     /// # Errors
     ///
@@ -34,17 +34,18 @@ impl Disk {
         Ok((disk, server))
     }
 
-    /// As [`stateplane_disk::Disk::set_snapshot_after`].
+    /// Sets the size of logs from which a snapshot is written, see
+    /// [`stateplane_disk::Disk::set_snapshot_after`].
     pub fn set_snapshot_after(&mut self, bytes: u64) {
         self.disk.set_snapshot_after(bytes);
     }
 
-    /// Where it is.
+    /// The folder of the state.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What was found and done.
+    /// Report of the last restoration.
     pub fn report(&self) -> DiskReport {
         self.disk.report()
     }

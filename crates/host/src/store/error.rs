@@ -16,7 +16,7 @@ pub enum StoreError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The file is not TOML, or has other fields than a store's.
@@ -49,13 +49,13 @@ pub enum StoreError {
         /// The listen address.
         listen: Ipv4Addr,
     },
-    /// More replicas than a position can number.
+    /// The chain has more replicas than a position can number.
     #[error("the chain has {length} replicas: 255 are the most")]
     LongChain {
-        /// How many there are.
+        /// Number of addresses.
         length: usize,
     },
-    /// One address at two places of the chain.
+    /// An address occurs twice in the chain.
     #[error("{address} stands twice in the chain: a server has one place")]
     TwiceInChain {
         /// The address.
@@ -86,9 +86,9 @@ pub enum StoreError {
         lease_us: u32,
         /// Servers of the chain.
         replicas: u8,
-        /// What one of them may take, in µs.
+        /// Maximum delay of one resend, in µs.
         resend_us: u64,
-        /// What all of them may take, in µs.
+        /// Maximum delay of all resends together, in µs.
         round_trip_us: u64,
     },
     /// The parts contradict each other.
@@ -115,13 +115,13 @@ pub enum StoreError {
     Bind {
         /// The address.
         address: SocketAddrV4,
-        /// What the system says.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The system refuses to wait for, or receive from, a socket.
     #[error("cannot receive: {0}")]
     Receive(io::Error),
-    /// A server under a controller that is not told its address.
+    /// A server under a controller was not given its address.
     #[error("no address: name the server's own with --listen")]
     NoAddress,
     /// The folder that keeps the state cannot be used.
@@ -135,7 +135,7 @@ pub enum StoreError {
     LostEntries {
         /// The folder.
         folder: PathBuf,
-        /// What is missing.
+        /// Entries that are missing.
         lost: LostEntries,
     },
     /// The system gives no randomness for the incarnation.

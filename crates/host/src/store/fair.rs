@@ -1,5 +1,5 @@
-//! Requests that were received and wait to be served, each sender's apart, so that one
-//! that sends too much has its own dropped and delays nobody else's.
+//! Fair queues: received requests wait for service, separately for each sender, so that a sender
+//! with too many requests loses its own and delays no other sender.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};

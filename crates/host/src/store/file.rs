@@ -74,9 +74,8 @@ pub use service::{HealthFile, ServiceFile, ServiceServerFile};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreFile {
-    /// Address of both sockets; of its subnets the switches and neighbours are
-    /// reached. In a deployment that several servers share, each is told its own on
-    /// the command line.
+    /// Address of both sockets; switches and neighbours must be reachable from its subnets. In a
+    /// deployment that several servers share, each gets its own on the command line.
     #[serde(default = "anywhere")]
     pub listen: Ipv4Addr,
     /// UDP port for switches; 4793 unless set.
@@ -117,11 +116,11 @@ pub struct StoreFile {
     /// longer for the end of leases.
     #[serde(default = "clock_ppm")]
     pub clock_ppm: u32,
-    /// Whether an owner is asked to give a lease up when another switch needs it;
-    /// `true` unless set. Otherwise the other waits until the lease has run out.
+    /// True if an owner is asked to release a lease when another switch needs it; `true` unless
+    /// set. Otherwise the other waits until the lease has run out.
     #[serde(default = "yes")]
     pub recall: bool,
-    /// What the flow classes mean.
+    /// Settings of the flow classes.
     #[serde(default)]
     pub class: Vec<ClassFile>,
     /// Services and their servers, for classes with `first_lease = "server"`.
@@ -167,7 +166,7 @@ pub struct LimitsFile {
     pub parked_bytes: Option<usize>,
     /// Bytes of all requests of one switch that wait.
     pub parked_bytes_per_switch: Option<usize>,
-    /// Entries on their way to the successor.
+    /// Maximum number of entries in flight to the successor.
     pub link_window: Option<usize>,
     /// Bytes of entries that share a datagram to the successor.
     pub batch: Option<usize>,
@@ -248,7 +247,7 @@ impl StoreFile {
     ///
     /// # Errors
     ///
-    /// What does not fit together, as a [`StoreError`].
+    /// Returns a [`StoreError`] that names the settings that contradict each other.
     pub fn config(&self) -> Result<Config, StoreError> {
         let (length, place) = match self.controller {
             Some(_) => (1, 0),

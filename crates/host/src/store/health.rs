@@ -1,4 +1,4 @@
-//! Whether the servers of services are well: TCP connections to them, at intervals.
+//! Health checks of the servers of services: TCP connections at intervals.
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
@@ -34,9 +34,10 @@ impl Judge {
             return None;
         }
         self.against += 1;
-        let enough = match well {
-            true => self.health.rise,
-            false => self.health.fall,
+        let enough = if well {
+            self.health.rise
+        } else {
+            self.health.fall
         };
         if self.against < enough.get() {
             return None;

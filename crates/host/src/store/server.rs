@@ -51,7 +51,7 @@ pub struct StoreReport {
 pub struct StoreServer {
     server: Server,
     sockets: Sockets,
-    /// None if its chain never changes.
+    /// Addresses of the controllers; none if the chain never changes.
     controllers: Vec<SocketAddrV4>,
     disk: Option<Disk>,
     health: HealthChecks,
@@ -68,9 +68,10 @@ impl StoreServer {
     ///
     /// # Errors
     ///
-    /// What [`StoreFile::config`] finds; [`StoreError::NoAddress`] if a server under a
-    /// controller is not told its own; [`StoreError::AddressInUse`],
-    /// [`StoreError::AddressNotAvailable`] or [`StoreError::Bind`]; [`StoreError::Random`]; [`StoreError::Disk`].
+    /// Returns the error of [`StoreFile::config`]; [`StoreError::NoAddress`] if a server under a
+    /// controller is not given its own; [`StoreError::AddressInUse`],
+    /// [`StoreError::AddressNotAvailable`] or [`StoreError::Bind`]; [`StoreError::Random`];
+    /// [`StoreError::Disk`].
     pub fn bind(file: &StoreFile, guard: Option<Guard>) -> Result<StoreServer, StoreError> {
         let mut config = file.config()?;
         let address = file.own_address();
@@ -121,7 +122,7 @@ impl StoreServer {
         })
     }
 
-    /// Where switches reach the server.
+    /// Address at which switches reach the server.
     pub fn request_address(&self) -> Option<SocketAddr> {
         self.sockets.request_address()
     }
@@ -131,7 +132,7 @@ impl StoreServer {
         &self.server
     }
 
-    /// What happened so far.
+    /// Report of the events since the start.
     pub fn report(&self) -> StoreReport {
         StoreReport {
             host: self.sockets.counters(),
@@ -156,7 +157,7 @@ impl StoreServer {
         }
     }
 
-    /// What it has of the flow with `key`.
+    /// The server's view of the flow with `key`.
     pub fn flows(&self, key: &Key) -> Vec<FlowView> {
         view::flows(&self.server, key, boot_time_us())
     }
@@ -176,9 +177,10 @@ impl StoreServer {
     /// The digest that the replica of `chain` noted, or with `present` that of now.
     pub fn digest(&self, chain: u16, present: bool) -> Option<DigestView> {
         let replica = self.server.replica(chain)?;
-        let noted = match present {
-            true => Some((replica.applied(), replica.digest())),
-            false => replica.marked(),
+        let noted = if present {
+            Some((replica.applied(), replica.digest()))
+        } else {
+            replica.marked()
         };
         let (applied, digest) = noted?;
         Some(DigestView {
@@ -187,8 +189,8 @@ impl StoreServer {
         })
     }
 
-    /// Serves until `stop` is set, which is seen within 100 ms. `refused` is told why a
-    /// changed file of keys is not taken; the keys so far stay.
+    /// Serves until `stop` is set, which is seen within 100 ms. `refused` gets the reason why a
+    /// changed key file is refused; the old keys stay.
     ///
     /// # Errors
     ///
@@ -254,11 +256,13 @@ impl StoreServer {
 
     fn receive_links(&mut self, most: usize) -> Result<(), StoreError> {
         let (server, controllers) = (&mut self.server, &self.controllers);
-        self.sockets
-            .receive_links(most, |now, from, bytes| match controllers.contains(&from) {
-                true => server.handle_control(now, bytes),
-                false => server.handle_link(now, from, bytes),
-            })
+        self.sockets.receive_links(most, |now, from, bytes| {
+            if controllers.contains(&from) {
+                server.handle_control(now, bytes)
+            } else {
+                server.handle_link(now, from, bytes)
+            }
+        })
     }
 
     fn serve_requests(&mut self, most: usize) {

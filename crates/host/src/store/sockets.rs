@@ -17,15 +17,14 @@ use crate::clock::boot_time_us;
 use crate::datagram::{self, BURST, Burst, Outgoing};
 use crate::sealing::{Guard, KeysError, SealReport, open_datagram};
 
-/// Bursts of requests taken from the system before some of them are served, so many times
-/// as are served: it is here, where senders are told apart, that the excess is to be
-/// dropped.
+/// Ratio of bursts received from the system to bursts served: the excess has to be dropped here,
+/// where senders are told apart.
 const TAKEN: usize = 4;
 
 /// Bytes of requests that wait for their turn.
 const QUEUED_BYTES: usize = 4 << 20;
 
-/// What happened at the sockets.
+/// Counters at the sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct HostCounters {
     /// Datagrams that the system did not take.
@@ -34,7 +33,7 @@ pub struct HostCounters {
     pub over_share: u64,
 }
 
-/// Which of the two sockets.
+/// One of the two sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Port {
     /// For switches.
@@ -88,17 +87,17 @@ impl Sockets {
         }
     }
 
-    /// Where switches reach the server.
+    /// Address at which switches reach the server.
     pub(super) fn request_address(&self) -> Option<SocketAddr> {
         self.requests.local_addr().ok()
     }
 
-    /// That of the links, and that of requests.
+    /// Descriptors of the link socket and of the request socket.
     pub(super) fn descriptors(&self) -> [RawFd; 2] {
         [self.links.as_raw_fd(), self.requests.as_raw_fd()]
     }
 
-    /// Whether requests wait for their turn.
+    /// True if requests wait in the senders' queues.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -107,13 +106,13 @@ impl Sockets {
         self.counters
     }
 
-    /// What became of sealed messages, if any are.
+    /// Counters of sealed messages, if messages are sealed.
     pub(super) fn seals(&self) -> Option<SealReport> {
         let guard = self.guard.as_ref()?;
         Some(SealReport::of(guard, self.impersonated))
     }
 
-    /// Reads the file of keys again if it changed; `refused` is told why it is not taken.
+    /// Reads the key file again if it changed; `refused` gets the reason why it is refused.
     pub(super) fn look_at_keys(&mut self, now: u64, refused: &mut dyn FnMut(&KeysError)) {
         if let Some(Err(error)) = self.guard.as_mut().map(|guard| guard.look(now)) {
             refused(&error);
@@ -201,10 +200,9 @@ impl Sockets {
         }
     }
 
-    /// Lets `message` leave by one of the sockets, at the latest with the next
-    /// [`flush`](Self::flush). A datagram that the system does not take is lost as on a
-    /// wire: links resend, and switches ask again. So is one to nobody known, if messages
-    /// are sealed, and the guard counts it.
+    /// Sends `message` by one of the sockets, at the latest with the next [`flush`](Self::flush). A
+    /// datagram that the system refuses is lost as on a wire: links resend, and switches ask again.
+    /// If messages are sealed, one to an unknown peer is lost too, and the guard counts it.
     pub(super) fn send(&mut self, port: Port, to: SocketAddrV4, message: Arc<Vec<u8>>) {
         let trailer = match &mut self.guard {
             None => None,

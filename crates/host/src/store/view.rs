@@ -1,4 +1,4 @@
-//! What a store server shows to operators.
+//! View of a store server for operators.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,7 +12,7 @@ use stateplane_wire::replication::Key;
 pub struct StoreView {
     /// Its address, by which the deployment knows it.
     pub address: Ipv4Addr,
-    /// Which start of it.
+    /// Incarnation of the server's present start.
     pub incarnation: u32,
     /// Its replicas, by the number of their chain.
     pub replicas: Vec<ReplicaView>,
@@ -50,13 +50,13 @@ pub struct ServiceServerView {
     pub service: SocketAddrV4,
     /// The IP protocol.
     pub protocol: u8,
-    /// Its own address and port.
+    /// Address and port of the server.
     pub server: SocketAddrV4,
     /// Its share of new flows, beside the others of the service.
     pub weight: u16,
     /// Flows that it has.
     pub flows: u64,
-    /// Whether it gets new ones from this replica as the head.
+    /// True if the server gets new flows from this replica as the head.
     pub healthy: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct PoolView {
     pub protocol: u8,
     /// All ports.
     pub size: usize,
-    /// Those that no mapping has.
+    /// Number of ports that no mapping uses.
     pub free: usize,
 }
 
@@ -86,20 +86,20 @@ pub struct FlowView {
     pub state: String,
     /// `none`, `exclusive` or `shared`.
     pub lease: String,
-    /// Who has it.
+    /// Holders of the lease.
     pub holders: Vec<HolderView>,
     /// The key of the other half of a mapping, hexadecimal.
     pub mapped_to: Option<String>,
 }
 
-/// Who has a lease.
+/// Holder of a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderView {
     /// The switch.
     pub switch: u32,
-    /// Which start of it.
+    /// Number of the switch's start.
     pub incarnation: u32,
-    /// Which claim of a slot.
+    /// Number of the slot's claim.
     pub claim: u32,
     /// Epoch of the grant.
     pub epoch: u32,
@@ -116,7 +116,7 @@ pub struct DigestView {
     pub digest: String,
 }
 
-/// Most records that are shown at once.
+/// Maximum number of records that are shown at once.
 pub const MOST_RECORDS: usize = 1 << 16;
 
 /// The state of a flow, as the tail of its chain has it.
@@ -176,7 +176,7 @@ impl ReplicaView {
     }
 }
 
-/// The servers of all services that `replica` is told of.
+/// Servers of all services that `replica` knows.
 fn servers(replica: &Replica) -> Vec<ServiceServerView> {
     let config = replica.config();
     let mut flows: BTreeMap<_, u64> = BTreeMap::new();
@@ -232,7 +232,7 @@ pub(crate) fn records<'a>(
     (found.len() <= MOST_RECORDS).then_some(found)
 }
 
-/// What `server` has of the flow with `key`, in all its shards.
+/// Views of the flow with `key` in all shards of `server`.
 pub(crate) fn flows(server: &Server, key: &Key, now: u64) -> Vec<FlowView> {
     let kept = server.replicas().flat_map(|(_, replica)| {
         let shards = replica.config().served.iter();

@@ -55,9 +55,9 @@ impl ChainsError {
     }
 }
 
-/// Follows the controllers of `file` for the switch behind `remote`, until that has
-/// stopped. With a guard only sealed messages are taken and sent. `told` hears what is
-/// wrong; the rows that are right take effect all the same.
+/// Follows the controllers of `file` for the switch behind `remote`, until that has stopped. With a
+/// guard only sealed messages are accepted and sent. `told` gets errors; the rows that are right
+/// take effect all the same.
 ///
 /// # Errors
 ///
@@ -110,7 +110,7 @@ pub fn follow_chains<E: Engine + 'static>(
         };
         let news = rows.handle_message(received.message);
         if !news.is_empty() {
-            // What else changed is asked for at once.
+            // Further changes are requested at once.
             next = 0;
         }
         for row in news {

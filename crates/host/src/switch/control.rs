@@ -21,7 +21,7 @@ pub trait ControlPlane<E: Engine> {
 /// A control plane, or why there is none.
 pub type Made<E> = Result<Box<dyn ControlPlane<E>>, String>;
 
-/// Where a control plane is attached.
+/// Attachment of a control plane to a switch.
 pub struct Attachment<'a, E: Engine> {
     /// A port of the switch without interface: its frames go to the control plane.
     pub cpu_port: Option<Port>,

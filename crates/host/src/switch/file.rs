@@ -134,7 +134,7 @@ pub struct SwitchFile {
     pub chains: Option<Spanned<ChainsFile>>,
     #[serde(skip)]
     path: PathBuf,
-    /// Where lines end, to number them.
+    /// Offsets of the line ends, to number the lines.
     #[serde(skip)]
     line_ends: Vec<usize>,
     /// The generators are another switch's, or stand still.
@@ -148,8 +148,8 @@ pub struct SwitchFile {
 pub struct EntryFile {
     /// Name of the table.
     pub table: String,
-    /// What it matches. Keys that are not named match any value, but exact ones have
-    /// to be named.
+    /// Match keys of the entry. Ternary, range, LPM and optional keys that are not named match any
+    /// value; exact ones have to be named.
     pub keys: Arguments,
     /// Name of the action.
     pub action: String,
@@ -234,8 +234,7 @@ pub struct GeneratorFile {
     /// Frames of a batch; 1 unless set.
     #[serde(default = "one_frame")]
     pub batch: u32,
-    /// Where in the frame its place in the batch stands, in four bytes; nowhere unless
-    /// set.
+    /// Offset of the frame's batch index, four bytes long; none unless set.
     pub index_at: Option<usize>,
     /// The frame in hexadecimal digits; spaces and `:` may stand between bytes.
     pub frame: String,
@@ -305,7 +304,7 @@ pub struct ChainsFile {
     pub action: String,
     /// The switch's port towards the store.
     pub port: Port,
-    /// Bytes of the longest IP packet on that way.
+    /// MTU of the path to the neighbour, in bytes.
     pub mtu: u16,
     /// The store servers.
     pub servers: Vec<ChainServerFile>,

@@ -1,11 +1,11 @@
-//! What a server forwards with: one switch on its own thread, or workers.
+//! Forwarding part of a server: one switch on the server's thread, or workers.
 
 use super::workers::{Counted, Workers};
 use stateplane_switch::{Port, Switch, Transmit, Watch};
 use stateplane_target::Engine;
 use std::os::fd::RawFd;
 
-/// Later than any deadline: something is under way, and tells when it is done.
+/// Deadline later than any other: work is in flight, and its end wakes the thread.
 const LATER: u64 = u64::MAX >> 1;
 
 /// One switch or several.
@@ -122,7 +122,7 @@ impl<E: Engine> Forwarding<E> {
         }
     }
 
-    /// What was counted so far.
+    /// Counters since the start.
     pub(super) fn counted(&mut self) -> Counted {
         match self {
             Forwarding::Alone(switch) => Counted::of(switch),

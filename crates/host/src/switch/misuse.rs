@@ -1,4 +1,4 @@
-//! Programs that use the replication library in a way that can never work, or in which two
+//! Errors in the use of the replication library: programs that can never work, or in which two
 //! applications claim one UDP port. They are refused when they are loaded.
 
 use stateplane_ir::{
@@ -35,7 +35,7 @@ pub enum Misuse {
     PortClaimedTwice {
         /// The port.
         port: u16,
-        /// Who gets its packets.
+        /// Declaration that gets the packets of both.
         first: String,
         /// The state that gets none.
         second: String,
@@ -92,8 +92,8 @@ fn member<'a>(program: &'a Program, place: &Place) -> Option<(&'a str, &'a str, 
     Some((&def.name, &field.name, field.ty))
 }
 
-/// Whether a statement of the program, other than the library's own, writes this member of
-/// the library's metadata.
+/// True if a statement of the program, other than the library's own, writes this member of the
+/// library's metadata.
 fn sets(program: &Program, field: &str) -> bool {
     let controls = program.controls.iter().map(|it| &it.body);
     let actions = program.actions.iter().map(|it| &it.body);
@@ -154,7 +154,7 @@ fn any_sets(program: &Program, body: &[Stmt], field: &str) -> bool {
     })
 }
 
-/// Whether a value is one that the library gives the members itself, or says that there is
+/// True if the library gives the value to the members itself, or if the value means that there is
 /// no flow.
 fn is_the_librarys(program: &Program, value: &Expr) -> bool {
     match &value.kind {
@@ -168,14 +168,15 @@ fn is_the_librarys(program: &Program, value: &Expr) -> bool {
     }
 }
 
-/// Whether this is UDP's destination (or source) port.
+/// True if this is UDP's destination (or source) port.
 fn is_udp_port(program: &Program, expr: &Expr, destination: bool) -> bool {
     let ExprKind::Read(place) = &expr.kind else {
         return false;
     };
-    let names: [&str; 2] = match destination {
-        true => ["dst", "dest"],
-        false => ["src", "source"],
+    let names: [&str; 2] = if destination {
+        ["dst", "dest"]
+    } else {
+        ["src", "source"]
     };
     member(program, place).is_some_and(|(of, name, ty)| {
         let (of, name) = (of.to_lowercase(), name.to_lowercase());
@@ -263,7 +264,7 @@ fn claims(
     Ok(())
 }
 
-/// Whether all values of `other` are known to be in `set`.
+/// True if all values of `other` are known to be in `set`.
 fn covers(set: &KeySet, other: &KeySet) -> bool {
     match (set, other) {
         (KeySet::Any, _) => true,

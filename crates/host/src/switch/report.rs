@@ -1,4 +1,4 @@
-//! What a switch did, as data.
+//! Report of a switch's events, as data.
 
 use crate::ports::{HostPortCounters, PortMode};
 use crate::sealing::FrameCounters;
@@ -28,7 +28,7 @@ pub struct SwitchReport {
 /// Counts of sealed messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SealReport {
-    /// By what became of them.
+    /// Counters of messages, by result.
     #[serde(flatten)]
     pub messages: stateplane_seal::Counters,
     /// Dropped: from an address that is not its sender's.
@@ -45,9 +45,9 @@ pub struct PortReport {
     pub port: Port,
     /// Its interface.
     pub interface: String,
-    /// How its frames are had.
+    /// Kernel interface of the port.
     pub mode: PortMode,
-    /// Whether frames pass: the link is up and the watches agree.
+    /// True if frames pass: the link is up and no watch is stale.
     pub up: bool,
     /// Frames given to the program.
     pub rx_packets: u64,
@@ -57,7 +57,7 @@ pub struct PortReport {
     pub tx_packets: u64,
     /// Their bytes.
     pub tx_bytes: u64,
-    /// What happened between the wire and the switch.
+    /// Counters between the wire and the switch.
     pub host: HostPortCounters,
 }
 
@@ -109,14 +109,14 @@ impl PacketReport {
 /// Elements beyond which a counter array is not reported.
 const MOST_ELEMENTS: usize = 1024;
 
-/// What a program's objects hold, and what it did besides forwarding.
+/// Contents of a program's objects, and its events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramReport {
     /// Its tables.
     pub tables: Vec<TableReport>,
     /// Its counter arrays of at most 1,024 elements.
     pub counters: Vec<CounterReport>,
-    /// What else happened.
+    /// Counters of other events.
     pub events: EventReport,
 }
 

@@ -5,7 +5,7 @@ use stateplane_switch::Port;
 use super::SealReport;
 use crate::sealing::{Arrived, FrameCounters, Guard, KeysError, open_frame, seal_frame};
 
-/// Which ports pass messages of the replication protocol only sealed, and the keys.
+/// Ports at which messages of the replication protocol must be sealed, and the keys.
 #[derive(Debug)]
 pub struct Sealing {
     guard: Guard,
@@ -48,8 +48,8 @@ impl Sealing {
         !self.answers.is_empty()
     }
 
-    /// Makes `frames` what leaves by `port`: messages sealed, those to nobody known
-    /// taken out, answers put behind.
+    /// Prepares `frames` to leave by `port`: seals messages, removes those to unknown peers,
+    /// appends answers.
     pub(super) fn seal(&mut self, port: Port, frames: &mut Vec<Vec<u8>>) {
         let (guard, counters) = (&mut self.guard, &mut self.counters);
         frames.retain_mut(|frame| seal_frame(guard, counters, frame));

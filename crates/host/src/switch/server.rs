@@ -26,13 +26,13 @@ const SEND_AFTER: u64 = 100;
 
 /// Asks for a report from time to time.
 pub struct Status<'a> {
-    /// How often.
+    /// Time between two reports.
     pub period: Duration,
-    /// What to do with it.
+    /// Function that gets the report.
     pub show: &'a mut dyn FnMut(&SwitchReport),
 }
 
-/// Who is told what a person should know about a port: its number, its name and what.
+/// Function that gets notices about a port: its number, its name, the notice.
 pub type Notify<'a> = dyn FnMut(Port, &str, &PortNotice) + 'a;
 
 struct ServedPort {
@@ -53,12 +53,12 @@ pub struct SwitchServer<E: Engine> {
     /// Wishes of watches that could not be fulfilled yet.
     pending: BTreeMap<Port, bool>,
     port_state_failed: u64,
-    /// How long the first sign of life of a watch may take.
+    /// Maximum time until the first sign of life of a watch.
     patience: Option<Duration>,
     control: Option<Box<dyn ControlPlane<E>>>,
     /// The port whose frames go to the control plane.
     cpu_port: Option<Port>,
-    /// What other threads want done.
+    /// Requests of other threads.
     remote: Option<RemoteCalls<E>>,
     sealing: Option<Sealing>,
 }
@@ -69,8 +69,8 @@ impl<E: Engine> SwitchServer<E> {
     ///
     /// # Errors
     ///
-    /// [`SwitchServerError`]: a port without interface or the other way, or an
-    /// interface that is missing, given twice or not permitted.
+    /// Returns [`SwitchServerError`] for a port without interface or an interface without port, and
+    /// for an interface that is missing, given twice or not permitted.
     pub fn open(switch: Switch<E>, specs: &[(Port, PortSpec)]) -> Result<Self, SwitchServerError> {
         SwitchServer::with_control_plane(switch, specs, None, None)
     }
@@ -79,7 +79,7 @@ impl<E: Engine> SwitchServer<E> {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Returns the errors of [`open`](Self::open).
     pub fn with_control_plane(
         switch: Switch<E>,
         specs: &[(Port, PortSpec)],
@@ -190,12 +190,12 @@ impl<E: Engine> SwitchServer<E> {
         Ok(file::set_entry(state, entry)?)
     }
 
-    /// What the program's tables and counters hold.
+    /// Contents of the program's tables and counters.
     pub fn program_report(&mut self) -> ProgramReport {
         self.switch.counted().program
     }
 
-    /// What happened so far.
+    /// Report of the events since the start.
     pub fn report(&mut self) -> SwitchReport {
         let counted = self.switch.counted();
         let numbers = self.switch.ports();
@@ -230,11 +230,10 @@ impl<E: Engine> SwitchServer<E> {
         }
     }
 
-    /// Forwards frames until `stop` is set, which is seen within 100 ms, or until all
-    /// ports are captures and have ended. `notify` is told of ports that fail, return or
-    /// work in another way than was asked for. Interfaces
-    /// that were down before [`open`](Self::open) are down afterwards; one that a watch
-    /// has set down stays down, since nobody serves it.
+    /// Forwards frames until `stop` is set, which is seen within 100 ms, or until all ports are
+    /// captures and have ended. `notify` gets notices of ports that fail, return or change their
+    /// mode. Interfaces that were down before [`open`](Self::open) are down afterwards; one that a
+    /// watch has set down stays down, since no switch serves it.
     ///
     /// # Errors
     ///
@@ -343,7 +342,7 @@ impl<E: Engine> SwitchServer<E> {
         Ok(())
     }
 
-    /// Whether no frame will come any more.
+    /// True if no frame will come any more.
     fn has_ended(&self) -> bool {
         self.control.is_none() && !self.ports.iter().any(|served| served.port.is_open_ended())
     }
@@ -553,7 +552,7 @@ fn check_distinct(specs: &[(Port, PortSpec)]) -> Result<(), PortError> {
     Ok(())
 }
 
-/// How [`run_switch`] is watched and stopped.
+/// Observers of [`run_switch`] and the flag that stops it.
 pub struct RunOptions<'a> {
     /// Ends the run when it is set.
     pub stop: &'a AtomicBool,
@@ -561,7 +560,7 @@ pub struct RunOptions<'a> {
     pub ready: &'a mut dyn FnMut(&SwitchReport),
     /// Asks for reports.
     pub status: Option<Status<'a>>,
-    /// Who is told of ports that fail, return, or work in another way than was asked for.
+    /// Function that is told of ports that fail, return, or change their mode.
     pub notify: &'a mut Notify<'a>,
     /// Gives up after so long without the sign of life that a watch waits for.
     pub patience: Option<Duration>,
@@ -585,11 +584,11 @@ pub fn run_switch<E: Engine>(
     run_controlled(engine, file, ports, options, Beside::default())
 }
 
-/// Who reaches a switch that runs.
+/// Attachments through which others reach a running switch.
 pub struct Beside<'a, E: Engine> {
     /// A control plane.
     pub control: Option<Attachment<'a, E>>,
-    /// Other threads.
+    /// Requests of other threads.
     pub remote: Option<RemoteCalls<E>>,
 }
 

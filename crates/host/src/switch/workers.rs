@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Frames kept for reuse.
 const SPARE_FRAMES: usize = 4096;
 
-/// What one worker counted.
+/// Counters of one worker.
 pub(super) struct Counted {
     pub(super) counters: Counters,
     pub(super) occupancy: Occupancy,
@@ -58,9 +58,9 @@ pub(super) struct Workers<E: Engine> {
     transmit: VecDeque<Transmit>,
     port_states: VecDeque<(Port, bool)>,
     spare: Vec<Vec<u8>>,
-    /// Key of [`flow_hash`], so that nobody gives all his flows to one worker.
+    /// Key of [`flow_hash`], so that a sender cannot choose flows that all go to one worker.
     key: u64,
-    /// Of each port as it was last told: whether its link is up.
+    /// Link state of each port that the workers know.
     links: Vec<Option<bool>>,
 }
 
@@ -73,7 +73,7 @@ where
     ///
     /// # Errors
     ///
-    /// If the system has no threads or sockets left.
+    /// Returns an error if the system has no threads or sockets left.
     pub(super) fn start(switches: Vec<Switch<E>>) -> io::Result<Workers<E>> {
         let doorbell = Arc::new(Doorbell::new()?);
         let numbers: Vec<Port> = match switches.first() {
@@ -164,7 +164,7 @@ impl<E: Engine> Workers<E> {
         self.port_states.pop_front()
     }
 
-    /// Whether nothing is under way and nothing waits for time.
+    /// True if no frame is in flight and nothing waits for time.
     pub(super) fn is_quiet(&self) -> bool {
         self.transmit.is_empty() && self.lanes.iter().all(Lane::is_quiet)
     }
@@ -191,12 +191,12 @@ impl<E: Engine> Workers<E> {
     /// Lets all workers do what is due, and waits for it.
     pub(super) fn handle_timeout(&mut self) {
         self.on_all(|switch| switch.handle_timeout(boot_time_us()));
-        // What came of it is handed over before the next call is begun.
+        // Its results are handed over before the next call begins.
         self.on_all(|_| ());
         self.take();
     }
 
-    /// What all workers counted, together.
+    /// Sum of all workers' counters.
     pub(super) fn counted(&mut self) -> Counted {
         let mut each = self.on_all(|switch| Counted::of(switch)).into_iter();
         let mut sum = each.next().unwrap_or(Counted {

@@ -19,7 +19,7 @@ use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 /// Numbers of the ends; each one's address is `127.0.<net>.<host>`.
 const ENDS: [(u32, u8); 5] = [(1, 101), (2, 102), (11, 1), (12, 2), (13, 3)];
 
-/// Which keys all ends have.
+/// Keys at the ends of the network.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
     Old,
@@ -124,7 +124,7 @@ impl Network {
         }
     }
 
-    /// What distinguishes the state of each server from others.
+    /// Digests of the state of each server.
     pub fn digests(&self) -> Vec<String> {
         let digest = |remote: &Remote<StoreServer>| {
             let asked = remote.call(|server| server.digest(0, true));
@@ -187,7 +187,7 @@ impl Switch {
         }
     }
 
-    /// What became of sealed messages at the switch.
+    /// Counters of sealed messages at the switch.
     pub fn seals(&self) -> &stateplane_seal::Counters {
         self.guard.counters()
     }

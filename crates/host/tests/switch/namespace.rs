@@ -49,7 +49,7 @@ pub fn ip(arguments: &str) -> String {
 ///
 /// # Errors
 ///
-/// What the system says, if it has no such queue.
+/// Error of the operating system, if it has no such queue.
 pub fn slow_down(interface: &str) -> Result<(), String> {
     let arguments = format!("qdisc add dev {interface} root tbf rate 64kbit burst 2000 limit 8000");
     run("tc", &arguments).map(drop)
@@ -60,9 +60,10 @@ fn run(command: &str, arguments: &str) -> Result<String, String> {
         .args(arguments.split(' '))
         .output()
         .map_err(|error| format!("{command}: {error}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }
 

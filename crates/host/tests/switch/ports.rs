@@ -1,4 +1,4 @@
-//! Ports that fail, return, and work in other ways than by an interface's packets.
+//! Ports that fail, return, and change their mode.
 
 use crate::namespace::{Host, give_up_bpf, ip, slow_down, try_in_namespace};
 use crate::{frame, in_each_way, open, ports, switch, two_links};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::swap_engine::SwapEngine;
 
-/// Runs `scenario` while the switch runs, and gives the report and what was told.
+/// Runs `scenario` while the switch runs, and returns the report and the notices.
 fn told(
     server: &mut SwitchServer<SwapEngine>,
     scenario: impl FnOnce(&Mutex<Vec<String>>) + Send,
@@ -180,7 +180,7 @@ fn a_full_receive_ring_is_told_once_and_the_port_goes_on() {
         two_links();
         let mut server = open(SwitchConfig::default(), access).unwrap();
         let (left, right) = (Host::open("h0"), Host::open("h1"));
-        // Nobody takes them yet, and they are more than any ring holds.
+        // No socket receives them yet, and they are more than any ring holds.
         for _ in 0..15_000 {
             left.send(&frame(1000, 1));
         }

@@ -1,5 +1,5 @@
-//! A program that sends what comes by port 0 to port 1 and the other way, and marks
-//! frames with an IEEE 802.1Q tag. It notes the time of a sign of life in `heard`.
+//! A program that sends frames of port 0 to port 1 and of port 1 to port 0, and marks them with an
+//! IEEE 802.1Q tag. It notes the time of a sign of life in `heard`.
 
 use stateplane_ir::{Type, builder::Builder};
 use stateplane_target::{

@@ -126,9 +126,12 @@ fn scalar_type() -> impl Strategy<Value = Type> {
         1u32..=130,
         prop::sample::select(vec![8, 64, 127, 128, 129, 255, 256, 257, 1000])
     ];
-    (width, any::<bool>()).prop_map(|(width, signed)| match signed {
-        true => Type::Int(width),
-        false => Type::Bits(width),
+    (width, any::<bool>()).prop_map(|(width, signed)| {
+        if signed {
+            Type::Int(width)
+        } else {
+            Type::Bits(width)
+        }
     })
 }
 

@@ -226,7 +226,7 @@ fn locals_of_a_callable_are_reset_at_each_call() {
     assert_eq!(through(&mut bed.load(), &[1, 2]).0, [1, 2]);
 }
 
-/// What the verifier lets nest does not exhaust the stack of a thread.
+/// The deepest nesting that the verifier admits does not exhaust the stack of a thread.
 #[test]
 fn the_deepest_nesting_runs() {
     let mut bed = Bed::new();

@@ -276,9 +276,10 @@ fn stacks_shift() {
         let (mut b, v) = stack_bed();
         let tags = b.field(v.ingress.headers, "tags");
         let next = b.var("last", Type::Bits(32));
-        let stmt = match push {
-            true => Stmt::PushFront(tags.clone(), count),
-            false => Stmt::PopFront(tags.clone(), count),
+        let stmt = if push {
+            Stmt::PushFront(tags.clone(), count)
+        } else {
+            Stmt::PopFront(tags.clone(), count)
         };
         b.ingress().push(stmt);
         let last = Expr {
@@ -288,9 +289,10 @@ fn stacks_shift() {
         b.ingress().push(Stmt::Assign(Place::var(next), last));
         let mut interp = load(b);
         assert_eq!(through(&mut interp, &[0x81, 0x02, 0x7f]).0, expected);
-        let left = match push {
-            true => (2 + count).min(3),
-            false => 2u32.saturating_sub(count),
+        let left = if push {
+            (2 + count).min(3)
+        } else {
+            2u32.saturating_sub(count)
         };
         assert_eq!(
             value(&interp, next),

@@ -59,7 +59,7 @@ pub fn ingress_of(declarations: &str, body: &str) -> Interp {
     ))
 }
 
-/// What left the switch.
+/// A frame that left the switch.
 pub struct Sent {
     pub port: u16,
     pub frame: Vec<u8>,

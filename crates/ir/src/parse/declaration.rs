@@ -254,9 +254,10 @@ impl Parser<'_> {
     fn function(&mut self) -> Result<Function> {
         let name = self.name()?.text;
         let params = self.params()?;
-        let result = match self.take("->") {
-            true => Some(self.var()?),
-            false => None,
+        let result = if self.take("->") {
+            Some(self.var()?)
+        } else {
+            None
         };
         self.sign("{")?;
         let locals = self.locals()?;
@@ -514,10 +515,11 @@ impl Parser<'_> {
     fn action_call(&mut self, actions: &[TableAction]) -> Result<ActionCall> {
         let at = self.at;
         let id = self.action_id()?;
-        let position = match self.is("[") {
-            true => Some(self.bracketed::<u32>()? as usize)
-                .filter(|at| actions.get(*at).is_some_and(|listed| listed.action == id)),
-            false => actions.iter().position(|listed| listed.action == id),
+        let position = if self.is("[") {
+            Some(self.bracketed::<u32>()? as usize)
+                .filter(|at| actions.get(*at).is_some_and(|listed| listed.action == id))
+        } else {
+            actions.iter().position(|listed| listed.action == id)
         };
         let Some(position) = position else {
             return self.error_at(at, "the table does not list this action above");

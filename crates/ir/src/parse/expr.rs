@@ -88,7 +88,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Whether a type comes next, and not a member of `error`.
+    /// True if a type comes next, and not a member of `error`.
     fn at_type(&self) -> bool {
         let types = [
             "bool",
@@ -118,7 +118,7 @@ impl Parser<'_> {
         Ok(Expr { kind, ty })
     }
 
-    /// What stands in parentheses, after the first of them.
+    /// Parses an operation in parentheses, after the opening one.
     fn operation(&mut self) -> Result<Expr> {
         let left = if self.at_type() {
             let ty = self.ty()?;

@@ -1,4 +1,4 @@
-//! Which declarations there are, their names, types and variables.
+//! First pass of the parser: declarations, their names, types and variables.
 
 use super::lexer::{Lexeme, Token};
 use super::symbols::{Kind, Symbols};

@@ -53,7 +53,7 @@ pub(super) struct Lexeme {
     pub(super) token: Token,
     pub(super) line: u32,
     pub(super) column: u32,
-    /// Whether it is the first of its line.
+    /// True if the token is the first of its line.
     pub(super) first: bool,
 }
 

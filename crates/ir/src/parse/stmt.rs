@@ -19,7 +19,7 @@ const ALGORITHMS: [HashAlgorithm; 8] = [
     HashAlgorithm::Xor16,
 ];
 
-/// What `verify_checksum` and `update_checksum` have in common.
+/// Common parts of `verify_checksum` and `update_checksum`.
 struct Checksum {
     algorithm: HashAlgorithm,
     condition: Expr,
@@ -71,7 +71,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What is called on a place.
+    /// Parses a method call on a place.
     fn method(&mut self, place: Place, method: &str) -> Result<Stmt> {
         if !["setValid", "setInvalid", "push_front", "pop_front"].contains(&method) {
             return self.error_at(self.at - 1, format!("there is no member `{method}`"));
@@ -111,9 +111,10 @@ impl Parser<'_> {
                 let callee = self.callee()?;
                 self.sign("(")?;
                 let args = self.list(")", Self::arg)?;
-                let result = match self.is("->") {
-                    true => Some(self.result()?),
-                    false => None,
+                let result = if self.is("->") {
+                    Some(self.result()?)
+                } else {
+                    None
                 };
                 Stmt::Call {
                     callee,
@@ -137,9 +138,10 @@ impl Parser<'_> {
     }
 
     fn optional_block(&mut self, word: &str) -> Result<Vec<Stmt>> {
-        match self.take_word(word) {
-            true => self.block(),
-            false => Ok(Vec::new()),
+        if self.take_word(word) {
+            self.block()
+        } else {
+            Ok(Vec::new())
         }
     }
 
@@ -200,9 +202,10 @@ impl Parser<'_> {
     }
 
     fn result_after(&mut self, word: &str) -> Result<Option<Place>> {
-        match self.take_word(word) {
-            true => self.result().map(Some),
-            false => Ok(None),
+        if self.take_word(word) {
+            self.result().map(Some)
+        } else {
+            Ok(None)
         }
     }
 

@@ -60,9 +60,10 @@ impl Parser<'_> {
 
     /// `#` and a position, if they come next.
     pub(super) fn position(&mut self) -> Result<Option<u32>> {
-        match self.take("#") {
-            true => self.small().map(Some),
-            false => Ok(None),
+        if self.take("#") {
+            self.small().map(Some)
+        } else {
+            Ok(None)
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn run(program: &mut Program) {
     });
 }
 
-/// Whether what follows the statement is never reached.
+/// True if the statements after this one are never reached.
 fn ends(stmt: &Stmt) -> bool {
     let last = |stmts: &[Stmt]| stmts.last().is_some_and(ends);
     match stmt {

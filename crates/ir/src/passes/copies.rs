@@ -1,8 +1,8 @@
 //! Reads of a variable become reads of the place or constant that was assigned to it, or,
 //! if it is the only read, the computation itself. The assignment is then often dead.
 //!
-//! Known at each statement is a set of equations `variable = expression`, each true there.
-//! A write to either side ends one. Where ways join, those hold that hold on all of them.
+//! The known facts at each statement are equations `variable = expression`. A write to either side
+//! ends one. Where paths join, those equations hold that hold on all of them.
 
 use super::effects::{Graph, called};
 use super::walk::{
@@ -50,7 +50,7 @@ fn returns(stmts: &[Stmt]) -> bool {
     })
 }
 
-/// How often the text of the program reads each variable.
+/// Number of reads of each variable in the text of the program.
 fn reads(program: &mut Program) -> Vec<u32> {
     let mut counts = vec![0_u32; program.vars.len()];
     let mut count = |var: VarId| counts[var.index()] += 1;
@@ -176,7 +176,7 @@ impl Copies<'_> {
         }
     }
 
-    /// Whether a read of the variable may become the value that is assigned to it.
+    /// True if a read of the variable may become the value that is assigned to it.
     fn is_kept(&self, var: VarId, value: &Expr) -> bool {
         let mut of_itself = false;
         places(value, &mut |place| of_itself |= place.var == var);
@@ -226,7 +226,7 @@ impl Copies<'_> {
         });
     }
 
-    /// Whether a write to one place may change the other.
+    /// True if a write to one place may change the other.
     fn overlap(&self, one: &Place, other: &Place) -> bool {
         if one.var != other.var {
             return false;
@@ -275,7 +275,7 @@ fn is_fixed(place: &Place) -> bool {
         .all(|step| matches!(step, Projection::Field(_) | Projection::Slice { .. }))
 }
 
-/// What is known on all ways; nothing goes on if there is no way.
+/// Facts known on all paths; `None` if there is no path.
 fn join(mut ways: impl Iterator<Item = Known>) -> Option<Known> {
     let mut known = ways.next()?;
     for way in ways {
@@ -289,7 +289,7 @@ fn substitute(expr: &mut Expr, known: &Known) {
         if place.path.is_empty()
             && let Some(value) = known.get(&place.var)
         {
-            // What is known was itself rewritten when it became known.
+            // Known expressions were themselves rewritten when they became known.
             *expr = value.clone();
             return;
         }

@@ -1,5 +1,5 @@
-//! What only computes a value that nothing reads goes: assignments, reads of registers,
-//! hashes, and places for results.
+//! Dead code elimination: removes statements that only compute a value that nothing reads, namely
+//! assignments, reads of registers, hashes, and places for results.
 
 use super::effects::Graph;
 use super::liveness::frames;

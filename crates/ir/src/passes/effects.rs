@@ -1,4 +1,4 @@
-//! Which variables callables read and write, with all that they call.
+//! Effects of callables: the variables that they and their callees read and write.
 
 use super::walk::{Part, children, indices, parts, places};
 use crate::graph::{Node, Vertices};
@@ -82,12 +82,12 @@ impl Graph {
         self.numbers.of(node)
     }
 
-    /// What running a node reads and writes, its parameters and locals included.
+    /// Variables that a node reads and writes, its parameters and locals included.
     pub(super) fn effects(&self, node: Node) -> &Effects {
         &self.total[self.vertex(node)]
     }
 
-    /// The nodes that some way through the pipeline reaches, if `without` is cut out.
+    /// The nodes that some path through the pipeline reaches, if `without` is cut out.
     pub(super) fn reached(&self, without: Option<usize>) -> Vec<bool> {
         let mut reached = vec![false; self.own.len()];
         let mut pending = self.roots.clone();
@@ -205,7 +205,7 @@ impl Graph {
         }
     }
 
-    /// What a statement reads and writes, with the statements in it and all that these call.
+    /// Variables that a statement reads and writes, with its inner statements and their callees.
     pub(super) fn of_stmt(&self, stmt: &Stmt) -> Effects {
         let mut effects = Effects::default();
         self.add_stmt(stmt, &mut effects);
@@ -225,7 +225,7 @@ impl Graph {
     }
 }
 
-/// What a statement calls or applies.
+/// Callable or entity that a statement calls or applies.
 pub(super) fn called(stmt: &Stmt) -> Option<Node> {
     match stmt {
         Stmt::Apply { table, .. } => Some(Node::Table(*table)),
@@ -234,7 +234,7 @@ pub(super) fn called(stmt: &Stmt) -> Option<Node> {
     }
 }
 
-/// What a statement reads and writes by itself.
+/// Adds the variables that a statement itself reads and writes.
 fn own(stmt: &Stmt, effects: &mut Effects) {
     parts(stmt, &mut |part| match part {
         Part::Value(value) => effects.read(value),

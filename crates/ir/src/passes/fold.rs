@@ -165,9 +165,10 @@ fn binary(op: BinaryOp, left: &Expr, right: &Expr, ty: Type) -> Option<Expr> {
             (_, Some(value)) => (value, left),
             _ => return None,
         };
-        return Some(match value == (op == BinaryOp::Eq) {
-            true => other.clone(),
-            false => of_unary(UnaryOp::Not, other.clone()),
+        return Some(if value == (op == BinaryOp::Eq) {
+            other.clone()
+        } else {
+            of_unary(UnaryOp::Not, other.clone())
         });
     }
     if let Some(value) = bits(right) {
@@ -209,7 +210,7 @@ fn binary(op: BinaryOp, left: &Expr, right: &Expr, ty: Type) -> Option<Expr> {
     None
 }
 
-/// Whether an operand gives itself whatever the other is.
+/// True if the operator gives this operand for every other operand.
 fn is_absorbing(op: BinaryOp, value: &BigUint, ty: Type) -> bool {
     match op {
         BinaryOp::And | BinaryOp::Mul => value.is_zero(),

@@ -1,4 +1,4 @@
-//! What the workers of one program must not do at once.
+//! Atomic blocks for operations that the workers of one program must not do at once.
 
 use super::walk::{bodies, children, children_mut};
 use crate::{Op, Program, RegisterId, Stmt, Type};
@@ -6,12 +6,12 @@ use crate::{Op, Program, RegisterId, Stmt, Type};
 /// Widest register element that one load or store of a machine takes as a whole.
 const WHOLE_BITS: u32 = 64;
 
-/// Which operations of registers an engine does as a whole by itself, outside atomic blocks.
+/// Register operations that an engine does atomically by itself, outside atomic blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
     /// Reads and writes of scalars of at most 64 bits.
     Words,
-    /// None.
+    /// No operation.
     Nothing,
 }
 

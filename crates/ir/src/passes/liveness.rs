@@ -1,5 +1,5 @@
-//! Which variables are read later: backwards through the statements of a callable, for the
-//! variables that no other callable sees when it has ended.
+//! Liveness: finds the variables that are read later, backwards through the statements of a
+//! callable, for the variables that no other callable sees when it has ended.
 
 use super::effects::{Effects, Graph};
 use super::walk::{Part, may_fault, parts, place_may_fault};
@@ -96,7 +96,7 @@ impl Frame {
     }
 }
 
-/// What is read after a statement that does not go on with the next.
+/// Live variables behind a statement that does not continue with the next one.
 #[derive(Clone, Default)]
 struct Exits {
     at_return: Live,
@@ -128,7 +128,7 @@ impl Liveness<'_> {
             && !place_may_fault(place)
     }
 
-    /// What is read from the first of the statements on, if `live` is read behind them.
+    /// Variables live before the first of the statements, if `live` are live behind them.
     fn stmts(&mut self, stmts: &mut Vec<Stmt>, mut live: Live, exits: &Exits) -> Live {
         let mut dead = Vec::new();
         for (index, stmt) in stmts.iter_mut().enumerate().rev() {
@@ -146,7 +146,7 @@ impl Liveness<'_> {
         live
     }
 
-    /// Whether a statement does nothing but write what is not read.
+    /// True if a statement only writes variables that are not live.
     fn is_useless(&self, stmt: &Stmt, live: &Live) -> bool {
         let pure = match stmt {
             Stmt::Assign(..)
@@ -224,7 +224,7 @@ impl Liveness<'_> {
             }
             _ => {}
         }
-        // What is wholly written here is not read from before, unless by the statement.
+        // A variable wholly written here is not live before, unless the statement reads it.
         parts(stmt, &mut |part| {
             if let Part::Result(place) = part
                 && place.path.is_empty()

@@ -118,7 +118,7 @@ fn after(name: &str, mut program: Program) -> String {
     text
 }
 
-/// What stands between two lines of a text.
+/// Text between two lines of a text.
 fn between<'t>(text: &'t str, head: &str, end: &str) -> &'t str {
     let (_, rest) = text.split_once(head).expect(head);
     rest.split_once(end).expect(end).0

@@ -1,4 +1,4 @@
-//! What statements are made of.
+//! Visitors of the parts of statements.
 
 use crate::{Arg, Expr, ExprKind, Op, Place, Program, Projection, Stmt, Transition};
 
@@ -280,7 +280,7 @@ pub(super) fn other_exprs_mut(program: &mut Program, see: &mut dyn FnMut(&mut Ex
     }
 }
 
-/// Whether reading or writing the place may end a parser: past the end of a stack.
+/// True if reading or writing the place may end a parser: past the end of a stack.
 pub(super) fn place_may_fault(place: &Place) -> bool {
     place.path.iter().any(|step| match step {
         Projection::Next | Projection::Last => true,
@@ -289,7 +289,7 @@ pub(super) fn place_may_fault(place: &Place) -> bool {
     })
 }
 
-/// Whether computing the expression may end a parser.
+/// True if computing the expression may end a parser.
 pub(super) fn may_fault(expr: &Expr) -> bool {
     let here = match &expr.kind {
         ExprKind::Read(place) | ExprKind::IsValid(place) | ExprKind::LastIndex(place) => {

@@ -71,9 +71,10 @@ impl Printer<'_> {
             names.push(name);
             ty = next;
         }
-        match names.is_empty() {
-            true => ".".to_owned(),
-            false => names.join("."),
+        if names.is_empty() {
+            ".".to_owned()
+        } else {
+            names.join(".")
         }
     }
 

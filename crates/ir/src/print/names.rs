@@ -65,12 +65,12 @@ pub(crate) const RESERVED: [&str; 56] = [
     "varbit",
 ];
 
-/// Whether a name is identifiers joined by dots.
+/// True if a name is identifiers joined by dots.
 fn is_path(name: &str) -> bool {
     name.split('.').all(is_identifier)
 }
 
-/// Whether a text is one identifier; `$` is a letter, as in generated names.
+/// True if a text is one identifier; `$` is a letter, as in generated names.
 fn is_identifier(text: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
     text.starts_with(letter) && text.chars().all(|c| letter(c) || c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! Rule 9: who calls whom, and how deep.
+//! Rule 9: the call graph and the depth of calls.
 
 use super::{MAX_NESTING, Verifier};
 use crate::graph::{Node, Vertices};
@@ -8,7 +8,7 @@ use crate::{Callee, Program, TableId};
 struct Vertex {
     /// Nesting of its statements and expressions.
     depth: u32,
-    /// What it calls, and how deep within it.
+    /// Callees, with their nesting depth in it.
     calls: Vec<(usize, u32)>,
 }
 

@@ -316,7 +316,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Whether the fields of value sets stand one after the other, all of them.
+    /// Checks that the fields of value sets stand one after the other, all of them.
     fn members(&mut self, sets: &[KeySet]) {
         let mut wanted: Option<(ValueSetId, u32)> = None;
         for set in sets {
@@ -458,7 +458,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Whether a constant is of a type.
+    /// Checks that a constant is of a type.
     pub(super) fn constant(&mut self, rule: u8, value: &Const, ty: Type) {
         let fits = match (value, ty) {
             (Const::Bool(_), Type::Bool) => true,

@@ -4,7 +4,7 @@ use super::{Verifier, is_number};
 use crate::{Op, Place, Type};
 
 impl Verifier<'_> {
-    /// Whether all values of a type have the same bits in a packet.
+    /// True if all values of a type have the same bits in a packet.
     fn is_fixed(&self, ty: Type) -> bool {
         match ty {
             Type::Struct(id) | Type::Header(id) => {
@@ -214,7 +214,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Whether a counter or meter exists and is direct or indirect as wanted.
+    /// Checks that a counter or meter exists and is direct or indirect as wanted.
     fn attached(&mut self, found: Option<bool>, wanted: bool) {
         match found {
             None => self.fail(1, "a counter or meter that does not exist"),

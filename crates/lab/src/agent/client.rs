@@ -13,19 +13,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most gaps that a report lists; the longest is always known.
+/// Maximum number of gaps that a report lists; the longest is always known.
 const MOST_STALLS: usize = 50_000;
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 /// Number of new connections that may be open at a time; more are not begun.
 const MOST_NEW: u64 = 500;
 
-/// What a client agent is told.
+/// Arguments of a client agent.
 #[derive(Clone, Debug, Args)]
 pub struct ClientArguments {
     /// JSON file with the connections to open, a [`Plan`].
     #[arg(long)]
     pub plan: PathBuf,
-    /// Most seconds to run, if standard input does not end before.
+    /// Maximum duration in seconds, if standard input does not end before.
     #[arg(long, default_value_t = 300)]
     pub seconds: u64,
 }
@@ -60,11 +60,11 @@ pub struct Planned {
     /// Address and port to bind to; several connections may share them if their
     /// destinations differ.
     pub source: SocketAddrV4,
-    /// Where to.
+    /// Destination of the connections.
     pub destination: SocketAddrV4,
 }
 
-/// How a client stands, once every 200 ms.
+/// Progress of a client, once every 200 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// When, in milliseconds since the Unix epoch.
@@ -77,7 +77,7 @@ pub struct Progress {
     pub broken: u64,
     /// Wrong bytes received so far.
     pub wrong_bytes: u64,
-    /// Exchanges (question and answer, both ways) completed so far.
+    /// Exchanges (question and answer, in both directions) completed so far.
     pub exchanges: u64,
 }
 
@@ -92,10 +92,10 @@ pub struct Stall {
     pub length_ms: u64,
 }
 
-/// What a client saw.
+/// Report of a client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientReport {
-    /// Connections begun, those that failed to open among them.
+    /// Number of connections begun, those that failed to open among them.
     pub opened: u64,
     /// Of these, long-lived ones.
     pub long_lived: u64,
@@ -103,7 +103,7 @@ pub struct ClientReport {
     pub ended_in_order: u64,
     /// Connections that broke: refused, reset, ended early, or 10 s without an answer.
     pub broken: Vec<Broken>,
-    /// Bytes received that were not as they must be.
+    /// Number of wrong bytes received.
     pub wrong_bytes: u64,
     /// Exchanges completed.
     pub exchanges: u64,
@@ -115,13 +115,13 @@ pub struct ClientReport {
     pub stalls: Vec<Stall>,
 }
 
-/// What a client writes, a line of JSON each.
+/// Output line of a client, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    /// How it stands.
+    /// Progress of the client.
     Progress(Progress),
-    /// What it saw; the last line.
+    /// Report of the client; the last line.
     Report(ClientReport),
 }
 
@@ -157,7 +157,7 @@ impl Shared {
     }
 }
 
-/// One connection's life.
+/// Life of one connection.
 struct Caller<'a> {
     shared: &'a Shared,
     connection: u64,

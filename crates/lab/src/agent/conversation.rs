@@ -1,4 +1,4 @@
-//! What is said over a connection, without sockets.
+//! Exchange of messages over a connection, without sockets.
 //!
 //! The client begins with a hello of 16 bytes: `SPLAB 1\n` and the connection's
 //! number. Then the ends take turns. Message *k* of an end carries the number *k*, a
@@ -14,14 +14,14 @@ pub(super) const HELLO: usize = 16;
 
 const HEADER: usize = 8;
 
-/// Who sends.
+/// End of the connection that sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Client,
     Server,
 }
 
-/// One end's part of a conversation.
+/// State of one end of a conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Conversation {
     connection: u64,

@@ -1,5 +1,5 @@
-//! All hosts of an application, on both sides of the switches, in one process: what they
-//! say, and what comes of it, written down by one clock.
+//! All hosts of an application, on both sides of the switches, in one process: they send packets,
+//! receive the answers, and record both by one clock.
 //!
 //! The process stands in a node with a link to the routers on each side. It speaks for
 //! every address behind them by raw sockets, and reads every frame that reaches it.
@@ -24,12 +24,12 @@ const PROTOCOL_ICMP: u8 = 1;
 const LONGEST_FRAME: usize = 65_536;
 /// Bytes of an Ethernet header in front of its type.
 const ADDRESSES: usize = 12;
-/// For how long what was sent last may still arrive.
+/// Time for which packets may still arrive after the last was sent.
 const LATE: Duration = Duration::from_millis(500);
 /// Most strange frames that are told in words.
 const MOST_STRANGE: usize = 20;
 
-/// What the hosts are told.
+/// Arguments of the hosts.
 #[derive(Clone, Debug, Args)]
 pub struct HostsArguments {
     /// Name of the application.
@@ -46,23 +46,23 @@ pub struct HostsArguments {
     /// Milliseconds between two packets of a flow.
     #[arg(long)]
     pub interval_ms: u64,
-    /// What the packets' choices are drawn from.
+    /// Seed of the packets' random choices.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Most seconds to run, if standard input does not end before.
+    /// Maximum duration in seconds, if standard input does not end before.
     #[arg(long, default_value_t = 300)]
     pub seconds: u64,
 }
 
-/// What the hosts saw.
+/// Report of the hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostsReport {
-    /// Packets sent and received, as a [`Document`]. Nobody knows here which switch they
-    /// crossed, so it is called 0.
+    /// Packets sent and received, as a [`Document`]. The hosts do not know which switch they
+    /// crossed, so its number is 0.
     pub history: String,
-    /// Frames that no host would take, the first of them in words.
+    /// Descriptions of the first frames that no host would take.
     pub strange: Vec<String>,
-    /// How many there were.
+    /// Number of such frames.
     pub strange_frames: u64,
     /// ICMP errors from routers, for packets that then count as lost.
     pub unreachable: u64,
@@ -214,7 +214,7 @@ fn receive_all(
             Err(error) => return Err(error),
         };
         let frame = &buffer[..length];
-        // What the hosts themselves send goes by here too, to other addresses.
+        // Packets that the hosts send pass here too, to other addresses.
         if let Some((_, port)) = sides.iter().find(|(mac, _)| frame.starts_with(mac)) {
             lock(notes).receive(*port, frame);
         }
@@ -222,7 +222,7 @@ fn receive_all(
     Ok(())
 }
 
-/// Speaks until standard input ends, then prints a [`HostsReport`] as one line of JSON.
+/// Sends and receives until standard input ends, then prints a [`HostsReport`] as one line of JSON.
 ///
 /// # Errors
 /// `LAB009` for an unknown application, `LAB013` for options out of range, `LAB016` if a

@@ -45,8 +45,8 @@ pub fn send(socket: &Socket, datagram: &[u8]) -> io::Result<()> {
     }
 }
 
-/// A socket that reads every frame at every interface, whichever way it goes; a read gives
-/// up after 50 ms (`WouldBlock`).
+/// A socket that reads every frame at every interface, in both directions; a read gives up after 50
+/// ms (`WouldBlock`).
 ///
 /// # Errors
 /// What the system says.

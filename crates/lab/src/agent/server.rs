@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a server agent is told.
+/// Arguments of a server agent.
 #[derive(Clone, Debug, Args)]
 pub struct ServerArguments {
     /// Address to listen on.
@@ -22,14 +22,14 @@ pub struct ServerArguments {
     pub ports: Vec<u16>,
 }
 
-/// What a server saw.
+/// Report of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerReport {
     /// Connections accepted.
     pub accepted: u64,
     /// Connections that the client closed between two exchanges.
     pub ended_in_order: u64,
-    /// Bytes that were not as they must be.
+    /// Number of wrong bytes received.
     pub wrong_bytes: u64,
     /// Connections that broke.
     pub broken: Vec<Broken>,
@@ -62,7 +62,7 @@ struct Shared {
 /// A server that accepts until dropped.
 pub(super) struct Server {
     shared: Arc<Shared>,
-    /// Where it listens, in the order of the ports given.
+    /// Addresses at which the server listens, in the order of the given ports.
     #[cfg(test)]
     pub(super) addresses: Vec<SocketAddrV4>,
 }

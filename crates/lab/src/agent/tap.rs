@@ -1,4 +1,4 @@
-//! Which connections pass a switch, seen from outside it.
+//! Connections that pass a switch, seen from outside it.
 
 use super::stop_at_end_of_input;
 use crate::address::Mac;
@@ -18,21 +18,21 @@ const PROTOCOL_TCP: u8 = 6;
 const ALL_FRAMES: u16 = 0x0003;
 /// Frames longer than this are cut, which a TCP header of theirs survives.
 const LONGEST_FRAME: usize = 65_536;
-/// Most connections that are told apart.
+/// Maximum number of connections that are told apart.
 const MOST_FLOWS: usize = 100_000;
 
-/// What a tap is told.
+/// Arguments of a tap.
 #[derive(Clone, Debug, Args)]
 pub struct TapArguments {
-    /// Ethernet address that frames must go to to count.
+    /// Destination Ethernet address of the frames that count.
     #[arg(long)]
     pub towards: Mac,
-    /// Seconds to look for.
+    /// Duration in seconds.
     #[arg(long)]
     pub seconds: f64,
 }
 
-/// One direction of a TCP connection, and how much of it came by.
+/// One direction of a TCP connection, and its traffic at the tap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// Source.
@@ -45,7 +45,7 @@ pub struct Flow {
     pub bytes: u64,
 }
 
-/// What a tap saw.
+/// Report of a tap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TapReport {
     /// The flows, by source and destination.
@@ -106,7 +106,7 @@ fn look(towards: Mac, until: Instant, stopped: impl Fn() -> bool) -> io::Result<
     Ok(TapReport { flows })
 }
 
-/// Looks at the frames that pass, then prints a [`TapReport`] as one line of JSON.
+/// Observes the frames that pass, then prints a [`TapReport`] as one line of JSON.
 ///
 /// # Errors
 /// `LAB013` for a time out of range, `LAB016` if the socket fails.

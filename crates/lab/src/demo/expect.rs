@@ -1,4 +1,4 @@
-//! What must hold of each run.
+//! Expectations that each run must meet.
 
 use super::report::{Kind, RunReport};
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,11 @@ const LEAST_RATE: f64 = 10.0;
 pub struct Expectation {
     /// The run.
     pub run: Kind,
-    /// What must hold.
+    /// The expectation.
     pub what: String,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// Whether it held.
+    /// True if it held.
     pub met: bool,
 }
 

@@ -25,7 +25,7 @@ pub(super) fn stalls(clients: &[&ClientReport], kill: u64, restart: u64) -> (u64
     (failover, failback)
 }
 
-/// How many exchanges were completed at a time, which may lie between two reports.
+/// Number of exchanges completed at a time, which may lie between two reports.
 pub(super) fn exchanges_at(progress: &[Progress], at_ms: u64) -> f64 {
     let next = progress.partition_point(|p| p.at_ms < at_ms);
     let none = Progress::default();

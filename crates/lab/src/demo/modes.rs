@@ -1,10 +1,10 @@
-//! What the switches of a run say of themselves: engine and modes of their ports.
+//! Engine and port modes that the switches of a run report.
 
 use crate::topology::Process;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The engine that `stateplane run` takes unless told otherwise.
+/// Default engine of `stateplane run`.
 const ENGINE: &str = "native";
 
 /// One line for each process that is a switch, from its command and the log in `folder`

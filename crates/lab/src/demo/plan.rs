@@ -1,4 +1,4 @@
-//! Which connections are opened.
+//! Connections of the demonstration.
 
 use super::Options;
 use crate::agent::client::{Plan, Planned};

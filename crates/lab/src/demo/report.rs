@@ -1,4 +1,4 @@
-//! What the demonstration found.
+//! Report of the demonstration.
 
 use super::expect::{self, Expectation};
 use clap::ValueEnum;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Which run.
+/// Kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -22,7 +22,7 @@ impl Kind {
     /// All runs in the order of the figure.
     pub const ALL: [Self; 3] = [Self::Baseline, Self::Unprotected, Self::Protected];
 
-    /// Whether a switch fails.
+    /// True if a switch fails.
     pub const fn fails(self) -> bool {
         !matches!(self, Self::Baseline)
     }
@@ -49,7 +49,7 @@ pub type Point = (f64, f64);
 /// The figures of one run. Connections are the agents'; `iperf3` has its own fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
-    /// Which run.
+    /// Kind of the run.
     pub name: Kind,
     /// Connections begun.
     pub opened: u64,
@@ -57,7 +57,7 @@ pub struct RunReport {
     pub long_lived: u64,
     /// Connections that broke: refused, reset, ended early, or 10 s without an answer.
     pub broken: u64,
-    /// How many broke for which reason.
+    /// Number of broken connections for each reason.
     pub broken_reasons: BTreeMap<String, u64>,
     /// Bytes that came wrong, at either end.
     pub wrong_bytes: u64,
@@ -75,11 +75,11 @@ pub struct RunReport {
     /// Mean rate at which the `iperf3` server received before the failure, in Mb/s;
     /// in a run without failure, in the same period.
     pub throughput_before_mbps: f64,
-    /// The same between failure and restart.
+    /// Throughput between failure and restart.
     pub throughput_during_mbps: f64,
-    /// The same from 3 s after the restart on.
+    /// Throughput from 3 s after the restart on.
     pub throughput_after_mbps: f64,
-    /// Whether `iperf3` ended as planned, its connections whole.
+    /// True if `iperf3` ended as planned, its connections whole.
     pub iperf_completed: bool,
     /// The longest time in which the `iperf3` server received nothing, in
     /// milliseconds, to its interval of 200 ms.
@@ -88,8 +88,8 @@ pub struct RunReport {
     pub iperf_switch: String,
     /// The switch that was killed.
     pub killed_switch: Option<String>,
-    /// Which share of the long-lived connections went out through each switch shortly
-    /// before the time of the failure.
+    /// Share of the long-lived connections that went out through each switch shortly before the
+    /// time of the failure.
     pub switch_shares: BTreeMap<String, f64>,
     /// Seconds from the start of the traffic to the failure.
     pub killed_at_s: Option<f64>,
@@ -108,7 +108,7 @@ pub struct RunReport {
 pub struct DemoReport {
     /// The runs in the order in which they were made.
     pub runs: Vec<RunReport>,
-    /// What must hold.
+    /// Expectations, with findings.
     pub expectations: Vec<Expectation>,
 }
 
@@ -118,12 +118,12 @@ impl DemoReport {
         Self { runs, expectations }
     }
 
-    /// Whether everything that must hold does.
+    /// True if everything that must hold does.
     pub fn met(&self) -> bool {
         self.expectations.iter().all(|expectation| expectation.met)
     }
 
-    /// As JSON text.
+    /// The report as JSON text.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }

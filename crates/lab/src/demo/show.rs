@@ -25,7 +25,7 @@ impl Show {
         Self { bar, last: None }
     }
 
-    /// How it stands.
+    /// Shows the state of the demonstration.
     pub(super) fn status(&mut self, text: String) {
         match &self.bar {
             Some(bar) => {

@@ -1,4 +1,4 @@
-//! Which switch carries what, from what taps at the switches saw.
+//! Connections that each switch carries, from the reports of taps at the switches.
 
 use super::trial::no_report;
 use crate::agent::tap::{Flow, TapReport};
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What goes out through each switch.
+/// Traffic that leaves through each switch.
 pub(super) struct Sight {
     /// The switch that carries the most bytes to `iperf3`'s server.
     pub iperf_switch: String,
-    /// Which share of the planned connections each switch carries; one that was seen
-    /// at two counts where it had more frames.
+    /// Share of the planned connections that each switch carries; a connection seen at two counts
+    /// where it had more frames.
     pub shares: BTreeMap<String, f64>,
 }
 

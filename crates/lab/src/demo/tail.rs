@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-/// What was read of a growing file.
+/// Reader of a growing file.
 pub(super) struct Tail {
     path: PathBuf,
     offset: u64,

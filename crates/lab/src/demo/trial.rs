@@ -25,7 +25,7 @@ const LOOK_FROM_S: f64 = 2.5;
 const LOOK_TO_S: f64 = 0.3;
 /// Seconds for which it lasts; every connection sends many times in it.
 const LOOK_FOR_S: f64 = 1.5;
-/// How long agents and `iperf3` may take to come to their end.
+/// Maximum time for agents and `iperf3` to end.
 const ENDING: Duration = Duration::from_secs(14);
 /// Seconds after the restart from which throughput counts as after.
 const SETTLED_S: f64 = 3.0;

@@ -1,7 +1,6 @@
-//! What fails, and how the lab brings it about.
+//! Faults, and how the lab causes them.
 //!
-//! Everything goes by the first switch until it fails or the routers are told otherwise,
-//! so every flow moves.
+//! All packets pass the first switch until it fails or the routes change, so every flow moves.
 
 use super::report::Move;
 use crate::agent::now_us;
@@ -20,15 +19,15 @@ const SWITCH: &str = "s1";
 const INSIDE: &str = "eth0";
 /// The routers on both sides.
 const ROUTERS: [&str; 2] = ["r_in", "r_out"];
-/// Until routing has told the router of the other side of a lost link.
+/// Time until routing has informed the router of the other side of a lost link.
 const CONVERGENCE: Duration = Duration::from_millis(50);
-/// For how long a killed switch is away before it comes back.
+/// Time for which a killed switch is away before it comes back.
 const ABSENCE: Duration = Duration::from_millis(1000);
 const FLAPS: u32 = 5;
-/// How long a flapping link is down, and up.
+/// Time for which a flapping link is down, and for which it is up.
 const FLAP: Duration = Duration::from_millis(100);
 
-/// What fails.
+/// Fault of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
@@ -54,7 +53,7 @@ impl Fault {
         Self::Restart,
     ];
 
-    /// How many times it lets traffic settle for the length of a phase.
+    /// Number of phases for which the fault lets traffic settle.
     pub(super) const fn phases(self) -> u64 {
         match self {
             Self::Reroute | Self::LinkDown => 2,

@@ -1,4 +1,4 @@
-//! How long flows stood still, and what was lost, from what the hosts saw.
+//! Stall times of flows and lost packets, from the hosts' reports.
 
 use stateplane_history::replication::{EventKind, Flow, History, dropped_by_right};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// For how long before a move packets tell how long they take when nothing moves, in µs.
 const CALM: u64 = 500_000;
 
-/// What of a flow was sent and received, by time in µs.
+/// Times of a flow's sent and received packets, in µs.
 #[derive(Default)]
 struct Life {
     /// When each packet was sent.
@@ -16,7 +16,7 @@ struct Life {
     outputs: Vec<(u64, u64)>,
 }
 
-/// What became of all flows over a period that begins with a move.
+/// Outcome of all flows over a period that begins with a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stalls {
     /// Flows that had a packet to bring through.
@@ -80,22 +80,22 @@ impl Lives {
         }
     }
 
-    /// How many packets were lost in all.
+    /// Number of lost packets.
     pub(super) fn lost(&self) -> u64 {
         self.lost.len() as u64
     }
 
-    /// How many packets were sent in one of `times`.
+    /// Number of packets sent in one of `times`.
     pub(super) fn sent_in(&self, times: &[Range<u64>]) -> u64 {
         count_in(self.flows.values().flat_map(|life| &life.inputs), times)
     }
 
-    /// How many of these were lost.
+    /// Number of lost packets among those.
     pub(super) fn lost_in(&self, times: &[Range<u64>]) -> u64 {
         count_in(&self.lost, times)
     }
 
-    /// What became of the flows from `from` to `to`.
+    /// Outcome of the flows from `from` to `to`.
     pub(super) fn stalls(&self, from: u64, to: u64) -> Stalls {
         let mut stalls = Stalls::default();
         let mut released = Vec::new();
@@ -132,8 +132,8 @@ fn count_in<'a>(sent: impl IntoIterator<Item = &'a u64>, times: &[Range<u64>]) -
 }
 
 impl Life {
-    /// The longest wait of a packet sent from `from` to `to` for any packet of the flow to
-    /// come through, other than those on the way already.
+    /// The longest wait of a packet sent from `from` to `to` for any packet of the flow to come
+    /// through, other than those in flight already.
     fn longest(&self, from: u64, to: u64) -> u64 {
         let mut longest = 0;
         let mut waits_since = None;

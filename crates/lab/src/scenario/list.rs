@@ -1,4 +1,4 @@
-//! Which scenarios there are.
+//! List of the scenarios.
 
 use serde::Serialize;
 use stateplane_apps::heavy_hitter::CLASS;
@@ -10,9 +10,9 @@ const PROTECTED_CLASS: u8 = 71;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Where `in1` is.
+    /// Side of the host `in1`.
     Inside,
-    /// Where `out1` is.
+    /// Side of the host `out1`.
     Outside,
 }
 
@@ -37,7 +37,7 @@ impl Side {
 /// Real TCP connections of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sessions {
-    /// Where they are opened; servers are on the other side.
+    /// Side that opens the connections; servers are on the other side.
     pub from: Side,
     /// The address and port to which they are opened.
     pub to: ([u8; 4], u16),
@@ -63,13 +63,13 @@ pub struct Sketches {
 pub struct Scenario {
     /// Its name, and of its variant in `lab/apps.toml`.
     pub name: &'static str,
-    /// What the traffic is, for `lab list`.
+    /// Description of the traffic, for `lab list`.
     pub about: &'static str,
     /// The application whose hosts speak, and whose checker judges the answers.
     pub hosts: Option<&'static str>,
     /// TCP connections, where the application lets them through.
     pub sessions: Option<Sessions>,
-    /// What is read of the store in the end.
+    /// Sketches that are read from the store in the end.
     pub sketches: Option<Sketches>,
 }
 

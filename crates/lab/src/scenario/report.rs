@@ -1,4 +1,4 @@
-//! What a scenario found.
+//! Report of a scenario.
 
 use super::fault::Fault;
 use super::sketch::SketchReport;
@@ -9,22 +9,22 @@ use std::fmt;
 /// A moment at which flows had to move to the other switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Move {
-    /// What happened.
+    /// Description of the event.
     pub what: String,
     /// When the network began to be changed for it, in µs since the Unix epoch.
     pub began_us: u64,
     /// When that had happened, in µs since the Unix epoch.
     pub at_us: u64,
-    /// Whether the switch that had the flows lives on.
+    /// True if the switch that had the flows lives on.
     pub owner_alive: bool,
-    /// Whether the network was left alone for a phase from then on.
+    /// True if the network was left alone for a phase from then on.
     pub left_alone: bool,
 }
 
-/// How flows came over a move. Times are in milliseconds.
+/// Outcome of the flows over a move. Times are in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FaultReport {
-    /// What failed.
+    /// The fault.
     pub fault: Fault,
     /// The move.
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub struct FaultReport {
     /// From the first packet of a flow after the move to the first after the move that
     /// came through: the median of all flows.
     pub released_median_ms: f64,
-    /// The same of the slowest flow.
+    /// Release time of the slowest flow.
     pub released_slowest_ms: f64,
     /// The time that a packet took to come through, the median of those of the half second
     /// before the move. Where each packet writes, it is a round trip to the store and little
@@ -50,22 +50,22 @@ pub struct FaultReport {
     pub tcp_stall_ms: Option<u64>,
 }
 
-/// What became of the TCP connections.
+/// Outcome of the TCP connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionsReport {
     /// Connections begun.
     pub opened: u64,
     /// Connections that broke: refused, reset, ended early, or 10 s without an answer.
     pub broken: u64,
-    /// How many broke for which reason.
+    /// Number of broken connections for each reason.
     pub reasons: BTreeMap<String, u64>,
     /// Bytes that came wrong, at either end.
     pub wrong_bytes: u64,
-    /// Questions and answers, both ways.
+    /// Questions and answers, in both directions.
     pub exchanges: u64,
 }
 
-/// What a scenario found.
+/// Report of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioReport {
     /// Its name.
@@ -83,21 +83,20 @@ pub struct ScenarioReport {
     pub sent_in_calm: u64,
     /// Of these, such as did not come through.
     pub lost_in_calm: u64,
-    /// What the application's checker objects to, and frames that no host would take.
+    /// Violations that the application's checker found, and frames that no host would take.
     pub wrong: Vec<String>,
     /// TCP connections, where the scenario has them.
     pub sessions: Option<SessionsReport>,
-    /// What the store has of sketches, where the application keeps such.
+    /// Sketches at the store, if the application has any.
     pub sketch: Option<SketchReport>,
-    /// How flows came over each move.
+    /// Outcome of the flows over each move.
     pub moves: Vec<FaultReport>,
 }
 
 impl ScenarioReport {
-    /// Whether no answer was wrong, no connection broke, no flow fell silent and at most one
-    /// packet in a hundred was lost while nothing moved, which a machine with other work may
-    /// lose in its queues; and the sketches, where there are such, have heavy flows of each
-    /// tenant.
+    /// True if no answer was wrong, no connection broke, no flow fell silent and at most one packet
+    /// in a hundred was lost while nothing moved, which a machine with other work may lose in its
+    /// queues; and the sketches, where there are such, have heavy flows of each tenant.
     pub fn met(&self) -> bool {
         let sessions = self.sessions.as_ref();
         self.wrong.is_empty()
@@ -137,9 +136,10 @@ impl fmt::Display for ScenarioReport {
         }
         writeln!(f)?;
         for moved in &self.moves {
-            let owner = match moved.moved.owner_alive {
-                true => "owner alive",
-                false => "owner dead",
+            let owner = if moved.moved.owner_alive {
+                "owner alive"
+            } else {
+                "owner dead"
             };
             write!(
                 f,

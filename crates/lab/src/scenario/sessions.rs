@@ -56,8 +56,7 @@ impl Talk {
         Ok(Self { client, server })
     }
 
-    /// Lets all connections come to their end; what became of them, and what the client
-    /// saw.
+    /// Ends all connections; returns their outcome, and the client's report.
     pub(super) fn end(mut self) -> Result<(SessionsReport, ClientReport), LabError> {
         for process in [&mut self.client, &mut self.server] {
             process.close_input();
@@ -113,7 +112,7 @@ fn plan(sessions: &Sessions, address: Ipv4Addr) -> Plan {
     }
 }
 
-/// What the last line that a process wrote says.
+/// Parses the last line of a process's output.
 pub(super) fn last_line<L: serde::de::DeserializeOwned, R>(
     process: &Process,
     read: impl Fn(L) -> Option<R>,
@@ -125,7 +124,7 @@ pub(super) fn last_line<L: serde::de::DeserializeOwned, R>(
         .ok_or_else(|| no_report(process, Path::new(process.log())))
 }
 
-/// What all that a process wrote says.
+/// Parses the whole output of a process.
 pub(super) fn whole_output<L: serde::de::DeserializeOwned>(
     process: &Process,
 ) -> Result<L, LabError> {

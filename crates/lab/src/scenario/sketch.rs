@@ -1,4 +1,4 @@
-//! What the sketches of dead and living switches, as the store has them, say of the traffic.
+//! Estimates of the traffic from the sketches of dead and living switches at the store.
 //!
 //! A run without failure counts every packet that came through. After failures the merged
 //! sketches may lack, of these, only what a switch counted within ε of its death (RedPlane
@@ -13,7 +13,7 @@ use std::fmt;
 
 /// µs by which the hosts' notes may be later than a switch's clock.
 const SLACK_US: u64 = 50_000;
-/// Most objections that are told.
+/// Maximum number of objections that are reported.
 const MOST_TOLD: usize = 10;
 
 /// A tenant's merged sketch, as `stateplane ctl store sketch --json` shows it.
@@ -38,9 +38,9 @@ pub(super) struct Death {
 pub struct HeavyFlow {
     /// Key of its connection, and the CRC-32 of its five-tuple.
     pub flow: String,
-    /// How many packets the merged sketches say it had.
+    /// Number of packets that the merged sketches estimate.
     pub estimate: u32,
-    /// How many came through.
+    /// Number of packets that came through.
     pub packets: u64,
 }
 
@@ -57,14 +57,14 @@ pub struct TenantReport {
     pub at_risk: u64,
     /// Flows above the limit by the merged sketches, the heaviest first.
     pub heavy: Vec<HeavyFlow>,
-    /// How many flows are above it by a sketch of all that came through.
+    /// Number of flows above the limit by a sketch of all packets that came through.
     pub heavy_without_failure: usize,
 }
 
-/// What the store knows of all tenants.
+/// The store's sketches of all tenants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SketchReport {
-    /// How many packets are heavy.
+    /// Number of packets from which a flow is heavy.
     pub limit: u32,
     /// ε in µs.
     pub bound_us: u64,
@@ -204,7 +204,7 @@ pub(super) fn judge(
 }
 
 impl SketchReport {
-    /// Whether each tenant's flows were counted, and some are heavy.
+    /// True if each tenant's flows were counted, and some are heavy.
     pub(super) fn bites(&self) -> bool {
         let counted = |tenant: &TenantReport| tenant.starts > 0 && !tenant.heavy.is_empty();
         !self.tenants.is_empty() && self.tenants.iter().all(counted)

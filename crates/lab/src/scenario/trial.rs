@@ -19,7 +19,7 @@ use stateplane_history::replication::{Document, EventKind, History, judge};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Until all speak and all flows have their leases.
+/// Time until all hosts send and all flows have their leases.
 const SETTLING: Duration = Duration::from_millis(2500);
 const ENDING: Duration = Duration::from_secs(5);
 const HOSTS: &str = "hosts";
@@ -30,7 +30,7 @@ const TAIL: &str = "st2";
 /// repeated.
 const AFTER_MOVE: u64 = 500_000;
 const AFTER_DEATH: u64 = 2_000_000;
-/// Until switches have had the time to keep what they counted last.
+/// Time in which switches replicate their last counts.
 const LAST_SNAPSHOTS: Duration = Duration::from_secs(3);
 
 /// About how long the hosts speak, in milliseconds.
@@ -150,8 +150,7 @@ fn value(topology: &Topology, scenario: &Scenario, name: &str) -> Result<u64, La
     })
 }
 
-/// What the store has of the sketches, once all switches have had the time for another
-/// snapshot.
+/// Sketches at the store, after all switches had the time for another snapshot.
 fn read_sketches(
     lab: &mut Lab,
     setting: &Setting,
@@ -204,7 +203,7 @@ fn watch(lab: &mut Lab, hosts: Option<&mut Process>, time: Duration) -> Result<(
     Ok(())
 }
 
-/// What the hosts saw, and the frames that none would take.
+/// History that the hosts recorded, and frames that none would take.
 fn saw(mut hosts: Process) -> Result<(History, Vec<String>), LabError> {
     hosts.close_input();
     hosts.wait_until(Instant::now() + ENDING)?;
@@ -221,9 +220,12 @@ fn calm_times(moves: &[(Fault, Move)], ended_us: u64) -> Vec<Range<u64>> {
         .iter()
         .zip(next.chain([ended_us]))
         .filter(|((_, moved), _)| moved.left_alone)
-        .map(|((_, moved), end)| match moved.owner_alive {
-            true => moved.at_us + AFTER_MOVE..end,
-            false => moved.at_us + AFTER_DEATH..end,
+        .map(|((_, moved), end)| {
+            if moved.owner_alive {
+                moved.at_us + AFTER_MOVE..end
+            } else {
+                moved.at_us + AFTER_DEATH..end
+            }
         })
         .collect()
 }

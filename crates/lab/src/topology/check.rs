@@ -1,4 +1,4 @@
-//! What a topology must be besides well formed.
+//! Requirements on a topology beyond its syntax.
 
 use super::{Kind, LEAST_STORE_MTU, STEERED_METRIC, Topology};
 use crate::error::LabError;

@@ -8,14 +8,14 @@ use stateplane_ir::{Expr, ExprKind, Type};
 use stateplane_target::layout::scalar_bits;
 use std::ops::Range;
 
-/// Where the bits of a part come from.
+/// Source of a part's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// The low bits of a register.
     Register(Value),
     /// Words in memory.
     Words(Value),
-    /// The frame, from this bit behind the pointer on; so many bytes may be read there.
+    /// The frame, from this bit behind the pointer on, with this many readable bytes.
     Frame {
         pointer: Value,
         bit: u32,
@@ -146,9 +146,10 @@ impl Gen<'_, '_> {
                     self.shifted_right(half, lo % 64)
                 } else {
                     let value = self.shifted_right(value, lo);
-                    match wide {
-                        true => self.b.ins().ireduce(types::I64, value),
-                        false => value,
+                    if wide {
+                        self.b.ins().ireduce(types::I64, value)
+                    } else {
+                        value
                     }
                 };
                 if skip > 0 {
@@ -188,9 +189,10 @@ impl Gen<'_, '_> {
             return self.b.ins().bor(a, b);
         }
         let at = first.min(bytes - size);
-        let flags = match self.plan.reads_at_leisure {
-            true => Self::lasting(self.regions.frame),
-            false => Self::flags(self.regions.frame),
+        let flags = if self.plan.reads_at_leisure {
+            Self::lasting(self.regions.frame)
+        } else {
+            Self::flags(self.regions.frame)
         };
         let ty = match size {
             1 => types::I8,

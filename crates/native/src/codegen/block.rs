@@ -65,7 +65,7 @@ impl Drop for Code {
     }
 }
 
-/// Which function is made.
+/// Function that is generated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Ingress,
@@ -78,8 +78,8 @@ enum Part {
 ///
 /// # Errors
 ///
-/// What the code generator does not manage, in its words: no machine code for this
-/// processor, or a program too large for it.
+/// Returns the error of the code generator, as its text: no machine code for this processor, or a
+/// program that is too large.
 pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
     let mut flags = settings::builder();
     for (name, value) in [
@@ -119,7 +119,7 @@ pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
             }
         }
     }
-    // What egress asks for is what ingress has to keep.
+    // Ingress keeps the values that egress reads.
     let egress = maker.function(Part::Egress)?;
     let ingress = maker.function(Part::Ingress)?;
     let parse = if clones_in_ingress(plan) {
@@ -170,8 +170,8 @@ fn clones_in_ingress(plan: &Plan) -> bool {
     clones
 }
 
-/// Whether lookups can be announced: there is a table of exact keys or prefixes, and the
-/// parser leaves no trace.
+/// True if lookups can be announced: there is a table of exact keys or prefixes, and the parser
+/// leaves no trace.
 fn announces(plan: &Plan) -> bool {
     let mut silent = true;
     let mut look = |stmt: &Stmt| {
@@ -332,7 +332,7 @@ impl Gen<'_, '_> {
             let zero = self.constant(0, width);
             self.write_register(at, width, zero);
         }
-        // What is preserved from an earlier pass is in memory.
+        // Values preserved from an earlier pass are in memory.
         for list in &self.plan.storage.field_lists {
             for leaf in &list.leaves {
                 for (at, width) in stateplane_target::storage::parts(*leaf) {
@@ -365,9 +365,10 @@ impl Gen<'_, '_> {
 
     /// A field of the context that is 0 if the frame came by a port and goes on at once.
     fn unless_fresh(&mut self, offset: usize) -> Value {
-        match self.fresh {
-            true => self.number(0),
-            false => self.given(offset),
+        if self.fresh {
+            self.number(0)
+        } else {
+            self.given(offset)
         }
     }
 
@@ -479,7 +480,7 @@ impl Gen<'_, '_> {
         self.b.def_var(self.rest, rest);
     }
 
-    /// Runs a control of the pipeline. Nothing goes on behind it if all ways leave in it.
+    /// Runs a control of the pipeline. No code follows it if all paths take side exits in it.
     fn control(&mut self, id: ControlId) {
         let after = self.block();
         self.set_number(self.rounds, u64::from(LOOP_LIMIT));
@@ -526,8 +527,8 @@ impl Gen<'_, '_> {
         self.room = self.room.max(room);
     }
 
-    /// What follows the parser. Packets whose valid headers ingress changes go on in
-    /// `changed`, if there is one.
+    /// Generates the code behind the parser. Packets whose valid headers ingress changes continue
+    /// in `changed`, if there is one.
     fn parsed(&mut self, kept: &[bool], changed: Option<Block>) {
         self.end_parser();
         let validities = match changed {
@@ -567,12 +568,11 @@ impl Gen<'_, '_> {
             .ins()
             .icmp(IntCC::UnsignedLessThan, egress_spec, drop);
         let port = self.bit(port);
-        let allowed = match self.fresh {
-            true => port,
-            false => {
-                let allowed = self.given(offset_of!(Context, direct));
-                self.b.ins().band(allowed, port)
-            }
+        let allowed = if self.fresh {
+            port
+        } else {
+            let allowed = self.given(offset_of!(Context, direct));
+            self.b.ins().band(allowed, port)
         };
         let others = self.b.ins().bor(requests, mcast_grp);
         let zero = self.number(0);

@@ -14,9 +14,9 @@ pub(super) struct Shared {
     entry: Block,
     /// Number of the call.
     caller: Variable,
-    /// Where each call's ends lead.
+    /// Exit blocks of each call.
     callers: Vec<Frame>,
-    /// Its own ends, once it is made.
+    /// Exit blocks of the call itself, once its code is made.
     ends: Option<Frame>,
 }
 

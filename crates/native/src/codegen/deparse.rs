@@ -87,7 +87,7 @@ impl Gen<'_, '_> {
         self.emit_string(&string);
     }
 
-    /// Where a header was read from, if it may still have its place in the output, which
+    /// Offset from which a header was read, if it may still have that offset in the output, which
     /// begins as a copy of the frame.
     fn unmoved(&mut self, spot: &Spot) -> Option<Value> {
         if !self.plan.emits_plainly || spot.dynamic.is_some() {
@@ -145,7 +145,7 @@ impl Gen<'_, '_> {
         self.b.def_var(self.emitted, emitted);
     }
 
-    /// Where the next byte goes, with room for so many.
+    /// Position of the next output byte, with room for `bytes` bytes.
     fn out(&mut self, bytes: Value) -> Value {
         let emitted = self.b.use_var(self.emitted);
         let context = self.context;
@@ -177,9 +177,10 @@ impl Gen<'_, '_> {
             self.out(bytes)
         } else {
             self.room += (string.width / 8) as usize;
-            let out = match self.plan.emits_plainly {
-                true => self.b.use_var(self.out),
-                false => self.context_field(offset_of!(Context, out)),
+            let out = if self.plan.emits_plainly {
+                self.b.use_var(self.out)
+            } else {
+                self.context_field(offset_of!(Context, out))
             };
             let emitted = self.b.use_var(self.emitted);
             self.sum(out, emitted)

@@ -210,7 +210,8 @@ impl Gen<'_, '_> {
         self.store_all(to, values);
     }
 
-    /// Whether two values of one type, no narrow scalars, are equal, as a scalar.
+    /// Compares two values of one type, other than narrow scalars; the result is a scalar, 1 if
+    /// they are equal.
     pub(super) fn equal(&mut self, left: &Expr, right: &Expr) -> Value {
         let a = self.flatten(left);
         let b = self.flatten(right);
@@ -298,7 +299,7 @@ impl Gen<'_, '_> {
     }
 }
 
-/// What remains to be compared of two values.
+/// Parts of two values that remain to be compared.
 struct Compared<'a> {
     a: &'a [Scalar],
     b: &'a [Scalar],

@@ -232,14 +232,15 @@ impl Gen<'_, '_> {
         data: &[Expr],
         max: &Expr,
     ) {
-        // What the result does not hold is not needed.
+        // Bits that the result does not hold are not needed.
         let short = self
             .program()
             .place_type(result)
             .is_some_and(|ty| is_narrow(ty) && scalar_bits(ty) <= 64);
-        let base_value = match short {
-            true => self.low(base),
-            false => self.low_128(base),
+        let base_value = if short {
+            self.low(base)
+        } else {
+            self.low_128(base)
         };
         let max_value = if is_narrow(max.ty) && scalar_bits(max.ty) <= 64 {
             Some(self.narrow(max))
@@ -267,9 +268,10 @@ impl Gen<'_, '_> {
                 self.call_for(run::remainder as *const u8, &[value, pointer, words])
             }
         };
-        let offset = match short {
-            true => offset,
-            false => self.widened(offset, 64),
+        let offset = if short {
+            offset
+        } else {
+            self.widened(offset, 64)
         };
         let sum = self.b.ins().iadd(base_value, offset);
         if let Some(spot) = self.spot(result) {

@@ -12,14 +12,14 @@ use stateplane_ir::TableId;
 use std::mem::{offset_of, size_of};
 
 impl Gen<'_, '_> {
-    /// Where the engine tells of a table.
+    /// Address of the engine's view of a table.
     pub(super) fn view(&mut self, id: TableId) -> Value {
         let tables = self.given(offset_of!(Context, tables));
         let view = (id.index() * size_of::<View>()) as i64;
         self.b.ins().iadd_imm_s(tables, view)
     }
 
-    /// What the engine tells of a table, which does not change during a run.
+    /// Field of the engine's view of a table, which does not change during a run.
     fn view_field(&mut self, view: Value, offset: usize) -> Value {
         let flags = Self::lasting(self.regions.context);
         self.b.ins().load(types::I64, flags, view, offset as i32)
@@ -56,7 +56,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// As `table::exact` hashes.
+    /// Hash of words, equal to that of `table::exact`.
     fn hash_words(&mut self, words: &[Value]) -> Value {
         let mut hash = self.number(HASH_START);
         let factor = self.number(HASH_FACTOR);
@@ -123,7 +123,7 @@ impl Gen<'_, '_> {
         self.b.block_params(found)[0]
     }
 
-    /// Down a trie, node by node: the longest way is known.
+    /// Lookup in a trie, node by node; the maximum depth is known.
     fn find_prefix(&mut self, view: Value, key: Value, strides: Strides, record: usize) -> Value {
         let slots = self.view_field(view, offset_of!(View, slots));
         let default = self.view_field(view, offset_of!(View, default));

@@ -12,7 +12,7 @@ use stateplane_ir::{Expr, Place, Projection, Type};
 use stateplane_target::bits::word_count;
 use stateplane_target::layout::{Leaf, LeafKind};
 
-/// Where fields are read from.
+/// Memory from which fields are read.
 struct Source {
     pointer: Value,
     /// Bits before the next field.
@@ -213,7 +213,7 @@ impl Gen<'_, '_> {
             &[source.pointer, bit, length, to, words],
             false,
         );
-        // What follows lies so many bytes further on.
+        // The following fields lie this many bytes further on.
         let bytes = self.shifted_right(length, 3);
         source.pointer = self.b.ins().iadd(source.pointer, bytes);
     }

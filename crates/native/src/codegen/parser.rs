@@ -13,7 +13,7 @@ use stateplane_ir::{Expr, KeySet, ParserId, Target, Transition};
 use stateplane_target::bits::{low_word, mask, word_count};
 use stateplane_target::layout::scalar_bits;
 
-/// A key of `select` under way.
+/// A key of `select` that is being matched.
 struct Key {
     value: Scalar,
     width: u32,
@@ -220,7 +220,7 @@ impl Gen<'_, '_> {
         true
     }
 
-    /// Whether the key at a position is in a set, as a condition; `None` if any is.
+    /// Condition that the key at a position is in a set; `None` if every key is.
     fn is_in(&mut self, keys: &[Key], index: usize, set: &KeySet) -> Option<Value> {
         let Key { value, width } = keys[index];
         let below = |length: u32| width.saturating_sub(length);

@@ -1,4 +1,4 @@
-//! The parser of the pipeline, one way through it after the other.
+//! Specialised code for the paths through the pipeline's parser, one after the other.
 //!
 //! A state that is reached with different values of variables, above all different valid
 //! headers, is made once for each. So is what follows the parser, for as many of its ends
@@ -19,8 +19,8 @@ pub(super) type Known = BTreeMap<usize, u64>;
 
 const CURSOR: usize = usize::MAX;
 
-/// Blocks for each state of the parsers, on average, from which on states are made once
-/// whatever is known.
+/// Average number of blocks for each parser state above which each remaining state gets one block
+/// for all paths.
 const MOST_BLOCKS: usize = 16;
 
 /// Instructions that may be made for ends of the parser of their own.
@@ -33,7 +33,7 @@ struct Level {
     parser: ParserId,
     state: usize,
     next: usize,
-    /// Where the parser's parameters lie.
+    /// Positions of the parser's parameters.
     bound: Vec<(VarId, usize)>,
 }
 
@@ -41,7 +41,7 @@ struct Level {
 /// known there.
 type Place = (Vec<usize>, Known);
 
-/// A way through the parser under way.
+/// State of the walk over a path through the parser.
 #[derive(Default)]
 struct Ways {
     /// Blocks that are still to be made, and the innermost parser last.
@@ -54,8 +54,8 @@ struct Ways {
     most: usize,
 }
 
-/// Whether a parser's ways can be told apart: no way leads back, and parsers call others
-/// between two statements of a state only, to whose arguments these write directly.
+/// True if a parser's paths can be told apart: no path leads back, and parsers call others between
+/// two statements of a state only, to whose arguments these write directly.
 pub(super) fn has_ways(plan: &crate::plan::Plan) -> bool {
     plan.calls.inline_all
         && !plan.counts_transitions

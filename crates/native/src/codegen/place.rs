@@ -9,7 +9,7 @@ use stateplane_ir::{Expr, ExprKind, Place, Projection, Type, VarId};
 use stateplane_target::bits::{low_word, word_count};
 use stateplane_target::layout::scalar_bits;
 
-/// Where a place lies.
+/// Position of a place.
 #[derive(Clone, Debug)]
 pub(super) struct Spot {
     /// Its first word.
@@ -163,7 +163,7 @@ impl Gen<'_, '_> {
             let value = self.wide_bits(pointer, whole, lo, width);
             return Scalar::Register(self.or_zero(spot.guard, value, width));
         }
-        // What is read must not change when the place is written.
+        // The value that is read must not change when the place is written.
         let words = word_count(width);
         let copy = self.scratch(words);
         self.zero_words(copy, words);

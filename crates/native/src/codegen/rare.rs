@@ -1,8 +1,8 @@
 //! Places that few packets come to ([`Stmt::Unlikely`]).
 //!
-//! What follows an end of the parser is made for the packets that come to none of them: at
-//! such a place the way leaves, to the same place in the code that is made for all. So the
-//! ways of most packets meet no others, and what is known on them stays known.
+//! Unlikely branches are side exits: the specialised code for an end of the parser contains in
+//! their place a jump to the same statement in the general code. So the fast paths contain no rare
+//! code, and facts established on them stay known.
 
 use super::Gen;
 use super::place::Spot;
@@ -11,15 +11,15 @@ use cranelift_codegen::ir::Block;
 use stateplane_ir::{Arg, BinaryOp, ControlId, Expr, ExprKind, Place, Stmt, UnaryOp};
 use std::collections::BTreeMap;
 
-/// What is done at a place that few packets come to.
+/// Treatment of unlikely statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
-    /// Nothing.
+    /// Unlikely branches are compiled in place.
     #[default]
     Ignore,
-    /// The way leaves.
+    /// Unlikely branches are side exits.
     Leave,
-    /// The ways that left here join.
+    /// The side exits join here.
     Join,
 }
 
@@ -31,12 +31,12 @@ type Path = Vec<usize>;
 pub(super) struct Rare {
     mode: Mode,
     path: Path,
-    /// Places where ways left and have not yet joined.
+    /// Statements with side exits that have not joined yet.
     left: BTreeMap<Path, Block>,
 }
 
 impl Rare {
-    /// Whether ways that left have not yet joined, at a place within the present statement.
+    /// True if side exits within the present statement have not joined yet.
     fn is_awaited(&self) -> bool {
         let mut behind = self.left.range::<Path, _>(&self.path..);
         behind
@@ -46,19 +46,19 @@ impl Rare {
 }
 
 impl Gen<'_, '_> {
-    /// Makes code of the pipeline from which ways leave where few packets come to.
+    /// Generates the pipeline with side exits at unlikely statements.
     pub(super) fn leaving<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         self.in_mode(Mode::Leave, make)
     }
 
-    /// Makes code that all ways that left join.
+    /// Generates the code in which all side exits join.
     pub(super) fn joining<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         let made = self.in_mode(Mode::Join, make);
         debug_assert!(self.rare.left.is_empty(), "{:?}", self.rare.left);
         made
     }
 
-    /// Makes code that ways neither leave nor join.
+    /// Generates code in which side exits neither leave nor join.
     pub(super) fn closed<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         self.in_mode(Mode::Ignore, make)
     }
@@ -86,12 +86,12 @@ impl Gen<'_, '_> {
         self.rare.path.pop();
     }
 
-    /// Whether anything comes to the present statement, or will where ways join in it.
+    /// True if the present statement is reached, or a side exit joins in it.
     pub(super) fn is_reached(&self) -> bool {
         self.live || self.rare.mode == Mode::Join && self.rare.is_awaited()
     }
 
-    /// Whether statements behind one after which none is reached may be.
+    /// True if statements behind one after which none is reached may be.
     pub(super) fn may_be_joined(&self) -> bool {
         self.rare.mode == Mode::Join
     }
@@ -121,7 +121,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// The statements of a branch that is always taken on the present way: it is not unlikely
+    /// The statements of a branch that is always taken on the present path: it is not unlikely
     /// here.
     pub(super) fn certain<'s>(&self, stmts: &'s [Stmt]) -> &'s [Stmt] {
         match stmts {
@@ -130,8 +130,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Whether ways may leave from within a call: all that it copies out goes to places that
-    /// are the same wherever the call is made.
+    /// True if side exits are possible from within a call: all its copy-outs go to places that are
+    /// the same for every execution of the call.
     pub(super) fn can_be_left(&self, args: &[Arg]) -> bool {
         args.iter().all(|arg| match arg {
             Arg::In(_) => true,

@@ -10,7 +10,7 @@ use stateplane_ir::{BinaryOp, Const, Expr, ExprKind, Type, UnaryOp};
 use stateplane_target::bits::{low_word, mask};
 use stateplane_target::layout::scalar_bits;
 
-/// Whether values of a type are computed in a register.
+/// True if values of a type are computed in a register.
 pub(super) fn is_narrow(ty: Type) -> bool {
     match ty {
         Type::Bool | Type::Error | Type::Enum(_) => true,
@@ -23,7 +23,7 @@ pub(super) fn is_signed(ty: Type) -> bool {
     matches!(ty, Type::Int(_))
 }
 
-/// Whether to compute an expression in any case costs less than a branch.
+/// True if to compute an expression in any case costs less than a branch.
 fn is_cheap(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Default => true,

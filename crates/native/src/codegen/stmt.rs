@@ -141,9 +141,10 @@ impl Gen<'_, '_> {
         let before = self.values.clone();
         let mut common: Option<super::paths::Known> = None;
         for (block, holds) in [(yes, true), (no, false)] {
-            let (stmts, other) = match holds {
-                true => (then, otherwise),
-                false => (otherwise, then),
+            let (stmts, other) = if holds {
+                (then, otherwise)
+            } else {
+                (otherwise, then)
             };
             if self.go_on(block) {
                 self.learn(condition, holds, other);
@@ -246,7 +247,7 @@ impl Gen<'_, '_> {
         self.check_fault();
     }
 
-    /// `push_front` of so many elements, or with a negative number `pop_front`.
+    /// `push_front` of `by` elements, or with a negative number `pop_front`.
     fn shift_stack(&mut self, place: &Place, by: i64) {
         if let Some(spot) = self.spot(place)
             && let Type::Stack(id) = spot.ty
@@ -267,7 +268,7 @@ impl Gen<'_, '_> {
         self.check_fault();
     }
 
-    /// Whether a register is one of the numbers that a key set names, as a condition.
+    /// Condition that a register equals one of the numbers that a key set names.
     pub(super) fn is_constant(&mut self, value: Value, wanted: u128, width: u32) -> Value {
         let wanted = self.constant(wanted, width);
         self.b.ins().icmp(IntCC::Equal, value, wanted)

@@ -139,7 +139,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Whether an expression is a field of the packet's headers.
+    /// True if an expression is a field of the packet's headers.
     fn is_of_headers(&self, expr: &Expr) -> bool {
         let ExprKind::Read(place) = &expr.kind else {
             return false;

@@ -236,7 +236,7 @@ impl Gen<'_, '_> {
         self.b.ins().band(value, mask)
     }
 
-    /// Whether a register is not zero, as a condition.
+    /// Condition that a register is not zero.
     pub(super) fn is_not_zero(&mut self, value: Value) -> Value {
         let zero = match self.b.func.dfg.value_type(value) {
             types::I128 => self.constant(0, 128),

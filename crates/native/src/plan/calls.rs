@@ -1,5 +1,4 @@
-//! Which callables become part of their callers, and which arguments are passed by
-//! reference then.
+//! Inlined callables, and their arguments that are passed by reference.
 
 use super::each_within;
 use stateplane_ir::{Arg, Callee, Direction, ExprKind, Param, Place, Program, Projection, Stmt};
@@ -12,7 +11,7 @@ const INLINE_LIMIT: u64 = 20_000;
 /// Callables up to this many statements become part of their callers in any case.
 const SMALL: u64 = 24;
 
-/// How a parameter gets its argument.
+/// Binding of a parameter to its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
     /// Copied in, or out, or both.
@@ -21,10 +20,10 @@ pub(crate) enum Binding {
     Reference(usize),
 }
 
-/// What is known about the calls of a program.
+/// Facts about the calls of a program.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    /// Whether all callables become part of their callers.
+    /// True if all callables become part of their callers.
     pub(crate) inline_all: bool,
     actions: Vec<u64>,
     functions: Vec<u64>,
@@ -139,7 +138,7 @@ impl Calls {
         }
     }
 
-    /// Whether a callable becomes part of its callers.
+    /// True if a callable becomes part of its callers.
     pub(crate) fn inlines(&self, callee: Callee) -> bool {
         let weight = match callee {
             Callee::Action(id) => self.actions[id.index()],
@@ -151,11 +150,11 @@ impl Calls {
         self.inline_all || weight <= SMALL
     }
 
-    /// How the parameters of a callable get their arguments.
+    /// Bindings of a callable's parameters.
     ///
-    /// A parameter can be its argument's place where that is fixed, no other argument
-    /// that is written lies there too, and the callable has no other way to it: actions
-    /// see the variables of their control, so theirs are copied.
+    /// A parameter can be its argument's place where that is fixed, no other written argument
+    /// overlaps it, and the callable has no other access to it: actions see the variables of their
+    /// control, so theirs are copied.
     pub(crate) fn bindings(
         &self,
         program: &Program,

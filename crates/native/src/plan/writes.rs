@@ -1,4 +1,4 @@
-//! Which words of the packet are written by other means than `extract`.
+//! Words of the packet that other statements than `extract` write.
 
 use super::calls::fixed_place;
 use super::{Binding, Plan};

@@ -79,7 +79,7 @@ unsafe fn load(words: *const u128, width: u32) -> Limbs {
 ///
 /// # Safety
 ///
-/// As for [`load`].
+/// The conditions of [`load`] hold.
 unsafe fn store(limbs: &Limbs, words: *mut u128, width: u32) {
     // SAFETY: the caller's.
     let words = unsafe { from_raw_parts_mut(words, word_count(width)) };
@@ -337,7 +337,7 @@ pub(crate) unsafe extern "C" fn wide_concat(
     }
 }
 
-/// Whether `a` is less than `b`, signed if `signed` is not 0.
+/// 1 if `a` is less than `b`, signed if `signed` is not 0; else 0.
 pub(crate) unsafe extern "C" fn wide_less(
     a: *const u128,
     b: *const u128,
@@ -404,8 +404,8 @@ pub(crate) unsafe extern "C" fn wide_index(a: *const u128, width: u64) -> u64 {
     }
 }
 
-/// Whether words lie from `low` to `high` if `range` is not 0, else whether they equal
-/// `low` where `high` has ones.
+/// 1 if words lie from `low` to `high`, given that `range` is not 0, or equal `low` where `high`
+/// has ones, given that it is 0; else 0.
 pub(crate) unsafe extern "C" fn wide_within(
     value: *const u128,
     low: *const u128,

@@ -33,7 +33,7 @@ fn mix(a: u64, b: u64) -> u64 {
 /// The hash of no words.
 pub(crate) const HASH_START: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What [`step`] multiplies by.
+/// Multiplier of [`step`].
 pub(crate) const HASH_FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// The hash with one word more.
@@ -51,7 +51,7 @@ pub(super) fn hash(words: &[u64]) -> u64 {
 }
 
 impl Exact {
-    /// A table for keys and records of so many words.
+    /// A table for keys of `words` words and records of `record` words.
     pub(super) fn new(words: usize, record: usize) -> Exact {
         let mut made = Exact {
             words,

@@ -11,7 +11,7 @@ const FIRST_BITS: u32 = 16;
 /// The slot leads to another node, whose number the other bits are.
 pub(crate) const NODE: u32 = 1 << 31;
 
-/// How keys of a width are taken apart.
+/// Division of keys of a width into strides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strides {
     /// Bits of a key.
@@ -178,8 +178,8 @@ impl Prefixes {
         self.prune(value, length);
     }
 
-    /// Gives back the nodes on the way to a prefix in which all slots are the same: what
-    /// ends in a node is there in half of its slots at most.
+    /// Frees the nodes on the path to a prefix in which all slots are equal: the prefixes that end
+    /// in a node fill half of its slots at most.
     fn prune(&mut self, value: u128, length: u32) {
         let mut way = Vec::new();
         let (mut start, mut from, mut size) = (0, 0, self.strides.first);

@@ -18,7 +18,7 @@ pub(super) struct Records {
 struct Shared {
     /// Numbers of records by what they hold.
     numbers: FxHashMap<Box<[u64]>, u32>,
-    /// How many entries have each record.
+    /// Number of entries of each record.
     uses: Vec<u32>,
     /// The record of each entry, or 0.
     of_entry: Vec<u32>,
@@ -26,8 +26,7 @@ struct Shared {
 }
 
 impl Records {
-    /// Records of so many words; entries may share them if nobody asks which entry was
-    /// hit.
+    /// Records of `size` words; entries may share them if the hit entry is never asked for.
     pub(super) fn new(size: usize, share: bool) -> Records {
         Records {
             size,

@@ -33,7 +33,7 @@ pub(super) struct Slices {
     vectors: Vec<u64>,
     /// Best first; an entry's place is its bit's.
     entries: Vec<Entry>,
-    /// What entries are compared by, by their numbers.
+    /// Sort keys of entries, by their numbers.
     orders: Vec<Option<Order>>,
     ranges: bool,
 }

@@ -30,7 +30,7 @@ impl RangeEnds {
     }
 }
 
-/// What an entry is compared by; without priorities the longest prefix wins.
+/// Sort key of an entry; without priorities the longest prefix wins.
 pub(super) fn order_of(mask: &[u64], rule: &Rule<'_>) -> Order {
     let priority = if rule.priority == 0 {
         ones(mask)
@@ -191,7 +191,7 @@ impl Tuples {
     }
 }
 
-/// Whether the range keys of a packed key lie within these ends.
+/// True if the range keys of a packed key lie within these ends.
 pub(super) fn within(shape: &KeyShape, key: &[u64], ranges: &RangeEnds) -> bool {
     let mut rest = &*ranges.0;
     shape.parts.iter().filter(|part| part.range).all(|part| {

@@ -100,7 +100,7 @@ impl Emit<'_> {
         let (headers, metadata) = self.own_types();
         let _ = write!(
             out,
-            "// What ingress decided about a packet that waits, in front of it on its way.\n\
+            "// Decisions of ingress about a packet that waits, in front of it on its path.\n\
              header {} {{\n",
             around.resume
         );
@@ -242,9 +242,10 @@ impl Emit<'_> {
         if let Some(when) = &keyed.when {
             conditions = vec![format!("({})", when.text)];
         }
-        let condition = match conditions.is_empty() {
-            true => "true".to_owned(),
-            false => conditions.join("\n            && "),
+        let condition = if conditions.is_empty() {
+            "true".to_owned()
+        } else {
+            conditions.join("\n            && ")
         };
         let flow = added.names.free("flow");
         let own = Self::concatenated(parts);
@@ -381,12 +382,13 @@ impl Emit<'_> {
         for element in &self.fields.all {
             let high = low - 1;
             low -= element.bits;
-            let (into, from) = match element.signed {
-                true => (
+            let (into, from) = if element.signed {
+                (
                     format!("(int<{}>)", element.bits),
                     format!("(bit<{}>)", element.bits),
-                ),
-                false => (String::new(), String::new()),
+                )
+            } else {
+                (String::new(), String::new())
             };
             let field = format!("{state}.{}", element.name);
             let _ = writeln!(out, "            {field} = {into}before[{high}:{low}];");

@@ -1,4 +1,4 @@
-//! What stands in front of the program.
+//! Text in front of the program.
 
 use super::{Added, Emit, snapshot};
 use crate::Class;

@@ -21,9 +21,10 @@ fn buckets(elements: u64) -> u64 {
 pub(super) fn access(array: &Kept, access: &Access, added: &Added, texts: [&str; 2]) -> String {
     let [index, operand] = texts;
     let snapshot = &added.state;
-    match access.writes {
-        true => format!("{}({snapshot}, {index}, {operand});", array.write),
-        false => format!("{}({snapshot}, {operand}, {index});", array.read),
+    if access.writes {
+        format!("{}({snapshot}, {index}, {operand});", array.write)
+    } else {
+        format!("{}({snapshot}, {operand}, {index});", array.read)
     }
 }
 

@@ -7,8 +7,8 @@ use stateplane_diagnostics::Span;
 use stateplane_syntax::tree::{Argument, ControlDecl, Expr, ExprKind};
 use std::rc::Rc;
 
-/// Extern functions that have an effect besides their arguments: packets are copied, sent
-/// again or cut, or the control plane is told.
+/// Extern functions that have an effect besides their arguments: they copy, resend or cut packets,
+/// or send to the control plane.
 pub(crate) const EFFECTS: [&str; 9] = [
     "clone",
     "clone3",
@@ -144,9 +144,10 @@ impl<'t> Walk<'t> {
         scope: &Rc<Scope<'t>>,
     ) -> Value {
         let writes = method == "write";
-        let (index, operand) = match writes {
-            true => (argument(args, "index", 0), argument(args, "value", 1)),
-            false => (argument(args, "index", 1), argument(args, "result", 0)),
+        let (index, operand) = if writes {
+            (argument(args, "index", 0), argument(args, "value", 1))
+        } else {
+            (argument(args, "index", 1), argument(args, "result", 0))
         };
         let (Some(index), Some(operand)) = (index, operand) else {
             return self.arguments(args, scope);
@@ -154,22 +155,20 @@ impl<'t> Walk<'t> {
         let Some(name) = self.replicated.get(&register) else {
             self.found.local.push((register, writes));
             self.eval(index, scope);
-            match writes {
-                true => {
-                    self.eval(operand, scope);
-                }
-                false => {
-                    let held = Leaf::State(self.text(register));
-                    self.spoil(operand, scope, leaf(held));
-                }
+            if writes {
+                self.eval(operand, scope);
+            } else {
+                let held = Leaf::State(self.text(register));
+                self.spoil(operand, scope, leaf(held));
             }
             return Value::new();
         };
         let name = name.clone();
         let at = self.eval(index, scope);
-        let value = match writes {
-            true => self.eval(operand, scope),
-            false => Value::new(),
+        let value = if writes {
+            self.eval(operand, scope)
+        } else {
+            Value::new()
         };
         for (control, call) in &self.stack {
             self.found.on_the_way.insert(control.clone());
@@ -234,9 +233,10 @@ impl<'t> Walk<'t> {
                     None => Value::new(),
                 };
                 let values = [value("base", 2), value("data", 3), value("max", 4)];
-                let hashed = match algorithm.ends_with(".random") {
-                    true => unknown("a random number"),
-                    false => made(&[&format!("hash({algorithm};"), ";", ";", ")"], &values),
+                let hashed = if algorithm.ends_with(".random") {
+                    unknown("a random number")
+                } else {
+                    made(&[&format!("hash({algorithm};"), ";", ";", ")"], &values)
                 };
                 if let Some(result) = argument(args, "result", 0) {
                     self.spoil(result, scope, hashed);

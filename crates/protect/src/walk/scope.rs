@@ -9,10 +9,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a name stands for.
+/// Entity that a name denotes.
 #[derive(Clone)]
 pub(crate) enum Binding<'t> {
-    /// A variable, by its way from a root.
+    /// A variable, by its path from a root.
     Way(String),
     /// A value that does not change.
     Value(Value),
@@ -28,7 +28,7 @@ pub(crate) enum Binding<'t> {
 
 /// The names of a block and, behind it, of those around it.
 pub(crate) struct Scope<'t> {
-    /// In front of the ways of its variables.
+    /// Prefix of the paths of its variables.
     prefix: String,
     names: RefCell<BTreeMap<String, Binding<'t>>>,
     outer: Option<Rc<Scope<'t>>>,
@@ -47,7 +47,7 @@ impl<'t> Scope<'t> {
         self.names.borrow_mut().insert(name.to_string(), binding);
     }
 
-    /// Binds a variable of this scope, and gives its way.
+    /// Binds a variable of this scope, and returns its path.
     pub(crate) fn variable(&self, name: &Ident) -> String {
         let way = format!("{}.{name}", self.prefix);
         self.bind(name, Binding::Way(way.clone()));
@@ -101,7 +101,7 @@ impl<'t> Declared<'t> {
         self.controls.get(name).copied()
     }
 
-    /// What an instance is.
+    /// Binding of an instance.
     pub(crate) fn instance(&self, instance: &Instantiation) -> Binding<'t> {
         match type_name(&instance.ty) {
             Some("register") => Binding::Register(instance.name.span),

@@ -267,7 +267,7 @@ control MarkEgress(
 
 // The blocks of the replication library around those above: see p4/lib/replication.p4.
 
-// What ingress decided about a packet that waits, in front of it on its way.
+// Decisions of ingress about a packet that waits, in front of it on its path.
 header flow_resume_t {
     bit<9> egress_spec;
     bit<16> mcast_grp;

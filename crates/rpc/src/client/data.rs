@@ -95,7 +95,7 @@ fn bit_width(spec: &config::P4DataTypeSpec) -> u32 {
 ///
 /// # Errors
 ///
-/// With what is expected.
+/// Returns the expected form.
 pub fn read(
     words: &[String],
     spec: &config::P4DataTypeSpec,

@@ -6,7 +6,7 @@ use crate::proto::config::{self, match_field::MatchType};
 use crate::proto::v1::{self, field_match as by, field_match::FieldMatchType, table_action};
 use num_bigint::BigUint;
 
-/// What kind of match a field has.
+/// Match kind of a field.
 #[must_use]
 pub fn kind(field: &config::MatchField) -> MatchType {
     match field.r#match {
@@ -23,11 +23,12 @@ fn width(bits: i32) -> u32 {
 
 fn fitting(text: &str, width: u32, what: &str) -> Result<BigUint, Wrong> {
     let value = value::read(text)?;
-    match width > 0 && value.bits() > u64::from(width) {
-        true => Err(format!(
+    if width > 0 && value.bits() > u64::from(width) {
+        Err(format!(
             "{text} does not fit {what}, which has {width} bits"
-        )),
-        false => Ok(value),
+        ))
+    } else {
+        Ok(value)
     }
 }
 
@@ -137,7 +138,7 @@ fn pairs(words: &[String]) -> Result<Vec<(&str, &str)>, Wrong> {
 ///
 /// # Errors
 ///
-/// With what is wrong, and what there is instead.
+/// Returns the error, and the existing names.
 pub fn read(
     info: &config::P4Info,
     table: &config::Table,

@@ -45,7 +45,7 @@ pub fn id(object: &impl Named) -> u32 {
     object.preamble().map_or(0, |preamble| preamble.id)
 }
 
-/// Whether `wanted` is `full` or the end of it after a dot.
+/// True if `wanted` is `full` or the end of it after a dot.
 fn is_called(full: &str, wanted: &str) -> bool {
     full == wanted
         || full
@@ -57,7 +57,7 @@ fn is_called(full: &str, wanted: &str) -> bool {
 ///
 /// # Errors
 ///
-/// If none is, with those that there are, or if several are.
+/// Returns an error if no object has the name, with the existing names, or if several have.
 pub fn pick<'a, T>(
     candidates: impl Iterator<Item = (&'a str, T)>,
     wanted: &str,
@@ -97,7 +97,7 @@ pub fn pick<'a, T>(
 ///
 /// # Errors
 ///
-/// As [`pick`].
+/// Returns the errors of [`pick`].
 pub fn find<'a, T: Named>(objects: &'a [T], wanted: &str, what: &str) -> Result<&'a T, Wrong> {
     if let Some(found) = objects.iter().find(|object| alias(*object) == wanted) {
         return Ok(found);

@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 use num_traits::{Num, ToPrimitive, Zero};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// How a value is shown.
+/// Notation in which a value is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A decimal number, hexadecimal beyond 64 bits.
@@ -61,7 +61,7 @@ pub fn show(value: &BigUint, style: Style) -> String {
 ///
 /// # Errors
 ///
-/// With what is accepted, if it is none of these.
+/// Returns the accepted notations, if it is none of these.
 pub fn read(text: &str) -> Result<BigUint, String> {
     let wrong = || {
         format!(
@@ -105,9 +105,10 @@ fn mac(text: &str) -> Option<u64> {
 /// The bytes of a value as P4Runtime has them.
 #[must_use]
 pub fn bytes(value: &BigUint) -> Vec<u8> {
-    match value.is_zero() {
-        true => vec![0],
-        false => value.to_bytes_be(),
+    if value.is_zero() {
+        vec![0]
+    } else {
+        value.to_bytes_be()
     }
 }
 

@@ -158,9 +158,10 @@ impl<E: Engine> Core<E> {
         );
         Ok(v1::ForwardingPipelineConfig {
             p4info: info.then(|| pipeline.info.clone()),
-            p4_device_config: match device {
-                true => pipeline.device_config.clone(),
-                false => Vec::new(),
+            p4_device_config: if device {
+                pipeline.device_config.clone()
+            } else {
+                Vec::new()
             },
             cookie: pipeline
                 .cookie

@@ -32,9 +32,10 @@ impl<E: Engine> Core<E> {
                 }
             }
             Some(Said::DigestAck(ack)) => {
-                let outcome = match self.sessions.is_primary(stream) {
-                    true => self.digests.acknowledge(&ack),
-                    false => Err(not_primary()),
+                let outcome = if self.sessions.is_primary(stream) {
+                    self.digests.acknowledge(&ack)
+                } else {
+                    Err(not_primary())
                 };
                 if let Err(refusal) = outcome {
                     let ack = v1::DigestListAckError {

@@ -61,12 +61,12 @@ impl ActionSet {
         self.live(&BTreeSet::new())
     }
 
-    /// As written.
+    /// The message as the client wrote it.
     pub(crate) fn message(&self) -> v1::ActionProfileActionSet {
         self.given.clone()
     }
 
-    /// Those whose watched port is not `down`.
+    /// Actions whose watched port is not `down`.
     pub(crate) fn live(&self, down: &BTreeSet<u16>) -> Runs {
         let actions = self.actions.iter();
         let live = actions.filter(|one| one.port.is_none_or(|port| !down.contains(&port)));

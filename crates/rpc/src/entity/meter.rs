@@ -111,9 +111,10 @@ pub(crate) fn messages(
                     index: i64::try_from(index).unwrap_or(i64::MAX),
                 }),
                 config: meter.read(index)?.as_ref().map(message),
-                counter_data: match counted {
-                    true => Some(counts_message(meter.counts(index)?)),
-                    false => None,
+                counter_data: if counted {
+                    Some(counts_message(meter.counts(index)?))
+                } else {
+                    None
                 },
             })
         })

@@ -55,8 +55,8 @@ fn ranked(given: &v1::Replica) -> Result<Vec<Replica>, Refusal> {
     Ok(ranked)
 }
 
-/// Where the copies go while the ports are as they are: each to the most preferred port
-/// that is up, or, if none is, to the first, which drops it.
+/// Destinations of the copies with the present state of the ports: for each copy the most preferred
+/// port that is up, or, if none is, the first, which drops it.
 fn replicas<E: Engine>(switch: &Switch<E>, given: &[v1::Replica]) -> Result<Vec<Replica>, Refusal> {
     let mut seen = BTreeSet::new();
     let mut replicas = Vec::new();

@@ -75,7 +75,7 @@ pub(crate) fn write<E: Engine>(
             wanted.give(state, table, (&keys, priority), Target::Present, down)?;
             let done = resources(state, table, &keys, priority, entry, now);
             if let (Err(refusal), Some(before)) = (&done, before) {
-                // What was there a moment ago fits.
+                // The entry was in the table before, so it fits.
                 let _ = before.restore(context);
                 return Err(refusal.clone());
             }
@@ -93,7 +93,7 @@ pub(crate) fn write<E: Engine>(
     Ok(())
 }
 
-/// That an update has no type.
+/// Refusal of an update without a type.
 pub(crate) fn unspecified() -> Refusal {
     Refusal::invalid("the update has no type: INSERT, MODIFY or DELETE")
 }
@@ -120,7 +120,7 @@ fn check_priority(table: &TableIndex, priority: u32) -> Result<(), Refusal> {
     }
 }
 
-/// That what is given with an entry exists for its table.
+/// Checks that the objects given with an entry exist for its table.
 fn check_resources(table: &TableIndex, entry: &v1::TableEntry) -> Result<(), Refusal> {
     let missing = |what: &str| {
         Err(Refusal::invalid(format!(
@@ -199,9 +199,10 @@ fn remember(shadow: &mut Shadow, key: EntryKey, entry: &v1::TableEntry, wanted: 
         }
     }
     let metadata = metadata(entry);
-    match metadata == Default::default() {
-        true => shadow.entries.remove(&key),
-        false => shadow.entries.insert(key, metadata),
+    if metadata == Default::default() {
+        shadow.entries.remove(&key)
+    } else {
+        shadow.entries.insert(key, metadata)
     };
 }
 
@@ -247,7 +248,7 @@ fn write_default<E: Engine>(
     Ok(())
 }
 
-/// What of an entry a reader asks for besides its action.
+/// Fields of an entry that a reader requests besides its action.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fields {
     pub(crate) counter: bool,
@@ -257,7 +258,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// What the fields of a request ask for.
+    /// Fields that a request asks for.
     pub(crate) fn of(request: &v1::TableEntry) -> Fields {
         Fields {
             counter: request.counter_data.is_some(),
@@ -283,17 +284,20 @@ pub(crate) fn message(
     let key = entry_key(table, keys, *priority);
     let target = &state.tables()[table.at.index()];
     let (controller_metadata, metadata) = shadow.entries.get(&key).cloned().unwrap_or_default();
-    let meter = match fields.meter && table.has_meter {
-        true => target.meter(keys, *priority).ok().flatten(),
-        false => None,
+    let meter = if fields.meter && table.has_meter {
+        target.meter(keys, *priority).ok().flatten()
+    } else {
+        None
     };
-    let meter_counts = match fields.meter_counts && table.has_meter {
-        true => target.meter_counts(keys, *priority).ok(),
-        false => None,
+    let meter_counts = if fields.meter_counts && table.has_meter {
+        target.meter_counts(keys, *priority).ok()
+    } else {
+        None
     };
-    let idle = match fields.idle {
-        true => target.idle_for(keys, *priority, now).ok().flatten(),
-        false => None,
+    let idle = if fields.idle {
+        target.idle_for(keys, *priority, now).ok().flatten()
+    } else {
+        None
     };
     v1::TableEntry {
         table_id: table.id,
@@ -377,7 +381,7 @@ pub(crate) fn default_message(
     }
 }
 
-/// What an entry was before an update, to put it back.
+/// Entry before an update, to restore it.
 #[derive(Clone, Debug)]
 pub(crate) struct Before {
     table: u32,
@@ -390,7 +394,7 @@ pub(crate) struct Before {
     set: Option<ActionSet>,
 }
 
-/// What a default entry was before an update.
+/// Default entry before an update.
 #[derive(Clone, Debug)]
 pub(crate) struct DefaultBefore {
     table: u32,
@@ -516,7 +520,7 @@ impl DefaultBefore {
     }
 }
 
-/// That a read names a table entry that is not there.
+/// Refusal of a read that names a missing table entry.
 pub(crate) fn absent(table: &TableIndex) -> Refusal {
     Refusal::new(
         Code::NotFound,

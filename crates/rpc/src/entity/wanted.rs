@@ -1,5 +1,5 @@
-//! What a table entry runs: an action, or what the table's action profile holds
-//! (specification, "TableAction").
+//! Action of a table entry: the entry's own, or a member, group or one-shot set of the table's
+//! action profile (specification, "TableAction").
 
 use super::action;
 use super::action_set::ActionSet;
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use stateplane_target::{Entry, Invocation, KeyMatch, Runs, TargetState};
 use std::collections::BTreeSet;
 
-/// What an entry runs.
+/// Action that an entry requests.
 #[derive(Clone, Debug)]
 pub(super) enum Wanted {
     Nothing,
@@ -18,7 +18,7 @@ pub(super) enum Wanted {
     Set(ActionSet),
 }
 
-/// Whether an entry that runs something is made for it or is there already.
+/// Target of an entry: made for the entry, or existing already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     New,
@@ -26,7 +26,7 @@ pub(super) enum Target {
 }
 
 impl Wanted {
-    /// What the message says.
+    /// Reads the action from the message.
     pub(super) fn read(
         pipeline: &Pipeline,
         table: &TableIndex,
@@ -45,12 +45,15 @@ impl Wanted {
             })?;
             Ok::<_, Refusal>(profile)
         };
-        let selector = || match indirect()?.with_selector {
-            true => Ok(()),
-            false => Err(Refusal::invalid(format!(
-                "the action profile of table `{}` has no selector; give a member",
-                table.name
-            ))),
+        let selector = || {
+            if indirect()?.with_selector {
+                Ok(())
+            } else {
+                Err(Refusal::invalid(format!(
+                    "the action profile of table `{}` has no selector; give a member",
+                    table.name
+                )))
+            }
         };
         Ok(match kind {
             table_action::Type::Action(given) => {
@@ -118,13 +121,14 @@ impl Wanted {
     }
 }
 
-/// That an action is one that the table lists.
+/// Checks that the table lists an action.
 pub(super) fn check_listed(table: &TableIndex, action: u32) -> Result<(), Refusal> {
-    match table.actions.contains(&action) {
-        true => Ok(()),
-        false => Err(Refusal::invalid(format!(
+    if table.actions.contains(&action) {
+        Ok(())
+    } else {
+        Err(Refusal::invalid(format!(
             "action {action} is not one of table `{}`",
             table.name
-        ))),
+        )))
     }
 }

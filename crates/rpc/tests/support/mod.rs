@@ -1,4 +1,4 @@
-//! A core with a switch, and short ways to ask it things.
+//! A core with a switch, and helpers that send it requests.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -57,7 +57,7 @@ pub struct World {
     pub core: Core<Interp>,
     pub now: u64,
     pub primary: StreamId,
-    /// What streams were told.
+    /// Messages sent to streams.
     pub told: Vec<(StreamId, v1::StreamMessageResponse)>,
     /// Streams that ended.
     pub ended: Vec<(StreamId, Refusal)>,
@@ -106,7 +106,7 @@ impl World {
         id(&self.info, alias)
     }
 
-    /// Works until nothing waits, and keeps what streams were told.
+    /// Works until nothing waits, and collects the messages of streams.
     pub fn settle(&mut self) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         loop {

@@ -215,7 +215,7 @@ pub fn l2(info: &config::P4Info, address: u64, port: u16) -> v1::TableEntry {
     }
 }
 
-/// What the entries of a table send to.
+/// Ports or values to which the entries of a table send.
 pub async fn marks(
     client: &mut P4RuntimeClient<Channel>,
     table: v1::entity::Entity,

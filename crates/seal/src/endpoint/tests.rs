@@ -55,7 +55,7 @@ fn refusal(opened: Opened) -> Option<Refusal> {
     }
 }
 
-/// Lets `a` ask and both answer until nobody has an answer; returns how many there were.
+/// Lets `a` ask and both answer until no message is left; returns their number.
 fn acquaint(now: u64, a: &mut Endpoint, b: &mut Endpoint) -> usize {
     let question = sealed(a, b.id(), MESSAGE);
     let mut answer = answer_of(b.open(now, &question));
@@ -252,7 +252,7 @@ fn an_answer_to_an_earlier_life_is_not_heeded() {
     assert!(is_message(b.open(3, &bytes)));
 }
 
-/// Nobody was asked that yet, so whoever answers it does not mean this life.
+/// An answer to a question that was never asked belongs to another life, and is ignored.
 #[test]
 fn an_answer_to_a_question_that_was_never_asked_is_not_heeded() {
     let (mut a, mut b) = (start(1, 2, 1), start(2, 1, 2));
@@ -441,7 +441,7 @@ fn configurations_that_contradict_themselves_are_refused() {
 }
 
 proptest! {
-    /// Whatever is changed, cut or added: it is refused, and the association goes on.
+    /// A message with anything changed, cut or added is refused, and the association goes on.
     #[test]
     fn every_change_is_refused(
         message in proptest::collection::vec(any::<u8>(), 0..200),

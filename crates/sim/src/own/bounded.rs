@@ -20,8 +20,8 @@ use stateplane_wire::replication::Key;
 pub(super) const HOSTS: usize = 8;
 /// Most frames in a millisecond of a walk that a switch of the simulator keeps up with.
 const MOST_FRAMES: u32 = 24;
-/// What the clocks of two may differ by within ε, which is counted by the switch's: one in so
-/// many.
+/// Allowed difference between two clocks within ε, which the switch's clock measures: one part in
+/// this many.
 const SLACK: u64 = 300;
 
 /// The values of each array.
@@ -31,13 +31,13 @@ type Contents = Vec<Vec<u128>>;
 pub(crate) struct Handled {
     at: u64,
     number: u64,
-    /// It was counted as one for which ε was not kept.
+    /// True if the packet was counted as one for which ε was not kept.
     alarm: bool,
-    /// What the arrays held then.
+    /// Contents of the arrays after that.
     after: Contents,
 }
 
-/// What the arrays of a switch hold.
+/// Contents of the arrays of a switch.
 fn contents(arrays: &[Array], device: &dyn Device) -> Contents {
     let of = |array: &Array| {
         let copies = device.words(&array.copies);
@@ -52,7 +52,7 @@ fn contents(arrays: &[Array], device: &dyn Device) -> Contents {
     arrays.iter().map(of).collect()
 }
 
-/// Which registers of the original the arrays were, by number.
+/// Registers of the original program that the arrays were, by number.
 fn registers(arrays: &[Array], original: &Switch<Interp>) -> Vec<Option<usize>> {
     let state = original.engine().state();
     let place = |array: &Array| {
@@ -62,7 +62,7 @@ fn registers(arrays: &[Array], original: &Switch<Interp>) -> Vec<Option<usize>> 
     arrays.iter().map(place).collect()
 }
 
-/// What the arrays hold in a state of the original.
+/// Contents of the arrays in a state of the original.
 fn of_state(arrays: &[Array], registers: &[Option<usize>], state: &State) -> Contents {
     let pairs = arrays.iter().zip(registers);
     pairs
@@ -80,7 +80,7 @@ fn of_state(arrays: &[Array], registers: &[Option<usize>], state: &State) -> Con
         .collect()
 }
 
-/// Whether an element of the store's has the values that the arrays have.
+/// True if an element of the store's snapshot equals that of the arrays.
 fn is(snapshot: &[Vec<u32>], contents: &Contents) -> bool {
     snapshot.iter().enumerate().all(|(at, values)| {
         values
@@ -91,20 +91,21 @@ fn is(snapshot: &[Vec<u32>], contents: &Contents) -> bool {
 }
 
 impl Own {
-    /// Whether a switch of the simulator can keep the snapshots.
+    /// Checks that a switch of the simulator can keep the snapshots.
     pub(super) fn can_walk(snapshots: &Snapshots) -> Result<(), SimError> {
-        match snapshots.batch > MOST_FRAMES {
-            true => Err(SimError::Walk {
+        if snapshots.batch > MOST_FRAMES {
+            Err(SimError::Walk {
                 elements: snapshots.elements,
                 period: snapshots.period,
                 batch: snapshots.batch,
                 most: MOST_FRAMES,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 
-    /// Whether packets do not wait.
+    /// True if packets do not wait for the store.
     pub(crate) fn is_bounded(&self) -> bool {
         self.snapshots.is_some()
     }
@@ -130,8 +131,7 @@ impl Own {
         }
     }
 
-    /// What is wrong with what `records`, of the store's tail, say of each start of each
-    /// switch.
+    /// Differences between `records`, of the store's tail, and each start of each switch.
     pub(crate) fn recovered(&self, records: &[(Key, Vec<u8>)], released: &Released) -> Vec<String> {
         let Some(snapshots) = &self.snapshots else {
             return Vec::new();
@@ -153,8 +153,8 @@ impl Own {
         found
     }
 
-    /// What differs from what the original does with the packets of each start of each
-    /// switch.
+    /// Differences between each start of each switch and the original program that gets the same
+    /// packets.
     pub(super) fn judge_lives(
         &self,
         snapshots: &Snapshots,
@@ -189,7 +189,7 @@ impl Own {
     }
 }
 
-/// What is wrong with `snapshot`, the newest of a start of a switch.
+/// Violation by `snapshot`, the newest of a switch's start, if it is too old.
 fn too_old(
     arrays: &[Array],
     handled: &[Handled],

@@ -21,14 +21,14 @@ const OUTAGE_US: u64 = 10_000_000;
 /// µs until the packet generator has begun to walk.
 const FIRST_WALK_US: u64 = 2_000;
 
-/// What a port sent, and what it was to send, with the line that says so.
+/// Sent and expected frames of a port, with the line that expects them.
 #[derive(Default)]
 struct Account {
     sent: VecDeque<Vec<u8>>,
     wanted: VecDeque<(usize, Option<Pattern>)>,
 }
 
-/// A switch and the store beside it, without a way between.
+/// A switch and the store beside it, without a link between.
 struct Pair {
     device: P4Switch<Interp>,
     store: Server,
@@ -46,7 +46,7 @@ impl Own {
     ///
     /// # Errors
     ///
-    /// What keeps the programs from being loaded.
+    /// Returns the error that keeps the programs from being loaded.
     pub fn packet_test(&self) -> Result<Vec<String>, SimError> {
         let engine = Interp::new(self.original.clone(), stateplane_interp::Options::default())?;
         let before = stateplane_stf::run_all(&self.script, engine);

@@ -48,7 +48,7 @@ impl<'a> Reference<'a> {
         })
     }
 
-    /// What a packet does in a state.
+    /// Result of a packet in a state.
     pub(super) fn step(&self, state: &State, input: usize) -> (Output, State) {
         let question = (state.clone(), input);
         if let Some(answer) = self.known.borrow().get(&question) {

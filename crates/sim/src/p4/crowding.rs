@@ -66,24 +66,25 @@ fn key(of: &HostPacket) -> Key {
     counter_key(of.protocol, of.source, of.destination)
 }
 
-/// Flows that take all places of the victim, flow 0, as far as who knows `buckets` and
-/// believes that `drawn` was drawn can tell.
+/// Flows that occupy all ways of the victim's buckets (flow 0), as far as an attacker can tell who
+/// knows `buckets` and believes that `drawn` was drawn.
 fn attackers(buckets: Buckets, drawn: &[u64; 6]) -> Vec<HostPacket> {
     let [first, second] = buckets(&key(&flow(0)), drawn);
     let in_bucket = |wanted: u64| {
         let found = (1..).map(flow);
         found.filter(move |it| buckets(&key(it), drawn)[0] == wanted)
     };
-    match first == second {
-        true => in_bucket(first).take(PLACES).collect(),
-        false => in_bucket(first)
+    if first == second {
+        in_bucket(first).take(PLACES).collect()
+    } else {
+        in_bucket(first)
             .take(PLACES / 2)
             .chain(in_bucket(second).take(PLACES / 2))
-            .collect(),
+            .collect()
     }
 }
 
-/// A switch with its store, no way apart.
+/// A switch with its store, without links between them.
 struct World {
     switch: P4Switch<Interp>,
     store: Server,
@@ -166,7 +167,7 @@ impl World {
         self.talk(now);
     }
 
-    /// How many of the victim's packets pass while those of `attackers` come in turn.
+    /// Number of the victim's packets that pass while those of `attackers` come in turn.
     fn besieged(mut self, attackers: &[HostPacket]) -> u64 {
         let turns = (attackers.len() as u64).max(PACKETS);
         for turn in 0..turns + PACKETS {
@@ -199,7 +200,7 @@ fn who_knows_all_but_what_was_drawn_keeps_nobody_out() {
         let attackers = attackers(keyed, &unlike);
         assert_eq!(World::new(7).besieged(&attackers), PACKETS, "{unlike:?}");
     }
-    // Who knows them has the attack, which shows that it is one, and needs both buckets.
+    // An attacker who knows the factors succeeds: the attack works, and needs both buckets.
     let known = attackers(keyed, &drawn);
     assert_eq!(World::new(7).besieged(&known[..PLACES / 2]), PACKETS);
     assert_eq!(World::new(7).besieged(&known[PLACES / 2..]), PACKETS);

@@ -1,4 +1,4 @@
-//! The controller, and what befalls it and the store servers.
+//! The controller, and the faults of the controller and the store servers.
 
 use super::{Happening, World};
 use crate::clock::Clock;
@@ -31,7 +31,7 @@ pub(crate) struct ControllerNode {
     controller: Option<Controller>,
     clock: Clock,
     timer: Option<u64>,
-    /// What it has stored, in order; it outlives it.
+    /// Stored configurations, in order; they outlive the controller.
     disk: Vec<ChainConfig>,
     /// The newest configuration of each chain that was stored.
     pub(crate) current: BTreeMap<u16, ChainConfig>,
@@ -43,7 +43,7 @@ pub(crate) struct ControllerNode {
 }
 
 impl ControllerNode {
-    /// None is there yet.
+    /// Servers and controller before their start.
     pub(crate) fn new(random: &mut Random, scenario: &Scenario) -> ControllerNode {
         ControllerNode {
             controller: None,
@@ -207,8 +207,8 @@ impl World<'_> {
         }
     }
 
-    /// Whether a server may die without too many having failed at once: every chain
-    /// is whole, and no other server is out of reach.
+    /// True if a server may die without too many failures at once: every chain is complete, and all
+    /// other servers can be reached.
     pub(super) fn may_die(&self) -> bool {
         let now = self.now;
         let whole = (0..SHARDS).all(|shard| self.keepers(shard).len() >= MEMBERS.into());
@@ -216,7 +216,7 @@ impl World<'_> {
         whole && awake && self.cuts.values().all(|until| *until <= now)
     }
 
-    /// Whether the last death is so recent that the others are spared.
+    /// True if the last death is so recent that the others are spared.
     fn mourns(&self) -> bool {
         let deaths = self.stores.iter().map(|node| node.died_at);
         let latest = deaths.max().flatten();
@@ -292,7 +292,7 @@ impl World<'_> {
         }
     }
 
-    /// From here on nothing befalls servers and controller.
+    /// Ends the faults of servers and controller.
     pub(super) fn heal_stores(&mut self) {
         self.cuts.clear();
         for store in 0..self.stores.len() {
@@ -305,7 +305,7 @@ impl World<'_> {
         }
     }
 
-    /// What is wrong with the configurations at the end.
+    /// Records errors in the configurations at the end.
     pub(super) fn finish_controller(&mut self) {
         let Some(controller) = &self.controller.controller else {
             return;

@@ -1,4 +1,4 @@
-//! What is noted of packets that switches release.
+//! Records of packets that switches release.
 
 use super::{Happening, World};
 use crate::frame::{HostPacket, INSIDE_PORT, OUTSIDE_PORT, number_in};
@@ -46,7 +46,7 @@ impl World<'_> {
         }
     }
 
-    /// What was durable when the packet `number` left, if it travelled by the store.
+    /// Durability of the packet `number` when it left, if it passed the store.
     fn durability(&self, number: u64) -> Option<Durability> {
         let write = self.recorder.write(number)?;
         let keepers = self.sure_keepers(write.shard).into_iter();

@@ -140,7 +140,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the disks of servers rot.
+    /// True if the disks of servers rot.
     fn rots(&self) -> bool {
         self.options.scenario.disks.is_some_and(|disks| disks.rot)
     }
@@ -202,7 +202,7 @@ impl World<'_> {
         let first = self.first_sequence;
         let mut started = node.start(self.options, store, first, now);
         if started.is_err() && rots {
-            // Whoever operates it empties the folder, as the message says.
+            // The operator empties the folder, as the message says.
             let incarnation = self.random.between(1, u32::MAX.into()) as u32;
             node.identity.incarnation = incarnation;
             node.files = FaultyFiles::new(incarnation.into());

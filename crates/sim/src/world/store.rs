@@ -77,7 +77,7 @@ impl World<'_> {
         let now = self.now;
         self.note_lost_chains(store);
         let saved = self.save(store);
-        // What is not saved may be lost, and then it never was.
+        // Unsaved mappings may be lost, and then count as never made.
         if self.options.program.maps() && saved {
             self.note_mappings(store);
         }
@@ -189,7 +189,7 @@ impl World<'_> {
         config.members.iter().filter_map(place).collect()
     }
 
-    /// Of [`World::keepers`], those whose disk has not rotted, or who took a copy since.
+    /// Those [`World::keepers`] whose disk has not rotted, or which took a copy since.
     pub(super) fn sure_keepers(&self, shard: u16) -> Vec<usize> {
         let mut keepers = self.keepers(shard);
         keepers.retain(|store| {
@@ -201,7 +201,7 @@ impl World<'_> {
         keepers
     }
 
-    /// How the pools and replicas are left.
+    /// Checks the pools and replicas at the end.
     pub(super) fn finish_stores(&mut self) {
         let now = self.now;
         let fixed = self.options.scenario.cluster.is_none();
@@ -230,9 +230,10 @@ impl World<'_> {
                 found.extend(chain::anomalies(shard, replicas));
             }
         }
-        let tails = match fixed {
-            true => chains[0].last().into_iter().collect(),
-            false => chains.iter().filter_map(|c| c.last()).collect::<Vec<_>>(),
+        let tails = if fixed {
+            chains[0].last().into_iter().collect()
+        } else {
+            chains.iter().filter_map(|c| c.last()).collect::<Vec<_>>()
         };
         let records = tails.iter().flat_map(|replica| replica.records());
         let records = records.map(|(_, key, record)| (*key, record.state().to_vec()));

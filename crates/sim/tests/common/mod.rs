@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers of this crate's tests.
 
 use stateplane_sim::{Options, ProgramKind, Report, Rule, Scenario, Simulator};
 
@@ -67,8 +67,8 @@ pub fn without(
     }
 }
 
-/// Few flows that change their way often, by short leases that are only outwaited, over links
-/// on which much is late.
+/// Few flows that change their path often, with short leases that are not recalled, over links with
+/// much delay.
 #[allow(dead_code, reason = "not every test file needs it")]
 pub const LATE: Scenario = Scenario {
     lease_period: 50_000,

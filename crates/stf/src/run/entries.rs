@@ -89,9 +89,10 @@ impl<E: Engine> Run<E> {
         };
         let state = self.state();
         let known = state.profile(profile)?.groups().contains_key(&group);
-        match known {
-            true => Ok(state.modify_group(profile, group, &members)?),
-            false => Ok(state.insert_group(profile, group, &members)?),
+        if known {
+            Ok(state.modify_group(profile, group, &members)?)
+        } else {
+            Ok(state.insert_group(profile, group, &members)?)
         }
     }
 

@@ -12,7 +12,7 @@ use crate::shard::Records;
 /// Requests that are looked at together; those behind them are not.
 const TOGETHER: usize = 64;
 
-/// Where a record is looked for, and the hash of its key.
+/// Table in which a record is looked up, and the hash of its key.
 pub(crate) type Sought<'a> = (&'a Records, u64);
 
 impl Replica {
@@ -23,7 +23,7 @@ impl Replica {
         fetch(requests.map(|request| self.sought(&Packet::new_unsummed(request).ok()?)));
     }
 
-    /// Where the record of a request is looked for.
+    /// Table and hash for the lookup of a request's record.
     pub(crate) fn sought(&self, request: &Packet<'_>) -> Option<Sought<'_>> {
         let records = &self.shards.get(&request.shard())?.records;
         Some((records, records.hasher().hash_one(request.key())))

@@ -215,18 +215,19 @@ impl Replica {
         Ok(())
     }
 
-    /// Takes a lease back from who gave it up.
+    /// Takes back the lease of a holder that released it.
     fn apply_release(&mut self, packet: &Packet<'_>) -> Result<(), Inconsistent> {
         let shard = self.shards.get_mut(&packet.shard()).ok_or(Inconsistent)?;
         let record = shard.records.get_mut(&packet.key()).ok_or(Inconsistent)?;
-        match record.release(&Owner::of(packet), packet.lease_epoch()) {
-            true => Ok(()),
-            false => Err(Inconsistent),
+        if record.release(&Owner::of(packet), packet.lease_epoch()) {
+            Ok(())
+        } else {
+            Err(Inconsistent)
         }
     }
 
-    /// Forgets a record and the one mapped to it, and returns the port. The
-    /// epoch moves on, so that who comes late finds itself fenced.
+    /// Forgets a record and the one mapped to it, and returns the port. The epoch increases, so
+    /// that late requests of former owners are fenced.
     fn apply_expiry(&mut self, number: u16, key: &Key) -> Result<(), Inconsistent> {
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = shard.records.swap_remove(key).ok_or(Inconsistent)?;

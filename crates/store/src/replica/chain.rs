@@ -63,9 +63,10 @@ impl Replica {
         if self.is_tail() {
             self.joiner_acknowledged();
         } else {
-            let base = match self.config.faults.forget_entries {
-                true => packet.number(),
-                false => packet.base(),
+            let base = if self.config.faults.forget_entries {
+                packet.number()
+            } else {
+                packet.base()
             };
             self.raise_base(base.min(self.applied));
         }
@@ -156,13 +157,12 @@ impl Replica {
         true
     }
 
-    /// Whether others may still need the entries that it applies.
+    /// True if others may still need the entries that this replica applies.
     pub(super) fn keeps_entries(&self) -> bool {
         self.install.is_none() && (!self.is_tail() || self.feed.is_some())
     }
 
-    /// Whether the entries that it decides are to be spelled out: for others, or for the
-    /// disk.
+    /// True if the entries that this replica decides must be encoded: for others, or for the disk.
     pub(super) fn emits_entries(&self) -> bool {
         self.keeps_entries() || self.config.durable
     }
@@ -250,7 +250,7 @@ impl Replica {
         })
     }
 
-    /// Whether entries are sent to the position behind this one.
+    /// True if entries are sent to the next position.
     fn sends_updates(&self) -> bool {
         match &self.feed {
             Some(feed) => feed.follows(),

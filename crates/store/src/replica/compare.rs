@@ -15,7 +15,7 @@ use super::{Destination, Replica, Transmit};
 /// Questions to the neighbours that were not answered yet.
 #[derive(Debug, Clone)]
 pub(super) struct Comparing {
-    /// Which start of the server asks: an answer to an earlier one is old.
+    /// Number of the start of the server that asks; answers to an earlier start are ignored.
     start: u32,
     at: u64,
     wait: u64,
@@ -31,7 +31,7 @@ impl Comparing {
 }
 
 impl Replica {
-    /// It came back from the disk, for the time numbered `start`.
+    /// Begins the comparison with neighbours after restart number `start` from the disk.
     pub(super) fn begin_comparing(&mut self, start: u32) {
         if self.install.is_none() {
             self.comparing = Some(Comparing {
@@ -45,7 +45,7 @@ impl Replica {
         }
     }
 
-    /// It has other neighbours at `now`, or none.
+    /// Continues with other neighbours at `now`, or with none.
     pub(super) fn compare_anew(&mut self, now: u64) {
         let (is_tail, is_first) = (self.is_tail(), self.place.position == 0);
         if let Some(comparing) = &mut self.comparing {
@@ -62,7 +62,7 @@ impl Replica {
         self.comparing = self.comparing.take().filter(waits);
     }
 
-    /// Whether it does not know how far its successor is.
+    /// True if the replica does not know which entries its successor has.
     pub(super) fn awaits_successor(&self) -> bool {
         self.comparing.as_ref().is_some_and(|it| it.successor)
     }
@@ -102,9 +102,10 @@ impl Replica {
         let answer = Repr {
             incarnation: packet.incarnation(),
             number: packet.number(),
-            base: match by_predecessor {
-                true => self.applied,
-                false => self.base,
+            base: if by_predecessor {
+                self.applied
+            } else {
+                self.base
             },
             ..self.header(Kind::Compared)
         };
@@ -125,9 +126,10 @@ impl Replica {
         let Some(comparing) = self.comparing.as_mut().filter(|_| self.lacks.is_none()) else {
             return;
         };
-        match by_successor {
-            true => comparing.successor = false,
-            false => comparing.predecessor = false,
+        if by_successor {
+            comparing.successor = false
+        } else {
+            comparing.predecessor = false
         }
         self.end_comparing();
         self.run_due(now);

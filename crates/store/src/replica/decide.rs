@@ -15,10 +15,10 @@ use crate::record::{GaveUp, Holder, Lease, Owner, Record};
 use crate::serial::newer;
 use crate::shard::Shard;
 
-/// What the head makes of a lease request.
+/// Decision of the head about a lease request.
 enum Verdict {
     Decide(Decision),
-    /// Another's lease is in the way until this time, or others wait ahead.
+    /// Another's lease conflicts until this time, or others wait ahead.
     Wait(u64),
 }
 
@@ -40,9 +40,9 @@ pub(super) struct Asked {
     gave_up: GaveUp,
     /// When it arrived.
     arrived: u64,
-    /// Whether others came before it and still wait.
+    /// True if earlier requests for the same flow still wait.
     behind: bool,
-    /// Whether a request of another owner waits (rule 5).
+    /// True if a request of another owner waits (rule 5).
     contested: bool,
 }
 
@@ -82,9 +82,10 @@ impl Replica {
             return;
         }
         if self.window_is_full() {
-            *match self.awaits_successor() {
-                true => &mut self.counters.not_compared,
-                false => &mut self.counters.window_full,
+            *if self.awaits_successor() {
+                &mut self.counters.not_compared
+            } else {
+                &mut self.counters.window_full
             } += 1;
             return;
         }
@@ -202,9 +203,10 @@ impl Replica {
             bytes: packet.as_bytes().to_vec(),
         };
         let interval = self.config.limits.recall_first;
-        let due = match asked.behind {
-            true => due,
-            false => self.recall(now, &asked, due, interval),
+        let due = if asked.behind {
+            due
+        } else {
+            self.recall(now, &asked, due, interval)
         };
         match self.parking.park(flow, parked, due, interval) {
             Parked::Waiting => self.counters.parked += 1,
@@ -280,9 +282,10 @@ impl Replica {
                 creation: None,
             });
         }
-        let until = match self.config.faults.ignore_lease_expiry && !asked.shared {
-            true => 0,
-            false => record.blocked_until(&asked.owner, asked.shared),
+        let until = if self.config.faults.ignore_lease_expiry && !asked.shared {
+            0
+        } else {
+            record.blocked_until(&asked.owner, asked.shared)
         };
         if asked.behind || until > now {
             return Verdict::Wait(until);
@@ -408,8 +411,8 @@ impl Replica {
         }
     }
 
-    /// Looks through the queue that is due first: the request at its front, and
-    /// all further ones of whoever holds the lease then.
+    /// Goes through the queue that is due first: the request at its front, and all further ones of
+    /// the owner that holds the lease then.
     fn grant_parked(&mut self, now: u64) -> bool {
         let Some((flow, mut queue)) = self.parking.take_due(now) else {
             return false;
@@ -435,7 +438,7 @@ impl Replica {
             };
             match self.judge_lease(now, &asked) {
                 Verdict::Wait(until) => {
-                    // Who was just granted the lease hears of that first.
+                    // The new owner hears of its grant before anything else.
                     if at == 0 && granted {
                         queue.recall_after = limits.recall_first;
                         due = due.max(self.after_grant(now, until));
@@ -545,8 +548,8 @@ impl Replica {
     }
 }
 
-/// The grant that `asked` has already (rule 2), and its place if it is shared. A
-/// shared one does not do for who asks for an exclusive one.
+/// The grant that `asked` has already (rule 2), and its position if it is shared. A shared grant
+/// does not satisfy a request for an exclusive one.
 fn repeatable<'a>(record: &'a Record, asked: &Asked) -> Option<(&'a Holder, Option<u16>)> {
     let place = record.place_of(&asked.owner)?;
     let shared = matches!(record.lease, Lease::Shared(_));

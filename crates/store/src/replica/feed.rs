@@ -16,7 +16,7 @@ use crate::pool::Pools;
 use crate::record::{Lease, Record};
 use crate::shard::Shard;
 
-/// Parts under way at once.
+/// Maximum number of snapshot parts in flight.
 const PARTS_WINDOW: usize = 64;
 
 /// Ports in one item.
@@ -31,7 +31,7 @@ const CLOSE: u64 = 64;
 pub(super) struct Feed {
     /// Number of the last entry in the snapshot.
     upto: u64,
-    /// What of the snapshot was not sent yet.
+    /// Part of the snapshot that was not sent yet.
     rest: Rest,
     parts: Sender,
     /// All parts are acknowledged, entries follow.
@@ -117,7 +117,7 @@ impl Feed {
         self.follows
     }
 
-    /// Whether answers wait for the other.
+    /// True if answers wait for the joining replica.
     pub(super) fn gates(&self) -> bool {
         self.gate.is_some()
     }

@@ -1,5 +1,4 @@
-//! Records that nobody uses: when they are forgotten, and which go first when the
-//! store is full.
+//! Idle records: when they expire, and which are evicted first when the store is full.
 
 use core::net::SocketAddrV4;
 
@@ -11,13 +10,13 @@ use crate::creator::creator_of;
 use crate::parking::Flow;
 use crate::record::Record;
 
-/// How many records a replica that is not the head looks at for each message.
+/// Number of records that a replica other than the head examines for each message.
 const IDLE_LOOKS: usize = 4;
 
-/// How many of the records that are idle soonest the head looks at to make room.
+/// Maximum number of records, those that are idle soonest, that the head examines to make room.
 const EVICTION_LOOKS: usize = 16;
 
-/// Nobody: the "switch" of an expiry.
+/// Placeholder for the switch address of an expiry, which no switch requested.
 const NO_SWITCH: SocketAddrV4 = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
 
 impl Replica {
@@ -39,8 +38,8 @@ impl Replica {
         }
     }
 
-    /// Forgets a record, and the one mapped to it, if both are idle and nobody
-    /// can still hold a lease (rule 22); otherwise looks again later.
+    /// Forgets a record, and the one mapped to it, if both are idle and no lease of them can be
+    /// valid (rule 22); otherwise schedules another look.
     pub(super) fn consider_expiry(&mut self, now: u64, shard: u16, key: Key) {
         let Some(due) = self.idle_at(now, shard, &key) else {
             return;
@@ -79,9 +78,9 @@ impl Replica {
         Some(due.max(record.lease.until()))
     }
 
-    /// Forgets records to make room for what a first lease of `flow` makes, if the
-    /// store is full and told to: of those that would be forgotten soonest, the ones
-    /// that have been idle for the time set and that nobody holds or waits for.
+    /// Evicts records to make room for the first lease of `flow`, if the store is full and eviction
+    /// is configured: of those that expire soonest, the ones that have been idle for the configured
+    /// time and that have no holder or waiting request.
     pub(super) fn make_room(&mut self, now: u64, flow: &Flow) {
         let (Some(after), Some(class)) =
             (self.config.evict_after, self.classes.get(&flow.1.class()))
@@ -119,8 +118,8 @@ impl Replica {
         self.expiry_due.extend(kept);
     }
 
-    /// Whether the record, and the one mapped to it, have been idle for `after` µs, and
-    /// nobody holds or waits for either.
+    /// True if the record, and the one mapped to it, have been idle for `after` µs, and neither has
+    /// a holder or a waiting request.
     fn is_idle_for(&self, now: u64, after: u64, shard: u16, key: &Key) -> bool {
         let Some(records) = self.shards.get(&shard).map(|shard| &shard.records) else {
             return false;

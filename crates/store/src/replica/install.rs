@@ -8,7 +8,7 @@ use super::{Destination, Replica, Transmit};
 use crate::link::{Arrival, Receiver};
 use crate::record::{Holder, Lease, Owner, Record};
 
-/// What a joining replica has of the snapshot.
+/// Received parts of the snapshot at a joining replica.
 #[derive(Debug, Clone)]
 pub(super) struct Install {
     /// Number of the last entry in the snapshot, once a part has come.
@@ -34,7 +34,7 @@ impl Install {
         self.upto
     }
 
-    /// Whether the whole state is there and its digest is right.
+    /// True if the state is complete and its digest is right.
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
@@ -172,9 +172,10 @@ impl Replica {
             } => {
                 // Rule 20: it does not know when the leases began, so each may last
                 // a whole period from here on.
-                let until = match self.config.faults.forget_leases {
-                    true => 0,
-                    false => now.saturating_add(self.config.longest_lease_time()),
+                let until = if self.config.faults.forget_leases {
+                    0
+                } else {
+                    now.saturating_add(self.config.longest_lease_time())
                 };
                 let mut holders = holders.iter().map(|holder| Holder {
                     owner: Owner {

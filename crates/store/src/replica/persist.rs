@@ -1,7 +1,7 @@
-//! What a replica saves on a disk, and how it comes back from there.
+//! Records that a replica saves on a disk, and its restoration from them.
 //!
-//! A replica that comes back goes on under its former incarnation: whatever it sent before
-//! followed from what was saved, so to its neighbours it was slow, and nothing more.
+//! A replica that restarts keeps its former incarnation: each message that it sent before followed
+//! from saved records, so to its neighbours it was only slow.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -85,9 +85,10 @@ impl Replica {
             Some(install) => (install.upto()?, install.is_done()),
             None => (self.applied, true),
         };
-        let (upto, rest) = match whole {
-            true => (self.applied, Rest::new(self)),
-            false => (upto, Rest::of_part(self)),
+        let (upto, rest) = if whole {
+            (self.applied, Rest::new(self))
+        } else {
+            (upto, Rest::of_part(self))
         };
         let kept = self.log.range(self.log.before() + 1, self.applied);
         Some(SavedReplica {
@@ -102,14 +103,14 @@ impl Replica {
 /// Entries that are kept for the successor even if the window was made smaller meanwhile.
 const LONGEST_WINDOW: usize = 1 << 16;
 
-/// How far a replica that comes back is.
+/// Progress of a replica's restoration.
 #[derive(Debug, Default)]
 pub(crate) struct Restoring {
-    /// A state was begun.
+    /// True if the beginning of a state was read.
     begun: bool,
-    /// It has an end.
+    /// True if the end of the state was read.
     whole: bool,
-    /// What is in the log follows what came before.
+    /// True if the log's entries follow the state restored before them.
     settled: bool,
     predecessor: u32,
 }
@@ -203,10 +204,10 @@ impl Replica {
         Ok(())
     }
 
-    /// It takes another place next.
+    /// A new place follows.
     pub(crate) fn restore_place(&mut self, restoring: &mut Restoring) -> Result<(), RecoveryError> {
         self.settle(restoring)?;
-        // The link to whoever comes before it in that place has not begun.
+        // The link to the predecessor in that place has not begun.
         restoring.predecessor = 0;
         Ok(())
     }
@@ -229,7 +230,7 @@ impl Replica {
             return Ok(());
         }
         self.log.push(body.into());
-        // Nobody who is not fed anew is farther behind.
+        // Any replica that is farther behind is fed a new copy.
         let limits = &self.config.limits;
         let most = (limits.link_window.max(limits.join_backlog)).max(LONGEST_WINDOW) as u64;
         self.log.trim(self.applied.saturating_sub(most));

@@ -7,17 +7,17 @@ use crate::link::Receiver;
 use crate::parking::Parking;
 use crate::quota::Tenants;
 
-/// Where a replica stands in one configuration of its chain (rule 21).
+/// Position of a replica in one configuration of its chain (rule 21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Configuration number.
     pub epoch: u32,
-    /// How many members the chain has, from 1.
+    /// Number of members of the chain, from 1.
     pub length: u8,
     /// The replica's own position, 0 is the head; `length` if it joins behind the
     /// tail and is not a member yet.
     pub position: u8,
-    /// Whether a replica joins behind the tail.
+    /// True if a replica joins behind the tail.
     pub feeds: bool,
 }
 
@@ -94,8 +94,8 @@ impl Replica {
         })
     }
 
-    /// Whether the successor, or the replica that joins, owes an acknowledgement
-    /// and has been silent at `now` for the time that the configuration sets.
+    /// True if the successor, or the joining replica, owes an acknowledgement and has been silent
+    /// at `now` for the configured time.
     pub fn suspects_successor(&self, now: u64) -> bool {
         let silence = self.config.limits.silence;
         let feed = self.feed.as_ref();

@@ -10,9 +10,8 @@ use crate::record::Owner;
 use crate::serial::newer;
 
 impl Replica {
-    /// Asks everyone whose lease stands in the way of what was `asked` until `until`
-    /// to give it up, and gives the time at which to look again: `interval` later, or
-    /// when the last lease is over.
+    /// Asks all holders whose lease conflicts with `asked` until `until` to release it, and returns
+    /// the time of the next look: `interval` later, or when the last lease is over.
     pub(super) fn recall(&mut self, now: u64, asked: &Asked, until: u64, interval: u64) -> u64 {
         if !self.config.recall {
             return until;
@@ -45,9 +44,10 @@ impl Replica {
     /// When to recall a lease that was just granted and is valid until `until`.
     pub(super) fn after_grant(&self, now: u64, until: u64) -> u64 {
         let interval = self.config.limits.recall_first;
-        match self.config.recall {
-            true => until.min(now.saturating_add(interval)),
-            false => until,
+        if self.config.recall {
+            until.min(now.saturating_add(interval))
+        } else {
+            until
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a server keeps on a disk, and how it comes back from there.
+//! Records that a server saves on a disk, and its restoration from them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -166,7 +166,7 @@ impl Server {
     }
 }
 
-/// How a server starts: what [`Server::fixed`] or [`Server::managed`] is made of.
+/// Arguments of [`Server::fixed`] or [`Server::managed`].
 #[derive(Debug, Clone)]
 pub enum Setup {
     /// A server of a chain that never changes.
@@ -180,9 +180,9 @@ pub enum Setup {
     },
     /// A server under a controller.
     Managed {
-        /// What all its replicas have in common.
+        /// Configuration that all replicas of the server share.
         template: Config,
-        /// Who it is.
+        /// Address and incarnation of the server.
         identity: Member,
         /// µs between its heartbeats.
         period: u64,
@@ -194,7 +194,7 @@ impl Setup {
     ///
     /// # Errors
     ///
-    /// What [`Config::check`] finds.
+    /// Returns the error of [`Config::check`].
     pub fn server(&self, now: u64) -> Result<Server, ConfigError> {
         match self.clone() {
             Setup::Fixed {
@@ -210,7 +210,7 @@ impl Setup {
         }
     }
 
-    /// The same, under another incarnation.
+    /// The same setup with another incarnation.
     fn with_incarnation(&self, number: u32) -> Setup {
         let mut setup = self.clone();
         match &mut setup {
@@ -231,7 +231,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// One that has no record yet.
+    /// Recovery without a record.
     pub fn new(setup: Setup) -> Recovery {
         Recovery {
             setup,
@@ -246,7 +246,7 @@ impl Recovery {
     ///
     /// # Errors
     ///
-    /// What is wrong with it; then there is no server.
+    /// Returns the reason why the record cannot be restored; then there is no server.
     pub fn take(&mut self, now: u64, record: &[u8]) -> Result<(), RecoveryError> {
         let (kind, chain, body) = split(record)?;
         let Some(server) = &mut self.server else {
@@ -336,7 +336,7 @@ impl Recovery {
         self.entries
     }
 
-    /// Whether no record came.
+    /// True if no record was taken.
     pub fn is_empty(&self) -> bool {
         self.server.is_none()
     }

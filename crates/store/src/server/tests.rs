@@ -65,7 +65,7 @@ impl Node {
         self.save();
     }
 
-    /// What it sends to other servers.
+    /// Updates that this server sends to other servers.
     fn updates(&mut self) -> Vec<Arc<Vec<u8>>> {
         let sent = core::iter::from_fn(|| self.server.poll_transmit(1));
         sent.filter(|datagram| matches!(datagram.to, Recipient::Neighbour(_)))
@@ -80,7 +80,7 @@ impl Node {
         self.save();
     }
 
-    /// It loses power and comes back.
+    /// Makes the server lose power and restart.
     fn restart(&mut self, records: &[Vec<u8>]) {
         let mut recovery = Recovery::new(self.setup.clone());
         for record in records {

@@ -312,7 +312,7 @@ impl World {
         self.now = end;
     }
 
-    /// Carries datagrams until none is on its way.
+    /// Delivers datagrams until none is in flight.
     fn settle(&mut self) {
         let mut moved = true;
         while core::mem::take(&mut moved) {

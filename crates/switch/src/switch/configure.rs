@@ -17,7 +17,7 @@ impl<E: Engine> Switch<E> {
     ///
     /// # Errors
     ///
-    /// If a value is out of range or there are too many sessions.
+    /// Returns an error if a value is out of range or there are too many sessions.
     pub fn set_mirror_session(
         &mut self,
         number: u32,
@@ -54,7 +54,7 @@ impl<E: Engine> Switch<E> {
     ///
     /// # Errors
     ///
-    /// If it does not exist.
+    /// Returns an error if the session does not exist.
     pub fn remove_mirror_session(&mut self, number: u32) -> Result<MirrorSession, SwitchError> {
         self.sessions
             .remove(&number)
@@ -104,7 +104,7 @@ impl<E: Engine> Switch<E> {
     ///
     /// # Errors
     ///
-    /// If it does not exist.
+    /// Returns an error if the group does not exist.
     pub fn remove_multicast_group(&mut self, number: u16) -> Result<Vec<Replica>, SwitchError> {
         self.groups
             .remove(&number)
@@ -120,7 +120,7 @@ impl<E: Engine> Switch<E> {
     ///
     /// # Errors
     ///
-    /// If its port, period, batch, index or frame is out of range.
+    /// Returns an error if its port, period, batch, index or frame is out of range.
     pub fn add_generator(&mut self, generator: Generator) -> Result<(), SwitchError> {
         check_range(generator.port)?;
         check_time("a generator's period", generator.period_us, 1)?;

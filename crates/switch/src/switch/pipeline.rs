@@ -331,7 +331,7 @@ impl<E: Engine> Switch<E> {
         Ok(())
     }
 
-    /// Whether a frame of `length` bytes can leave egress.
+    /// Checks that a frame of `length` bytes can leave egress.
     fn check_length(&self, length: usize) -> Result<(), DropReason> {
         if length < self.limits.shortest_frame as usize {
             Err(DropReason::EgressRunt)

@@ -1,4 +1,4 @@
-//! What is refused, and by which code.
+//! Configurations that are refused, and their codes.
 
 use super::{config, generator, switch, switch_with};
 use crate::{Generator, Limits, MirrorSession, Replica, Switch, SwitchConfig, SwitchError};

@@ -8,7 +8,7 @@ use stateplane_target::{
 
 /// Positions in the frame.
 pub(crate) mod at {
-    /// What ingress does, see [`super::ingress_op`].
+    /// Index of the ingress operation, see [`super::ingress_op`].
     pub(crate) const INGRESS: usize = 0;
     /// Its argument: port or group.
     pub(crate) const TARGET: usize = 1;
@@ -22,7 +22,7 @@ pub(crate) mod at {
     pub(crate) const EGRESS_CLONE: usize = 5;
     /// Egress clones left in the chain of clones.
     pub(crate) const CLONES: usize = 6;
-    /// What egress does, see [`super::egress_op`].
+    /// Index of the egress operation, see [`super::egress_op`].
     pub(crate) const EGRESS: usize = 7;
     /// Length of the deparsed frame, in units of 8 KiB, if not 0.
     pub(crate) const GROW: usize = 8;
@@ -78,7 +78,7 @@ pub(crate) struct EgressRun {
 
 pub(crate) struct FakeEngine {
     pub(crate) events: Vec<Event>,
-    /// Whether packets that need not wait go through egress at once.
+    /// True if packets that need not wait go through egress at once.
     pub(crate) at_once: bool,
     state: TargetState,
 }

@@ -1,4 +1,4 @@
-//! Another program while packets are under way.
+//! Replacement of the program while packets are in flight.
 
 use super::engine::{FakeEngine, at};
 use super::{assert_balanced, config, frame, switch, switch_with, transmitted, watches};

@@ -1,4 +1,4 @@
-//! One way through the switch for each test.
+//! Scenarios: one path through the switch for each test.
 
 use super::engine::{Event, FOREVER, at, egress_op, ingress_op};
 use super::{assert_balanced, config, frame, generator, limited, switch, switch_with, transmitted};

@@ -60,7 +60,7 @@ pub(super) fn trivia(piece: &Piece<'_>) -> Doc {
 }
 
 impl Doc {
-    /// Whether a line may end in it.
+    /// True if a line may end in it.
     pub(super) fn can_break(&self) -> bool {
         match self {
             Doc::Text(text) => text.contains('\n'),
@@ -72,7 +72,7 @@ impl Doc {
         }
     }
 
-    /// Whether a line ends in it whatever the width.
+    /// True if it contains a line end at any width.
     fn ends_line(&self) -> bool {
         match self {
             Doc::Text(text) => text.contains('\n'),
@@ -103,7 +103,7 @@ struct Printer {
     column: usize,
     /// Line ends to be written before the next text; one of two makes an empty line.
     lines: usize,
-    /// Whether a space is to be written before the next text.
+    /// True if a space is to be written before the next text.
     space: bool,
 }
 
@@ -199,8 +199,8 @@ impl Printer {
         self.text(&lines.join(&format!("\n{margin}")), indent);
     }
 
-    /// Whether `docs` on one line, and what follows them up to the next possible line end,
-    /// fit the rest of the line.
+    /// True if `docs` on one line, and the text behind them up to the next possible line end, fit
+    /// the rest of the line.
     fn fits(&self, docs: &[Doc], indent: usize, rest: &[Task<'_>]) -> bool {
         let column = match self.lines {
             0 => self.column + usize::from(self.space),

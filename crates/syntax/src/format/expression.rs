@@ -70,7 +70,7 @@ fn is_assignment(symbol: Symbol) -> bool {
     )
 }
 
-/// How tightly an operator binds; those that bind less are where lines end first.
+/// Precedence of an operator; lines are broken first at operators of low precedence.
 fn precedence(symbol: Symbol) -> Option<u32> {
     Some(match symbol {
         Symbol::Mask | Symbol::DotDot => 0,

@@ -13,7 +13,7 @@ pub(super) fn file(nodes: &[Node<'_>]) -> Vec<Doc> {
     Items { nodes, at: 0 }.all()
 }
 
-/// How a block that stands on one line may stay there.
+/// Condition under which a block on one line stays there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Join {
     /// The block of an `if`: not.
@@ -57,8 +57,7 @@ fn block(braces: &Group<'_>, join: Join) -> Doc {
     }
 }
 
-/// Whether braces and all in them stand on one line, with no comment and no block of its
-/// own.
+/// True if braces and all in them stand on one line, with no comment and no block of its own.
 fn on_one_line(braces: &Group<'_>) -> bool {
     braces.close.lines == 0
         && braces.body.iter().all(|node| {
@@ -137,9 +136,10 @@ impl<'n, 't> Items<'n, 't> {
                 docs.push(trivia(piece));
             } else {
                 docs.push(text(piece.text));
-                docs.push(match piece.ends_line {
-                    true => Doc::Hard { blank: false },
-                    false => Doc::Space,
+                docs.push(if piece.ends_line {
+                    Doc::Hard { blank: false }
+                } else {
+                    Doc::Space
                 });
             }
             self.at += 1;
@@ -172,9 +172,10 @@ impl<'n, 't> Items<'n, 't> {
                     if self.at > first {
                         docs.push(Doc::Space);
                     }
-                    docs.push(match names {
-                        true => list(braces, true),
-                        false => block(braces, join),
+                    docs.push(if names {
+                        list(braces, true)
+                    } else {
+                        block(braces, join)
                     });
                     self.at += 1;
                     if self.node().is_some_and(|next| next.is(Symbol::Semicolon)) {
@@ -208,7 +209,7 @@ impl<'n, 't> Items<'n, 't> {
         docs.extend(part(&self.nodes[start..self.at]));
     }
 
-    /// Whether the next node is a word or annotation on a line of its own.
+    /// True if the next node is a word or annotation on a line of its own.
     fn begins_line(&self) -> bool {
         self.node().is_some_and(|next| {
             let starts = next.is_word()
@@ -217,14 +218,14 @@ impl<'n, 't> Items<'n, 't> {
         })
     }
 
-    /// Whether the names of an enum follow what was read since `start`: no initialiser.
+    /// True if the names of an enum follow what was read since `start`: no initialiser.
     fn begins_braces(&self, start: usize) -> bool {
         !self.nodes[start..self.at]
             .iter()
             .any(|node| node.is(Symbol::Assign))
     }
 
-    /// Whether braces hold statements or declarations rather than values.
+    /// True if braces hold statements or declarations rather than values.
     fn is_block(&self, first: usize, braces: &Group<'_>) -> bool {
         if braces.body.iter().any(|node| node.is(Symbol::Semicolon)) {
             return true;
@@ -257,9 +258,10 @@ impl<'n, 't> Items<'n, 't> {
         if self.nodes.get(ahead).and_then(Node::keyword) != Some(Keyword::Else) {
             return;
         }
-        docs.push(match braces && ahead == self.at {
-            true => Doc::Space,
-            false => Doc::Hard { blank: false },
+        docs.push(if braces && ahead == self.at {
+            Doc::Space
+        } else {
+            Doc::Hard { blank: false }
         });
         // A comment on the line of the brace stays there.
         if self.nodes[self.at].first().lines == 0 && ahead > self.at {

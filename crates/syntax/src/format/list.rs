@@ -1,4 +1,4 @@
-//! What stands in brackets, other than statements and declarations.
+//! Formatting of bracketed lists other than statements and declarations.
 
 use super::doc::{Doc, group, text, trivia};
 use super::expression::{expression, label, part};
@@ -58,14 +58,12 @@ fn is_separator(node: &Node<'_>) -> bool {
 pub(super) fn list(brackets: &Group<'_>, braces: bool) -> Doc {
     let body = &brackets.body;
     let (open, close) = (brackets.open.text, brackets.close.text);
-    let edge = match braces {
-        true => Doc::Line,
-        false => Doc::SoftLine,
-    };
+    let edge = if braces { Doc::Line } else { Doc::SoftLine };
     if body.is_empty() {
-        return match braces {
-            true => text(format!("{open} {close}")),
-            false => text(format!("{open}{close}")),
+        return if braces {
+            text(format!("{open} {close}"))
+        } else {
+            text(format!("{open}{close}"))
         };
     }
     let single = !body

@@ -6,7 +6,7 @@ use super::Obstacle;
 use crate::lexer::{Interner, Lexer};
 use crate::token::{Symbol, TokenKind};
 
-/// What a piece is.
+/// Kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Token(TokenKind),
@@ -29,13 +29,13 @@ pub(super) enum Kind {
 pub(super) struct Piece<'t> {
     pub(super) kind: Kind,
     pub(super) text: &'t str,
-    /// Where it begins, in bytes.
+    /// Offset of its first byte.
     pub(super) at: usize,
     /// Line ends between the piece before and this.
     pub(super) lines: usize,
-    /// Whether white space or a comment precedes it.
+    /// True if white space or a comment precedes it.
     pub(super) spaced: bool,
-    /// Whether the next piece is on another line.
+    /// True if the next piece is on another line.
     pub(super) ends_line: bool,
 }
 
@@ -84,9 +84,10 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Obstacle> {
         }
         let is_directive = token.is(Symbol::Hash) && token.line_start;
         let (kind, stop) = if is_directive || token.kind == TokenKind::Pragma {
-            let kind = match is_directive {
-                true => Kind::Directive,
-                false => Kind::Pragma,
+            let kind = if is_directive {
+                Kind::Directive
+            } else {
+                Kind::Pragma
             };
             (kind, lexer.rest_of_line().1.end as usize)
         } else if token.kind == TokenKind::Unknown {
@@ -167,7 +168,7 @@ fn push<'t>(
     });
 }
 
-/// Whether two texts differ in nothing but layout.
+/// True if two texts differ in nothing but layout.
 pub(super) fn same(before: &[Piece<'_>], after: &[Piece<'_>]) -> bool {
     let joined = |pieces: &[Piece<'_>], at: usize| {
         pieces[at].is(Symbol::Greater)

@@ -34,7 +34,7 @@ pub(super) fn words(nodes: &[Node<'_>]) -> Vec<Doc> {
     docs
 }
 
-/// Whether an operand ends with the node at `at`.
+/// True if an operand ends with the node at `at`.
 pub(super) fn ends_operand(nodes: &[Node<'_>], at: usize) -> bool {
     match &nodes[at] {
         Node::Group(_) => true,
@@ -49,7 +49,7 @@ pub(super) fn ends_operand(nodes: &[Node<'_>], at: usize) -> bool {
     }
 }
 
-/// Whether a space stands between two nodes, `before` and `at`.
+/// True if a space stands between two nodes, `before` and `at`.
 fn space(nodes: &[Node<'_>], before: usize, at: usize) -> bool {
     let (left, right) = (&nodes[before], &nodes[at]);
     if let Some(Symbol::Comma | Symbol::Semicolon | Symbol::Dot | Symbol::Colon) = right.symbol() {

@@ -71,7 +71,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Whether it is no token: a comment, a directive or the like.
+    /// True if it is no token: a comment, a directive or the like.
     pub(super) fn is_trivia(&self) -> bool {
         matches!(self, Node::Leaf(piece) if !matches!(piece.kind, Kind::Token(_) | Kind::Annotation))
     }
@@ -143,7 +143,7 @@ pub(super) fn nodes<'t>(text: &'t str, pieces: &[Piece<'t>]) -> Result<Vec<Node<
     }
 }
 
-/// Whether a piece is an opening or a closing bracket.
+/// True if a piece is an opening or a closing bracket.
 fn bracket(piece: &Piece<'_>) -> Option<bool> {
     match piece.kind {
         Kind::Token(TokenKind::Symbol(
@@ -222,7 +222,7 @@ struct Conditional {
     depth: usize,
     /// Nesting where its first branch ends.
     after: Option<usize>,
-    /// Where the declaration begins that it stands in or before.
+    /// Start of the declaration that the token stands in or before.
     declaration: usize,
     /// Conditionals around that declaration.
     around: usize,
@@ -322,7 +322,7 @@ fn angle<'t>(nodes: &[Node<'t>], at: usize, end: usize) -> Node<'t> {
     })
 }
 
-/// Where type arguments end that begin with the `<` at `at`, if they do.
+/// End of the type arguments that begin with the `<` at `at`, if they do.
 fn angle_end(nodes: &[Node<'_>], at: usize) -> Option<usize> {
     if !nodes[at].is(Symbol::Less) {
         return None;
@@ -343,7 +343,7 @@ fn angle_end(nodes: &[Node<'_>], at: usize) -> Option<usize> {
         return None;
     }
     let spaced = |at: usize| nodes.get(at).is_some_and(|node| node.first().spaced);
-    // Who compares puts spaces around `<`.
+    // A comparison has spaces around `<`.
     if !of_type && spaced(at) && spaced(at + 1) {
         return None;
     }

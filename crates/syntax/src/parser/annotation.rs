@@ -119,7 +119,7 @@ impl Parser {
         Ok(AnnotationBody::Expressions(list))
     }
 
-    /// Whether a production `kvPair` begins here.
+    /// True if a production `kvPair` begins here.
     pub(super) fn at_named_expr(&self) -> bool {
         self.at_name() && self.ahead(1).is(Symbol::Assign)
     }
@@ -133,7 +133,7 @@ impl Parser {
         Ok(NamedExpr { name, value, span })
     }
 
-    /// Where a construct with these annotations starts, of which the rest starts at `span`.
+    /// Start of a construct with these annotations, the rest of which starts at `span`.
     pub(super) fn start_of(annotations: &[Annotation], span: Span) -> Span {
         annotations.first().map_or(span, |a| a.span)
     }

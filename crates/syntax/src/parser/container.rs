@@ -12,13 +12,13 @@ use crate::tree::{
     ValueSetDecl,
 };
 
-/// What may stand in a parser.
+/// Item of a parser.
 enum ParserItem {
     Local(ParserLocal),
     State(ParserState),
 }
 
-/// What may stand in a control.
+/// Item of a control.
 enum ControlItem {
     Local(ControlLocal),
     Apply(Block),

@@ -262,8 +262,8 @@ impl Parser {
         })))
     }
 
-    /// Whether the name here is that of an object type, and not the return type of a
-    /// function: a brace follows it, or its type parameters.
+    /// True if the name here is that of an object type, and not the return type of a function: a
+    /// brace follows it, or its type parameters.
     fn at_extern_object(&self) -> bool {
         if !self.at_name() {
             return false;

@@ -203,8 +203,8 @@ impl Parser {
         }
     }
 
-    /// Whether the token at `distance` can begin the first of a call's type arguments where
-    /// the `<` before it could also compare: production `realTypeArg`.
+    /// True if the token at `distance` can begin the first of a call's type arguments where the `<`
+    /// before it could also compare: production `realTypeArg`.
     fn at_type_argument(&self, distance: usize) -> bool {
         self.at_type(distance)
             || matches!(
@@ -319,7 +319,7 @@ impl Parser {
         self.build(kind, start)
     }
 
-    /// What begins with a type: `E.a`, `error.NoError`, or `T(args)`.
+    /// Expression that begins with a type: `E.a`, `error.NoError`, or `T(args)`.
     fn type_primary(&mut self) -> Result<Expr> {
         let start = self.span();
         let ty = if self.is_keyword(Keyword::Error) {
@@ -406,7 +406,7 @@ impl Parser {
         })
     }
 
-    /// Whether the parenthesis here is closed right before a `:`.
+    /// True if the parenthesis here is closed right before a `:`.
     fn colon_follows_group(&self) -> bool {
         let mut nesting = 0_usize;
         for (i, token) in self.tokens[self.at..].iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What an author who knows other languages, or who forgot a brace, probably meant.
+//! Hints at the probable intention of an author who knows other languages, or who forgot a brace.
 
 use stateplane_diagnostics::{Diagnostic, Span, nearest};
 
@@ -6,7 +6,7 @@ use super::Parser;
 use crate::codes;
 use crate::token::{Keyword, Symbol, TokenKind};
 
-/// How far back the beginning of a statement is looked for.
+/// Number of tokens that are searched backwards for the beginning of a statement.
 const BACKWARD: usize = 100;
 
 impl Parser {
@@ -55,8 +55,8 @@ impl Parser {
         None
     }
 
-    /// Whether a line begins with a declaration that stands in no braces, so that a brace
-    /// must be missing before it.
+    /// True if a line begins with a declaration that stands in no braces, so that a brace must be
+    /// missing before it.
     pub(super) fn at_outermost(&self) -> bool {
         self.token().line_start
             && matches!(
@@ -66,7 +66,7 @@ impl Parser {
             && Self::is_name(self.ahead(1))
     }
 
-    /// Whether a line begins with a declaration that stands among no statements.
+    /// True if a line begins with a declaration that stands among no statements.
     pub(super) fn at_member(&self) -> bool {
         let token = self.token();
         let TokenKind::Keyword(keyword) = token.kind else {

@@ -1,4 +1,4 @@
-//! Which names stand for types at a place of the program.
+//! Names that denote types at a place of the program.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Scopes {
         }
     }
 
-    /// Whether the name, looked up from the innermost scope, is a type's.
+    /// True if the name, looked up from the innermost scope, is a type's.
     pub(super) fn is_type(&self, name: &str) -> bool {
         self.0
             .iter()
@@ -56,7 +56,7 @@ impl Scopes {
             .unwrap_or(false)
     }
 
-    /// Whether the name, looked up in the outermost scope, is a type's.
+    /// True if the name, looked up in the outermost scope, is a type's.
     pub(super) fn is_global_type(&self, name: &str) -> bool {
         self.0[0].get(name).copied().unwrap_or(false)
     }

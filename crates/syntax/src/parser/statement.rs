@@ -10,7 +10,7 @@ use crate::tree::{
     SwitchCase, VariableDecl,
 };
 
-/// What a run of statements stands in.
+/// Surroundings of a run of statements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// An action, function or control.
@@ -451,7 +451,7 @@ impl Parser {
 // ---- variables and constants
 
 impl Parser {
-    /// Whether a variable declaration begins here: a type and then a name.
+    /// True if a variable declaration begins here: a type and then a name.
     pub(super) fn at_variable(&mut self) -> bool {
         if matches!(self.token().kind, TokenKind::Keyword(k) if k != Keyword::Error)
             && self.at_type(0)

@@ -5,8 +5,8 @@ use crate::token::{Keyword, Symbol, TokenKind};
 use crate::tree::{Direction, Expr, Ident, Parameter, Path, Type, TypeKind};
 
 impl Parser {
-    /// Whether the token at `distance` begins a type for sure: a keyword, or a name that a
-    /// type has in this scope.
+    /// True if the token at `distance` begins a type for sure: a keyword, or a name that a type has
+    /// in this scope.
     pub(super) fn at_type(&self, distance: usize) -> bool {
         let token = self.ahead(distance);
         match token.kind {

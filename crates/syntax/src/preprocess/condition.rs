@@ -5,7 +5,7 @@ use stateplane_diagnostics::{Diagnostic, Span};
 use crate::codes;
 use crate::token::{Symbol, Token, TokenKind};
 
-/// How deeply parentheses and prefix operators may nest.
+/// Maximum nesting of parentheses and prefix operators.
 const MAX_DEPTH: u32 = 64;
 
 /// The value of an expression in which macros are expanded and `defined` is resolved. Names

@@ -64,7 +64,7 @@ impl Preprocessor<'_> {
                 let (text, text_span) = self.rest_of_line();
                 self.renumber(span.to(text_span), &text);
             }
-            // What a preprocessor leaves in its output.
+            // Line marker in the output of a preprocessor.
             _ if name.kind == TokenKind::Number => {
                 let (text, text_span) = self.rest_of_line();
                 let text = format!("{} {text}", name.text);

@@ -12,15 +12,15 @@ use crate::codes;
 use crate::lexer::Lexer;
 use crate::token::{Symbol, Token, TokenKind};
 
-/// How deeply macro calls may nest in the arguments of macro calls.
+/// Maximum nesting of macro calls in the arguments of macro calls.
 const MAX_NESTED_CALLS: usize = 100;
 
-/// How many macros may be expanded inside each other.
+/// Maximum number of macros expanded inside each other.
 const MAX_NESTED_MACROS: usize = 500;
 
-/// Where expansion takes its tokens from.
+/// Source of the tokens of an expansion.
 enum Source<'q> {
-    /// What is pending, then the open files.
+    /// Pending tokens, then the open files.
     Program,
     /// A list, and nothing after it.
     List(&'q mut VecDeque<Pending>),
@@ -170,7 +170,7 @@ impl Preprocessor<'_> {
         pending
     }
 
-    /// Whether the next token is the `(` of a macro call.
+    /// True if the next token is the `(` of a macro call.
     fn call_follows(&mut self, source: &Source<'_>) -> bool {
         let queue = match source {
             Source::Program => &self.pending,

@@ -1,4 +1,4 @@
-//! What tokens the preprocessor makes of texts.
+//! Tokens that the preprocessor makes of texts.
 
 use proptest::prelude::*;
 use stateplane_diagnostics::Diagnostics;
@@ -313,7 +313,7 @@ proptest! {
     }
 }
 
-/// What random texts are made of.
+/// Pieces of random texts.
 const PIECES: &[&str] = &[
     "\n#if ",
     "\n#ifdef A",

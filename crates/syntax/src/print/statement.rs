@@ -118,7 +118,7 @@ impl Printer {
         self.put(";");
     }
 
-    /// What may stand in the head of a `for`, without its semicolon.
+    /// Prints a statement that may stand in the head of a `for`, without its semicolon.
     fn simple(&mut self, statement: &Stmt) {
         match &statement.kind {
             StmtKind::Assign {

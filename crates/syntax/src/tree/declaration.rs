@@ -100,7 +100,7 @@ pub enum ObjectMember {
     Instantiation(Instantiation),
 }
 
-/// What a parser, control or package looks like from outside.
+/// Signature of a parser, control or package.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signature {
     /// Its annotations.
@@ -122,7 +122,7 @@ pub struct ParserDecl {
     pub signature: Signature,
     /// The parameters of its constructor.
     pub constructor_params: Vec<Parameter>,
-    /// What is declared in it.
+    /// Local declarations.
     pub locals: Vec<ParserLocal>,
     /// Its states in order.
     pub states: Vec<ParserState>,
@@ -150,7 +150,7 @@ pub struct ValueSetDecl {
     pub annotations: Vec<Annotation>,
     /// The type of its members.
     pub element: Type,
-    /// How many members it has room for.
+    /// Number of members that the value set has room for.
     pub size: Expr,
     /// Its name.
     pub name: Ident,
@@ -165,7 +165,7 @@ pub struct ControlDecl {
     pub signature: Signature,
     /// The parameters of its constructor.
     pub constructor_params: Vec<Parameter>,
-    /// What is declared in it.
+    /// Local declarations.
     pub locals: Vec<ControlLocal>,
     /// The block after `apply`.
     pub body: Block,
@@ -197,7 +197,7 @@ pub struct ActionDecl {
     pub name: Ident,
     /// Its parameters; those without direction are the control plane's.
     pub params: Vec<Parameter>,
-    /// What it does.
+    /// Statements of the body.
     pub body: Block,
     /// The whole declaration.
     pub span: Span,
@@ -245,7 +245,7 @@ pub struct ExternConstructor {
 pub struct ExternMethod {
     /// Its annotations.
     pub annotations: Vec<Annotation>,
-    /// Whether instances must give it a body.
+    /// True if instances must give it a body.
     pub is_abstract: bool,
     /// Name, parameters and result.
     pub prototype: Prototype,
@@ -271,13 +271,13 @@ pub struct FunctionDecl {
     pub annotations: Vec<Annotation>,
     /// Name, parameters and result.
     pub prototype: Prototype,
-    /// What it does.
+    /// Statements of the body.
     pub body: Block,
     /// The whole declaration.
     pub span: Span,
 }
 
-/// What a function or method looks like from outside.
+/// Prototype of a function or method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prototype {
     /// The type of its result; [`TypeKind::Void`](super::TypeKind::Void) for none. It may
@@ -322,8 +322,7 @@ pub struct TableDecl {
 pub struct TableProperty {
     /// Its annotations; always empty for `key` and `actions`.
     pub annotations: Vec<Annotation>,
-    /// Whether it is `const`, which keeps it from the control plane; never for `key` and
-    /// `actions`.
+    /// True if it is `const`, which keeps it from the control plane; never for `key` and `actions`.
     pub is_const: bool,
     /// The property's name, `key` and the like included.
     pub name: Ident,
@@ -349,9 +348,9 @@ pub enum TablePropertyValue {
 /// `expr : match_kind;`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyElement {
-    /// What is matched.
+    /// Matched expression.
     pub expr: Expr,
-    /// How: `exact`, `lpm` and so on.
+    /// Match kind: `exact`, `lpm` and so on.
     pub match_kind: Ident,
     /// Its annotations.
     pub annotations: Vec<Annotation>,
@@ -375,14 +374,14 @@ pub struct ActionRef {
 /// An entry that the program puts in a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableEntry {
-    /// Whether it is `const`, which keeps the control plane from changing it.
+    /// True if it is `const`, which keeps the control plane from changing it.
     pub is_const: bool,
     /// `priority = n :`; a smaller or larger number wins according to the table's
     /// `largest_priority_wins`.
     pub priority: Option<Expr>,
-    /// What it matches.
+    /// Values that the entry matches.
     pub keyset: Keyset,
-    /// What it does.
+    /// Action of the entry.
     pub action: ActionRef,
     /// Its annotations.
     pub annotations: Vec<Annotation>,
@@ -391,7 +390,7 @@ pub struct TableEntry {
 }
 
 impl Declaration {
-    /// Where the declaration is, from its annotations to its end; of a type without a body,
+    /// Position of the declaration, from its annotations to its end; of a type without a body,
     /// without the final semicolon.
     #[must_use]
     pub const fn span(&self) -> Span {

@@ -10,9 +10,9 @@ use super::{Ident, Path, Type};
 /// An expression. Parentheses leave no node; they only widen the span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Which expression.
+    /// Kind of the expression.
     pub kind: ExprKind,
-    /// Where.
+    /// Position of the expression.
     pub span: Span,
 }
 
@@ -40,7 +40,7 @@ pub enum ExprKind {
     Type(Box<Type>),
     /// `base.member`.
     Member {
-        /// What has the member.
+        /// Expression that has the member.
         base: Box<Expr>,
         /// The member.
         member: Ident,
@@ -49,12 +49,12 @@ pub enum ExprKind {
     Index {
         /// The stack, tuple or list.
         base: Box<Expr>,
-        /// Which element.
+        /// Index of the element.
         index: Box<Expr>,
     },
     /// `base[high:low]`.
     Slice {
-        /// What is sliced.
+        /// Sliced expression.
         base: Box<Expr>,
         /// The highest bit, counted from 0.
         high: Box<Expr>,
@@ -63,11 +63,11 @@ pub enum ExprKind {
     },
     /// `base[low+:width]`, a slice whose place is computed.
     PlusSlice {
-        /// What is sliced.
+        /// Sliced expression.
         base: Box<Expr>,
         /// The lowest bit, counted from 0.
         low: Box<Expr>,
-        /// How many bits.
+        /// Number of bits.
         width: Box<Expr>,
     },
     /// `op operand`.
@@ -81,7 +81,7 @@ pub enum ExprKind {
     Binary {
         /// The operator.
         op: BinaryOp,
-        /// Where the operator is.
+        /// Position of the operator.
         op_span: Span,
         /// The left operand.
         left: Box<Expr>,
@@ -101,7 +101,7 @@ pub enum ExprKind {
     Cast {
         /// The type wanted.
         ty: Box<Type>,
-        /// What is cast.
+        /// Expression that is cast.
         operand: Box<Expr>,
     },
     /// `callee<type_args>(args)`.
@@ -127,7 +127,7 @@ pub enum ExprKind {
     Struct {
         /// The fields in order of writing; never empty.
         fields: Vec<NamedExpr>,
-        /// Where the final `...` is, if there is one.
+        /// Position of the final `...`, if there is one.
         rest: Option<Span>,
     },
 }
@@ -147,10 +147,10 @@ pub struct NumberLiteral {
 /// The prefix of a number literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LiteralWidth {
-    /// How many bits. The parser refuses widths above
+    /// Width in bits. The parser refuses widths above
     /// [`MAX_LITERAL_WIDTH`](crate::MAX_LITERAL_WIDTH); 0 is left to the checker.
     pub bits: u32,
-    /// Whether the prefix is `s` (type `int<bits>`) and not `w` (type `bit<bits>`).
+    /// True if the prefix is `s` (type `int<bits>`) and not `w` (type `bit<bits>`).
     pub signed: bool,
 }
 
@@ -278,7 +278,7 @@ impl BinaryOp {
         }
     }
 
-    /// How strongly the operator binds: 1 for `||` to 10 for `*`. All associate to the left
+    /// Precedence of the operator: 1 for `||` to 10 for `*`. All associate to the left
     /// (specification appendix G).
     #[must_use]
     pub const fn precedence(self) -> u8 {
@@ -297,13 +297,13 @@ impl BinaryOp {
     }
 }
 
-/// What a `select` case or a table entry matches.
+/// Keyset of a `select` case or a table entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keyset {
     /// One element for each selected or key expression, in order; or one
     /// [`KeysetElementKind::Default`] or [`KeysetElementKind::DontCare`] that stands for all.
     pub elements: Vec<KeysetElement>,
-    /// Whether the elements are written in parentheses.
+    /// True if the elements are written in parentheses.
     pub is_tuple: bool,
     /// The whole set.
     pub span: Span,
@@ -312,9 +312,9 @@ pub struct Keyset {
 /// One element of a [`Keyset`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeysetElement {
-    /// Which values match.
+    /// Matched values.
     pub kind: KeysetElementKind,
-    /// Where.
+    /// Position of the element.
     pub span: Span,
 }
 
@@ -327,7 +327,7 @@ pub enum KeysetElementKind {
     Mask {
         /// The bits to be compared with.
         value: Expr,
-        /// Which bits are compared.
+        /// Bits that are compared.
         mask: Expr,
     },
     /// `low .. high`, both included.

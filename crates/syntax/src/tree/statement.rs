@@ -18,9 +18,9 @@ pub struct Block {
 /// A statement, or a declaration among statements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// Which statement.
+    /// Kind of the statement.
     pub kind: StmtKind,
-    /// Where, with the final `;` if it has one.
+    /// Position of the statement, with the final `;` if it has one.
     pub span: Span,
 }
 
@@ -33,11 +33,11 @@ pub enum StmtKind {
     Empty,
     /// `target = value;` or, with an operator, `target op= value;`.
     Assign {
-        /// What is assigned to.
+        /// Target of the assignment.
         target: Expr,
         /// The operator of a compound assignment; never a comparison, `&&`, `||` or `++`.
         op: Option<BinaryOp>,
-        /// Where the `=` or `op=` is.
+        /// Position of the `=` or `op=`.
         op_span: Span,
         /// The value, or the right operand.
         value: Expr,
@@ -48,9 +48,9 @@ pub enum StmtKind {
     If {
         /// The condition.
         condition: Expr,
-        /// What is done if it holds.
+        /// Statement that runs if the condition holds.
         then: Box<Stmt>,
-        /// What is done if it does not.
+        /// Statement that runs if the condition does not hold.
         otherwise: Option<Box<Stmt>>,
     },
     /// `{ … }`.
@@ -89,7 +89,7 @@ pub enum StmtKind {
         annotations: Vec<Annotation>,
         /// The loop's variable; it has no initialiser.
         variable: VariableDecl,
-        /// What the variable runs over.
+        /// Collection over which the variable runs.
         collection: ForCollection,
         /// One round.
         body: Box<Stmt>,
@@ -100,7 +100,7 @@ pub enum StmtKind {
     Const(ConstDecl),
 }
 
-/// What the variable of a `for … in` loop runs over.
+/// Collection of a `for … in` loop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ForCollection {
     /// The elements of a header stack or list.
@@ -119,7 +119,7 @@ pub enum ForCollection {
 pub struct SwitchCase {
     /// An expression or the name of an action; `None` for `default`.
     pub label: Option<Expr>,
-    /// What is done; `None` where the case falls through to the next.
+    /// Body of the case; `None` where the case falls through to the next.
     pub body: Option<Block>,
     /// The whole case.
     pub span: Span,
@@ -132,9 +132,9 @@ pub struct ParserState {
     pub annotations: Vec<Annotation>,
     /// Its name.
     pub name: Ident,
-    /// What is done in it.
+    /// Statements of the state.
     pub statements: Vec<Stmt>,
-    /// Where it goes; `None` where nothing is written, which means `reject`.
+    /// Transition of the state; `None` where nothing is written, which means `reject`.
     pub transition: Option<Transition>,
     /// The whole state.
     pub span: Span,
@@ -143,13 +143,13 @@ pub struct ParserState {
 /// `transition …;`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transition {
-    /// Where it goes.
+    /// Kind of the transition.
     pub kind: TransitionKind,
     /// The whole statement.
     pub span: Span,
 }
 
-/// Where a state goes.
+/// Kind of a state's transition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransitionKind {
     /// Unreadable; reported by the parser.
@@ -168,7 +168,7 @@ pub enum TransitionKind {
 /// A case of a `select`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelectCase {
-    /// What it matches.
+    /// Values that the case matches.
     pub keyset: Keyset,
     /// The state it goes to.
     pub target: Ident,

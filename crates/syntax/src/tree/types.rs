@@ -7,9 +7,9 @@ use super::{Annotation, Expr, Ident, Path};
 /// A type as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Type {
-    /// Which type.
+    /// Kind of the type.
     pub kind: TypeKind,
-    /// Where.
+    /// Position of the type.
     pub span: Span,
 }
 
@@ -106,7 +106,7 @@ pub enum StructKind {
 pub struct StructDecl {
     /// Its annotations.
     pub annotations: Vec<Annotation>,
-    /// Which of the three.
+    /// Kind of the declaration: struct, header or header union.
     pub kind: StructKind,
     /// Its name.
     pub name: Ident,
@@ -164,8 +164,8 @@ pub struct EnumMember {
 pub struct TypedefDecl {
     /// Its annotations.
     pub annotations: Vec<Annotation>,
-    /// Whether it is `type`, which makes a new type, and not `typedef`, which makes another
-    /// name for the same type.
+    /// True if it is `type`, which makes a new type, and not `typedef`, which makes another name
+    /// for the same type.
     pub is_new: bool,
     /// The type that gets the name.
     pub target: TypedefTarget,
@@ -175,7 +175,7 @@ pub struct TypedefDecl {
     pub span: Span,
 }
 
-/// What a `typedef` names.
+/// Type that a `typedef` names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TypedefTarget {
     /// A type.

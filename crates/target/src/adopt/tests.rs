@@ -6,7 +6,7 @@ use num_bigint::BigUint;
 use stateplane_ir::builder::{Builder, bits};
 use stateplane_ir::{CounterKind, MatchKind, Type};
 
-/// What differs between programs.
+/// Differences between the test's programs.
 struct Shape {
     key: u32,
     register: u32,

@@ -75,7 +75,7 @@ fn group(members: &[(u32, u32)]) -> Group {
     }
 }
 
-/// What a key's entry runs for a hash: position of the action and its data.
+/// Position and data of the action that a key's entry runs for a hash.
 fn run(state: &mut TargetState, table: u32, key: u128, hash: u64) -> Option<(u32, Vec<u128>)> {
     let table = TableId(table);
     let entry = state.table_at(table).lookup(&mut [key]);

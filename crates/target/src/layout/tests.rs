@@ -1,4 +1,4 @@
-//! Where parts lie, and what is refused.
+//! Positions of parts, and types that are refused.
 
 use crate::layout::{LeafKind, MAX_WORDS};
 use crate::{Layout, StateError};

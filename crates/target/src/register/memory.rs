@@ -42,7 +42,7 @@ impl Memory {
         unsafe { self.words.as_ptr().cast::<u8>().add(self.start).cast_mut() }
     }
 
-    /// How many bytes there are.
+    /// Size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -54,7 +54,7 @@ impl Memory {
         unsafe { self.pointer().add(offset) }
     }
 
-    /// Reads a cell of so many bytes.
+    /// Reads a cell of `bytes` bytes.
     pub(super) fn load(&self, offset: usize, bytes: u8) -> u128 {
         const ORDER: Ordering = Ordering::Relaxed;
         let cell = self.cell(offset, bytes);
@@ -76,7 +76,7 @@ impl Memory {
         }
     }
 
-    /// Writes a cell of so many bytes.
+    /// Writes a cell of `bytes` bytes.
     pub(super) fn store(&self, offset: usize, bytes: u8, value: u128) {
         const ORDER: Ordering = Ordering::Relaxed;
         let cell = self.cell(offset, bytes);

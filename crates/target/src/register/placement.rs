@@ -1,4 +1,4 @@
-//! Where the cells of registers lie.
+//! Placement of registers' cells in memory.
 //!
 //! Arrays of one length lie interleaved: their first elements beside each other, then
 //! their second ones, and so on. A program that keeps the fields of a flow in several
@@ -22,7 +22,7 @@ pub struct Cell {
     pub bytes: u8,
 }
 
-/// Where the elements of a register lie.
+/// Placement of a register's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Bytes before the first element in the memory of all registers.

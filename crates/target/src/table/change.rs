@@ -1,4 +1,4 @@
-//! What the control plane changes in a table.
+//! Changes of a table by the control plane.
 
 use super::{Call, Entry, KeyMatch, Table, describe_keys};
 use crate::counter::Count;
@@ -7,7 +7,7 @@ use crate::meter::{MeterConfig, check_config};
 use crate::names;
 use num_bigint::BigUint;
 
-/// What an action is wanted for.
+/// Intended use of an action.
 #[derive(Clone, Copy)]
 enum Use {
     Entry,
@@ -62,7 +62,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`], and [`StateError::NoEntry`].
+    /// Returns the errors of [`Table::insert`], and [`StateError::NoEntry`].
     pub fn modify(&mut self, entry: &Entry) -> Result<(), StateError> {
         self.check_entries_mutable()?;
         self.check_direct()?;
@@ -177,7 +177,7 @@ impl Table {
             .and_then(|stored| stored.meter.config()))
     }
 
-    /// What got each color from an entry's direct meter: green, yellow, red.
+    /// Counts of each color at an entry's direct meter: green, yellow, red.
     ///
     /// # Errors
     ///

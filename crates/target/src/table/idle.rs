@@ -10,7 +10,7 @@ pub const SWEEP_US: u64 = 1_000_000;
 /// Sweeps after which an entry that still was not hit is reported again, as in BMv2.
 const REPEAT_SWEEPS: u64 = 2;
 
-/// How an entry ages.
+/// Aging of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Idle {
     /// µs without a hit after which it is reported.
@@ -86,7 +86,7 @@ impl Table {
         Ok(idle.map(|idle| now.saturating_sub(idle.last_hit)))
     }
 
-    /// Whether some entry ages.
+    /// True if some entry ages.
     pub fn is_aging(&self) -> bool {
         self.aging > 0
     }

@@ -6,7 +6,7 @@ use crate::profile::{self, Profile};
 use rustc_hash::FxHashMap;
 use stateplane_ir::ActionProfileId;
 
-/// What an entry of a table with an action profile runs.
+/// Member, group or set of actions that an entry of a table with an action profile runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Runs {
     /// A member.
@@ -34,7 +34,7 @@ impl ActionSet {
     }
 }
 
-/// What an entry runs in place of an action of its own.
+/// Member or group that an entry runs in place of an action of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Member(u32),
@@ -57,7 +57,7 @@ impl Target {
     }
 }
 
-/// How many entries run each member and group, and how many actions sets hold.
+/// Number of entries that run each member and group, and number of actions in sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct References {
     members: FxHashMap<u32, u64>,
@@ -100,7 +100,7 @@ impl Table {
         self.profile.map(|(id, _)| id)
     }
 
-    /// Which of its profile's tables it is.
+    /// Index of the table among its profile's tables.
     pub(crate) fn slot(&self) -> usize {
         self.profile.map_or(0, |(_, slot)| slot)
     }
@@ -135,7 +135,7 @@ impl Table {
         }
     }
 
-    /// What `runs` is, if `profile` has it.
+    /// Target for `runs`, if `profile` has it.
     fn checked_target(&self, profile: &Profile, runs: &Runs) -> Result<Target, StateError> {
         Ok(match runs {
             Runs::Member(member) => {

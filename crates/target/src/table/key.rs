@@ -7,7 +7,7 @@ use num_bigint::BigUint;
 use stateplane_ir::{KeySet, MatchKind};
 use std::fmt;
 
-/// What an entry asks of one key.
+/// Condition of an entry on one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyMatch {
     /// One value.
@@ -16,14 +16,14 @@ pub enum KeyMatch {
     Prefix {
         /// The bits; those behind the prefix are zero.
         value: BigUint,
-        /// How many count.
+        /// Number of leading bits that are compared.
         length: u32,
     },
     /// All values that equal `value` where `mask` is one.
     Mask {
         /// The bits; zero where the mask is.
         value: BigUint,
-        /// Which count.
+        /// Bits that are compared.
         mask: BigUint,
     },
     /// All values from `low` to `high`, both included, unsigned.
@@ -90,7 +90,7 @@ pub struct KeyInfo {
     pub name: String,
     /// Width in bits.
     pub width: u32,
-    /// How it is compared.
+    /// Match kind of the key.
     pub kind: MatchKind,
     /// First of its words among those of all keys.
     pub(crate) offset: usize,
@@ -215,7 +215,7 @@ impl KeyInfo {
         push_checked(&second, self.width, place, high)
     }
 
-    /// Whether the words of a looked-up key lie within an entry's bounds.
+    /// True if the words of a looked-up key lie within an entry's bounds.
     pub(crate) fn matches(&self, key: &[u128], low: &[u128], high: &[u128]) -> bool {
         let span = self.offset..self.end();
         let (key, low, high) = (&key[span.clone()], &low[span.clone()], &high[span]);
@@ -260,7 +260,7 @@ fn prefix_mask(length: u32, width: u32) -> BigUint {
     ones << width.saturating_sub(length)
 }
 
-/// What a match kind is called, and what its keys may be given as.
+/// Name of a match kind, and the accepted notations of its keys.
 fn expectation(kind: MatchKind) -> (&'static str, &'static str) {
     match kind {
         MatchKind::Exact => ("exact", "one value"),

@@ -1,9 +1,9 @@
-//! What changed in a table, for data planes that look entries up in their own way.
+//! Log of a table's changes, for data planes with an index of their own.
 
 use super::Table;
 use std::collections::VecDeque;
 
-/// Changes that are remembered. Whoever missed more reads the whole table.
+/// Maximum number of remembered changes. A reader that missed more reads the whole table.
 const REMEMBERED: usize = 1 << 14;
 
 /// An entry as data planes need it. Words are those of all keys, one key after the
@@ -28,9 +28,9 @@ pub struct Rule<'a> {
 /// Positions of entries that changed.
 #[derive(Debug)]
 pub enum Changes<'a> {
-    /// These, perhaps some more than once. The default action may have changed, too.
+    /// These entries changed, perhaps some more than once. The default action may have changed, too.
     Some(std::collections::vec_deque::Iter<'a, u32>),
-    /// So many that they were forgotten: look at all entries.
+    /// More changes than are remembered: look at all entries.
     Many,
 }
 
@@ -66,7 +66,7 @@ impl Table {
         self.log.version
     }
 
-    /// What changed since the table had `version`.
+    /// Changes since the table had `version`.
     pub fn changes(&self, version: u64) -> Changes<'_> {
         match version.checked_sub(self.log.from) {
             Some(known) if known <= self.log.positions.len() as u64 => {

@@ -10,10 +10,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a server may take to take a connection.
+/// Maximum time for a server to accept a connection.
 const CONNECT: Duration = Duration::from_secs(1);
 
-/// How long it may take to answer.
+/// Maximum time for a server to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Bytes of the longest answer.
@@ -32,7 +32,7 @@ impl Deployment {
     ///
     /// # Errors
     ///
-    /// If it is none, or its servers do not answer operators.
+    /// Returns an error if the file is not a deployment, or if its servers do not answer operators.
     pub fn read(path: &Path) -> Result<Deployment, CommandError> {
         let file = StoreFile::read(path)
             .map_err(|error| CommandError::coded(Failure::Input, error.code(), &error))?;
@@ -70,7 +70,7 @@ impl Deployment {
     ///
     /// # Errors
     ///
-    /// If none does.
+    /// Returns an error if no controller leads.
     pub fn leader(&self) -> Result<(Ipv4Addr, ControllerView), CommandError> {
         let controller = self.controller.as_ref().ok_or_else(|| {
             let message = "the deployment has no [controller] section: of a chain that never \
@@ -96,7 +96,7 @@ impl Deployment {
     ///
     /// # Errors
     ///
-    /// If no controller leads.
+    /// Returns an error if no controller leads.
     pub fn drain(&self, server: Ipv4Addr, drained: bool) -> Result<(), CommandError> {
         let (leader, _) = self.leader()?;
         let path = format!("/drain?server={server}&drained={drained}");
@@ -106,12 +106,12 @@ impl Deployment {
         })
     }
 
-    /// What the server at `address` shows of itself.
+    /// View of the server at `address`.
     pub fn store(&self, address: Ipv4Addr) -> Result<StoreView, String> {
         self.show(address, "/store")
     }
 
-    /// What the server at `address` has of a flow.
+    /// View of a flow at the server at `address`.
     pub fn flows(&self, address: Ipv4Addr, key: &str) -> Result<Vec<FlowView>, String> {
         self.show(address, &format!("/flow?key={key}"))
     }

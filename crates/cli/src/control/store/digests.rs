@@ -16,11 +16,11 @@ const ATTEMPTS: usize = 5;
 /// Entries ahead of the head's for which a busy chain takes about this long.
 const AHEAD: Duration = Duration::from_millis(300);
 
-/// What the comparison of a chain's replicas gave.
+/// Result of comparing a chain's replicas.
 enum Outcome {
     /// All have this state.
     Same(DigestView),
-    /// They differ after one entry.
+    /// The replicas differ after one entry.
     Different(Vec<(Ipv4Addr, DigestView)>),
     /// No entry was found at which all could be compared.
     Unknown(String),
@@ -57,9 +57,10 @@ pub fn compare(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), 
         }));
     }
     switch.print(&Value::from(values), &columns(&rows));
-    match same {
-        true => Ok(()),
-        false => Err(CommandError::explained(Failure::Expectation)),
+    if same {
+        Ok(())
+    } else {
+        Err(CommandError::explained(Failure::Expectation))
     }
 }
 
@@ -101,12 +102,13 @@ fn compare_chain(deployment: &Deployment, chain: &ChainView, members: &[Ipv4Addr
             reason = "replicas were asked at different entries: ask again".to_owned();
             continue;
         }
-        return match digests
+        return if digests
             .iter()
             .all(|(_, digest)| digest.digest == first.digest)
         {
-            true => Outcome::Same(first),
-            false => Outcome::Different(digests),
+            Outcome::Same(first)
+        } else {
+            Outcome::Different(digests)
         };
     }
     Outcome::Unknown(reason)

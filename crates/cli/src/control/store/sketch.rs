@@ -1,4 +1,4 @@
-//! What switches counted in bounded-inconsistency mode, as the store has it.
+//! Sketches of switches in bounded-inconsistency mode, as the store has them.
 
 use super::ask::Deployment;
 use super::{SwitchArguments, columns, row};
@@ -8,7 +8,7 @@ use serde_json::json;
 use stateplane_host::store::view::{parse_bytes, parse_key};
 use stateplane_store::{Merge, merge_snapshots, newest_snapshots};
 
-/// How what several switches counted becomes one.
+/// Operation that merges the counts of several switches.
 #[derive(Clone, Copy, ValueEnum)]
 enum Function {
     /// Counters, count-min sketches
@@ -19,19 +19,19 @@ enum Function {
     Greatest,
 }
 
-/// Which arrays are read.
+/// Arguments of `ctl store sketch`: the arrays to read.
 #[derive(Args)]
 pub struct SketchArguments {
     /// Flow class of the arrays' elements
     #[arg(long)]
     class: u8,
-    /// How many keys the arrays serve: SNAPSHOT_KEYS of the program
+    /// Number of keys that the arrays serve: SNAPSHOT_KEYS of the program
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     keys: u32,
-    /// How many elements each key has: SNAPSHOT_SLOTS of the program
+    /// Number of elements of each key: SNAPSHOT_SLOTS of the program
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     slots: u32,
-    /// How what several starts of switches counted becomes one
+    /// Operation that merges the counts of several starts of switches
     #[arg(long, value_enum, default_value = "add")]
     merge: Function,
 }

@@ -14,7 +14,7 @@ fn following(config: &ChainConfig, joined: bool) -> ChainStatus {
     }
 }
 
-/// Three servers that were heard, and first configurations that nobody follows yet.
+/// Three servers with heartbeats, and first configurations that no server follows yet.
 fn founded() -> World {
     let mut world = World::new(3);
     for server in 1..=3 {
@@ -142,7 +142,7 @@ fn a_replica_joins_when_the_tail_says_so_and_behind_it() {
         .configurations()
         .find(|c| c.joining.is_some());
     let joining = joining.unwrap().clone();
-    // Who joins is told, too.
+    // The joining server gets the configuration, too.
     let told = |message: &Message| matches!(message, Message::Configure { config, .. } if *config == joining);
     let to_joining = sent.iter().filter(|(to, _)| *to == world.servers[&3].links);
     assert!(to_joining.into_iter().any(|(_, message)| told(message)));

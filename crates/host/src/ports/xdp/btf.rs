@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-/// Where the kernel shows its types.
+/// File in which the kernel describes its types.
 const KERNEL: &str = "/sys/kernel/btf/vmlinux";
 
 const MAGIC: u16 = 0xeb9f;

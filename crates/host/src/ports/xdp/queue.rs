@@ -14,7 +14,7 @@ use xdp::{Packet, RingConfigBuilder, Umem, WakableRings};
 /// in a second, in which the system may run something else.
 const RECEIVING: u32 = 8192;
 
-/// The same of each queue, at least.
+/// Minimum of that number for each queue.
 const RECEIVING_EACH: u32 = 2048;
 
 /// Frames that wait to be sent, at most.
@@ -35,7 +35,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Opens `queue`, one of so many `queues` of interface `index`.
+    /// Opens `queue` of `queues` queues of interface `index`.
     pub(super) fn open(
         index: u32,
         queue: u32,

@@ -132,7 +132,7 @@ fn messages_to_nobody_and_wrong_lengths_do_not_leave() {
 }
 
 proptest! {
-    /// Whatever changes in a message, or in the lengths: it does not come through.
+    /// A message with any change, in its bytes or its lengths, is dropped.
     #[test]
     fn changed_frames_are_dropped(
         at in any::<prop::sample::Index>(),

@@ -19,37 +19,37 @@ pub struct ClassFile {
     pub id: u8,
     /// Bytes of state.
     pub state_length: u16,
-    /// What happens on a first lease request.
+    /// Source of the state that a flow's first lease request gets.
     pub first_lease: FirstLeaseFile,
     /// With `server`: where the key names the service; bytes 6 to 9 and 12 to 13 unless
     /// set.
     pub service_at: Option<ServiceAtFile>,
     /// With `nat-outbound`: the class of the inbound keys.
     pub inbound_class: Option<u8>,
-    /// Whether only shared leases exist; `false` unless set.
+    /// True if all leases are shared; `false` unless set.
     #[serde(default)]
     pub shared_only: bool,
-    /// How long an idle record lives. Unless set: for ever with
-    /// `first_lease = "zero"`, otherwise TCP 7440 s and everything else 300 s.
+    /// Idle timeouts of records. Unless set: for ever with `first_lease = "zero"`, otherwise TCP
+    /// 7440 s and everything else 300 s.
     pub idle_timeout_s: Option<IdleFile>,
-    /// How long a record with some states lives; the first that matches counts before
+    /// Idle timeouts of records with certain states; the first that matches takes precedence over
     /// `idle_timeout_s`.
     #[serde(default)]
     pub idle_in_state: Vec<IdleInStateFile>,
-    /// How many records each tenant may have; any number unless set.
+    /// Maximum number of records of each tenant; unlimited unless set.
     pub quota: Option<QuotaFile>,
 }
 
-/// How many records each tenant of a class may have.
+/// Maximum number of records of each tenant of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaFile {
-    /// Most records of a tenant.
+    /// Maximum number of records of a tenant.
     pub records: usize,
     /// First byte of the key that names a tenant; 1 unless set.
     #[serde(default = "first_byte")]
     pub tenant_first: u8,
-    /// How many bytes name it. Unless set, the class is one tenant.
+    /// Number of key bytes that name the tenant. Unless set, the class is one tenant.
     #[serde(default)]
     pub tenant_length: u8,
 }
@@ -64,7 +64,7 @@ impl QuotaFile {
     }
 }
 
-/// What happens on a first lease request.
+/// Source of the state that a flow's first lease request gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstLeaseFile {
@@ -79,7 +79,7 @@ pub enum FirstLeaseFile {
     None,
 }
 
-/// Where the keys of a class name the service.
+/// Position of the service's endpoint in the keys of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceAtFile {
@@ -89,13 +89,13 @@ pub struct ServiceAtFile {
     pub port: u8,
 }
 
-/// How long a record with some states lives.
+/// Idle timeout of records with certain states.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdleInStateFile {
-    /// Only with this protocol; with any unless set.
+    /// IP protocol of the records; any unless set.
     pub protocol: Option<ProtocolFile>,
-    /// Which byte of the state is looked at, from 0; the first unless set.
+    /// Index of the state's byte that is compared, from 0; 0 unless set.
     #[serde(default)]
     pub byte: u16,
     /// The values that it has then.

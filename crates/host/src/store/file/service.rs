@@ -19,9 +19,9 @@ pub struct ServiceFile {
     pub protocol: ProtocolFile,
     /// Port to which clients send.
     pub port: u16,
-    /// Who serves it.
+    /// The servers of the service.
     pub servers: Vec<ServiceServerFile>,
-    /// How it is found out whether a server is well; all are taken for well unless set.
+    /// Health check of the servers; all count as healthy unless set.
     pub health: Option<HealthFile>,
 }
 
@@ -37,12 +37,11 @@ pub struct ServiceServerFile {
     /// keeps its flows and gets no more.
     #[serde(default = "one")]
     pub weight: u16,
-    /// Most flows that it is given; any number unless set.
+    /// Maximum number of flows of the server; unlimited unless set.
     pub most: Option<u32>,
 }
 
-/// How each store server finds out whether a server is well: by TCP connections to it,
-/// which are closed at once.
+/// Health check by each store server: TCP connections to a server, which are closed at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HealthFile {
@@ -50,9 +49,9 @@ pub struct HealthFile {
     pub interval_ms: NonZeroU32,
     /// ms within which the server must answer; 500 unless set.
     pub timeout_ms: NonZeroU32,
-    /// So many failures in a row make it unhealthy; 3 unless set.
+    /// Number of successive failures that make the server unhealthy; 3 unless set.
     pub fall: NonZeroU32,
-    /// So many answers in a row make it healthy again; 2 unless set.
+    /// Number of successive answers that make the server healthy again; 2 unless set.
     pub rise: NonZeroU32,
 }
 

@@ -1,5 +1,5 @@
-//! Whether a program in bounded-inconsistency mode can keep its ε (`p4/lib/snapshot.p4`)
-//! with the packet generator that walks over its arrays.
+//! Check that a program in bounded-inconsistency mode can keep its ε (`p4/lib/snapshot.p4`) with
+//! the packet generator that walks over its arrays.
 
 use super::{GeneratorFile, SwitchFileCause};
 use stateplane_switch::Port;
@@ -8,7 +8,7 @@ use stateplane_target::TargetState;
 /// `SNAPSHOT_PORT` of the library.
 const WALK_PORT: Port = 508;
 
-/// What a table's default action has as its first parameter.
+/// First argument of a table's default action.
 fn first_parameter(state: &TargetState, table: &str) -> Option<u64> {
     let (_, data) = state.table(table).ok()?.default_action();
     u64::try_from(data.first()?).ok()

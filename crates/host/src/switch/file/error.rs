@@ -1,4 +1,4 @@
-//! What is wrong in a switch's configuration file, and where.
+//! Errors in a switch's configuration file, with their positions.
 
 use stateplane_setup::SetupError;
 use stateplane_switch::SwitchError;
@@ -29,7 +29,7 @@ pub enum SwitchFileCause {
     Key {
         /// The text.
         text: String,
-        /// What is wrong and how to mend it.
+        /// The error and how to mend it.
         reason: String,
     },
     /// A key or parameter that the table or action does not have.
@@ -82,7 +82,7 @@ pub enum SwitchFileCause {
         period_us: u64,
         /// Frames of the generator that a snapshot takes.
         frames: u64,
-        /// How long these take in µs.
+        /// Time that these take, in µs.
         walk_us: u64,
         /// The least ε in µs.
         least_us: u64,

@@ -223,7 +223,7 @@ fn in_order<'a>(
     Ok(settings)
 }
 
-/// Whether `name` is `full` or its end from a dot on.
+/// True if `name` is `full` or its end from a dot on.
 fn is_named(full: &str, name: &str) -> bool {
     full.strip_suffix(name)
         .is_some_and(|front| !name.is_empty() && (front.is_empty() || front.ends_with('.')))

@@ -1,4 +1,4 @@
-//! Which flow a frame belongs to, as a network card with receive-side scaling sees it.
+//! Flow of a frame, as a network card with receive-side scaling computes it.
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
@@ -11,9 +11,9 @@ const IPV6_BYTES: usize = 40;
 /// TCP, UDP, DCCP, SCTP: ports come first.
 const WITH_PORTS: [u8; 4] = [6, 17, 33, 132];
 
-/// A hash of the frame's flow, the same for both directions: of the addresses and, of TCP,
-/// UDP, DCCP and SCTP that are not in fragments, the ports; of other frames of the Ethernet
-/// addresses. Who does not know `key` cannot compute flows whose hashes are alike.
+/// A hash of the frame's flow, the same for both directions: of the addresses and, of TCP, UDP,
+/// DCCP and SCTP that are not in fragments, the ports; of other frames of the Ethernet addresses.
+/// Without `key`, flows with equal hashes cannot be computed.
 pub fn flow_hash(frame: &[u8], key: u64) -> u64 {
     let (mut at, mut ethertype) = (ETHERNET_BYTES, word(frame, 12));
     for _ in 0..MAX_TAGS {
@@ -46,9 +46,10 @@ fn ipv4(packet: &[u8], key: u64) -> Option<u64> {
     let header = usize::from(packet.first()? & 0xf) * 4;
     let (from, to) = (packet.get(12..16)?, packet.get(16..20)?);
     let in_fragments = word(packet, 6)? & 0x3fff != 0;
-    let ports = match WITH_PORTS.contains(&packet[9]) && !in_fragments {
-        true => (word(packet, header), word(packet, header + 2)),
-        false => (None, None),
+    let ports = if WITH_PORTS.contains(&packet[9]) && !in_fragments {
+        (word(packet, header), word(packet, header + 2))
+    } else {
+        (None, None)
     };
     let [from_port, to_port] = [ports.0, ports.1].map(|port| port.unwrap_or(0));
     Some(both(key, (from, from_port), (to, to_port)))
@@ -56,9 +57,10 @@ fn ipv4(packet: &[u8], key: u64) -> Option<u64> {
 
 fn ipv6(packet: &[u8], key: u64) -> Option<u64> {
     let (from, to) = (packet.get(8..24)?, packet.get(24..40)?);
-    let ports = match WITH_PORTS.contains(&packet[6]) {
-        true => (word(packet, IPV6_BYTES), word(packet, IPV6_BYTES + 2)),
-        false => (None, None),
+    let ports = if WITH_PORTS.contains(&packet[6]) {
+        (word(packet, IPV6_BYTES), word(packet, IPV6_BYTES + 2))
+    } else {
+        (None, None)
     };
     let [from_port, to_port] = [ports.0, ports.1].map(|port| port.unwrap_or(0));
     Some(both(key, (from, from_port), (to, to_port)))

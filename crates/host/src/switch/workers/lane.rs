@@ -24,7 +24,7 @@ const LONGEST_SLEEP: u64 = 100_000;
 /// Something that a worker does with its switch.
 pub(super) type Call<E> = Box<dyn FnOnce(&mut Switch<E>) + Send>;
 
-/// What a worker is given.
+/// Input of a worker.
 pub(super) enum Inputs<E: Engine> {
     /// A frame by a port.
     Frame(Port, Vec<u8>),
@@ -32,7 +32,7 @@ pub(super) enum Inputs<E: Engine> {
     Call(Call<E>),
 }
 
-/// What a worker gives back.
+/// Output of a worker.
 pub(super) enum Output {
     /// A frame to send.
     Transmit(Transmit),
@@ -80,13 +80,13 @@ impl Doorbell {
     }
 }
 
-/// What a worker and the thread with the ports tell each other besides the rings.
+/// Shared flags of a worker and the thread with the ports, besides the rings.
 struct Signs {
     asleep: AtomicBool,
     stop: AtomicBool,
     /// Inputs done.
     done: AtomicU64,
-    /// Whether something waits for time in the worker's switch.
+    /// True if the worker's switch has something that waits for time.
     waits: AtomicBool,
 }
 
@@ -160,7 +160,7 @@ impl<E: Engine> Lane<E> {
 
     /// Ends its sleep, if it has something to do.
     pub(super) fn wake(&mut self) {
-        // What was pushed is seen by a worker that goes to sleep after this.
+        // A worker that goes to sleep after this sees the pushed frames.
         fence(Ordering::SeqCst);
         if self.signs.asleep.swap(false, Ordering::SeqCst)
             && let Some(thread) = &self.thread
@@ -173,7 +173,7 @@ impl<E: Engine> Lane<E> {
         self.outputs.pop().ok()
     }
 
-    /// Whether it has done all that it was given, and nothing waits.
+    /// True if the worker has finished its input, and nothing waits.
     pub(super) fn is_quiet(&self) -> bool {
         let ended = self.inputs.is_abandoned();
         let done = self.signs.done.load(Ordering::Acquire) == self.given;
@@ -199,7 +199,7 @@ struct Worker<E: Engine> {
     outputs: Producer<Output>,
     signs: Arc<Signs>,
     doorbell: Arc<Doorbell>,
-    /// Whether its watches decide about ports.
+    /// True if this worker's watches decide about ports.
     decides: bool,
 }
 

@@ -157,7 +157,7 @@ fn a_place_in_a_chain_outlives_the_power() {
     assert_eq!(heartbeats(&mut server, 1), [], "it is not saved");
     save(&mut server, &mut records);
     let before = heartbeats(&mut server, 2_000);
-    // Whatever its number, heartbeats of the next start come behind those of this one.
+    // Heartbeats of the next start have higher numbers than those of this one, at any number.
     for setup in [managed(), managed()] {
         let mut back = recovered(setup, &records).unwrap();
         let place = back.replica(1).unwrap().place();
@@ -356,9 +356,12 @@ fn member_at(server: &Server) -> SocketAddrV4 {
 
 /// A chain of two that granted `flows` leases, with their setups and records.
 fn pair(is_managed: bool, flows: u8) -> ([Setup; 2], [Server; 2], [Vec<Vec<u8>>; 2]) {
-    let setups = [0, 1].map(|at: u8| match is_managed {
-        true => setup_of(u32::from(at) + 1),
-        false => fixed_at(2, at),
+    let setups = [0, 1].map(|at: u8| {
+        if is_managed {
+            setup_of(u32::from(at) + 1)
+        } else {
+            fixed_at(2, at)
+        }
     });
     let mut servers = setups.clone().map(|setup| setup.server(1).unwrap());
     let mut records = [0, 1].map(|at| servers[at].saved_state().unwrap().collect::<Vec<_>>());
@@ -614,7 +617,7 @@ fn an_update_that_says_that_all_have_more_tells_of_a_loss() {
     }
 }
 
-/// Also where nothing more is decided.
+/// A tail asks for missing entries even if nothing more is decided.
 #[test]
 fn a_tail_asks_what_it_should_have() {
     let (setups, [mut head, _], mut records) = pair(false, 5);
@@ -692,7 +695,7 @@ fn a_member_that_knows_nothing_of_its_chain_has_lost_it() {
 }
 
 proptest! {
-    /// Whatever a disk says.
+    /// Restoring arbitrary records does not panic.
     #[test]
     fn no_record_makes_it_panic(
         is_managed in any::<bool>(),
@@ -701,9 +704,10 @@ proptest! {
         value in any::<u8>(),
         noise in proptest::collection::vec(any::<u8>(), 0..100),
     ) {
-        let (setup, mut records) = match is_managed {
-            true => (setup_of(2), joining(4, 3).1[1].clone()),
-            false => (fixed(2), granted(2, 4).1),
+        let (setup, mut records) = if is_managed {
+            (setup_of(2), joining(4, 3).1[1].clone())
+        } else {
+            (fixed(2), granted(2, 4).1)
         };
         let record = at.index(records.len());
         let place = place.index(records[record].len());
