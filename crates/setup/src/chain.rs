@@ -1,10 +1,10 @@
 //! Where the chain of a shard begins, as the library's table has it.
 
 use crate::CHAIN_ACTION;
+use core::net::Ipv4Addr;
 use num_bigint::BigUint;
 use stateplane_switch::Port;
 use stateplane_target::{Entry, KeyMatch};
-use std::net::Ipv4Addr;
 
 /// A store server, as a switch reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,11 @@ mod tests;
 
 pub use chain::{Chain, Server};
 
+use core::net::Ipv4Addr;
 use num_bigint::BigUint;
 use stateplane_switch::{Generator, MirrorSession, Port, Switch, SwitchError, Watch};
 use stateplane_target::{Engine, Shape, StateError, TargetState, Value};
 use stateplane_wire::{ethernet, ipv4, replication, udp};
-use std::net::Ipv4Addr;
 
 /// Table of the library that holds where each shard's chain begins; its key is the shard.
 pub const CHAINS_TABLE: &str = "replication_shards";

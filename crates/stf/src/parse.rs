@@ -135,8 +135,11 @@ fn joined_lines(text: &str, script: &mut Script) -> Vec<(usize, String)> {
     lines
 }
 
+/// Values by their names.
+type Values<'a> = Vec<(&'a str, &'a str)>;
+
 /// The path of an `include`, and the values that it gives.
-fn include(rest: &str) -> Result<(&str, Vec<(&str, &str)>), Cause> {
+fn include(rest: &str) -> Result<(&str, Values<'_>), Cause> {
     const USAGE: Cause = Cause::Usage("include \"FILE\" [NAME=VALUE …]");
     let quoted = rest.trim().strip_prefix('"').ok_or(USAGE)?;
     let (path, values) = quoted.split_once('"').ok_or(USAGE)?;

@@ -31,8 +31,7 @@ impl Emit<'_> {
         match self.plan {
             None => out.push_str(
                 "//\n\
-                 // and switches the tables and mirror sessions of the library, as lab/nat/switch.toml\n\
-                 // has them.\n\n",
+                 // and switches the section [replication], as lab/nat/switch.toml has it.\n\n",
             ),
             Some(plan) => snapshot::needs(plan, class, &mut out),
         }

@@ -35,8 +35,8 @@ pub(super) fn needs(plan: &Plan, class: &Class, out: &mut String) {
         out,
         "//     idle_timeout_s = {{ default = 3600 }}\n\
          //\n\
-         // and switches the tables and mirror sessions of the library, as lab/nat/switch.toml\n\
-         // has them, and a packet generator, whose frames have the switch's number behind\n\
+         // and switches the section [replication], as lab/nat/switch.toml has it, and a\n\
+         // packet generator, whose frames have the switch's number behind\n\
          // 88b5, to begin a snapshot each {} ms and to keep it within {} ms:\n\
          //\n\
          //     [[generators]]\n\

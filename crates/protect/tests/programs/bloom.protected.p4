@@ -14,8 +14,8 @@
 //     first_lease = "zero"
 //     idle_timeout_s = { default = 3600 }
 //
-// and switches the tables and mirror sessions of the library, as lab/nat/switch.toml
-// has them, and a packet generator, whose frames have the switch's number behind
+// and switches the section [replication], as lab/nat/switch.toml has it, and a
+// packet generator, whose frames have the switch's number behind
 // 88b5, to begin a snapshot each 50 ms and to keep it within 150 ms:
 //
 //     [[generators]]

@@ -10,8 +10,7 @@
 //     state_length = 1
 //     first_lease = "zero"
 //
-// and switches the tables and mirror sessions of the library, as lab/nat/switch.toml
-// has them.
+// and switches the section [replication], as lab/nat/switch.toml has it.
 
 #include <core.p4>
 #include <v1model.p4>
