@@ -14,15 +14,28 @@ TOOLS = ip:iproute2 ethtool:ethtool iperf3:iperf3
 
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
+# Crates that `make quick` looks at: those with changes that are not committed.
+CRATE ?= $(sort $(shell (git diff --name-only HEAD; git ls-files --others --exclude-standard) \
+  | sed -n 's,^crates/\([^/]*\)/.*,\1,p'))
+
+# Crates of whose tests `make quick` runs only those beside the code: worlds, processes and
+# namespaces take minutes.
+LARGE = bench eval fuzz generate host lab native sim
+
+# Crates with golden files.
+GOLDEN = check p4info protect store syntax trace wire
+
 # One part of several (PART=2/4), or those of a name, of what `make mutants` runs.
 PART ?=
 ONLY ?=
 
-.PHONY: help demo test soak mutants fuzz bench eval build setup rust tools peers lint clean
+.PHONY: help demo test quick goldens soak mutants fuzz bench eval build setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
+	@echo 'make quick   format, lints and tests of the crates with changes (CRATE="store wire" names them)'
+	@echo 'make goldens write golden files anew; look at the difference before you commit it'
 	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make mutants, make fuzz'
 	@echo 'make mutants the code that keeps state broken rule by rule; a test has to object each time (PART=1/4, ONLY=name)'
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
@@ -38,6 +51,21 @@ demo: build tools
 test: rust tools peers lint
 	$(CARGO) build --release --package stateplane-cli
 	$(CARGO) test --workspace --quiet
+
+quick: rust
+	@[ -n "$(CRATE)" ] || { echo 'no crate has changes: make quick CRATE="store wire"'; exit 2; }
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy $(CRATE:%=--package stateplane-%) --all-targets --quiet -- --deny warnings
+	$(if $(filter-out $(LARGE) cli,$(CRATE)),$(CARGO) test --quiet \
+	  $(patsubst %,--package stateplane-%,$(filter-out $(LARGE) cli,$(CRATE))))
+	$(if $(filter $(LARGE),$(CRATE)),$(CARGO) test --quiet --lib \
+	  $(patsubst %,--package stateplane-%,$(filter $(LARGE),$(CRATE))))
+	$(if $(filter cli,$(CRATE)),$(CARGO) test --quiet --bins --package stateplane-cli)
+	$(CARGO) test --quiet --package stateplane-mutants
+
+goldens: rust
+	UPDATE_GOLDEN=1 $(CARGO) test --quiet $(GOLDEN:%=--package stateplane-%)
+	git diff --stat
 
 lint: rust
 	$(CARGO) fmt --all --check

@@ -3,7 +3,7 @@
 //! Each `*.txt` file beside this one is a run of one chain in virtual time: blocks
 //! of commands, a line `----`, and what must come of them. `world.rs` lists the
 //! commands. To write the outcomes anew after a change that is meant, and then
-//! read the difference: `UPDATE_SCENARIOS=1 cargo test -p stateplane-store`.
+//! read the difference: `UPDATE_GOLDEN=1 cargo test -p stateplane-store`.
 
 mod command;
 mod world;
@@ -47,7 +47,7 @@ fn check(name: &str) {
     if outcome == text {
         return;
     }
-    if std::env::var_os("UPDATE_SCENARIOS").is_some() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, outcome).unwrap();
         return;
     }
