@@ -19,8 +19,9 @@ fn main() -> ExitCode {
         eprintln!("usage: compare [FIRST_SEED [PROGRAMS [PACKETS]]], all of them numbers");
         return ExitCode::from(2);
     };
-    let native =
-        |program, seed| Native::new(program, Options { seed }).map_err(|error| error.to_string());
+    let native = |program, seed| {
+        Native::new(program, Options::verified(seed)).map_err(|error| error.to_string())
+    };
     let mut total = Outcome::default();
     for seed in first..first.saturating_add(programs) {
         let generated = generate(seed, packets as usize);

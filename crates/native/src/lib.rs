@@ -35,10 +35,30 @@ use table::{Lookup, View};
 use thiserror::Error;
 
 /// Settings of an engine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Determines `random()` and the hash algorithm `random`.
     pub seed: u64,
+    /// Whether the code generator's verifier looks at the code before it becomes machine code;
+    /// [`LoadError::Code`] has its objections. Loading takes longer; on by default in debug
+    /// builds alone.
+    pub verify: bool,
+}
+
+impl Options {
+    /// Settings with `seed` and the code generator's verifier on.
+    pub fn verified(seed: u64) -> Self {
+        Options { seed, verify: true }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            seed: 0,
+            verify: cfg!(debug_assertions),
+        }
+    }
 }
 
 /// A program that cannot be loaded.
@@ -92,7 +112,16 @@ impl Compiled {
     ///
     /// [`LoadError`].
     pub fn new(program: Program) -> Result<Compiled, LoadError> {
-        Compiled::with(program, false)
+        Compiled::with(program, false, Options::default().verify)
+    }
+
+    /// Compiles a program like [`Compiled::new`], with the code generator's verifier on.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn verified(program: Program) -> Result<Compiled, LoadError> {
+        Compiled::with(program, false, true)
     }
 
     /// Compiles a program like [`Compiled::new`], for engines that get [fellows](Fellow).
@@ -101,10 +130,10 @@ impl Compiled {
     ///
     /// [`LoadError`].
     pub fn guarded(program: Program) -> Result<Compiled, LoadError> {
-        Compiled::with(program, true)
+        Compiled::with(program, true, Options::default().verify)
     }
 
-    fn with(mut program: Program, guarded: bool) -> Result<Compiled, LoadError> {
+    fn with(mut program: Program, guarded: bool, verify: bool) -> Result<Compiled, LoadError> {
         stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
         stateplane_ir::passes::optimise(&mut program);
         if guarded {
@@ -112,7 +141,7 @@ impl Compiled {
         }
         let mut plan = Plan::new(program)?;
         plan.guarded = guarded;
-        let code = codegen::compile(&plan).map_err(LoadError::Code)?;
+        let code = codegen::compile(&plan, verify).map_err(LoadError::Code)?;
         Ok(Compiled(Arc::new(Shared { code, plan })))
     }
 
@@ -215,7 +244,7 @@ impl Native {
     ///
     /// [`LoadError`].
     pub fn new(program: Program, options: Options) -> Result<Native, LoadError> {
-        Compiled::new(program)?.engine(options)
+        Compiled::with(program, false, options.verify)?.engine(options)
     }
 
     /// The program.

@@ -10,8 +10,9 @@ const ATTEMPTS: usize = 2000;
 
 #[test]
 fn generated_programs_show_no_difference() {
-    let native =
-        |program, seed| Native::new(program, Options { seed }).map_err(|error| error.to_string());
+    let native = |program, seed| {
+        Native::new(program, Options::verified(seed)).map_err(|error| error.to_string())
+    };
     let mut total = Outcome::default();
     // The interpreter is compared with the specification on programs of the second kind.
     let generated = (0..25).map(|seed| (seed, generate(seed, 60)));
@@ -52,8 +53,9 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
         port: 0,
         frame: vec![0xff; 64],
     }];
-    let native =
-        |program, seed| Native::new(program, Options { seed }).map_err(|error| error.to_string());
+    let native = |program, seed| {
+        Native::new(program, Options::verified(seed)).map_err(|error| error.to_string())
+    };
     match compare_program(program, &session, interpreter, native, 0) {
         Ok(outcome) => assert_eq!(outcome.transmitted_bytes, 64 + 48),
         Err(mismatch) => panic!("{mismatch}"),
@@ -290,8 +292,9 @@ fn compare_on_short_frames(program: &str) {
             }
         })
         .collect();
-    let native =
-        |program, seed| Native::new(program, Options { seed }).map_err(|error| error.to_string());
+    let native = |program, seed| {
+        Native::new(program, Options::verified(seed)).map_err(|error| error.to_string())
+    };
     match compare_program(program, &session, interpreter, native, 200) {
         Ok(outcome) => assert!(outcome.transmitted > 2000, "{outcome:?}"),
         Err(mismatch) => panic!("{mismatch}"),

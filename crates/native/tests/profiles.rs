@@ -108,8 +108,9 @@ fn run(program: &str, writes: Vec<Write>, updates: Vec<Update>) -> Outcome {
         arrivals: arrivals.collect(),
         ..generate(0, 0).session
     };
-    let native =
-        |program, seed| Native::new(program, Options { seed }).map_err(|error| error.to_string());
+    let native = |program, seed| {
+        Native::new(program, Options::verified(seed)).map_err(|error| error.to_string())
+    };
     match compare_program(program, &session, interpreter, native, 300) {
         Ok(outcome) => outcome,
         Err(mismatch) => panic!("{mismatch}"),

@@ -190,7 +190,10 @@ impl Simulator {
                 Box::new(P4Switch::new(engine, kind, identity, brisk)?)
             }
             Loaded::Native(compiled) => {
-                let mut engine = compiled.engine(stateplane_native::Options { seed })?;
+                let mut engine = compiled.engine(stateplane_native::Options {
+                    seed,
+                    ..stateplane_native::Options::default()
+                })?;
                 self.configure(engine.state_mut());
                 Box::new(P4Switch::new(engine, kind, identity, brisk)?)
             }
@@ -202,7 +205,7 @@ impl Simulator {
 fn loaded(program: Program, engine: EngineKind) -> Result<Loaded, SimError> {
     Ok(match engine {
         EngineKind::Interp => Loaded::Interp(Box::new(program)),
-        EngineKind::Native => Loaded::Native(Compiled::new(program)?),
+        EngineKind::Native => Loaded::Native(Compiled::verified(program)?),
     })
 }
 

@@ -79,22 +79,15 @@ enum Part {
 /// # Errors
 ///
 /// Returns the error of the code generator, as its text: no machine code for this processor, or a
-/// program that is too large.
-pub(crate) fn compile(plan: &Plan) -> Result<Code, String> {
+/// program that is too large; with `verify`, what its verifier objects to.
+pub(crate) fn compile(plan: &Plan, verify: bool) -> Result<Code, String> {
     let mut flags = settings::builder();
     for (name, value) in [
         ("opt_level", "speed"),
         ("is_pic", "false"),
         ("use_colocated_libcalls", "false"),
         ("enable_probestack", "false"),
-        (
-            "enable_verifier",
-            if cfg!(debug_assertions) {
-                "true"
-            } else {
-                "false"
-            },
-        ),
+        ("enable_verifier", if verify { "true" } else { "false" }),
     ] {
         flags.set(name, value).map_err(|error| error.to_string())?;
     }
@@ -257,6 +250,9 @@ impl Maker<'_> {
                 made.announce_lookups();
                 made.end(ended::INGRESS);
             }
+        }
+        if let Some(path) = made.unjoined_exit() {
+            return Err(format!("the side exit at {path:?} joins nowhere"));
         }
         made.finish_shared();
         self.room = self.room.max(made.room);
