@@ -14,11 +14,12 @@ use stateplane_host::ports::{PortError, PortNotice, PortSpec};
 use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
     Attachment, Beside, ChainsError, Remote, RunOptions, Sealing, Status, SwitchFile, SwitchReport,
-    SwitchServerError, check_use, follow_chains, remote, run_controlled, run_workers,
+    SwitchServerError, follow_chains, remote, run_controlled, run_workers,
 };
 use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
 use stateplane_native::{Compiled, Native};
+use stateplane_setup::check_use;
 use stateplane_switch::Switch;
 use stateplane_target::{Engine, Fellow};
 use std::io::{IsTerminal, Write};

@@ -6,7 +6,6 @@ mod control;
 mod error;
 mod file;
 mod forwarding;
-mod misuse;
 mod remote;
 mod report;
 mod sealing;
@@ -22,7 +21,6 @@ pub use file::{
     MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, RegisterFile,
     ReplicaFile, ReplicationFile, Setting, SwitchFile, SwitchFileCause, SwitchFileError, WatchFile,
 };
-pub use misuse::{Misuse, check_use};
 pub use remote::{Remote, RemoteCalls};
 pub use report::{
     CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SealReport, SwitchReport,

@@ -5,11 +5,15 @@
 //! [`Replication`] says it once. A switch's configuration file, the simulator, packet tests
 //! and benchmarks apply the same one, so that what is simulated is what ships.
 
+mod bound;
 mod chain;
+mod misuse;
 #[cfg(test)]
 mod tests;
 
+pub use bound::{BoundError, check_bound};
 pub use chain::{Chain, Server};
+pub use misuse::{Misuse, check_use};
 
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;

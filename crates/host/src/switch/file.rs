@@ -1,6 +1,5 @@
 //! The configuration file of a switch: what a control plane sets, written down.
 
-mod bound;
 mod error;
 mod replication;
 #[cfg(test)]
@@ -12,7 +11,7 @@ pub use replication::ReplicationFile;
 pub use value::{Arguments, Setting};
 
 use serde::Deserialize;
-use stateplane_setup::{CHAIN_ACTION, CHAINS_TABLE};
+use stateplane_setup::{CHAIN_ACTION, CHAINS_TABLE, check_bound};
 use stateplane_switch::{Generator, MirrorSession, Port, Replica, Switch, Watch};
 use stateplane_target::{Engine, Entry, Shape, Table, TargetState, Value};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -240,6 +239,19 @@ pub struct GeneratorFile {
     pub frame: String,
 }
 
+impl GeneratorFile {
+    /// What it says, with the frame read.
+    fn generator(&self) -> Result<Generator, SwitchFileCause> {
+        Ok(Generator {
+            port: self.port,
+            period_us: self.period_ms.saturating_mul(1000),
+            batch: self.batch,
+            index_at: self.index_at,
+            frame: value::hexadecimal(&self.frame)?,
+        })
+    }
+}
+
 fn one_frame() -> u32 {
     1
 }
@@ -421,22 +433,18 @@ impl SwitchFile {
                 .map(|&ReplicaFile { port, rid }| Replica { port, rid });
             Ok(switch.set_multicast_group(file.group, replicas.collect())?)
         })?;
-        let generators = self.generators.iter().map(Spanned::get_ref);
-        bound::check(switch.engine().state(), generators)
-            .map_err(|cause| SwitchFileError::new(&self.path, None, cause))?;
+        let mut generators = Vec::new();
         self.each(&self.generators, |file| {
-            let frame = value::hexadecimal(&file.frame)?;
+            generators.push(file.generator()?);
+            Ok(())
+        })?;
+        check_bound(switch.engine().state(), generators.iter())
+            .map_err(|error| SwitchFileError::new(&self.path, None, error.into()))?;
+        self.each(&self.generators, |file| {
             if self.generators_elsewhere {
                 return Ok(());
             }
-            let period_us = file.period_ms.saturating_mul(1000);
-            Ok(switch.add_generator(Generator {
-                port: file.port,
-                period_us,
-                batch: file.batch,
-                index_at: file.index_at,
-                frame,
-            })?)
+            Ok(switch.add_generator(file.generator()?)?)
         })?;
         self.each(&self.watches, |file| {
             let WatchFile {

@@ -1,6 +1,6 @@
 //! Errors in a switch's configuration file, with their positions.
 
-use stateplane_setup::SetupError;
+use stateplane_setup::{BoundError, SetupError};
 use stateplane_switch::SwitchError;
 use stateplane_target::StateError;
 use std::fmt;
@@ -63,30 +63,9 @@ pub enum SwitchFileCause {
     /// A frame that is not in hexadecimal.
     #[error("frame `{0}` is not made of pairs of hexadecimal digits")]
     Frame(String),
-    /// An ε that no snapshot keeps.
-    #[error(
-        "ε is {bound_us} µs (`snapshot_bound`), but no snapshots are made: set `snapshot_period` and add a generator at port 508"
-    )]
-    NoSnapshots {
-        /// ε in µs.
-        bound_us: u64,
-    },
-    /// An ε that snapshots cannot keep.
-    #[error(
-        "ε of {bound_us} µs (`snapshot_bound`) is shorter than a snapshot takes: with one each {period_us} µs (`snapshot_period`) and {walk_us} µs for the {frames} frames of its walk it has to be {least_us} µs at least; make ε longer, or the batch of the generator at port 508 greater"
-    )]
-    ShortBound {
-        /// ε in µs.
-        bound_us: u64,
-        /// From one snapshot to the next, in µs.
-        period_us: u64,
-        /// Frames of the generator that a snapshot takes.
-        frames: u64,
-        /// Time that these take, in µs.
-        walk_us: u64,
-        /// The least ε in µs.
-        least_us: u64,
-    },
+    /// Snapshots do not keep the program's ε.
+    #[error(transparent)]
+    Bound(#[from] BoundError),
     /// A text that is no MAC address.
     #[error("`{0}` is no MAC address; write six pairs of hexadecimal digits, as 02:00:00:00:00:01")]
     Mac(String),
@@ -145,8 +124,7 @@ impl SwitchFileCause {
             SwitchFileCause::List(_) => "H226",
             SwitchFileCause::RandomStruct(_) => "H227",
             SwitchFileCause::Frame(_) => "H228",
-            SwitchFileCause::NoSnapshots { .. } => "H229",
-            SwitchFileCause::ShortBound { .. } => "H230",
+            SwitchFileCause::Bound(error) => error.code(),
             SwitchFileCause::Mac(_) => "H236",
             SwitchFileCause::SwitchZero => "H237",
             SwitchFileCause::NoShards => "H238",

@@ -1,12 +1,50 @@
 //! Check that a program in bounded-inconsistency mode can keep its ε (`p4/lib/snapshot.p4`) with
 //! the packet generator that walks over its arrays.
 
-use super::{GeneratorFile, SwitchFileCause};
-use stateplane_switch::Port;
+use stateplane_switch::{Generator, Port};
 use stateplane_target::TargetState;
 
 /// `SNAPSHOT_PORT` of the library.
 const WALK_PORT: Port = 508;
+
+/// Reason why snapshots do not keep a program's ε.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BoundError {
+    /// An ε that no snapshot keeps.
+    #[error(
+        "ε is {bound_us} µs (`snapshot_bound`), but no snapshots are made: set `snapshot_period` and add a generator at port 508"
+    )]
+    NoSnapshots {
+        /// ε in µs.
+        bound_us: u64,
+    },
+    /// An ε that snapshots cannot keep.
+    #[error(
+        "ε of {bound_us} µs (`snapshot_bound`) is shorter than a snapshot takes: with one each {period_us} µs (`snapshot_period`) and {walk_us} µs for the {frames} frames of its walk it has to be {least_us} µs at least; make ε longer, or the batch of the generator at port 508 greater"
+    )]
+    ShortBound {
+        /// ε in µs.
+        bound_us: u64,
+        /// From one snapshot to the next, in µs.
+        period_us: u64,
+        /// Frames of the generator that a snapshot takes.
+        frames: u64,
+        /// Time that these take, in µs.
+        walk_us: u64,
+        /// The least ε in µs.
+        least_us: u64,
+    },
+}
+
+impl BoundError {
+    /// A short stable code, for messages and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            BoundError::NoSnapshots { .. } => "H229",
+            BoundError::ShortBound { .. } => "H230",
+        }
+    }
+}
 
 /// First argument of a table's default action.
 fn first_parameter(state: &TargetState, table: &str) -> Option<u64> {
@@ -15,11 +53,15 @@ fn first_parameter(state: &TargetState, table: &str) -> Option<u64> {
 }
 
 /// Refuses an ε shorter than a snapshot takes, or one without snapshots. Programs without
-/// snapshots or without an ε are none of its business.
-pub(super) fn check<'a>(
+/// snapshots or without an ε pass.
+///
+/// # Errors
+///
+/// [`BoundError`], with the figures.
+pub fn check_bound<'a>(
     state: &TargetState,
-    mut generators: impl Iterator<Item = &'a GeneratorFile>,
-) -> Result<(), SwitchFileCause> {
+    mut generators: impl Iterator<Item = &'a Generator>,
+) -> Result<(), BoundError> {
     let bound_us = first_parameter(state, "snapshot_bound").unwrap_or(0);
     let Some(period_us) = first_parameter(state, "snapshot_period").filter(|_| bound_us > 0) else {
         return Ok(());
@@ -32,15 +74,15 @@ pub(super) fn check<'a>(
         .max()
         .unwrap_or(0);
     let Some(walk) = generators.find(|g| g.port == WALK_PORT && period_us > 0) else {
-        return Err(SwitchFileCause::NoSnapshots { bound_us });
+        return Err(BoundError::NoSnapshots { bound_us });
     };
     // Each element is written, and then looked after.
     let frames = elements.saturating_mul(2);
     let batches = frames.div_ceil(u64::from(walk.batch.max(1)));
-    let walk_us = batches.saturating_mul(walk.period_ms.saturating_mul(1000));
+    let walk_us = batches.saturating_mul(walk.period_us);
     let least_us = period_us.max(walk_us).saturating_add(walk_us);
     if bound_us < least_us {
-        return Err(SwitchFileCause::ShortBound {
+        return Err(BoundError::ShortBound {
             bound_us,
             period_us,
             frames,
@@ -54,10 +96,8 @@ pub(super) fn check<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::SwitchFileError;
     use stateplane_ir::Type;
     use stateplane_ir::builder::Builder;
-    use std::path::Path;
 
     /// Sixteen tenants of 64 elements, ε and T_snap in ms.
     fn state(bound_ms: u64, period_ms: u64) -> TargetState {
@@ -83,15 +123,14 @@ mod tests {
     }
 
     fn code(bound_ms: u64, period_ms: u64, batch: Option<u32>) -> Option<(&'static str, String)> {
-        let walk = batch.map(|batch| GeneratorFile {
+        let walk = batch.map(|batch| Generator {
             port: WALK_PORT,
-            period_ms: 1,
+            period_us: 1_000,
             batch,
             index_at: None,
-            frame: String::new(),
+            frame: Vec::new(),
         });
-        let cause = check(&state(bound_ms, period_ms), walk.iter()).err()?;
-        let error = SwitchFileError::new(Path::new("switch.toml"), None, cause);
+        let error = check_bound(&state(bound_ms, period_ms), walk.iter()).err()?;
         Some((error.code(), error.to_string()))
     }
 
