@@ -7,11 +7,13 @@
 //! different holders that overlap, both must be shared.
 //!
 //! Besides, a switch may accept only what the store granted to this start of it
-//! (rule 6), use only what it accepted, and the epoch grows with each new grant
-//! (rule 2). What the store granted is checked only if the history tells of any
-//! grants by it. Grants come to light when they are answered; of shared ones, which are
-//! valid side by side, one whose first answer was lost with a server may be told after
-//! later ones.
+//! (rule 6), use only what it accepted, no two holders get one epoch, and the epoch grows
+//! with each new grant (rule 2). What the store granted is checked only if the history
+//! tells of any grants by it. Grants come to light when they are answered, and not in
+//! order: a tail that was cut out may answer late what the next one did not answer, since
+//! that one came back from its disk meanwhile. So a grant may be told after a newer one,
+//! but if another holder got the newer one, or its own holder accepted it, the older lease
+//! is over and may not be accepted with time left. Shared ones are valid side by side.
 
 use crate::checker::{Checker, Objections};
 use crate::replication::event::{
@@ -47,6 +49,7 @@ impl Tenure {
     }
 }
 
+/// A grant as it was first told.
 struct Grant {
     epoch: u32,
     to: Occupant,
@@ -59,7 +62,7 @@ fn never_granted(holder: Occupant, epoch: u32) -> String {
 
 #[derive(Default)]
 struct Leases {
-    /// Each grant, in order.
+    /// Each grant, in the order in which they were told.
     grants: Vec<Grant>,
     tenures: Vec<Tenure>,
 }
@@ -74,15 +77,30 @@ impl Leases {
         if self.has_granted(to, epoch) {
             return None;
         }
-        let before = self.grants.iter().rev();
-        let mut exclusive = before.filter(|grant| !(grant.shared && shared));
-        let later = exclusive.find(|grant| !newer(epoch, grant.epoch));
-        let later = later.map(|grant| grant.epoch);
+        let mut before = self.grants.iter();
+        let other = before.find(|grant| grant.epoch == epoch && !(grant.shared && shared));
+        let other = other.map(|grant| grant.to);
         self.grants.push(Grant { epoch, to, shared });
-        let later = later?;
+        let other = other?;
         Some(format!(
-            "epoch {epoch} was granted to {to} after epoch {later}"
+            "epoch {epoch} was granted to {to}, and before to {other}"
         ))
+    }
+
+    /// A newer grant, told before that of `epoch` to `holder`, whose lease ended that one's.
+    fn overtaken(&self, holder: Occupant, epoch: u32) -> Option<&Grant> {
+        let of = |grant: &Grant| grant.to == holder && grant.epoch == epoch;
+        let told = self.grants.iter().position(of)?;
+        let shared = self.grants[told].shared;
+        let has_accepted = |epoch: u32| {
+            let mut tenures = self.tenures.iter();
+            tenures.any(|tenure| tenure.holder == holder && tenure.epoch == epoch)
+        };
+        self.grants[..told].iter().find(|grant| {
+            !(grant.shared && shared)
+                && newer(grant.epoch, epoch)
+                && (grant.to != holder || has_accepted(grant.epoch))
+        })
     }
 
     fn accepted(&mut self, new: Tenure, told: bool) -> Option<String> {
@@ -96,6 +114,14 @@ impl Leases {
                     None => never_granted(holder, epoch),
                 },
             );
+        }
+        if new.from < new.until
+            && let Some(later) = self.overtaken(holder, epoch)
+        {
+            return Some(format!(
+                "{holder} accepted epoch {epoch}, which was granted after epoch {} to {}",
+                later.epoch, later.to
+            ));
         }
         let place = match self.held(holder, epoch) {
             Some(place) => {
