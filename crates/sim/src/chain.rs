@@ -59,6 +59,8 @@ pub(crate) struct StoreNode {
     pub(crate) rotted: bool,
     /// Chains that it left since it was started, for what its disk lost.
     pub(crate) chains_lost: u64,
+    /// Chains of which its disk ever had a configuration written through.
+    pub(crate) chains_kept: BTreeSet<u16>,
     /// Its disk failed, and it goes on as if that kept what it is given.
     pub(crate) unheeding: bool,
     /// It waits for its disk.
@@ -86,6 +88,7 @@ impl StoreNode {
             files: FaultyFiles::new(incarnation.into()),
             disk: None,
             chains_lost: 0,
+            chains_kept: BTreeSet::new(),
             rotted: false,
             unheeding: false,
             syncing: false,

@@ -78,6 +78,17 @@ fn failing_disks_of_the_model_under_a_controller() {
     run_failing(ProgramKind::Model, Scenario::cluster_failing_disks(), 100);
 }
 
+/// All disks fail before each has a chain's first configuration, and a server that has none
+/// is a member of the second.
+#[test]
+fn a_member_whose_disk_never_took_the_first_configuration_takes_a_copy() {
+    let options = Options::new(ProgramKind::Model).scenario(Scenario::cluster_failing_disks());
+    for report in reports(options, 557..558) {
+        assert!(report.is_good(), "{report}");
+        assert!(report.coverage.chains_lost > 0, "{report}");
+    }
+}
+
 #[test]
 fn failing_disks_of_the_nat() {
     run_failing(ProgramKind::Nat, Scenario::failing_disks(), 10);

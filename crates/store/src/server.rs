@@ -413,6 +413,16 @@ impl Server {
         self.counters.chains_lost += 1;
     }
 
+    /// Chains with a place here that this server has left, since its disk lost what it had of
+    /// them, and that it has no newer configuration of.
+    pub fn lost_chains(&self) -> impl Iterator<Item = u16> {
+        let lost = match &self.management {
+            Management::Fixed => None,
+            Management::Controller(reporting) => Some(&reporting.lost),
+        };
+        lost.into_iter().flatten().copied()
+    }
+
     /// Entries of an unmanaged chain that the disk has lost. If there are any, the server stops
     /// working.
     pub fn lost_entries(&self) -> Option<LostEntries> {
