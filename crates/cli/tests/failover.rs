@@ -241,7 +241,7 @@ fn an_ordinary_user_has_the_lab_in_a_user_namespace() {
     let folder = tempfile::Builder::new().tempdir_in("/tmp").unwrap();
     let copied = Command::new("cp")
         .arg("--recursive")
-        .args([support::STATEPLANE, "lab", "p4"])
+        .args([support::STATEPLANE, "lab", "p4", "apps"])
         .arg(folder.path())
         .current_dir(support::repository())
         .status()
