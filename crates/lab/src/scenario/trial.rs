@@ -116,12 +116,16 @@ pub(super) fn run(
     }
     let lives = Lives::of(&history);
     let calm = calm_times(&moves, ended_us);
-    let received = |kind: &EventKind| matches!(kind, EventKind::Return { .. });
-    let received = history.events.iter().filter(|e| received(&e.kind)).count();
+    let count = |is: fn(&EventKind) -> bool| {
+        let events = history.events.iter();
+        events.filter(|event| is(&event.kind)).count() as u64
+    };
+    let sent = count(|kind| matches!(kind, EventKind::Call { .. }));
+    let received = count(|kind| matches!(kind, EventKind::Return { .. }));
     let report = ScenarioReport {
         scenario: scenario.name.to_owned(),
-        sent: (history.events.len() - received) as u64,
-        received: received as u64,
+        sent,
+        received,
         dropped: lives.dropped,
         lost: lives.lost(),
         sent_in_calm: lives.sent_in(&calm),
