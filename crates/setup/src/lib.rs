@@ -50,8 +50,8 @@ pub const GENERATOR_PORT: Port = 509;
 /// EtherType of generated frames: `ETHERTYPE_GENERATED` of the library.
 pub const ETHERTYPE_GENERATED: u16 = 0x88b5;
 
-/// Bytes of a copy that becomes a renewal: all headers of the longest packet that a program
-/// of ours parses.
+/// Bytes of a copy that becomes a renewal. Its flow comes with it as preserved metadata, so the
+/// headers behind may be cut.
 const RENEWAL_BYTES: u32 = 64;
 /// Bytes of all headers of a lease request: Ethernet, IPv4, UDP and the message's.
 pub const HEADER_BYTES: u32 = (ethernet::HEADER_LENGTH
