@@ -95,8 +95,12 @@ pub struct ScenarioReport {
 
 impl ScenarioReport {
     /// True if no answer was wrong, no connection broke, no flow fell silent and at most one packet
-    /// in a hundred was lost while nothing moved, which a machine with other work may lose in its
-    /// queues; and the sketches, where there are such, have heavy flows of each tenant.
+    /// in twenty was lost while nothing moved; and the sketches, where there are such, have heavy
+    /// flows of each tenant.
+    ///
+    /// A busy machine that pauses for a tenth of a second overflows a queue, or takes a switch with
+    /// bounded inconsistency beyond its bound, where it has to drop. In the two seconds without a
+    /// move of the shortest run that is one packet in twenty.
     pub fn met(&self) -> bool {
         let sessions = self.sessions.as_ref();
         self.wrong.is_empty()
@@ -104,7 +108,7 @@ impl ScenarioReport {
             && self.sketch.as_ref().is_none_or(SketchReport::bites)
             && self.moves.iter().all(|moved| moved.silent == 0)
             && (self.received > 0 || self.sent == 0)
-            && self.lost_in_calm * 100 <= self.sent_in_calm
+            && self.lost_in_calm * 20 <= self.sent_in_calm
     }
 }
 
@@ -229,7 +233,7 @@ mod tests {
             |r| r.sketch = Some(SketchReport::default()),
             |r| r.wrong.push("flow a: no order".to_owned()),
             |r| r.received = 0,
-            |r| r.lost_in_calm = 1,
+            |r| r.lost_in_calm = 5,
             |r| r.moves[0].silent = 1,
             |r| r.sessions.as_mut().unwrap().broken = 1,
             |r| r.sessions.as_mut().unwrap().wrong_bytes = 1,
