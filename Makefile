@@ -15,8 +15,9 @@ TOOLS = ip:iproute2 ethtool:ethtool iperf3:iperf3
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
 # Crates that `make quick` looks at: those with changes that are not committed.
-CRATE ?= $(sort $(shell (git diff --name-only HEAD; git ls-files --others --exclude-standard) \
-  | sed -n 's,^crates/\([^/]*\)/.*,\1,p'))
+CRATE ?= $(sort $(shell for manifest in $$(find crates -name Cargo.toml); do \
+  folder=$${manifest%/Cargo.toml}; \
+  [ -z "$$(git status --porcelain -- $$folder)" ] || basename $$folder; done))
 
 # Crates of whose tests `make quick` runs only those beside the code: worlds, processes and
 # namespaces take minutes.

@@ -29,9 +29,9 @@ pub use walk::{SNAPSHOT_PORT, walk_frame};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::{Application, Direction, Endpoint, Occupant};
+use stateplane_runtime::{StateError, TargetState};
 use stateplane_store::Service;
 use stateplane_switch::Generator;
-use stateplane_target::{StateError, TargetState};
 use stateplane_wire::ipv4::PROTOCOL_UDP;
 use stateplane_wire::replication::{KEY_LENGTH, Key};
 

@@ -2,7 +2,7 @@
 
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
-use stateplane_target::{Entry, KeyMatch, StateError, TargetState};
+use stateplane_runtime::{Entry, KeyMatch, StateError, TargetState};
 
 /// A number as tables take it.
 pub fn number(value: impl Into<u64>) -> BigUint {

@@ -35,7 +35,7 @@
 //!
 //! * `LAYOUT`, a [`Layout`](crate::layout::Layout): names, places, widths and meanings, for
 //!   docs and tests. It is a line of [`LAYOUTS`](crate::LAYOUTS) too, so that
-//!   `tests/docs.rs` writes its table, and `crates/stf/tests/wire_layout.rs` compares it
+//!   `tests/docs.rs` writes its table, and `crates/engine/stf/tests/wire_layout.rs` compares it
 //!   with the P4 header of the same fields.
 //! * `HEADER_LENGTH`, in bytes. The table does not compile if its widths add up to another.
 //! * `field::SHARD` and so on: offsets in bytes (line `offsets`).

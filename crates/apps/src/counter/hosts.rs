@@ -3,7 +3,7 @@
 use crate::random::Random;
 use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
-use stateplane_target::{StateError, TargetState};
+use stateplane_runtime::{StateError, TargetState};
 use stateplane_wire::ipv4::PROTOCOL_UDP;
 
 /// `CLASS_COUNTER` and `SEQUENCER_PORT` of the program.

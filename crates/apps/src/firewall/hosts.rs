@@ -6,7 +6,7 @@ use crate::segment::{Segment, number_mark};
 use crate::table::{exact, insert, number as value};
 use crate::{Asked, Hosts, arrival_port, departure_port, host, key, taken};
 use stateplane_history::replication::Direction;
-use stateplane_target::{StateError, TargetState};
+use stateplane_runtime::{StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::tcp::control::{ACK, FIN, RST, SYN};
 use std::collections::BTreeMap;

@@ -8,9 +8,9 @@ use crate::table::{exact, insert, number as value};
 use crate::walk::{SNAPSHOT_PORT, walk_frame};
 use crate::{Asked, Hosts, departure_port, host, key, taken, udp};
 use stateplane_history::replication::{Direction, Occupant};
+use stateplane_runtime::{StateError, TargetState, hash};
 use stateplane_store::newest_snapshots;
 use stateplane_switch::Generator;
-use stateplane_target::{StateError, TargetState, hash};
 use stateplane_wire::replication::Key;
 use std::collections::BTreeMap;
 

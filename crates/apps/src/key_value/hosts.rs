@@ -5,7 +5,7 @@ use crate::table::{address, exact, insert};
 use crate::{Asked, Hosts, arrival_port, host, key, taken, udp, word};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction;
-use stateplane_target::{StateError, TargetState};
+use stateplane_runtime::{StateError, TargetState};
 
 /// `CLASS_KEY_VALUE` and `KEY_VALUE_PORT` of the program.
 const CLASS: u8 = 8;

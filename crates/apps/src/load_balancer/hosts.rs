@@ -7,8 +7,8 @@ use crate::table::{address, insert, number as value};
 use crate::{Asked, Hosts, departure_port, host, key, taken, udp};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::Inbound;
+use stateplane_runtime::{KeyMatch, StateError, TargetState};
 use stateplane_store::{Service, ServiceId, ServiceServer};
-use stateplane_target::{KeyMatch, StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::tcp::control::{ACK, SYN};
 

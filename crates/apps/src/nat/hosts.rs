@@ -8,7 +8,7 @@ use crate::{Asked, Hosts, Translation, departure_port, host, key, taken};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_history::replication::{Endpoint, Protocol};
-use stateplane_target::{StateError, TargetState};
+use stateplane_runtime::{StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::tcp::control::ACK;
 use std::collections::BTreeMap;

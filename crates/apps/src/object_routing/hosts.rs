@@ -6,7 +6,7 @@ use crate::table::{address, exact, insert, number as value};
 use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction;
-use stateplane_target::{StateError, TargetState, hash};
+use stateplane_runtime::{StateError, TargetState, hash};
 use std::collections::BTreeMap;
 
 /// `CLASS_OBJECT` and `OBJECT_PORT` of the program.

@@ -4,7 +4,7 @@ use crate::random::Random;
 use crate::table::{address, insert, number as value};
 use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
 use stateplane_history::replication::Direction;
-use stateplane_target::{KeyMatch, StateError, TargetState};
+use stateplane_runtime::{KeyMatch, StateError, TargetState};
 
 /// `CLASS_SEQUENCER` of the program.
 const CLASS: u8 = 9;

@@ -7,7 +7,7 @@ use crate::table::{address, exact, insert};
 use crate::{Asked, Hosts, arrival_port, departure_port, key, taken, udp, word};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
-use stateplane_target::{StateError, TargetState};
+use stateplane_runtime::{StateError, TargetState};
 
 /// `CLASS_SESSION`, `GTP_U_PORT` and `SIGNALLING_PORT` of the program.
 const CLASS: u8 = 6;

@@ -6,7 +6,7 @@ use crate::segment::Segment;
 use crate::table::number as value;
 use crate::{Asked, Hosts, departure_port, host, key, taken, udp};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
-use stateplane_target::{StateError, TargetState, hash};
+use stateplane_runtime::{StateError, TargetState, hash};
 use stateplane_wire::{ethernet, ipv4};
 
 /// `CLASS_SPREADER` of the program.

@@ -7,7 +7,7 @@ use crate::table::{address, insert};
 use crate::{Asked, Hosts, arrival_port, departure_port, key, taken, udp};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::Inbound;
-use stateplane_target::{KeyMatch, StateError, TargetState, Value, hash};
+use stateplane_runtime::{KeyMatch, StateError, TargetState, Value, hash};
 use stateplane_wire::ipv4::PROTOCOL_TCP;
 use stateplane_wire::tcp::control::{ACK, RST, SYN};
 

@@ -1,0 +1,57 @@
+//! The program that `stateplane lab run count-min` protects anew each time, and what the lab's
+//! files say for it by hand: the class of its records, and the walk over its arrays.
+
+#![allow(clippy::disallowed_methods)]
+
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_protect::protect;
+use stateplane_syntax::{FileLoader, LoadError, Options};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files of `lab/apps/count-min`.
+struct Lab;
+
+impl FileLoader for Lab {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        let text = fs::read_to_string(folder().join(path));
+        text.map(Arc::from).map_err(|_| LoadError::NotFound)
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../lab/apps/count-min")
+}
+
+/// The tables that stand in the protected program's front, without the comment's signs, from
+/// the line `first` to an empty one.
+fn in_front(text: &str, first: &str) -> Vec<String> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("//"));
+    lines
+        .map(str::trim)
+        .skip_while(|line| *line != first)
+        .take_while(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The lines of a file of the lab that say something, for the switch of number 1.
+fn in_file(name: &str) -> Vec<String> {
+    let text = fs::read_to_string(folder().join(name)).expect("a file of the lab");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let filled = lines.map(|line| line.replace("${id}", "1"));
+    filled.filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn the_lab_has_what_the_protected_program_asks_for() {
+    let options = with_library(Options::default());
+    let protected = protect(&WithLibrary(Lab), "count_min.p4", &options);
+    let (text, _) = protected.program.expect("the program can be protected");
+    assert_eq!(in_file("store.toml"), in_front(&text, "[[class]]"));
+    assert_eq!(in_file("switch.toml"), in_front(&text, "[[generators]]"));
+    // Of 128 elements, 64 belong to each of two sketches: the lab reads them as such.
+    assert!(text.contains("#define SNAPSHOT_SLOTS 128\n"));
+    assert!(text.contains("#define SNAPSHOT_KEYS 1\n"));
+}

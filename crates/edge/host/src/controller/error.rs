@@ -1,0 +1,93 @@
+//! Why a controller does not start, or stops.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+
+use stateplane_chains::SettingsError;
+
+use stateplane_disk::LogError;
+
+/// Why a controller does not start, or stops.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// The deployment has no controller.
+    #[error("{}: there is no [controller] section: add one with `addresses`", path.display())]
+    NoController {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The settings contradict each other.
+    #[error("controller: {0}")]
+    Settings(#[from] SettingsError),
+    /// A time that does not fit.
+    #[error("controller: {name} = {value} is too long: at most {most}")]
+    TooLong {
+        /// The setting.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+        /// The largest value.
+        most: u64,
+    },
+    /// The log of decisions cannot be used.
+    #[error("log of the controller: {0}")]
+    Log(#[from] LogError),
+    /// The deployment has several addresses, and the controller was not given its own.
+    #[error("the deployment names {count} controllers: name this one's address with --listen")]
+    NoAddress {
+        /// Number found.
+        count: usize,
+    },
+    /// An address that the deployment does not name.
+    #[error("{listen} is not among the controllers of the deployment: add it to `addresses`")]
+    WrongAddress {
+        /// The address.
+        listen: Ipv4Addr,
+    },
+    /// Several controllers, and nothing that lets one of them lead.
+    #[error(
+        "the deployment names {count} controllers: add [controller.etcd], or leave one address"
+    )]
+    NoElection {
+        /// Number found.
+        count: usize,
+    },
+    /// A request that only the leader can serve.
+    #[error("this controller does not lead: ask the others of the deployment")]
+    NoLeader,
+    /// The socket cannot be opened.
+    #[error("{address} (UDP) cannot be opened: {cause}")]
+    Bind {
+        /// The address.
+        address: SocketAddrV4,
+        /// Error of the operating system.
+        cause: io::Error,
+    },
+    /// The system refuses to wait for, or receive from, the socket.
+    #[error("cannot receive: {0}")]
+    Receive(io::Error),
+    /// The system gives no randomness.
+    #[error("cannot draw an incarnation: {0}")]
+    Random(io::Error),
+}
+
+impl ControllerError {
+    /// A short stable code, for messages and tests; that of the inner error if there
+    /// is one.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ControllerError::NoController { .. } => "H401",
+            ControllerError::Settings(error) => error.code(),
+            ControllerError::TooLong { .. } => "H402",
+            ControllerError::Log(error) => error.code(),
+            ControllerError::Bind { .. } => "H406",
+            ControllerError::Receive(_) => "H407",
+            ControllerError::Random(_) => "H408",
+            ControllerError::NoAddress { .. } => "H409",
+            ControllerError::WrongAddress { .. } => "H410",
+            ControllerError::NoLeader => "H411",
+            ControllerError::NoElection { .. } => "H412",
+        }
+    }
+}

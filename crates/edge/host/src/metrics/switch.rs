@@ -1,0 +1,330 @@
+//! Metrics of a switch.
+
+use super::{Families, Labels};
+use crate::ports::HostPortCounters;
+use crate::switch::{PacketReport, PortReport, ProgramReport, SealReport, SwitchReport};
+use stateplane_runtime::Count;
+
+/// Program, engine and ports of a switch, for its metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchInfo {
+    /// The program's file.
+    pub program: String,
+    /// The engine.
+    pub engine: &'static str,
+}
+
+/// Picks a count of a port.
+type OfPort = fn(&PortReport) -> u64;
+
+/// Picks what happened to frames between the wire and the switch.
+type OfHost = fn(&HostPortCounters) -> u64;
+
+const HOST_DROPS: [(&str, OfHost); 9] = [
+    ("rx_overrun", |host| host.rx_overrun),
+    ("rx_too_long", |host| host.rx_too_long),
+    ("rx_super_frame", |host| host.rx_super_frame),
+    ("rx_bad_checksum", |host| host.rx_bad_checksum),
+    ("rx_failed", |host| host.rx_failed),
+    ("tx_too_long", |host| host.tx_too_long),
+    ("tx_down", |host| host.tx_down),
+    ("tx_full", |host| host.tx_full),
+    ("tx_refused", |host| host.tx_refused),
+];
+
+/// A switch's metrics as OpenMetrics text.
+pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &ProgramReport) -> String {
+    let mut families = Families::default();
+    let labels = vec![
+        ("program", info.program.clone()),
+        ("engine", info.engine.to_owned()),
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+    ];
+    families.gauge(
+        "stateplane_switch_info",
+        "Program, engine and version of the switch; always 1",
+        vec![(labels, 1)],
+    );
+    ports(&mut families, &report.ports);
+    packets(&mut families, &report.packets);
+    let drops = report.drops.iter();
+    families.counter(
+        "stateplane_dropped_packets",
+        "Number of packets dropped by the switch, by reason",
+        drops
+            .map(|(reason, count)| (vec![("reason", (*reason).to_owned())], *count))
+            .collect(),
+    );
+    if let Some(seals) = &report.seals {
+        sealed(&mut families, seals);
+    }
+    objects(&mut families, program);
+    families.text()
+}
+
+fn port_labels(port: &PortReport) -> Labels {
+    vec![
+        ("port", port.port.to_string()),
+        ("interface", port.interface.clone()),
+    ]
+}
+
+fn ports(families: &mut Families, ports: &[PortReport]) {
+    let samples = |of: OfPort| ports.iter().map(move |port| (port_labels(port), of(port)));
+    families.gauge(
+        "stateplane_port_up",
+        "1 if frames pass the port: its link is up and no watch is stale",
+        samples(|port| u64::from(port.up)).collect(),
+    );
+    let modes = ports.iter().map(|port| {
+        let mut labels = port_labels(port);
+        labels.push(("mode", port.mode.to_string()));
+        (labels, 1)
+    });
+    families.gauge(
+        "stateplane_port_mode",
+        "Kernel interface of the port; always 1",
+        modes.collect(),
+    );
+    let counters: [(_, _, OfPort); 4] = [
+        (
+            "stateplane_port_received_packets",
+            "Number of frames passed to the program",
+            |port| port.rx_packets,
+        ),
+        (
+            "stateplane_port_received_bytes",
+            "Number of bytes passed to the program",
+            |port| port.rx_bytes,
+        ),
+        (
+            "stateplane_port_sent_packets",
+            "Number of frames that the switch sent",
+            |port| port.tx_packets,
+        ),
+        (
+            "stateplane_port_sent_bytes",
+            "Number of bytes that the switch sent",
+            |port| port.tx_bytes,
+        ),
+    ];
+    for (name, help, of) in counters {
+        families.counter(name, help, samples(of).collect());
+    }
+    let lost = ports.iter().flat_map(|port| {
+        HOST_DROPS.iter().map(move |(reason, of)| {
+            let mut labels = port_labels(port);
+            labels.push(("reason", (*reason).to_owned()));
+            (labels, of(&port.host))
+        })
+    });
+    families.counter(
+        "stateplane_port_lost_packets",
+        "Number of frames lost between the wire and the switch, by reason",
+        lost.collect(),
+    );
+}
+
+fn packets(families: &mut Families, packets: &PacketReport) {
+    let counters = [
+        ("received", packets.received),
+        ("transmitted", packets.transmitted),
+        ("generated", packets.generated),
+        ("ingress_clone", packets.ingress_clones),
+        ("egress_clone", packets.egress_clones),
+        ("replica", packets.replicas),
+        ("recirculated", packets.recirculated),
+        ("resubmitted", packets.resubmitted),
+    ];
+    let by = |label, counts: &[(&str, u64)]| {
+        let samples = counts.iter();
+        samples
+            .map(|(value, count)| (vec![(label, (*value).to_owned())], *count))
+            .collect()
+    };
+    families.counter(
+        "stateplane_packets",
+        "Number of packets of the switch, by event",
+        by("event", &counters),
+    );
+    let waiting = [
+        ("queued", packets.queued),
+        ("held", packets.held),
+        ("returning", packets.returning),
+    ];
+    families.gauge(
+        "stateplane_waiting_packets",
+        "Number of packets in egress queues, held by mirror sessions, and on the path back to ingress",
+        by("place", &waiting),
+    );
+}
+
+fn sealed(families: &mut Families, seals: &SealReport) {
+    // The report is a struct of counts.
+    let counts = match serde_json::to_value(seals) {
+        Ok(serde_json::Value::Object(counts)) => counts,
+        _ => return,
+    };
+    let samples = counts.into_iter().filter_map(|(event, count)| {
+        let labels: Labels = vec![("event", event)];
+        Some((labels, count.as_u64()?))
+    });
+    families.counter(
+        "stateplane_sealed_messages",
+        "Number of messages of the replication protocol at sealed ports, by event",
+        samples.collect(),
+    );
+}
+
+fn objects(families: &mut Families, program: &ProgramReport) {
+    let tables = &program.tables;
+    let labels = |name: &str| vec![("table", name.to_owned())];
+    let entries = tables
+        .iter()
+        .map(|table| (labels(&table.name), table.entries));
+    families.gauge(
+        "stateplane_table_entries",
+        "Number of entries of a table",
+        entries.collect(),
+    );
+    let sizes = tables.iter().map(|table| (labels(&table.name), table.size));
+    families.gauge(
+        "stateplane_table_size",
+        "Maximum number of entries of a table",
+        sizes.collect(),
+    );
+    let hits = |of: fn(Count) -> u64| {
+        let counted = tables.iter();
+        counted
+            .filter_map(|table| Some((labels(&table.name), of(table.hits?))))
+            .collect()
+    };
+    families.counter(
+        "stateplane_table_hit_packets",
+        "Number of packets that hit an entry of a table with a direct counter",
+        hits(|count| count.packets),
+    );
+    families.counter(
+        "stateplane_table_hit_bytes",
+        "Number of bytes of packets that hit an entry of a table with a direct counter",
+        hits(|count| count.bytes),
+    );
+    let counts = |of: fn(Count) -> u64| {
+        let counters = program.counters.iter();
+        let elements = counters.flat_map(|counter| {
+            counter.counts.iter().map(move |(index, count)| {
+                let labels = vec![
+                    ("counter", counter.name.clone()),
+                    ("index", index.to_string()),
+                ];
+                (labels, of(*count))
+            })
+        });
+        elements.collect()
+    };
+    families.counter(
+        "stateplane_counter_packets",
+        "Number of packets counted by the program",
+        counts(|count| count.packets),
+    );
+    families.counter(
+        "stateplane_counter_bytes",
+        "Number of bytes counted by the program",
+        counts(|count| count.bytes),
+    );
+    let events = &program.events;
+    let events = [
+        ("parser_error", events.parser_errors),
+        ("checksum_error", events.checksum_errors),
+        ("failed_assertion", events.failed_assertions),
+        ("digest_dropped", events.digests_dropped),
+    ];
+    let events = events.map(|(event, count)| (vec![("event", event.to_owned())], count));
+    families.counter(
+        "stateplane_program_events",
+        "Number of other events in the program, by kind",
+        events.into(),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::PortMode;
+    use crate::switch::{CounterReport, TableReport};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn names_labels_and_values_are_as_documented() {
+        let host = HostPortCounters {
+            rx_overrun: 5,
+            ..HostPortCounters::default()
+        };
+        let report = SwitchReport {
+            ports: vec![PortReport {
+                port: 3,
+                interface: "eth\"0".to_owned(),
+                mode: PortMode::Capture,
+                up: true,
+                rx_packets: 7,
+                rx_bytes: 448,
+                tx_packets: 6,
+                tx_bytes: 384,
+                host,
+            }],
+            packets: PacketReport {
+                held: 2,
+                ..PacketReport::default()
+            },
+            drops: BTreeMap::from([("ingress", 1)]),
+            port_state_failed: 0,
+            seals: Some(SealReport {
+                wrong_address: 6,
+                ..SealReport::default()
+            }),
+        };
+        let count = Count {
+            packets: 4,
+            bytes: 256,
+        };
+        let program = ProgramReport {
+            tables: vec![TableReport {
+                name: "c.t".to_owned(),
+                entries: 10,
+                size: 1024,
+                hits: Some(count),
+            }],
+            counters: vec![CounterReport {
+                name: "c.n".to_owned(),
+                counts: vec![(14, count)],
+            }],
+            ..ProgramReport::default()
+        };
+        let info = SwitchInfo {
+            program: "nat.p4".to_owned(),
+            engine: "native",
+        };
+        let text = switch_metrics(&info, &report, &program);
+        for line in [
+            "# TYPE stateplane_port_up gauge",
+            "# TYPE stateplane_dropped_packets counter",
+            r#"stateplane_port_up{port="3",interface="eth\"0"} 1"#,
+            r#"stateplane_port_received_packets_total{port="3",interface="eth\"0"} 7"#,
+            r#"stateplane_port_lost_packets_total{port="3",interface="eth\"0",reason="rx_overrun"} 5"#,
+            r#"stateplane_dropped_packets_total{reason="ingress"} 1"#,
+            r#"stateplane_waiting_packets{place="held"} 2"#,
+            r#"stateplane_sealed_messages_total{event="wrong_address"} 6"#,
+            r#"stateplane_sealed_messages_total{event="forged"} 0"#,
+            r#"stateplane_table_entries{table="c.t"} 10"#,
+            r#"stateplane_table_hit_bytes_total{table="c.t"} 256"#,
+            r#"stateplane_counter_packets_total{counter="c.n",index="14"} 4"#,
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+        }
+        assert!(
+            text.contains(r#"program="nat.p4",engine="native""#),
+            "{text}"
+        );
+        assert!(text.ends_with("# EOF\n"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Keeps a switch's table of chains as the controller of the store says.
+
+use super::file::{Arguments, ChainsFile, EntryFile, Setting};
+use super::{Remote, SwitchFileCause};
+use crate::clock::boot_time_us;
+use crate::datagram::receive;
+use crate::poll::Readable;
+use crate::sealing::{Guard, KeysError, open_datagram, send_datagram};
+use stateplane_chains::Rows;
+use stateplane_runtime::Engine;
+use stateplane_wire::control::Row;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+/// Why the table could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainsError {
+    /// The socket towards the controllers cannot be used.
+    #[error("chains: no socket to the controllers: {0}")]
+    Socket(io::Error),
+    /// The head of a shard's chain is a server that the file does not name.
+    #[error(
+        "chains: shard {shard}: the controller names {head}, which is not in `servers`: add it with its MAC address"
+    )]
+    UnknownServer {
+        /// The shard.
+        shard: u16,
+        /// The head of its chain.
+        head: Ipv4Addr,
+    },
+    /// The program does not take an entry.
+    #[error("chains: {0}")]
+    Entry(#[from] SwitchFileCause),
+    /// The file of keys changed, and is not taken; the keys so far stay.
+    #[error("chains: {0}; the keys so far stay")]
+    Keys(#[from] KeysError),
+    /// Workers run the program, each with its own copy of the table.
+    #[error("chains: a switch with several workers does not follow a controller: use --workers 1")]
+    Workers,
+}
+
+impl ChainsError {
+    /// A short stable code, for messages and tests; that of the inner error if there is
+    /// one.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ChainsError::Socket(_) => "H231",
+            ChainsError::UnknownServer { .. } => "H232",
+            ChainsError::Entry(cause) => cause.code(),
+            ChainsError::Keys(cause) => cause.code(),
+            ChainsError::Workers => "H233",
+        }
+    }
+}
+
+/// Follows the controllers of `file` for the switch behind `remote`, until that has stopped. With a
+/// guard only sealed messages are accepted and sent. `told` gets errors; the rows that are right
+/// take effect all the same.
+///
+/// # Errors
+///
+/// [`ChainsError::Socket`].
+pub fn follow_chains<E: Engine + 'static>(
+    file: &ChainsFile,
+    mut guard: Option<Guard>,
+    remote: &Arc<Remote<E>>,
+    told: &mut dyn FnMut(&ChainsError),
+) -> Result<(), ChainsError> {
+    let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+    let open = || {
+        let socket = UdpSocket::bind(any)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    };
+    let socket = open().map_err(ChainsError::Socket)?;
+    let descriptor = socket.as_raw_fd();
+    let mut readable = Readable::new([descriptor]).map_err(ChainsError::Socket)?;
+    let mut rows = Rows::new(file.switch);
+    let mut buffer = vec![0; 65_536];
+    let mut next = 0;
+    loop {
+        let now = boot_time_us();
+        if now >= next {
+            next = now + Rows::PERIOD;
+            let question = rows.ask();
+            if let Some(Err(error)) = guard.as_mut().map(|guard| guard.look(now)) {
+                told(&ChainsError::Keys(error));
+            }
+            for controller in &file.controllers {
+                // One that is gone takes nothing: it is asked again.
+                let _ = send_datagram(guard.as_mut(), &socket, *controller, &question);
+            }
+            // Asked for nothing, it says whether it still runs.
+            if remote.call(|_| ()).is_none() {
+                return Ok(());
+            }
+        }
+        readable.wait_until(next).map_err(ChainsError::Socket)?;
+        let received = receive(&socket, &mut buffer).map_err(ChainsError::Socket)?;
+        let Some((length, from)) = received.filter(|(_, from)| file.controllers.contains(from))
+        else {
+            continue;
+        };
+        let bytes = &buffer[..length];
+        let opened = open_datagram(guard.as_mut(), boot_time_us(), &socket, from, bytes);
+        let Some(received) = opened else {
+            continue;
+        };
+        let news = rows.handle_message(received.message);
+        if !news.is_empty() {
+            // Further changes are requested at once.
+            next = 0;
+        }
+        for row in news {
+            match file.entry(&row) {
+                Some(entry) => {
+                    let set = remote.call(move |server| server.set_entry(&entry));
+                    if let Some(Err(error)) = set {
+                        told(&error);
+                    }
+                }
+                None => told(&ChainsError::UnknownServer {
+                    shard: row.shard,
+                    head: *row.head.ip(),
+                }),
+            }
+        }
+    }
+}
+
+impl ChainsFile {
+    /// The entry for `row`, if its head is known.
+    fn entry(&self, row: &Row) -> Option<EntryFile> {
+        let head = row.head.ip();
+        let server = self.servers.iter().find(|server| server.address == *head)?;
+        Some(self.entry_for(row.shard, row.epoch, server.address, &server.mac))
+    }
+
+    /// The entry of a shard whose chain's head is at `address`.
+    pub(super) fn entry_for(
+        &self,
+        shard: u16,
+        epoch: u32,
+        address: Ipv4Addr,
+        mac: &str,
+    ) -> EntryFile {
+        let text = |text: &str| Setting::Text(text.to_owned());
+        let number = |number: u32| Setting::Number(number.into());
+        EntryFile {
+            table: self.table.clone(),
+            keys: Arguments::Ordered(vec![number(shard.into())]),
+            action: self.action.clone(),
+            params: Arguments::Named(vec![
+                ("address".to_owned(), text(&address.to_string())),
+                ("mac".to_owned(), text(mac)),
+                ("port".to_owned(), number(self.port.into())),
+                ("epoch".to_owned(), number(epoch)),
+                ("mtu".to_owned(), number(self.mtu.into())),
+            ]),
+            priority: 0,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Forwarding part of a server: one switch on the server's thread, or workers.
+
+use super::workers::{Counted, Workers};
+use stateplane_runtime::Engine;
+use stateplane_switch::{Port, Switch, Transmit, Watch};
+use std::os::fd::RawFd;
+
+/// Deadline later than any other: work is in flight, and its end wakes the thread.
+const LATER: u64 = u64::MAX >> 1;
+
+/// One switch or several.
+pub(super) enum Forwarding<E: Engine> {
+    /// On the thread with the ports.
+    Alone(Box<Switch<E>>),
+    /// Each on a thread of its own.
+    Workers(Workers<E>),
+}
+
+impl<E: Engine> Forwarding<E> {
+    /// Numbers of the ports, ascending.
+    pub(super) fn ports(&self) -> &[Port] {
+        match self {
+            Forwarding::Alone(switch) => switch.ports(),
+            Forwarding::Workers(workers) => workers.ports(),
+        }
+    }
+
+    /// Readable when workers have something to tell.
+    pub(super) fn descriptor(&self) -> Option<RawFd> {
+        match self {
+            Forwarding::Alone(_) => None,
+            Forwarding::Workers(workers) => Some(workers.descriptor()),
+        }
+    }
+
+    /// The switch, if it is one.
+    pub(super) fn alone(&mut self) -> Option<&mut Switch<E>> {
+        match self {
+            Forwarding::Alone(switch) => Some(switch),
+            Forwarding::Workers(_) => None,
+        }
+    }
+
+    /// Tells of a frame of a burst before the first of them is handled; workers look at
+    /// theirs one after the other.
+    pub(super) fn announce(&mut self, port: Port, frame: &[u8]) {
+        if let Forwarding::Alone(switch) = self {
+            switch.announce(port, frame);
+        }
+    }
+
+    pub(super) fn handle_frame(&mut self, now: u64, port: Port, frame: &[u8]) {
+        match self {
+            Forwarding::Alone(switch) => switch.handle_frame(now, port, frame),
+            Forwarding::Workers(workers) => workers.handle_frame(port, frame),
+        }
+    }
+
+    /// Ends a burst of frames.
+    pub(super) fn end_burst(&mut self) {
+        if let Forwarding::Workers(workers) = self {
+            workers.wake();
+        }
+    }
+
+    /// Does what is due at `now` in µs; workers do so by themselves.
+    pub(super) fn handle_timeout(&mut self, now: u64) {
+        if let Forwarding::Alone(switch) = self {
+            switch.handle_timeout(now);
+        }
+    }
+
+    /// Like [`handle_timeout`](Self::handle_timeout), and waits for workers as well.
+    pub(super) fn settle(&mut self, now: u64) {
+        match self {
+            Forwarding::Alone(switch) => switch.handle_timeout(now),
+            Forwarding::Workers(workers) => workers.handle_timeout(),
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<u64> {
+        match self {
+            Forwarding::Alone(switch) => switch.poll_timeout(),
+            Forwarding::Workers(workers) => (!workers.is_quiet()).then_some(LATER),
+        }
+    }
+
+    pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
+        match self {
+            Forwarding::Alone(switch) => switch.poll_transmit(),
+            Forwarding::Workers(workers) => workers.poll_transmit(),
+        }
+    }
+
+    pub(super) fn recycle(&mut self, frame: Vec<u8>) {
+        match self {
+            Forwarding::Alone(switch) => switch.recycle(frame),
+            Forwarding::Workers(workers) => workers.recycle(frame),
+        }
+    }
+
+    pub(super) fn poll_port_state(&mut self) -> Option<(Port, bool)> {
+        match self {
+            Forwarding::Alone(switch) => switch.poll_port_state(),
+            Forwarding::Workers(workers) => workers.poll_port_state(),
+        }
+    }
+
+    pub(super) fn set_link_up(&mut self, port: Port, up: bool) {
+        match self {
+            // The port is one of the switch's, by construction.
+            Forwarding::Alone(switch) => drop(switch.set_link_up(port, up)),
+            Forwarding::Workers(workers) => workers.set_link_up(port, up),
+        }
+    }
+
+    /// A watch that keeps its ports down.
+    pub(super) fn stale_watch(&mut self) -> Option<Watch> {
+        match self {
+            Forwarding::Alone(switch) => switch.stale_watch().cloned(),
+            Forwarding::Workers(workers) => workers.stale_watch(),
+        }
+    }
+
+    /// Counters since the start.
+    pub(super) fn counted(&mut self) -> Counted {
+        match self {
+            Forwarding::Alone(switch) => Counted::of(switch),
+            Forwarding::Workers(workers) => workers.counted(),
+        }
+    }
+}

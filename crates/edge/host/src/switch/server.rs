@@ -1,0 +1,713 @@
+//! Drives a switch with frames and time.
+
+use super::forwarding::Forwarding;
+use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
+use super::workers::Workers;
+use super::{
+    Attachment, ChainsError, ControlPlane, EntryFile, RemoteCalls, Sealing, SwitchFile,
+    SwitchServerError, file,
+};
+
+use crate::clock::boot_time_us;
+use crate::poll::Readable;
+use crate::ports::{Port as HostPort, PortError, PortNotice, PortSpec};
+use crate::random::{draw_registers, random_bits};
+use stateplane_runtime::{Adopted, Engine, Fellow};
+use stateplane_switch::{Port, Switch, SwitchConfig, SwitchError};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Longest time in µs without a look at the stop flag and at the links.
+const LONGEST_WAIT: u64 = 100_000;
+
+/// Time in µs after which frames are sent although more of the same burst wait.
+const SEND_AFTER: u64 = 100;
+
+/// Asks for a report from time to time.
+pub struct Status<'a> {
+    /// Time between two reports.
+    pub period: Duration,
+    /// Function that gets the report.
+    pub show: &'a mut dyn FnMut(&SwitchReport),
+}
+
+/// Function that gets notices about a port: its number, its name, the notice.
+pub type Notify<'a> = dyn FnMut(Port, &str, &PortNotice) + 'a;
+
+struct ServedPort {
+    number: Port,
+    port: HostPort,
+    outgoing: Vec<Vec<u8>>,
+}
+
+/// A switch between network interfaces.
+pub struct SwitchServer<E: Engine> {
+    switch: Forwarding<E>,
+    ports: Vec<ServedPort>,
+    readable: Readable,
+    /// Of each descriptor waited for: the port, and which of its descriptors it is.
+    readers: Vec<(usize, usize)>,
+    /// When the oldest outgoing frame was put there, in µs.
+    outgoing_since: Option<u64>,
+    /// Wishes of watches that could not be fulfilled yet.
+    pending: BTreeMap<Port, bool>,
+    port_state_failed: u64,
+    /// Maximum time until the first sign of life of a watch.
+    patience: Option<Duration>,
+    control: Option<Box<dyn ControlPlane<E>>>,
+    /// The port whose frames go to the control plane.
+    cpu_port: Option<Port>,
+    /// Requests of other threads.
+    remote: Option<RemoteCalls<E>>,
+    sealing: Option<Sealing>,
+}
+
+impl<E: Engine> SwitchServer<E> {
+    /// Opens what `ports` name, one for each port of `switch`. Each interface is set up,
+    /// unless a watch wants its port down.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SwitchServerError`] for a port without interface or an interface without port, and
+    /// for an interface that is missing, given twice or not permitted.
+    pub fn open(switch: Switch<E>, specs: &[(Port, PortSpec)]) -> Result<Self, SwitchServerError> {
+        SwitchServer::with_control_plane(switch, specs, None, None)
+    }
+
+    /// Like [`open`](Self::open), with a control plane; its CPU port has no interface.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`open`](Self::open).
+    pub fn with_control_plane(
+        switch: Switch<E>,
+        specs: &[(Port, PortSpec)],
+        control: Option<Box<dyn ControlPlane<E>>>,
+        cpu_port: Option<Port>,
+    ) -> Result<Self, SwitchServerError> {
+        SwitchServer::with(
+            Forwarding::Alone(Box::new(switch)),
+            specs,
+            control,
+            cpu_port,
+            None,
+        )
+    }
+
+    fn with(
+        switch: Forwarding<E>,
+        specs: &[(Port, PortSpec)],
+        control: Option<Box<dyn ControlPlane<E>>>,
+        cpu_port: Option<Port>,
+        sealing: Option<Sealing>,
+    ) -> Result<Self, SwitchServerError> {
+        if specs.is_empty() {
+            return Err(SwitchServerError::NoPorts);
+        }
+        let mut sealed = sealing.iter().flat_map(Sealing::ports);
+        if let Some(port) = sealed.find(|port| !specs.iter().any(|(number, _)| number == *port)) {
+            return Err(SwitchServerError::SealedPort(*port));
+        }
+        check_distinct(specs)?;
+        let has_interface = |port: &&Port| {
+            cpu_port == Some(**port) || specs.iter().any(|(number, _)| number == *port)
+        };
+        if let Some(port) = switch.ports().iter().find(|port| !has_interface(port)) {
+            return Err(SwitchServerError::PortWithoutInterface(*port));
+        }
+        let mut ports: Vec<ServedPort> = Vec::new();
+        for (number, spec) in specs {
+            if ports.iter().any(|served| served.number == *number) {
+                return Err(SwitchError::DuplicatePort(*number).into());
+            }
+            if !switch.ports().contains(number) {
+                return Err(unknown_port(*number, switch.ports()).into());
+            }
+            let port = HostPort::open(spec)?;
+            ports.push(ServedPort {
+                number: *number,
+                port,
+                outgoing: Vec::new(),
+            });
+        }
+        ports.sort_by_key(|served| served.number);
+        let mut server = SwitchServer {
+            switch,
+            ports,
+            readable: Readable::new([]).map_err(SwitchServerError::Wait)?,
+            readers: Vec::new(),
+            outgoing_since: None,
+            pending: BTreeMap::new(),
+            port_state_failed: 0,
+            patience: None,
+            control,
+            cpu_port,
+            remote: None,
+            sealing,
+        };
+        server.listen();
+        server.start()?;
+        Ok(server)
+    }
+
+    /// Lets [`run`](Self::run) give up if a watched register shows no sign of life
+    /// within `patience` of its start. Without it, it waits for ever.
+    pub fn set_patience(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
+    }
+
+    /// Serves the calls of a [`Remote`](super::Remote) between bursts of packets.
+    pub fn set_remote(&mut self, remote: Option<RemoteCalls<E>>) {
+        self.remote = remote;
+        self.listen();
+    }
+
+    /// Lets the frames from here on run the program of `engine`, which goes on with the
+    /// state of the one before where names and types agree; returns the engine before.
+    ///
+    /// # Errors
+    ///
+    /// `engine`, if workers run the program.
+    pub fn replace_program(&mut self, engine: E) -> Result<(E, Adopted), E> {
+        match self.switch.alone() {
+            Some(switch) => {
+                switch.handle_timeout(boot_time_us());
+                Ok(switch.replace_engine_keeping_state(engine))
+            }
+            None => Err(engine),
+        }
+    }
+
+    /// Sets an entry of a table, in the place of the one with its keys if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ChainsError::Entry`] if the program does not take it, [`ChainsError::Workers`].
+    pub fn set_entry(&mut self, entry: &EntryFile) -> Result<(), ChainsError> {
+        let switch = self.switch.alone().ok_or(ChainsError::Workers)?;
+        let state = switch.engine_mut().state_mut();
+        Ok(file::set_entry(state, entry)?)
+    }
+
+    /// Contents of the program's tables and counters.
+    pub fn program_report(&mut self) -> ProgramReport {
+        self.switch.counted().program
+    }
+
+    /// Report of the events since the start.
+    pub fn report(&mut self) -> SwitchReport {
+        let counted = self.switch.counted();
+        let numbers = self.switch.ports();
+        let ports = self.ports.iter_mut().map(|served| {
+            let at = numbers.binary_search(&served.number).ok();
+            let of_port = at.and_then(|at| counted.ports.get(at).copied());
+            let (counters, up) = of_port.unwrap_or_default();
+            PortReport {
+                port: served.number,
+                interface: served.port.name().to_owned(),
+                mode: served.port.mode(),
+                up,
+                rx_packets: counters.rx_packets,
+                rx_bytes: counters.rx_bytes,
+                tx_packets: counters.tx_packets,
+                tx_bytes: counters.tx_bytes,
+                host: served.port.counters(),
+            }
+        });
+        let ports = ports.collect();
+        let counters = &counted.counters;
+        SwitchReport {
+            ports,
+            packets: PacketReport::new(counters, counted.occupancy),
+            drops: counters
+                .drops()
+                .filter(|(_, count)| *count > 0)
+                .map(|(reason, count)| (reason.name(), count))
+                .collect(),
+            port_state_failed: self.port_state_failed,
+            seals: self.sealing.as_ref().map(Sealing::report),
+        }
+    }
+
+    /// Forwards frames until `stop` is set, which is seen within 100 ms, or until all ports are
+    /// captures and have ended. `notify` gets notices of ports that fail, return or change their
+    /// mode. Interfaces that were down before [`open`](Self::open) are down afterwards; one that a
+    /// watch has set down stays down, since no switch serves it.
+    ///
+    /// # Errors
+    ///
+    /// [`SwitchServerError::Wait`] if the system refuses to wait,
+    /// [`SwitchServerError::NoSignOfLife`] after [`set_patience`](Self::set_patience).
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        status: Option<Status<'_>>,
+        notify: &mut Notify<'_>,
+    ) -> Result<SwitchReport, SwitchServerError> {
+        let served = self.serve(stop, status, notify);
+        for served in &mut self.ports {
+            served.port.close();
+        }
+        self.tell_notices(notify);
+        served.map(|()| self.report())
+    }
+
+    fn serve(
+        &mut self,
+        stop: &AtomicBool,
+        mut status: Option<Status<'_>>,
+        notify: &mut Notify<'_>,
+    ) -> Result<(), SwitchServerError> {
+        let mut next_look = 0;
+        let mut give_up_at = self
+            .patience
+            .map(|patience| boot_time_us() + micros(patience));
+        let mut next_status = status
+            .as_ref()
+            .map(|status| boot_time_us() + micros(status.period));
+        while !stop.load(Ordering::Relaxed) {
+            let now = boot_time_us();
+            if now >= next_look {
+                self.look_at_links(notify);
+                self.tell_notices(notify);
+                self.look_at_keys(now, notify);
+                next_look = now + LONGEST_WAIT;
+                give_up_at = self.await_life(give_up_at, now)?;
+            }
+            if let (Some(status), Some(time)) = (&mut status, &mut next_status)
+                && now >= *time
+            {
+                (status.show)(&self.report());
+                *time = now + micros(status.period);
+            }
+            let control = self.serve_control();
+            self.serve_remote();
+            let due = self.switch.poll_timeout();
+            if due.is_none() && self.has_ended() {
+                break;
+            }
+            let captured = self.ports.iter_mut().filter_map(|port| port.port.due(now));
+            let due = captured.chain(due).chain(control);
+            let due = due.fold(next_look, u64::min);
+            self.readable
+                .wait_until(due)
+                .map_err(SwitchServerError::Wait)?;
+            for next in 0..self.readers.len() {
+                if self.readable.is_ready(next) {
+                    let (at, descriptor) = self.readers[next];
+                    self.forward_burst(at, descriptor);
+                }
+            }
+            self.forward_captures();
+            self.switch.handle_timeout(boot_time_us());
+            self.collect();
+            self.send();
+            self.follow_watches(notify);
+        }
+        Ok(())
+    }
+
+    /// `None` once no watch is stale; an error if one is at `give_up_at`.
+    fn await_life(
+        &mut self,
+        give_up_at: Option<u64>,
+        now: u64,
+    ) -> Result<Option<u64>, SwitchServerError> {
+        match (give_up_at, self.switch.stale_watch()) {
+            (Some(time), Some(watch)) if now >= time => Err(SwitchServerError::NoSignOfLife {
+                waited_s: self.patience.unwrap_or_default().as_secs(),
+                register: watch.register.clone(),
+                index: watch.index,
+                ports: watch.ports.clone(),
+            }),
+            (time, Some(_)) => Ok(time),
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// Lets watches speak before any interface is set up: a neighbour should not see
+    /// a link come up for an instant.
+    fn start(&mut self) -> Result<(), SwitchServerError> {
+        self.switch.settle(boot_time_us());
+        let wanted: BTreeMap<Port, bool> =
+            std::iter::from_fn(|| self.switch.poll_port_state()).collect();
+        for served in &self.ports {
+            served
+                .port
+                .set_up(*wanted.get(&served.number).unwrap_or(&true))?;
+        }
+        self.collect();
+        self.send();
+        Ok(())
+    }
+
+    /// True if no frame will come any more.
+    fn has_ended(&self) -> bool {
+        self.control.is_none() && !self.ports.iter().any(|served| served.port.is_open_ended())
+    }
+
+    fn forward_captures(&mut self) {
+        let now = boot_time_us();
+        for at in 0..self.ports.len() {
+            if self.ports[at].port.due(now).is_some_and(|due| due <= now) {
+                self.forward_burst(at, 0);
+            }
+        }
+    }
+
+    fn forward_burst(&mut self, at: usize, descriptor: usize) {
+        let number = self.ports[at].number;
+        let count = self.ports[at].port.receive(descriptor, boot_time_us());
+        for next in 0..count {
+            self.switch
+                .announce(number, self.ports[at].port.as_received(next));
+        }
+        for next in 0..count {
+            let Some(mut frame) = self.ports[at].port.frame(next) else {
+                continue;
+            };
+            // The clock is read when the frame has left the ring, and for each frame
+            // anew: a time that lies behind makes a lease look longer than it is.
+            let now = boot_time_us();
+            if let Some(sealing) = self.sealing.as_mut().filter(|it| it.covers(number)) {
+                match sealing.open(now, number, frame) {
+                    Some(length) => frame = &mut frame[..length],
+                    None => {
+                        if sealing.has_answers() {
+                            self.outgoing_since.get_or_insert(now);
+                        }
+                        continue;
+                    }
+                }
+            }
+            self.switch.handle_frame(now, number, frame);
+            self.collect();
+            if self
+                .outgoing_since
+                .is_some_and(|since| now.saturating_sub(since) >= SEND_AFTER)
+            {
+                self.send();
+            }
+        }
+        self.ports[at].port.release();
+        self.switch.end_burst();
+        self.send();
+    }
+
+    /// Lets the control plane work, and returns when it wants to again.
+    fn serve_control(&mut self) -> Option<u64> {
+        let switch = self.switch.alone()?;
+        let due = self.control.as_mut()?.serve(switch, boot_time_us());
+        self.collect();
+        self.send();
+        due
+    }
+
+    fn serve_remote(&mut self) {
+        while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
+            call(self);
+            self.collect();
+            self.send();
+        }
+    }
+
+    fn collect(&mut self) {
+        while let Some(transmit) = self.switch.poll_transmit() {
+            if self.cpu_port == Some(transmit.port) {
+                if let Some(control) = &mut self.control {
+                    control.packet_in(&transmit.frame);
+                }
+                self.switch.recycle(transmit.frame);
+                continue;
+            }
+            if let Ok(at) = self
+                .ports
+                .binary_search_by_key(&transmit.port, |served| served.number)
+            {
+                self.ports[at].outgoing.push(transmit.frame);
+                self.outgoing_since.get_or_insert_with(boot_time_us);
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        if self.outgoing_since.take().is_none() {
+            return;
+        }
+        for served in &mut self.ports {
+            if let Some(sealing) = self.sealing.as_mut().filter(|it| it.covers(served.number)) {
+                sealing.seal(served.number, &mut served.outgoing);
+            }
+            if !served.outgoing.is_empty() {
+                served.port.send(&served.outgoing, boot_time_us());
+                for frame in served.outgoing.drain(..) {
+                    self.switch.recycle(frame);
+                }
+            }
+        }
+    }
+
+    fn follow_watches(&mut self, notify: &mut Notify<'_>) {
+        let mut changed = false;
+        while let Some((number, up)) = self.switch.poll_port_state() {
+            self.pending.insert(number, up);
+            changed = true;
+        }
+        if changed {
+            self.look_at_links(notify);
+        }
+    }
+
+    /// Sets interfaces up or down as watches asked.
+    fn set_pending(&mut self) {
+        let ports = &self.ports;
+        let failed = &mut self.port_state_failed;
+        self.pending.retain(|number, up| {
+            let Ok(at) = ports.binary_search_by_key(number, |served| served.number) else {
+                return false;
+            };
+            let refused = ports[at].port.set_up(*up).is_err();
+            *failed += u64::from(refused);
+            refused
+        });
+    }
+
+    fn look_at_links(&mut self, notify: &mut Notify<'_>) {
+        self.set_pending();
+        for served in &mut self.ports {
+            let (up, change) = served.port.look();
+            if let Some(change) = change {
+                notify(served.number, served.port.name(), &change);
+            }
+            self.switch.set_link_up(served.number, up);
+        }
+        self.listen();
+    }
+
+    fn tell_notices(&mut self, notify: &mut Notify<'_>) {
+        for served in &mut self.ports {
+            for notice in served.port.take_notices() {
+                notify(served.number, served.port.name(), &notice);
+            }
+        }
+    }
+
+    /// Lets the keys be read again if their file changed.
+    fn look_at_keys(&mut self, now: u64, notify: &mut Notify<'_>) {
+        let Some(sealing) = &mut self.sealing else {
+            return;
+        };
+        if let Some((port, error)) = sealing.look(now)
+            && let Ok(at) = self.ports.binary_search_by_key(&port, |it| it.number)
+        {
+            notify(port, self.ports[at].port.name(), &PortNotice::Keys(error));
+        }
+    }
+
+    /// Waits for the descriptors that the ports have.
+    fn listen(&mut self) {
+        let mut descriptors = Vec::new();
+        self.readers.clear();
+        for (at, served) in self.ports.iter().enumerate() {
+            for (number, descriptor) in served.port.descriptors().into_iter().enumerate() {
+                descriptors.push(descriptor);
+                self.readers.push((at, number));
+            }
+        }
+        // They are served in each round; their descriptors only end the wait.
+        descriptors.extend(self.control.iter().map(|control| control.descriptor()));
+        descriptors.extend(self.remote.iter().map(RemoteCalls::descriptor));
+        descriptors.extend(self.switch.descriptor());
+        self.readable.replace(descriptors);
+    }
+}
+
+fn micros(period: Duration) -> u64 {
+    u64::try_from(period.as_micros())
+        .unwrap_or(u64::MAX >> 1)
+        .min(u64::MAX >> 1)
+}
+
+fn unknown_port(port: Port, ports: &[Port]) -> SwitchError {
+    let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+    SwitchError::UnknownPort(port, ports.join(", "))
+}
+
+fn check_distinct(specs: &[(Port, PortSpec)]) -> Result<(), PortError> {
+    let interfaces: Vec<(Port, &str)> = specs
+        .iter()
+        .filter_map(|(number, spec)| Some((*number, spec.interface_name()?)))
+        .collect();
+    for (at, (second, name)) in interfaces.iter().enumerate() {
+        if let Some((first, _)) = interfaces[..at].iter().find(|(_, other)| other == name) {
+            let (name, first, second) = ((*name).to_owned(), *first, *second);
+            return Err(PortError::DuplicateInterface {
+                name,
+                first,
+                second,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Observers of [`run_switch`] and the flag that stops it.
+pub struct RunOptions<'a> {
+    /// Ends the run when it is set.
+    pub stop: &'a AtomicBool,
+    /// Called when frames are taken, with the report at that time.
+    pub ready: &'a mut dyn FnMut(&SwitchReport),
+    /// Asks for reports.
+    pub status: Option<Status<'a>>,
+    /// Function that is told of ports that fail, return, or change their mode.
+    pub notify: &'a mut Notify<'a>,
+    /// Gives up after so long without the sign of life that a watch waits for.
+    pub patience: Option<Duration>,
+    /// Ports through which messages of the replication protocol pass sealed.
+    pub sealing: Option<Sealing>,
+}
+
+/// Runs a switch around `engine` between `ports` until it is stopped: applies `file`,
+/// opens the ports, says that it is ready, and forwards. Returns what it did.
+///
+/// # Errors
+///
+/// [`SwitchServerError`] if the file does not fit the program, an interface cannot be
+/// opened, or the system refuses to go on.
+pub fn run_switch<E: Engine>(
+    engine: E,
+    file: &SwitchFile,
+    ports: &[(Port, PortSpec)],
+    options: RunOptions<'_>,
+) -> Result<SwitchReport, SwitchServerError> {
+    run_controlled(engine, file, ports, options, Beside::default())
+}
+
+/// Attachments through which others reach a running switch.
+pub struct Beside<'a, E: Engine> {
+    /// A control plane.
+    pub control: Option<Attachment<'a, E>>,
+    /// Requests of other threads.
+    pub remote: Option<RemoteCalls<E>>,
+}
+
+impl<E: Engine> Default for Beside<'_, E> {
+    fn default() -> Self {
+        Beside {
+            control: None,
+            remote: None,
+        }
+    }
+}
+
+/// Like [`run_switch`], with a control plane and calls of other threads.
+///
+/// # Errors
+///
+/// As [`run_switch`], and [`SwitchServerError::Control`] if the control plane cannot be
+/// made.
+pub fn run_controlled<E: Engine>(
+    engine: E,
+    file: &SwitchFile,
+    ports: &[(Port, PortSpec)],
+    options: RunOptions<'_>,
+    beside: Beside<'_, E>,
+) -> Result<SwitchReport, SwitchServerError> {
+    let specs = ports;
+    let Beside {
+        control: attachment,
+        remote,
+    } = beside;
+    let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
+    let interfaces = specs.iter().map(|(number, _)| *number);
+    let ports = interfaces.chain(cpu_port).collect();
+    let config = SwitchConfig {
+        ports,
+        ..SwitchConfig::default()
+    };
+    let switch = configured(engine, config, file)?;
+    let control = attachment.map(|attachment| (attachment.make)(&switch));
+    let control = control.transpose().map_err(SwitchServerError::Control)?;
+    let mut server = SwitchServer::with(
+        Forwarding::Alone(Box::new(switch)),
+        specs,
+        control,
+        cpu_port,
+        options.sealing,
+    )?;
+    server.set_patience(options.patience);
+    server.set_remote(remote);
+    (options.ready)(&server.report());
+    server.run(options.stop, options.status, options.notify)
+}
+
+/// A switch with what its file says.
+fn configured<E: Engine>(
+    engine: E,
+    config: SwitchConfig,
+    file: &SwitchFile,
+) -> Result<Switch<E>, SwitchServerError> {
+    let mut switch = Switch::new(engine, config)?;
+    draw_registers(switch.engine_mut().state_mut()).map_err(SwitchServerError::Random)?;
+    let mut failure = None;
+    let mut draw = || {
+        random_bits().unwrap_or_else(|error| {
+            failure = Some(error);
+            0
+        })
+    };
+    file.apply(&mut switch, &mut draw)?;
+    match failure {
+        Some(error) => Err(SwitchServerError::Random(error)),
+        None => Ok(switch),
+    }
+}
+
+/// Like [`run_switch`], on `workers` threads besides that of the ports, each with a fellow
+/// of `engine`. Frames fall to them by their flows ([`flow_hash`](super::flow_hash)); the
+/// packet generators are the first one's.
+///
+/// # Errors
+///
+/// As [`run_switch`]; [`SwitchServerError::Control`] if the program cannot be shared or
+/// there are no threads left.
+pub fn run_workers<E: Fellow + Send + 'static>(
+    mut engine: E,
+    workers: usize,
+    file: &SwitchFile,
+    ports: &[(Port, PortSpec)],
+    options: RunOptions<'_>,
+    remote: Option<RemoteCalls<E>>,
+) -> Result<SwitchReport, SwitchServerError>
+where
+    E::InFlight: Send,
+{
+    let refused = |error: &dyn std::fmt::Display| SwitchServerError::Control(error.to_string());
+    let config = SwitchConfig {
+        ports: ports.iter().map(|(number, _)| *number).collect(),
+        ..SwitchConfig::default()
+    };
+    let without_generators = file.without_generators();
+    let fellows: Result<Vec<E>, _> = (1..workers as u64)
+        .map(|seed| engine.fellow(seed))
+        .collect();
+    let fellows = fellows.map_err(|error| refused(&error))?;
+    let mut switches = Vec::new();
+    for fellow in fellows {
+        switches.push(configured(fellow, config.clone(), &without_generators)?);
+    }
+    switches.insert(0, configured(engine, config, file)?);
+    let workers = Workers::start(switches).map_err(|error| refused(&error))?;
+    let mut server = SwitchServer::with(
+        Forwarding::Workers(workers),
+        ports,
+        None,
+        None,
+        options.sealing,
+    )?;
+    server.set_patience(options.patience);
+    server.set_remote(remote);
+    (options.ready)(&server.report());
+    server.run(options.stop, options.status, options.notify)
+}

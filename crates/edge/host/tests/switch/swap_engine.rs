@@ -1,0 +1,110 @@
+//! A program that sends frames of port 0 to port 1 and of port 1 to port 0, and marks them with an
+//! IEEE 802.1Q tag. It notes the time of a sign of life in `heard`.
+
+use stateplane_ir::{Type, builder::Builder};
+use stateplane_runtime::{
+    DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome, Port, Preserved,
+    TargetState, Value,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub struct SwapEngine {
+    state: TargetState,
+    /// Frames that were announced.
+    pub announced: Arc<AtomicU64>,
+}
+
+impl Default for SwapEngine {
+    fn default() -> Self {
+        let mut builder = Builder::new();
+        let nothing = builder.structure("nothing", &[]);
+        builder.pipeline(nothing, nothing);
+        builder.register("ingress.heard", Type::Bits(48), 1);
+        let program = builder.finish().expect("the program is well formed");
+        Self {
+            state: TargetState::new(&program, 1).expect("and small"),
+            announced: Arc::default(),
+        }
+    }
+}
+
+/// Put into byte 44 of a tagged frame.
+pub const TAGGED: u8 = 0xaa;
+
+/// Last byte of a frame that is a sign of life.
+pub const SIGN_OF_LIFE: u8 = 0x5a;
+
+/// IPv6, which Linux speaks by itself on every interface that comes up.
+fn is_noise(frame: &[u8]) -> bool {
+    frame[12..14] == [0x86, 0xdd]
+}
+
+impl Engine for SwapEngine {
+    type InFlight = Vec<u8>;
+
+    fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<Vec<u8>> {
+        let mut packet = input.frame.to_vec();
+        if packet[12..14] == [0x81, 0] {
+            packet[44] = TAGGED;
+        }
+        if packet.last() == Some(&SIGN_OF_LIFE) {
+            let register = self.state.register_mut("heard").expect("it exists");
+            register
+                .write(0, &Value::from(input.now))
+                .expect("a time fits");
+        }
+        IngressOutcome {
+            packet,
+            egress_spec: if is_noise(input.frame) {
+                DROP_PORT
+            } else {
+                1 - input.port
+            },
+            mcast_grp: 0,
+            clone: None,
+            resubmit: None,
+        }
+    }
+
+    fn announce(&mut self, _: Port, _: &[u8]) {
+        self.announced.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn parse(&mut self, input: &IngressInput<'_>) -> Vec<u8> {
+        input.frame.to_vec()
+    }
+
+    fn restore(&mut self, _: &mut Vec<u8>, _: &Preserved) {}
+
+    fn truncate(&mut self, packet: &mut Vec<u8>, bytes: u32) {
+        packet.truncate(bytes as usize);
+    }
+
+    fn egress(
+        &mut self,
+        packet: Vec<u8>,
+        _: &EgressInput,
+        frame: &mut Vec<u8>,
+    ) -> EgressOutcome<Vec<u8>> {
+        frame.clear();
+        frame.extend_from_slice(&packet);
+        EgressOutcome {
+            dropped: false,
+            clone: None,
+            recirculate: None,
+        }
+    }
+
+    fn length(&self, packet: &Vec<u8>) -> usize {
+        packet.len()
+    }
+
+    fn state(&self) -> &TargetState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut TargetState {
+        &mut self.state
+    }
+}

@@ -1,0 +1,153 @@
+//! State that is kept when a pipeline is replaced.
+
+use crate::entity::{Context, Shadow, counter, group, member, meter, register, table, value_set};
+use crate::pipeline::Pipeline;
+use crate::proto::config;
+use crate::proto::v1::{self, entity::Entity, update::Type};
+use crate::refusal::Refusal;
+use crate::write::apply;
+use stateplane_runtime::Engine;
+use stateplane_switch::Switch;
+
+/// Updates that make what was kept again, in an order in which each can succeed.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    updates: Vec<v1::Update>,
+}
+
+fn update(kind: Type, entity: Entity) -> v1::Update {
+    v1::Update {
+        r#type: kind.into(),
+        entity: Some(v1::Entity {
+            entity: Some(entity),
+        }),
+    }
+}
+
+/// All that the control plane put there, and what packets counted and stored.
+pub(crate) fn keep<E: Engine>(
+    pipeline: &Pipeline,
+    shadow: &Shadow,
+    switch: &Switch<E>,
+    now: u64,
+) -> Kept {
+    let state = switch.engine().state();
+    let mut updates = Vec::new();
+    let mut add = |kind, entity| updates.push(update(kind, entity));
+    for profile in pipeline.profiles.keys() {
+        for member in member::messages(pipeline, state, *profile, 0).unwrap_or_default() {
+            add(Type::Insert, Entity::ActionProfileMember(member));
+        }
+        for group in group::messages(shadow, pipeline, *profile, 0).unwrap_or_default() {
+            add(Type::Insert, Entity::ActionProfileGroup(group));
+        }
+    }
+    for index in pipeline.tables.values() {
+        let fields = table::Fields {
+            counter: index.has_counter,
+            meter: index.has_meter,
+            meter_counts: index.has_meter,
+            idle: false,
+        };
+        for listed in state.tables()[index.at.index()].entries() {
+            if listed.is_const {
+                continue;
+            }
+            let entry = table::message(pipeline, state, shadow, index, &listed, fields, now);
+            add(Type::Insert, Entity::TableEntry(entry));
+        }
+        let default = table::default_message(pipeline, state, shadow, index);
+        add(Type::Modify, Entity::TableEntry(default));
+    }
+    for (id, set) in &pipeline.value_sets {
+        if let Ok(entry) = value_set::message(state, *id, set) {
+            add(Type::Modify, Entity::ValueSetEntry(entry));
+        }
+    }
+    for (id, index) in &pipeline.registers {
+        let size = state.registers()[index.at.index()].size();
+        let entries = register::messages(pipeline, state, *id, index, 0..size);
+        for entry in entries.unwrap_or_default() {
+            add(Type::Modify, Entity::RegisterEntry(entry));
+        }
+    }
+    for (id, name) in &pipeline.counters {
+        let size = state.counter(name).map_or(0, |it| it.counts().len() as u64);
+        for entry in counter::messages(state, *id, name, 0..size).unwrap_or_default() {
+            add(Type::Modify, Entity::CounterEntry(entry));
+        }
+    }
+    for (id, name) in &pipeline.meters {
+        let size = state.meter(name).map_or(0, stateplane_runtime::Meter::size);
+        for entry in meter::messages(state, *id, name, 0..size, true).unwrap_or_default() {
+            add(Type::Modify, Entity::MeterEntry(entry));
+        }
+    }
+    Kept { updates }
+}
+
+impl Kept {
+    /// Makes what was kept again, as far as it fits the new pipeline.
+    pub(crate) fn put_back<E: Engine>(self, context: &mut Context<'_, E>) {
+        for update in self.updates {
+            // An entry that exists already, or that nothing fits any more, is left.
+            let _ = apply(context, &update);
+        }
+    }
+}
+
+/// Checks that a P4Info has the ids, names and fields of the program's.
+///
+/// # Errors
+///
+/// `INVALID_ARGUMENT` with the first object that differs.
+pub(crate) fn check_same(given: &config::P4Info, made: &config::P4Info) -> Result<(), Refusal> {
+    macro_rules! compare {
+        ($($field:ident as $noun:literal by $shape:expr;)*) => {$(
+            for object in &given.$field {
+                let Some(preamble) = &object.preamble else { continue };
+                let same = made.$field.iter().find(|other| {
+                    other.preamble.as_ref().is_some_and(|other| {
+                        other.id == preamble.id && other.name == preamble.name
+                    })
+                });
+                let shape = $shape;
+                if same.is_none_or(|same| shape(same) != shape(object)) {
+                    return Err(Refusal::invalid(format!(
+                        "the P4Info's {} `{}` ({}) is not that of the program",
+                        $noun, preamble.name, preamble.id
+                    )));
+                }
+            }
+        )*};
+    }
+    compare! {
+        tables as "table" by |table: &config::Table| {
+            let fields = table.match_fields.iter();
+            let fields: Vec<_> = fields.map(|it| (it.id, it.bitwidth, it.r#match.clone())).collect();
+            let mut actions: Vec<u32> = table.action_refs.iter().map(|it| it.id).collect();
+            actions.sort_unstable();
+            (fields, actions, table.implementation_id)
+        };
+        actions as "action" by |action: &config::Action| {
+            action.params.iter().map(|it| (it.id, it.bitwidth)).collect::<Vec<_>>()
+        };
+        action_profiles as "action profile" by |profile: &config::ActionProfile| {
+            profile.with_selector
+        };
+        counters as "counter" by |counter: &config::Counter| counter.size;
+        meters as "meter" by |meter: &config::Meter| meter.size;
+        registers as "register" by |register: &config::Register| {
+            (register.size, register.type_spec.clone())
+        };
+        value_sets as "value set" by |set: &config::ValueSet| {
+            set.r#match.iter().map(|it| (it.id, it.bitwidth)).collect::<Vec<_>>()
+        };
+        digests as "digest" by |digest: &config::Digest| digest.type_spec.clone();
+        controller_packet_metadata as "controller header"
+            by |header: &config::ControllerPacketMetadata| {
+                header.metadata.iter().map(|it| (it.id, it.bitwidth)).collect::<Vec<_>>()
+            };
+    }
+    Ok(())
+}

@@ -1,0 +1,374 @@
+//! Machine code as an engine of the switch.
+
+#![allow(unsafe_code, reason = "runs generated code")]
+
+use crate::Native;
+use crate::codegen::Function;
+use crate::context::{ended, request};
+use crate::machine::InFlight;
+use crate::run;
+use stateplane_runtime::{
+    CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput,
+    IngressOutcome, InstanceType, Port, Preserved, TargetState,
+};
+
+/// In place of an egress port before egress begins.
+const NO_PORT: u64 = u64::MAX;
+
+/// Buffers kept for later packets.
+const MAX_SPARE: usize = 1024;
+
+impl Native {
+    /// Takes over what the control plane changed.
+    #[inline]
+    fn refresh(&mut self) {
+        if self.stale {
+            self.renew();
+        }
+    }
+
+    #[cold]
+    fn renew(&mut self) {
+        self.stale = false;
+        for (lookup, table) in self.lookups.iter_mut().zip(self.machine.state.tables()) {
+            lookup.update(table);
+        }
+        self.views.clear();
+        self.views
+            .extend(self.lookups.iter().map(|lookup| lookup.view()));
+        self.announces = self.views.iter().any(|view| view.large != 0);
+        let state = &mut self.machine.state;
+        self.context.registers = match state.registers().first() {
+            Some(_) => state.register_at(stateplane_ir::RegisterId(0)).memory().0,
+            None => std::ptr::null_mut(),
+        };
+        self.counters.clear();
+        for id in 0..state.counters().len() {
+            let counter = state.counter_at(stateplane_ir::CounterId(id as u32));
+            self.counters.push(counter.counts_mut().as_mut_ptr());
+        }
+        self.context.counters = self.counters.as_ptr();
+        self.context.tables = self.views.as_ptr();
+    }
+
+    /// Runs a function on a frame.
+    #[inline]
+    fn run(&mut self, function: Function, frame: &[u8]) -> u64 {
+        let context = &mut *self.context;
+        context.frame = frame.as_ptr();
+        context.frame_length = frame.len() as u64;
+        context.packet = self.packet.as_mut_ptr();
+        context.locals = self.locals.as_mut_ptr();
+        context.zeros = self.zeros.as_ptr();
+        context.machine = &mut *self.machine;
+        context.out_length = 0;
+        // SAFETY: the context's pointers are those of buffers of this engine, made for
+        // this program, and of the frame; none of them moves while the function runs,
+        // except the output, which it asks for anew when it may have moved.
+        let how = unsafe { function(context) };
+        self.gave_up = how == ended::GIVEN_UP;
+        if self.shared.plan.guarded {
+            self.machine.state.leave_all_atomic();
+        }
+        how
+    }
+
+    /// Prepares the packet of a frame that arrives.
+    #[inline]
+    fn take(&mut self, input: &IngressInput<'_>) {
+        self.refresh();
+        for range in &self.cleared {
+            self.packet[range.clone()].fill(0);
+        }
+        let preserved = input.preserved.field_list.is_some();
+        if preserved {
+            let storage = &self.shared.plan.storage;
+            storage.clear_field_lists(&mut self.packet);
+            storage.restore(input.preserved, &mut self.packet);
+        }
+        let context = &mut *self.context;
+        context.preserved = u64::from(preserved);
+        context.limit = u64::from(u32::MAX);
+        context.now = input.now;
+        context.ingress_port = u64::from(input.port);
+        context.instance_type = u64::from(input.instance_type as u32);
+        context.direct = 0;
+        context.fresh = 0;
+    }
+
+    /// The packet that generated code left.
+    fn store(&mut self, frame: &[u8]) -> InFlight {
+        let mut words = self
+            .spare_words
+            .pop()
+            .unwrap_or_else(|| vec![0; self.packet.len()]);
+        std::mem::swap(&mut words, &mut self.packet);
+        let mut copy = self.spare_frames.pop().unwrap_or_default();
+        copy.clear();
+        if copy.capacity() < frame.len() {
+            copy.reserve(frame.len().max(run::BUFFER));
+        }
+        copy.extend_from_slice(frame);
+        InFlight {
+            words,
+            frame: copy,
+            rest: self.context.rest,
+            limit: self.context.limit,
+        }
+    }
+
+    fn clone_request(&self, with_list: u64, list: u64, session: u64) -> CloneRequest {
+        let list = (self.context.requests & with_list != 0).then_some(list as u32);
+        CloneRequest {
+            session: session as u32,
+            preserved: self.preserve(list),
+        }
+    }
+
+    fn preserve(&self, list: Option<u32>) -> Preserved {
+        self.shared.plan.storage.preserve(list, &self.packet)
+    }
+
+    fn requested(&self, bit: u64) -> bool {
+        self.context.requests & bit != 0
+    }
+
+    fn ingress_outcome(&mut self, frame: &[u8]) -> IngressOutcome<InFlight> {
+        if self.gave_up {
+            return IngressOutcome {
+                egress_spec: DROP_PORT,
+                mcast_grp: 0,
+                clone: None,
+                resubmit: None,
+                packet: self.store(frame),
+            };
+        }
+        let context = &self.context;
+        let (session, list) = (context.ingress_session, context.ingress_list);
+        let resubmit_list = context.resubmit_list as u32;
+        IngressOutcome {
+            egress_spec: context.egress_spec as Port,
+            mcast_grp: context.mcast_grp as u16,
+            clone: self
+                .requested(request::INGRESS_CLONE)
+                .then(|| self.clone_request(request::INGRESS_LIST, list, session)),
+            resubmit: self
+                .requested(request::RESUBMIT)
+                .then(|| self.preserve(Some(resubmit_list))),
+            packet: self.store(frame),
+        }
+    }
+
+    /// Gives the deparser room.
+    #[inline]
+    fn open(&mut self, out: &mut Vec<u8>) {
+        if self.shared.plan.emits_plainly {
+            self.context.output = out;
+            return;
+        }
+        out.clear();
+        std::mem::swap(out, &mut self.machine.out);
+        self.machine.out_free = 0;
+        if !self.shared.plan.emits_bits {
+            self.machine.out.resize(self.machine.room, 0);
+        }
+        self.context.out = self.machine.out.as_mut_ptr();
+    }
+
+    /// Ends what the deparser wrote with the rest of the frame.
+    #[inline]
+    fn close(&mut self, how: u64, frame: &[u8], out: &mut Vec<u8>) {
+        let (emitted, rest) = (self.context.out_length as usize, self.context.rest as usize);
+        if self.shared.plan.emits_plainly {
+            if how != ended::EGRESS {
+                return out.clear();
+            }
+            let copied = frame.len().min(run::COPIED);
+            if emitted == rest && rest <= copied {
+                // The rest is where it was.
+                if copied < frame.len() {
+                    out.extend_from_slice(&frame[copied..]);
+                }
+            } else {
+                // SAFETY: the deparser wrote so many bytes, for which there was room.
+                unsafe { out.set_len(emitted) };
+                out.extend_from_slice(frame.get(rest..).unwrap_or(&[]));
+            }
+        } else {
+            std::mem::swap(out, &mut self.machine.out);
+            if how != ended::EGRESS {
+                return out.clear();
+            }
+            if !self.shared.plan.emits_bits {
+                out.truncate(emitted);
+            }
+            out.extend_from_slice(frame.get(rest..).unwrap_or(&[]));
+        }
+        out.truncate(self.context.limit as usize);
+    }
+
+    fn egress_outcome(&mut self, how: u64) -> EgressOutcome<InFlight> {
+        if how == ended::GIVEN_UP {
+            self.machine.captured = None;
+            return EgressOutcome {
+                dropped: true,
+                clone: None,
+                recirculate: None,
+            };
+        }
+        let (session, list) = (self.context.egress_session, self.context.egress_list);
+        let captured = if self.requested(request::EGRESS_CLONE) {
+            self.machine.captured.take()
+        } else {
+            None
+        };
+        let clone = captured.map(|packet| {
+            let request = self.clone_request(request::EGRESS_LIST, list, session);
+            (request, packet)
+        });
+        let dropped = how == ended::DROPPED;
+        let list = self.context.recirculate_list as u32;
+        EgressOutcome {
+            dropped,
+            clone,
+            recirculate: (!dropped && self.requested(request::RECIRCULATE))
+                .then(|| self.preserve(Some(list))),
+        }
+    }
+}
+
+impl Engine for Native {
+    type InFlight = InFlight;
+
+    fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<InFlight> {
+        self.take(input);
+        self.run(self.shared.code.ingress, input.frame);
+        self.ingress_outcome(input.frame)
+    }
+
+    #[inline]
+    fn forward(&mut self, input: &IngressInput<'_>, out: &mut Vec<u8>) -> Forwarded<InFlight> {
+        self.take(input);
+        let context = &mut *self.context;
+        context.direct = 1;
+        let normal = input.instance_type == InstanceType::Normal;
+        context.fresh = u64::from(normal && context.preserved == 0);
+        context.egress_port = NO_PORT;
+        context.egress_rid = 0;
+        context.enqueued_at = input.now;
+        context.enqueue_depth = 0;
+        context.dequeue_depth = 0;
+        self.open(out);
+        let how = self.run(self.shared.code.ingress, input.frame);
+        self.close(how, input.frame, out);
+        if how == ended::INGRESS {
+            let context = &self.context;
+            let alone = context.requests | context.mcast_grp == 0;
+            if alone && context.egress_spec as Port == DROP_PORT {
+                return Forwarded::Dropped;
+            }
+            return Forwarded::Waits(self.ingress_outcome(input.frame));
+        }
+        if how == ended::GIVEN_UP && self.context.egress_port == NO_PORT {
+            return Forwarded::Dropped;
+        }
+        let port = self.context.egress_port as Port;
+        if how == ended::EGRESS && self.context.requests == 0 {
+            return Forwarded::Sent(port);
+        }
+        let outcome = self.egress_outcome(how);
+        Forwarded::Done { port, outcome }
+    }
+
+    #[inline]
+    fn announce(&mut self, port: Port, frame: &[u8]) {
+        if !self.announces && !self.stale {
+            return;
+        }
+        self.refresh();
+        if let (true, Some(announce)) = (self.announces, self.shared.code.announce) {
+            self.context.ingress_port = u64::from(port);
+            self.run(announce, frame);
+        }
+    }
+
+    fn parse(&mut self, input: &IngressInput<'_>) -> InFlight {
+        self.take(input);
+        self.context.requests = 0;
+        if let Some(parse) = self.shared.code.parse {
+            self.run(parse, input.frame);
+        } else {
+            // No program that lacks this function asks for it.
+            self.run(self.shared.code.ingress, input.frame);
+        }
+        self.store(input.frame)
+    }
+
+    fn restore(&mut self, packet: &mut InFlight, preserved: &Preserved) {
+        let storage = &self.shared.plan.storage;
+        packet.words[storage.metadata.clone()].fill(0);
+        packet.words[storage.standard.clone()].fill(0);
+        storage.restore(preserved, &mut packet.words);
+        if let Some(field) = storage.meta.packet_length {
+            packet.words[field.at] = packet.frame.len() as u128 & field.mask;
+        }
+    }
+
+    fn truncate(&mut self, packet: &mut InFlight, bytes: u32) {
+        packet.limit = packet.limit.min(u64::from(bytes));
+    }
+
+    fn egress(
+        &mut self,
+        packet: InFlight,
+        input: &EgressInput,
+        out: &mut Vec<u8>,
+    ) -> EgressOutcome<InFlight> {
+        self.refresh();
+        let InFlight {
+            words,
+            frame,
+            rest,
+            limit,
+        } = packet;
+        let words = std::mem::replace(&mut self.packet, words);
+        let context = &mut *self.context;
+        context.rest = rest;
+        context.limit = limit;
+        context.now = input.now;
+        context.instance_type = u64::from(input.instance_type as u32);
+        context.egress_port = u64::from(input.port);
+        context.egress_rid = u64::from(input.rid);
+        context.enqueued_at = input.enqueued_at;
+        context.enqueue_depth = u64::from(input.enqueue_depth);
+        context.dequeue_depth = u64::from(input.dequeue_depth);
+        self.open(out);
+        let how = self.run(self.shared.code.egress, &frame);
+        self.close(how, &frame, out);
+        let outcome = self.egress_outcome(how);
+        if self.spare_words.len() < MAX_SPARE {
+            self.spare_words.push(words);
+        }
+        if self.spare_frames.len() < MAX_SPARE {
+            self.spare_frames.push(frame);
+        }
+        outcome
+    }
+
+    fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+
+    fn length(&self, packet: &InFlight) -> usize {
+        packet.frame.len()
+    }
+
+    fn state(&self) -> &TargetState {
+        &self.machine.state
+    }
+
+    fn state_mut(&mut self) -> &mut TargetState {
+        self.stale = true;
+        &mut self.machine.state
+    }
+}

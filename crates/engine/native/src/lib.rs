@@ -1,0 +1,271 @@
+//! P4 programs as machine code: the IR is translated when a program is loaded, and runs
+//! as an [`Engine`](stateplane_runtime::Engine) in place of the interpreter, which it
+//! agrees with packet by packet.
+//!
+//! * `plan`: what is decided before: which variables live in registers, which headers
+//!   are read where they lie in the frame, which calls become part of their callers.
+//! * `codegen`: IR to Cranelift's, three functions for a program.
+//! * `table`: tables as generated code looks them up.
+//! * `context`, `run`: what generated code shares with the engine, and calls of it.
+//! * `machine`, `engine`: the [`Engine`](stateplane_runtime::Engine).
+//!
+//! Memory for code is never writable and executable at once, and is given back when the
+//! engine is dropped.
+
+mod codegen;
+mod context;
+mod engine;
+mod machine;
+mod plan;
+mod run;
+mod table;
+
+pub use machine::InFlight;
+
+use codegen::Code;
+use context::Context;
+use machine::Machine;
+use plan::Plan;
+use stateplane_ir::passes::{Whole, guard};
+use stateplane_ir::{Program, VerifyError};
+use stateplane_runtime::{Color, Count, Fellow, StateError, TargetState};
+use std::ops::Range;
+use std::sync::Arc;
+use table::{Lookup, View};
+use thiserror::Error;
+
+/// Settings of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Determines `random()` and the hash algorithm `random`.
+    pub seed: u64,
+    /// Whether the code generator's verifier looks at the code before it becomes machine code;
+    /// [`LoadError::Code`] has its objections. Loading takes longer; on by default in debug
+    /// builds alone.
+    pub verify: bool,
+}
+
+impl Options {
+    /// Settings with `seed` and the code generator's verifier on.
+    pub fn verified(seed: u64) -> Self {
+        Options { seed, verify: true }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            seed: 0,
+            verify: cfg!(debug_assertions),
+        }
+    }
+}
+
+/// A program that cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// The program breaks rules of the IR. The checker makes no such program, so another tool built
+    /// it wrongly.
+    #[error("the program breaks the IR's rules: {}", first(.0))]
+    Invalid(Vec<VerifyError>),
+    /// Its tables or types are beyond what the target holds.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The code generator cannot make it into code for this processor.
+    #[error("no machine code for this program: {0}; run it with --engine interp")]
+    Code(String),
+}
+
+fn first(errors: &[VerifyError]) -> String {
+    match errors {
+        [] => "none".to_owned(),
+        [only] => only.to_string(),
+        [first, rest @ ..] => format!("{first}, and {} more", rest.len()),
+    }
+}
+
+impl LoadError {
+    /// Stable code: `NA001`, `NA002`, or that of the [`StateError`].
+    pub fn code(&self) -> &'static str {
+        match self {
+            LoadError::Invalid(_) => "NA001",
+            LoadError::Code(_) => "NA002",
+            LoadError::State(error) => error.code(),
+        }
+    }
+}
+
+/// A program as machine code, for any number of engines.
+#[derive(Clone, Debug)]
+pub struct Compiled(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    code: Code,
+    plan: Plan,
+}
+
+impl Compiled {
+    /// Checks a program and makes code of it.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn new(program: Program) -> Result<Compiled, LoadError> {
+        Compiled::with(program, false, Options::default().verify)
+    }
+
+    /// Compiles a program like [`Compiled::new`], with the code generator's verifier on.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn verified(program: Program) -> Result<Compiled, LoadError> {
+        Compiled::with(program, false, true)
+    }
+
+    /// Compiles a program like [`Compiled::new`], for engines that get [fellows](Fellow).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn guarded(program: Program) -> Result<Compiled, LoadError> {
+        Compiled::with(program, true, Options::default().verify)
+    }
+
+    fn with(mut program: Program, guarded: bool, verify: bool) -> Result<Compiled, LoadError> {
+        stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
+        stateplane_ir::passes::optimise(&mut program);
+        if guarded {
+            guard(&mut program, Whole::Words);
+        }
+        let mut plan = Plan::new(program)?;
+        plan.guarded = guarded;
+        let code = codegen::compile(&plan, verify).map_err(LoadError::Code)?;
+        Ok(Compiled(Arc::new(Shared { code, plan })))
+    }
+
+    /// An engine with tables, registers, counters and meters of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::State`].
+    pub fn engine(&self, options: Options) -> Result<Native, LoadError> {
+        let state = TargetState::new(&self.0.plan.program, options.seed)?;
+        Ok(self.with_state(state))
+    }
+
+    fn with_state(&self, mut state: TargetState) -> Native {
+        let Shared { code, plan } = &*self.0;
+        if !state.registers().is_empty() {
+            let (memory, bytes) = state.register_at(stateplane_ir::RegisterId(0)).memory();
+            table::memory::prefer_huge_pages(memory, bytes);
+        }
+        let tables = plan.program.tables.iter().zip(state.tables());
+        let lookups = tables
+            .map(|(def, table)| Lookup::new(&plan.program, def, table))
+            .collect();
+        let machine = Machine {
+            colors: vec![Color::Green; state.meters().len()],
+            state,
+            sites: code.sites.clone(),
+            data: Vec::new(),
+            data_free: 0,
+            held: Vec::new(),
+            realigned: Vec::new(),
+            out: Vec::new(),
+            out_free: 0,
+            room: code.room,
+            captured: None,
+            packet_words: plan.packet_words(),
+        };
+        Native {
+            machine: Box::new(machine),
+            context: Box::new(Context::new()),
+            lookups,
+            views: Vec::new(),
+            counters: Vec::new(),
+            stale: true,
+            gave_up: false,
+            announces: false,
+            packet: vec![0; plan.packet_words()],
+            locals: vec![0; plan.local_words()],
+            zeros: vec![0; plan.largest.max(1)],
+            cleared: plan.cleared(),
+            spare_words: Vec::new(),
+            spare_frames: Vec::new(),
+            shared: self.0.clone(),
+        }
+    }
+}
+
+/// A loaded program with its code and state. Packets go through it by
+/// [`Engine`](stateplane_runtime::Engine).
+#[derive(Debug)]
+pub struct Native {
+    shared: Arc<Shared>,
+    machine: Box<Machine>,
+    context: Box<Context>,
+    lookups: Vec<Lookup>,
+    views: Vec<View>,
+    counters: Vec<*mut Count>,
+    /// True if the control plane may have changed something.
+    stale: bool,
+    /// True if the last run gave its packet up.
+    gave_up: bool,
+    /// True if lookups in some table are worth announcing.
+    announces: bool,
+    /// The packet at hand, and all other variables.
+    packet: Vec<u128>,
+    locals: Vec<u128>,
+    zeros: Vec<u8>,
+    /// Words of the packet that generated code finds in memory when it starts.
+    cleared: Vec<Range<usize>>,
+    spare_words: Vec<Vec<u128>>,
+    spare_frames: Vec<Vec<u8>>,
+}
+
+// SAFETY: its pointers lead to what it owns itself, or to the shared code.
+#[allow(unsafe_code, reason = "engines move to the threads that run them")]
+unsafe impl Send for Native {}
+
+impl Fellow for Native {
+    fn fellow(&mut self, seed: u64) -> Result<Self, StateError> {
+        let state = self.machine.state.fellow(seed)?;
+        Ok(Compiled(self.shared.clone()).with_state(state))
+    }
+}
+
+impl Native {
+    /// Loads a program: checks it, makes code of it, and makes its tables, registers,
+    /// counters and meters.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn new(program: Program, options: Options) -> Result<Native, LoadError> {
+        Compiled::with(program, false, options.verify)?.engine(options)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.shared.plan.program
+    }
+
+    /// Bytes of machine code that the program became.
+    pub fn code_bytes(&self) -> usize {
+        self.shared.code.bytes
+    }
+
+    /// Bytes of memory that the lookups of a table take, beside what the control plane
+    /// keeps; `None` if there is no such table.
+    pub fn lookup_bytes(&self, table: &str) -> Option<usize> {
+        let position = self
+            .machine
+            .state
+            .tables()
+            .iter()
+            .position(|known| known.name() == table)?;
+        Some(self.lookups[position].bytes())
+    }
+}

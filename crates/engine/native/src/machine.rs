@@ -1,0 +1,57 @@
+//! State that outlives a packet, and functions of the engine that generated code calls.
+
+use crate::codegen::Site;
+use stateplane_runtime::{Color, TargetState};
+
+/// Transitions that a parser may make for one packet; more end it with
+/// `ParserTimeout`.
+pub(crate) const MAX_TRANSITIONS: u32 = 4096;
+
+/// `core.p4`'s errors, by number.
+pub(crate) mod core_error {
+    pub(crate) const NO_ERROR: u32 = 0;
+    pub(crate) const PACKET_TOO_SHORT: u32 = 1;
+    pub(crate) const NO_MATCH: u32 = 2;
+    pub(crate) const STACK_OUT_OF_BOUNDS: u32 = 3;
+    pub(crate) const HEADER_TOO_SHORT: u32 = 4;
+    pub(crate) const PARSER_TIMEOUT: u32 = 5;
+    pub(crate) const PARSER_INVALID_ARGUMENT: u32 = 6;
+}
+
+/// A packet between ingress and egress.
+#[derive(Clone, Debug)]
+pub struct InFlight {
+    /// Headers, user metadata, standard metadata, and for each header that is read from
+    /// the frame one more than its first byte there, or 0.
+    pub(crate) words: Vec<u128>,
+    /// The frame that it came from.
+    pub(crate) frame: Vec<u8>,
+    /// Offset of the first byte that no header holds.
+    pub(crate) rest: u64,
+    /// Bytes that may leave at most.
+    pub(crate) limit: u64,
+}
+
+/// State on which the functions of the engine work.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) state: TargetState,
+    pub(crate) sites: Vec<Site>,
+    /// Last result of each direct meter.
+    pub(crate) colors: Vec<Color>,
+    /// Data of a hash or checksum, and its last byte's free bits.
+    pub(crate) data: Vec<u8>,
+    pub(crate) data_free: u32,
+    /// The record of what an entry runs that an action profile holds.
+    pub(crate) held: Vec<u64>,
+    /// A header that began within a byte.
+    pub(crate) realigned: Vec<u8>,
+    /// Bytes that the deparser writes, and the number of free bits in the last one.
+    pub(crate) out: Vec<u8>,
+    pub(crate) out_free: u32,
+    /// Bytes that the deparser writes without asking for room.
+    pub(crate) room: usize,
+    /// An egress-to-egress clone.
+    pub(crate) captured: Option<InFlight>,
+    pub(crate) packet_words: usize,
+}

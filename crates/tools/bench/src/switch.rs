@@ -1,0 +1,234 @@
+//! A switch that runs a program, beside its store, in virtual time.
+
+use crate::chain::Chain;
+use crate::engine::pass;
+use crate::frame;
+use crate::limit::Job;
+use stateplane_diagnostics::{Color, render_all};
+use stateplane_host::switch::SwitchFile;
+use stateplane_ir::Program;
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_runtime::Engine;
+use stateplane_switch::{Port, Switch, SwitchConfig};
+use stateplane_syntax::{FileLoader, LoadError};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The port to the store.
+const STORE: Port = 2;
+
+/// Duration of a conversation, in µs: longer than the first hold time of the lab's mirror sessions
+/// (20 ms), so that no copy waits behind it, and far from the half of a lease period (of 1 s), at
+/// which each packet asks for a renewal or checks whether one was asked for.
+const CONVERSATION: u64 = 100_000;
+
+struct Disk;
+
+impl FileLoader for Disk {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok(text.into()),
+            Err(_) => Err(LoadError::NotFound),
+        }
+    }
+}
+
+/// Compiles `program`, a path in the repository.
+///
+/// # Panics
+///
+/// If it is refused.
+pub fn compile(program: &str) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../..")
+        .join(program);
+    compiled(Disk, &path.to_string_lossy())
+}
+
+/// Compiles a program's text.
+///
+/// # Panics
+///
+/// If it is refused.
+pub fn compile_text(text: &str) -> Program {
+    compiled(Text(text.into()), "program.p4")
+}
+
+/// One program, under any name.
+struct Text(Arc<str>);
+
+impl FileLoader for Text {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        match path {
+            "program.p4" => Ok(self.0.clone()),
+            _ => Err(LoadError::NotFound),
+        }
+    }
+}
+
+fn compiled(loader: impl FileLoader, path: &str) -> Program {
+    let options = with_library(stateplane_syntax::Options::default());
+    let compiled = stateplane_check::compile(&WithLibrary(loader), path, &options);
+    match compiled.program {
+        Some(program) => program,
+        None => {
+            let color = Color::Never;
+            let shown = render_all(&compiled.diagnostics, &compiled.sources, color);
+            panic!("{shown}")
+        }
+    }
+}
+
+/// A switch with ports 0 to 2, of which the last leads to the store.
+pub struct Bench<E: Engine> {
+    switch: Switch<E>,
+    /// Virtual time in µs.
+    pub now: u64,
+}
+
+impl<E: Engine> Bench<E> {
+    /// Applies the switch's file `config` to a switch around `engine`.
+    ///
+    /// # Panics
+    ///
+    /// If the file is wrong for the program.
+    pub fn new(engine: E, config: &str) -> Bench<E> {
+        let ports = SwitchConfig {
+            ports: vec![0, 1, STORE],
+            ..SwitchConfig::default()
+        };
+        let mut switch = Switch::new(engine, ports).expect("a switch");
+        let file = SwitchFile::parse(Path::new("switch.toml"), config).expect("a switch's file");
+        let mut random = || 0x1a2b_3c4d;
+        file.apply(&mut switch, &mut random)
+            .expect("the file suits the program");
+        Bench {
+            switch,
+            now: 1_000_000,
+        }
+    }
+
+    /// The engine within, without the switch around it.
+    pub fn engine(&mut self) -> Within<'_, E> {
+        Within {
+            now: self.now,
+            engine: self.switch.engine_mut(),
+        }
+    }
+
+    /// Gives the switch a frame at `port`, and what it sends to `sent`.
+    #[inline]
+    pub fn frame(&mut self, port: Port, bytes: &[u8], sent: impl FnMut(Port, &[u8])) {
+        self.switch.handle_frame(self.now, port, bytes);
+        self.drain(sent);
+    }
+
+    /// Lets time pass to `now`, and gives what the switch sends to `sent`.
+    pub fn advance(&mut self, now: u64, mut sent: impl FnMut(Port, &[u8])) {
+        while let Some(due) = self.switch.poll_timeout()
+            && due <= now
+        {
+            self.now = self.now.max(due);
+            self.switch.handle_timeout(self.now);
+            self.drain(&mut sent);
+        }
+        self.now = now;
+    }
+
+    fn drain(&mut self, mut sent: impl FnMut(Port, &[u8])) {
+        while let Some(transmit) = self.switch.poll_transmit() {
+            sent(transmit.port, &transmit.frame);
+            self.switch.recycle(transmit.frame);
+        }
+    }
+
+    /// Gives `frames` to port 0 and lets `chain` answer for a tenth of a second, after which
+    /// nothing waits and leases are fresh; returns how many frames left by port 1.
+    pub fn converse(&mut self, chain: &mut Chain, frames: &[Vec<u8>]) -> usize {
+        let mut requests: Vec<Vec<u8>> = Vec::new();
+        let mut left = 0;
+        let end = self.now + CONVERSATION;
+        let mut sent = |requests: &mut Vec<Vec<u8>>, port, bytes: &[u8]| match port {
+            STORE => requests.push(bytes.to_vec()),
+            1 => left += 1,
+            _ => {}
+        };
+        // The program probes the store before it opens its ports.
+        self.advance(self.now, |port, bytes| sent(&mut requests, port, bytes));
+        self.answer(chain, &mut requests, &mut sent);
+        for bytes in frames {
+            self.frame(0, bytes, |port, bytes| sent(&mut requests, port, bytes));
+        }
+        self.answer(chain, &mut requests, &mut sent);
+        while self.now < end {
+            let next = (self.now + 1000).min(end);
+            self.advance(next, |port, bytes| sent(&mut requests, port, bytes));
+            self.answer(chain, &mut requests, &mut sent);
+        }
+        left
+    }
+
+    fn answer(
+        &mut self,
+        chain: &mut Chain,
+        requests: &mut Vec<Vec<u8>>,
+        sent: &mut impl FnMut(&mut Vec<Vec<u8>>, Port, &[u8]),
+    ) {
+        while !requests.is_empty() {
+            for reply in replies(chain, self.now, &std::mem::take(requests)) {
+                self.frame(STORE, &reply, |port, bytes| sent(requests, port, bytes));
+            }
+        }
+    }
+}
+
+impl<E: Engine> Job for Bench<E> {
+    #[inline]
+    fn frame(&mut self, port: Port, frame: &[u8], out: &mut Vec<u8>) -> Option<Port> {
+        self.switch.handle_frame(self.now, port, frame);
+        let mut left = None;
+        while let Some(transmit) = self.switch.poll_transmit() {
+            left = Some(transmit.port);
+            let sent = std::mem::replace(out, transmit.frame);
+            self.switch.recycle(sent);
+        }
+        left
+    }
+
+    #[inline]
+    fn announce(&mut self, port: Port, frame: &[u8]) {
+        self.switch.announce(port, frame);
+    }
+}
+
+/// The engine of a switch, as a job.
+pub struct Within<'a, E: Engine> {
+    /// The engine.
+    pub engine: &'a mut E,
+    now: u64,
+}
+
+impl<E: Engine> Job for Within<'_, E> {
+    #[inline]
+    fn frame(&mut self, port: Port, frame: &[u8], out: &mut Vec<u8>) -> Option<Port> {
+        pass(self.engine, self.now, port, frame, out)
+    }
+
+    #[inline]
+    fn announce(&mut self, port: Port, frame: &[u8]) {
+        self.engine.announce(port, frame);
+    }
+}
+
+/// The frames by which `chain` answers the requests in `frames`.
+pub fn replies(chain: &mut Chain, now: u64, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let tail = chain.tail();
+    let mut replies = Vec::new();
+    for bytes in frames {
+        let (from, request) = frame::message_in(bytes);
+        chain.request(now, from, request, |(to, reply)| {
+            replies.push(frame::message(tail, to, &reply));
+        });
+    }
+    replies
+}

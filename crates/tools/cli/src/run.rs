@@ -1,0 +1,398 @@
+//! `stateplane run`: a P4 program between network interfaces.
+
+use crate::command_socket;
+use crate::exit::{CommandError, Failure};
+use crate::metrics;
+use crate::p4runtime::{self, MakeEngine, P4RuntimeArguments, Settings};
+use crate::program::ProgramArguments;
+use crate::reload::Reloader;
+use crate::signal::stop_flag;
+use crate::store::read_keys;
+use clap::{Args, ValueEnum};
+use stateplane_host::metrics::{SwitchInfo, switch_metrics};
+use stateplane_host::ports::{PortError, PortNotice, PortSpec};
+use stateplane_host::random::draw_registers;
+use stateplane_host::switch::{
+    Attachment, Beside, ChainsError, Remote, RunOptions, Sealing, Status, SwitchFile, SwitchReport,
+    SwitchServerError, follow_chains, remote, run_controlled, run_workers,
+};
+use stateplane_interp::Interp;
+use stateplane_ir::{Interface, Program};
+use stateplane_native::{Compiled, Native};
+use stateplane_runtime::{Engine, Fellow};
+use stateplane_setup::check_use;
+use stateplane_switch::Switch;
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Run a P4 program between network interfaces until it is interrupted.
+///
+/// Prints `ready` when it accepts packets. On a terminal, a status line follows; on exit, prints
+/// its counters to standard error as JSON. Interfaces need the permission to open packet sockets
+/// (root or CAP_NET_RAW and CAP_NET_ADMIN); AF_XDP needs CAP_BPF too.
+#[derive(Args)]
+pub struct RunArguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    /// Make an interface a port of the switch: number and interface; may be given several times
+    ///
+    /// AF_XDP is used where driver and permissions allow it, else AF_PACKET; `xdp:eth0` and
+    /// `packet:eth0` use that one only. `tap:t0` makes a TAP device, `pcap:in.pcap,out.pcap` reads
+    /// frames from a capture and writes sent frames to another (`pcap@:` at the capture's times);
+    /// the run ends with the captures.
+    #[arg(long = "port", value_name = "N=INTERFACE", required = true, value_parser = port)]
+    ports: Vec<(u16, PortSpec)>,
+    /// Table entries, registers, mirror sessions, neighbours (TOML)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print a status line at this interval in seconds, also if standard error is no terminal
+    #[arg(long, value_name = "SECONDS")]
+    status: Option<u64>,
+    /// Exit with an error if a watched register (written when the store answers) is not written
+    /// within this many seconds of the start; 0 waits for ever
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    patience: u64,
+    /// Engine that runs the program
+    #[arg(long, value_enum, default_value_t = EngineChoice::Native)]
+    engine: EngineChoice,
+    /// Number of forwarding threads besides that of the ports; a hash of addresses and ports
+    /// assigns flows to threads
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), conflicts_with = "p4runtime")]
+    workers: u16,
+    /// Print status as JSON
+    #[arg(long)]
+    json: bool,
+    /// Serve Prometheus metrics at this address, paths /metrics and /healthz
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
+    /// Accept commands (`stateplane reload`) at this Unix socket; by default at one in
+    /// $XDG_RUNTIME_DIR/stateplane, /run/stateplane or a temporary folder of your own
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+    /// Accept and send sealed messages of the replication protocol only, with the keys of this file
+    /// (TOML), which is read again when it changes; see docs/message-authentication.md
+    #[arg(long, value_name = "FILE", requires = "sealed_ports")]
+    keys: Option<PathBuf>,
+    /// Port that leads to stores and accepts and sends their messages sealed only; may be given
+    /// several times
+    #[arg(long = "sealed-port", value_name = "N", requires = "keys")]
+    sealed_ports: Vec<u16>,
+    #[command(flatten)]
+    p4runtime: P4RuntimeArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EngineChoice {
+    /// Machine code, compiled when the program is loaded
+    Native,
+    /// Reference interpreter, tens of times slower
+    Interp,
+}
+
+impl EngineChoice {
+    fn name(self) -> &'static str {
+        match self {
+            EngineChoice::Native => "native",
+            EngineChoice::Interp => "interp",
+        }
+    }
+}
+
+impl RunArguments {
+    /// Reason why `stateplane reload` is refused, if it is.
+    fn keeps_program(&self) -> Option<&'static str> {
+        if self.p4runtime.is_served() {
+            return Some(
+                "controllers drive this switch: set its program by SetForwardingPipelineConfig \
+                 (`stateplane ctl program`)",
+            );
+        }
+        (self.workers > 1)
+            .then_some("a switch with several workers keeps its program: start it anew")
+    }
+}
+
+fn port(text: &str) -> Result<(u16, PortSpec), String> {
+    let (number, interface) = text
+        .split_once('=')
+        .ok_or("write a port as NUMBER=INTERFACE, for example 0=eth0")?;
+    let number = number
+        .parse::<u16>()
+        .ok()
+        .filter(|number| *number <= 510)
+        .ok_or_else(|| format!("{number:?} is not a port number: use 0 to 510"))?;
+    let spec = interface
+        .parse()
+        .map_err(|cause| format!("port {number} {cause}"))?;
+    Ok((number, spec))
+}
+
+fn status_line(report: &SwitchReport, engine: EngineChoice, per_second: u64) -> String {
+    let packets = &report.packets;
+    let drops: u64 = report.drops.values().sum();
+    let ports = report.ports.iter().map(|port| {
+        let state = if port.up { "up" } else { "down" };
+        format!("{}={} {state} ({})", port.port, port.interface, port.mode)
+    });
+    let mut line = format!(
+        "{per_second} packets/s; {} in, {} out, {drops} dropped, {} held; {}; {}",
+        packets.received,
+        packets.transmitted,
+        packets.held,
+        engine.name(),
+        ports.collect::<Vec<_>>().join(", "),
+    );
+    for (reason, count) in &report.drops {
+        line.push_str(&format!("; {reason} {count}"));
+    }
+    line
+}
+
+/// A program in an engine, and how to make another one.
+struct Loaded<'a, E> {
+    engine: E,
+    program: &'a Program,
+    interface: &'a Interface,
+    make: MakeEngine<E>,
+}
+
+fn forward<E: Fellow + Send + 'static>(
+    loaded: Loaded<'_, E>,
+    file: &SwitchFile,
+    arguments: &RunArguments,
+    options: RunOptions<'_>,
+    settings: Option<&Settings>,
+) -> Result<SwitchReport, CommandError>
+where
+    E::InFlight: Send,
+{
+    let Loaded {
+        engine,
+        program,
+        interface,
+        make,
+    } = loaded;
+    let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
+    let remote = Arc::new(remote);
+    let _metrics = metrics::serve(arguments.metrics, scrape(arguments, remote.clone()))?;
+    let followed = remote.clone();
+    let mut reloader = Reloader {
+        program: arguments.program.clone(),
+        make,
+        remote,
+        refusal: arguments.keeps_program(),
+    };
+    let obey = move |command| reloader.obey(command);
+    if let Some(chains) = &file.chains {
+        if arguments.workers > 1 {
+            let error = ChainsError::Workers;
+            return Err(CommandError::coded(Failure::Input, error.code(), error));
+        }
+        let (chains, followed) = (chains.get_ref().clone(), followed);
+        // An end of its own: it talks to controllers, the ports to stores.
+        let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
+        std::thread::spawn(move || {
+            let told = |error: &ChainsError| eprintln!("error[{}]: {error}", error.code());
+            if let Err(error) = follow_chains(&chains, guard, &followed, &mut { told }) {
+                told(&error);
+            }
+        });
+    }
+    let _control = match command_socket::listen(arguments.control.as_deref(), obey) {
+        Ok(socket) => Some(socket),
+        Err(error) => match &arguments.control {
+            Some(path) => {
+                let message = format!("cannot take commands at {}: {error}", path.display());
+                return Err(CommandError::new(Failure::System, message));
+            }
+            // It was not asked for.
+            None => None,
+        },
+    };
+    if arguments.workers > 1 {
+        let workers = usize::from(arguments.workers);
+        let ports = &arguments.ports;
+        return run_workers(engine, workers, file, ports, options, Some(calls)).map_err(refused);
+    }
+    let mut attach = settings.map(|settings| {
+        move |switch: &Switch<E>| p4runtime::attach(settings, program, interface, make, switch)
+    });
+    let beside = Beside {
+        control: attach.as_mut().map(|make| Attachment {
+            cpu_port: arguments.p4runtime.cpu_port(),
+            make,
+        }),
+        remote: Some(calls),
+    };
+    run_controlled(engine, file, &arguments.ports, options, beside).map_err(refused)
+}
+
+/// Asks the switch for its metrics.
+fn scrape<E: Engine + Send + 'static>(
+    arguments: &RunArguments,
+    remote: Arc<Remote<E>>,
+) -> stateplane_rpc::Scrape {
+    let info = SwitchInfo {
+        program: arguments.program.program.display().to_string(),
+        engine: arguments.engine.name(),
+    };
+    Arc::new(move || {
+        let (report, program) = remote.call(|server| (server.report(), server.program_report()))?;
+        Some(switch_metrics(&info, &report, &program))
+    })
+}
+
+/// The exit code that a switch's error gives.
+fn refused(error: SwitchServerError) -> CommandError {
+    let failure = match error {
+        SwitchServerError::Port(
+            PortError::DuplicateInterface { .. } | PortError::Capture { .. },
+        ) => Failure::Input,
+        SwitchServerError::Port(_)
+        | SwitchServerError::Wait(_)
+        | SwitchServerError::NoSignOfLife { .. }
+        | SwitchServerError::Random(_) => Failure::System,
+        _ => Failure::Input,
+    };
+    CommandError::coded(failure, error.code(), error)
+}
+
+/// An engine for a switch that runs, its registers `@drawn_at_start` filled.
+fn drawn<E: Engine>(mut engine: E) -> Result<E, String> {
+    draw_registers(engine.state_mut())
+        .map_err(|error| SwitchServerError::Random(error).to_string())?;
+    Ok(engine)
+}
+
+/// Runs the command.
+pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
+    let settings = arguments.p4runtime.settings(&arguments.ports)?;
+    let served = arguments.p4runtime.is_served();
+    let (program, interface) = p4runtime::compile(&arguments.program, served)?;
+    check_use(&program)
+        .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
+    let file = match &arguments.config {
+        Some(path) => SwitchFile::read(path)
+            .map_err(|error| CommandError::coded(Failure::Input, error.code(), error))?,
+        None => SwitchFile::default(),
+    };
+    let stop = stop_flag()?;
+    let terminal = std::io::stderr().is_terminal();
+    let json = arguments.json;
+    let engine = arguments.engine;
+    let mut last = (Instant::now(), 0);
+    let mut show = |report: &SwitchReport| {
+        let received = report.packets.received;
+        let elapsed = last.0.elapsed().as_secs_f64().max(1e-3);
+        let per_second = ((received - last.1) as f64 / elapsed) as u64;
+        last = (Instant::now(), received);
+        if json {
+            if let Ok(text) = serde_json::to_string(report) {
+                eprintln!("{text}");
+            }
+        } else if terminal {
+            eprint!("\r\x1b[K{}", status_line(report, engine, per_second));
+        } else {
+            eprintln!("{}", status_line(report, engine, per_second));
+        }
+    };
+    let period = arguments.status.or(terminal.then_some(1));
+    let status = period.map(|seconds| Status {
+        period: Duration::from_secs(seconds.max(1)),
+        show: &mut show,
+    });
+    let patience = (arguments.patience > 0).then(|| Duration::from_secs(arguments.patience));
+    let mut ready = |report: &SwitchReport| {
+        for port in report.ports.iter().filter(|_| !json) {
+            eprintln!("port {}={}: {}", port.port, port.interface, port.mode);
+        }
+        println!("ready");
+        // A supervisor waits for the line; without it there is nothing to tell.
+        let _ = std::io::stdout().flush();
+    };
+    let mut notify = |number: u16, name: &str, notice: &PortNotice| {
+        let start = if terminal && !json { "\r\x1b[K" } else { "" };
+        eprintln!("{start}port {number}={name}: {notice}");
+    };
+    let sealing = match &arguments.keys {
+        Some(path) => Some(Sealing::new(
+            read_keys(path)?,
+            arguments.sealed_ports.clone(),
+        )),
+        None => None,
+    };
+    let options = RunOptions {
+        stop: &stop,
+        ready: &mut ready,
+        status,
+        notify: &mut notify,
+        patience,
+        sealing,
+    };
+    let ran = match arguments.engine {
+        EngineChoice::Native => {
+            let compiled = match arguments.workers {
+                1 => Compiled::new(program.clone()),
+                _ => Compiled::guarded(program.clone()),
+            };
+            let engine = compiled
+                .and_then(|compiled| compiled.engine(Default::default()))
+                .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
+            let make: MakeEngine<Native> = |program| {
+                check_use(&program).map_err(|it| it.to_string())?;
+                drawn(Native::new(program, Default::default()).map_err(|it| it.to_string())?)
+            };
+            let loaded = Loaded {
+                engine,
+                program: &program,
+                interface: &interface,
+                make,
+            };
+            forward(loaded, &file, arguments, options, settings.as_ref())
+        }
+        EngineChoice::Interp => {
+            let load = match arguments.workers {
+                1 => Interp::new,
+                _ => Interp::guarded,
+            };
+            let engine = load(program.clone(), Default::default())
+                .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
+            let make: MakeEngine<Interp> = |program| {
+                check_use(&program).map_err(|it| it.to_string())?;
+                drawn(Interp::new(program, Default::default()).map_err(|it| it.to_string())?)
+            };
+            let loaded = Loaded {
+                engine,
+                program: &program,
+                interface: &interface,
+                make,
+            };
+            forward(loaded, &file, arguments, options, settings.as_ref())
+        }
+    };
+    let report = ran?;
+    if terminal && !json {
+        eprintln!();
+    }
+    if let Ok(text) = serde_json::to_string(&report) {
+        eprintln!("{text}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PortSpec, port};
+
+    #[test]
+    fn ports_are_number_and_interface() {
+        assert_eq!(port("3=eth0"), Ok((3, PortSpec::interface("eth0"))));
+        assert_eq!(port("3=a=b"), Ok((3, PortSpec::interface("a=b"))));
+        for wrong in ["eth0", "=eth0", "511=eth0", "-1=eth0", "1="] {
+            assert!(port(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `stateplane eval` in short: an experiment in memory, and one in namespaces where this is
+//! root and has the tools.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use support::missing;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+fn eval(figure: &str, folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_stateplane"))
+        .args(["eval", "redplane", figure, "--quick", "--json", "--lab"])
+        .arg(repository().join("lab"))
+        .arg("--output")
+        .arg(folder.join("eval"))
+        .arg("--logs")
+        .arg(folder.join("logs"))
+        .output()
+        .expect("the command runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The figure as JSON, after a look at the files that must be there.
+fn figure(id: &str, files: &[&str]) -> serde_json::Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = eval(id, folder.path());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for file in files.iter().chain(&["result.txt", "result.json"]) {
+        let path = folder.path().join("eval").join(id).join(file);
+        let length = path.metadata().map_or(0, |data| data.len());
+        assert!(length > 0, "{file} is missing or empty");
+    }
+    let figures: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(figures[0]["id"], id);
+    figures[0].clone()
+}
+
+#[test]
+fn snapshots_cost_in_memory_what_the_model_says() {
+    let figure = figure("fig11", &["snapshots.csv", "snapshots.svg"]);
+    assert_eq!(figure["claims"][0]["met"], true, "{figure}");
+}
+
+#[test]
+fn round_trips_are_taken_in_namespaces() {
+    if let Some(reason) = missing(&["ip", "ethtool", "setpriv"]) {
+        println!("not tested: {reason}");
+        return;
+    }
+    let figure = figure(
+        "fig8",
+        &["round-trips.csv", "distribution.csv", "round-trips.svg"],
+    );
+    let rows = figure["tables"][0]["rows"].as_array().expect("rows");
+    assert!(rows.len() >= 3, "{figure}");
+    for row in rows {
+        let (packets, lost) = (&row[1], &row[2]);
+        assert_eq!(packets, 600.0, "{row}");
+        assert!(lost.as_f64().is_some_and(|lost| lost < 300.0), "{row}");
+        assert!(row[3].as_f64().is_some_and(|us| us > 0.0), "{row}");
+    }
+}
+
+#[test]
+fn wrong_options_and_places_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_stateplane"))
+            .args(["eval", "redplane", "fig11"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .expect("the command runs")
+    };
+    let output = run(&["--runs", "0"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("error[EV001]"));
+    let output = run(&["--capture", "a.pcap"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("error[EV001]"));
+    let output = run(&["--quick"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("eval.toml"),
+        "{}",
+        text(&output.stderr)
+    );
+}
