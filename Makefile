@@ -94,7 +94,7 @@ soak: build tools
 	  --nocapture any_server_may_be_killed
 	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500
 	$(CARGO) run --release --quiet --package stateplane-generate --example semantics -- 1000000 100000
-	$(CARGO) run --release --quiet --package stateplane-native --example compare -- 100000 1000 10000
+	$(CARGO) run --release --quiet --package stateplane-generate --example compare -- 100000 1000 10000
 	STATEPLANE_ATTACKS=1000000 $(CARGO) test --release --quiet --package stateplane-host --test sealed attacks
 	$(MAKE) mutants
 	$(MAKE) fuzz

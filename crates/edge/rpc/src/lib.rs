@@ -1,4 +1,4 @@
-//! P4Runtime 1.4: control planes drive a switch over gRPC; and metrics over HTTP.
+//! P4Runtime 1.4: control planes drive a switch over gRPC.
 //!
 //! The protocol is a core without IO, [`Core`]: requests go in, each
 //! [`Core::work`] does a bounded part of what waits on a [`Switch`], and
@@ -25,7 +25,6 @@ mod data;
 mod digest;
 mod driver;
 mod entity;
-mod http;
 mod names;
 mod packet;
 mod pipeline;
@@ -38,7 +37,6 @@ mod write;
 
 pub use crate::core::{Core, Loader, Options, Outcome, PipelineAction, Prepared, StreamId, Ticket};
 pub use driver::{Driver, channel};
-pub use http::{Answers, MetricsServer, Question, Reply, Scrape};
 pub use packet::PacketHeader;
 pub use pipeline::Pipeline;
 pub use refusal::{Refusal, WriteRefusal};

@@ -5,23 +5,8 @@ use crate::place::Spot;
 use stateplane_ir::{Program, Type};
 use stateplane_runtime::{Color, Layout, TargetState};
 
-/// Transitions that a parser may make for one packet; more end it with
-/// `ParserTimeout`.
-pub const MAX_TRANSITIONS: u32 = 4096;
-
 /// Buffers kept for later packets.
 const MAX_SPARE: usize = 64;
-
-/// `core.p4`'s errors, by number.
-pub(crate) mod core_error {
-    pub(crate) const NO_ERROR: u32 = 0;
-    pub(crate) const PACKET_TOO_SHORT: u32 = 1;
-    pub(crate) const NO_MATCH: u32 = 2;
-    pub(crate) const STACK_OUT_OF_BOUNDS: u32 = 3;
-    pub(crate) const HEADER_TOO_SHORT: u32 = 4;
-    pub(crate) const PARSER_TIMEOUT: u32 = 5;
-    pub(crate) const PARSER_INVALID_ARGUMENT: u32 = 6;
-}
 
 /// A packet between ingress and egress.
 #[derive(Clone, Debug)]

@@ -1,10 +1,11 @@
 //! Operations on the packet's bytes: extract, lookahead, advance, emit.
 
-use crate::machine::{Flow, Run, core_error};
+use crate::machine::{Flow, Run};
 use crate::observe::{Event, Observer};
 use stateplane_ir::{Expr, Place, Type};
 use stateplane_runtime::bits::{self, BitWriter, word_count};
 use stateplane_runtime::layout::{Leaf, LeafKind};
+use stateplane_runtime::parser::core_error;
 use std::fmt;
 
 impl<O: Observer> Run<'_, O> {

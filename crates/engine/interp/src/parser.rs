@@ -1,11 +1,12 @@
 //! Parsers: states and transitions.
 
-use crate::machine::{Flow, MAX_TRANSITIONS, Run, core_error};
+use crate::machine::{Flow, Run};
 use crate::observe::{Datum, Event, Observer};
 use crate::wide::is_in;
 use stateplane_ir::{Expr, KeySet, ParserId, Target, Transition};
 use stateplane_runtime::bits::word_count;
 use stateplane_runtime::layout::scalar_bits;
+use stateplane_runtime::parser::{MAX_TRANSITIONS, core_error};
 
 impl<O: Observer> Run<'_, O> {
     /// Runs a parser, whose parameters and locals are in place, from its start state

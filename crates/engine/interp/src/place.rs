@@ -1,10 +1,11 @@
 //! Places: where a variable's part lies, and how it is read and written.
 
-use crate::machine::{Run, core_error};
+use crate::machine::Run;
 use crate::observe::Observer;
 use stateplane_ir::{Place, Projection, Type};
 use stateplane_runtime::bits;
 use stateplane_runtime::layout::scalar_bits;
+use stateplane_runtime::parser::core_error;
 
 /// Position of a place.
 #[derive(Clone, Copy, Debug)]

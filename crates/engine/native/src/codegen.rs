@@ -469,7 +469,7 @@ impl<'a, 'f> Gen<'a, 'f> {
         self.branch(fault, failed, fine);
         if self.go_on(failed) {
             self.set_number(self.fault, 0);
-            self.reject(crate::machine::core_error::STACK_OUT_OF_BOUNDS);
+            self.reject(stateplane_runtime::parser::core_error::STACK_OUT_OF_BOUNDS);
         }
         self.go_on(fine);
     }

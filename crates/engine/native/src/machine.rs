@@ -3,21 +3,6 @@
 use crate::codegen::Site;
 use stateplane_runtime::{Color, TargetState};
 
-/// Transitions that a parser may make for one packet; more end it with
-/// `ParserTimeout`.
-pub(crate) const MAX_TRANSITIONS: u32 = 4096;
-
-/// `core.p4`'s errors, by number.
-pub(crate) mod core_error {
-    pub(crate) const NO_ERROR: u32 = 0;
-    pub(crate) const PACKET_TOO_SHORT: u32 = 1;
-    pub(crate) const NO_MATCH: u32 = 2;
-    pub(crate) const STACK_OUT_OF_BOUNDS: u32 = 3;
-    pub(crate) const HEADER_TOO_SHORT: u32 = 4;
-    pub(crate) const PARSER_TIMEOUT: u32 = 5;
-    pub(crate) const PARSER_INVALID_ARGUMENT: u32 = 6;
-}
-
 /// A packet between ingress and egress.
 #[derive(Clone, Debug)]
 pub struct InFlight {

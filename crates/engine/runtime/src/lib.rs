@@ -14,6 +14,7 @@ mod indirect;
 pub mod layout;
 pub mod meter;
 mod names;
+pub mod parser;
 pub mod profile;
 pub mod register;
 mod shared;

@@ -1,7 +1,7 @@
 //! `--metrics`: counts for Prometheus.
 
 use crate::exit::{CommandError, Failure};
-use stateplane_rpc::{MetricsServer, Scrape};
+use stateplane_http::{MetricsServer, Scrape};
 use std::net::SocketAddr;
 
 /// Serves what `scrape` gives at `address`, if there is one, as long as the result lives.

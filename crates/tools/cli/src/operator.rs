@@ -7,7 +7,7 @@ use stateplane_host::metrics::{controller_metrics, store_metrics};
 use stateplane_host::remote::Remote;
 use stateplane_host::store::StoreServer;
 use stateplane_host::store::view::{MOST_RECORDS, parse_key};
-use stateplane_rpc::{Answers, MetricsServer, Question, Reply, Scrape};
+use stateplane_http::{Answers, MetricsServer, Question, Reply, Scrape};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

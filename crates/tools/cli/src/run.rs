@@ -234,7 +234,7 @@ where
 fn scrape<E: Engine + Send + 'static>(
     arguments: &RunArguments,
     remote: Arc<Remote<E>>,
-) -> stateplane_rpc::Scrape {
+) -> stateplane_http::Scrape {
     let info = SwitchInfo {
         program: arguments.program.program.display().to_string(),
         engine: arguments.engine.name(),

@@ -3,7 +3,6 @@
 use super::Gen;
 use super::place::Spot;
 use super::value::Scalar;
-use crate::machine::core_error;
 use crate::plan::REGISTER_BITS;
 use crate::run;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -11,6 +10,7 @@ use cranelift_codegen::ir::{InstBuilder, Value};
 use stateplane_ir::{Expr, Place, Projection, Type};
 use stateplane_runtime::bits::word_count;
 use stateplane_runtime::layout::{Leaf, LeafKind};
+use stateplane_runtime::parser::core_error;
 
 /// Memory from which fields are read.
 struct Source {

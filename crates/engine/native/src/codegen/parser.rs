@@ -3,7 +3,6 @@
 use super::scalar::is_narrow;
 use super::value::Scalar;
 use super::{Frame, Gen};
-use crate::machine::{MAX_TRANSITIONS, core_error};
 use crate::run;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -12,6 +11,7 @@ use num_bigint::BigUint;
 use stateplane_ir::{Expr, KeySet, ParserId, Target, Transition};
 use stateplane_runtime::bits::{low_word, mask, word_count};
 use stateplane_runtime::layout::scalar_bits;
+use stateplane_runtime::parser::{MAX_TRANSITIONS, core_error};
 
 /// A key of `select` that is being matched.
 struct Key {

@@ -243,7 +243,9 @@ impl Gen<'_, '_> {
                     }
                 }
                 Target::Accept => drop(levels.pop()),
-                Target::Reject => return g.reject(crate::machine::core_error::NO_ERROR),
+                Target::Reject => {
+                    return g.reject(stateplane_runtime::parser::core_error::NO_ERROR);
+                }
             }
             g.lead_to(ways, levels);
         };

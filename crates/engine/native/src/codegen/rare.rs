@@ -23,9 +23,21 @@ enum Mode {
     Join,
 }
 
+/// A step from the pipeline towards a place in its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    /// A control of the pipeline, by its position in the program.
+    Control(usize),
+    /// A statement, by the number of statements from it to the end of its list: lists lose
+    /// statements at their beginning only ([`Gen::certain`]).
+    Statement(usize),
+    /// A branch of a conditional statement: true for that of the condition that holds.
+    Branch(bool),
+}
+
 /// Identifies a place: the control of the pipeline, and the statements that the place is in,
-/// outermost first, by their addresses.
-type Path = Vec<usize>;
+/// outermost first. A statement has one body at most, but for the branches of a conditional.
+pub(super) type Path = Vec<Step>;
 
 #[derive(Debug, Default)]
 pub(super) struct Rare {
@@ -76,17 +88,24 @@ impl Gen<'_, '_> {
 
     /// Makes a control of the pipeline.
     pub(super) fn within_control(&mut self, id: ControlId, make: impl FnOnce(&mut Self)) {
-        self.rare.path.push(id.index());
+        self.rare.path.push(Step::Control(id.index()));
         make(self);
         self.rare.path.pop();
     }
 
-    /// Makes a statement, if it is reached.
-    pub(super) fn at_statement(&mut self, stmt: &Stmt, make: impl FnOnce(&mut Self)) {
-        self.rare.path.push(std::ptr::from_ref(stmt).addr());
+    /// Makes the first statement of `stmts`, if it is reached.
+    pub(super) fn at_statement(&mut self, stmts: &[Stmt], make: impl FnOnce(&mut Self)) {
+        self.rare.path.push(Step::Statement(stmts.len()));
         if self.is_reached() {
             make(self);
         }
+        self.rare.path.pop();
+    }
+
+    /// Makes a branch of the present statement, which is conditional.
+    pub(super) fn in_branch(&mut self, holds: bool, make: impl FnOnce(&mut Self)) {
+        self.rare.path.push(Step::Branch(holds));
+        make(self);
         self.rare.path.pop();
     }
 

@@ -16,11 +16,11 @@ use stateplane_runtime::layout::scalar_bits;
 impl Gen<'_, '_> {
     /// Statements in order, up to one after which none is reached.
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) {
-        for stmt in stmts {
+        for (position, stmt) in stmts.iter().enumerate() {
             if !self.live && !self.may_be_joined() {
                 return;
             }
-            self.at_statement(stmt, |g| {
+            self.at_statement(&stmts[position..], |g| {
                 g.free_scratch();
                 g.stmt(stmt);
             });
@@ -151,7 +151,7 @@ impl Gen<'_, '_> {
             }
             self.values.clone_from(&before);
             let stmts = if certain { self.certain(stmts) } else { stmts };
-            self.stmts(stmts);
+            self.in_branch(holds, |g| g.stmts(stmts));
             if self.live {
                 common = Some(match common {
                     Some(mut common) => {

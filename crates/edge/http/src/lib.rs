@@ -1,5 +1,11 @@
-//! HTTP for operators: `/metrics` for Prometheus, `/healthz` for supervisors, and what a
-//! server answers besides.
+//! HTTP for operators: `/metrics` for Prometheus, `/healthz` for supervisors, and paths of a
+//! server's own.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the server has a socket and a thread"
+)]
 
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri, header::CONTENT_TYPE};
