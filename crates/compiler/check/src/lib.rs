@@ -43,7 +43,6 @@ mod operator;
 mod package;
 mod packet;
 mod parser;
-mod print;
 mod priority;
 mod property;
 mod resolve;
@@ -55,8 +54,6 @@ mod table;
 mod types;
 mod value;
 mod value_set;
-
-pub use print::print;
 
 use checker::Checker;
 use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};

@@ -99,7 +99,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
 /// Prints a stage of a checked program.
 fn show(program: &stateplane_ir::Program, emit: Option<Stage>) {
     match emit {
-        Some(Stage::Checked) => print!("{}", stateplane_check::print(program)),
+        Some(Stage::Checked) => print!("{}", stateplane_ir::p4_text(program)),
         Some(Stage::Ir) => print!("{program}"),
         Some(Stage::Optimized) => {
             let mut program = program.clone();

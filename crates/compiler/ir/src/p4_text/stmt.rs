@@ -1,8 +1,8 @@
 //! Statements and operations.
 
 use super::{Printer, algorithm};
+use crate::{Arg, Callee, CloneKind, Const, Expr, Op, Place, Stmt, Type};
 use num_bigint::BigUint;
-use stateplane_ir::{Arg, Callee, CloneKind, Const, Expr, Op, Place, Stmt, Type};
 
 /// True if statements apply the table at a position.
 pub(super) fn applies(stmts: &[Stmt], table: usize) -> bool {

@@ -1,10 +1,8 @@
 //! Types, places and expressions.
 
 use super::Printer;
+use crate::{BinaryOp, Const, Expr, ExprKind, Place, Projection, StackId, StructId, Type, UnaryOp};
 use num_bigint::{BigInt, BigUint};
-use stateplane_ir::{
-    BinaryOp, Const, Expr, ExprKind, Place, Projection, StackId, StructId, Type, UnaryOp,
-};
 use std::fmt::Write as _;
 
 impl Printer<'_> {

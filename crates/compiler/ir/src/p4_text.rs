@@ -1,4 +1,4 @@
-//! The checked program as P4-like text, for people: every type resolved, every constant
+//! A program as P4-like text, for people: every type resolved, every constant
 //! folded, every name in full, and each instance of a parser, control or extern by itself.
 //!
 //! It follows P4's syntax, but is no source text: names have dots in them, and the
@@ -7,19 +7,16 @@
 mod expr;
 mod stmt;
 
-#[cfg(test)]
-mod tests;
-
-use stateplane_ir::{
+use crate::{
     ActionCall, Annotation, AnnotationBody, AnnotationToken, AnnotationValue, Control, CounterKind,
     Direction, Entry, HashAlgorithm, KeySet, MatchKind, Param, Parser, Program, StructDef, Table,
     Target, Transition, Type, VarId,
 };
 use std::fmt::{self, Write as _};
 
-/// The text of a checked program.
+/// The P4-like text of a program.
 #[must_use]
-pub fn print(program: &Program) -> String {
+pub fn p4_text(program: &Program) -> String {
     let mut printer = Printer {
         program,
         depth: 0,
@@ -410,7 +407,7 @@ impl<'p> Printer<'p> {
     fn main(&mut self) {
         let program = self.program;
         let pipeline = &program.pipeline;
-        let control = |id: stateplane_ir::ControlId| &program.controls[id.index()].name;
+        let control = |id: crate::ControlId| &program.controls[id.index()].name;
         self.text.push('\n');
         for list in &program.field_lists {
             let fields = list

@@ -1,4 +1,6 @@
-use crate::compile;
+//! The P4-like text of checked programs.
+
+use stateplane_check::compile;
 use stateplane_syntax::{MemoryLoader, Options};
 
 /// The text of a program whose ingress has this body.
@@ -32,17 +34,17 @@ fn ingress(body: &str) -> String {
     let loader = MemoryLoader::new()
         .with(
             "include/core.p4",
-            include_str!("../../../../../p4/include/core.p4"),
+            include_str!("../../../../p4/include/core.p4"),
         )
         .with(
             "include/v1model.p4",
-            include_str!("../../../../../p4/include/v1model.p4"),
+            include_str!("../../../../p4/include/v1model.p4"),
         )
         .with("main.p4", text);
     let compiled = compile(&loader, "main.p4", &options);
     let errors: Vec<_> = compiled.diagnostics.iter().map(|d| &d.message).collect();
     let program = compiled.program.unwrap_or_else(|| panic!("{errors:?}"));
-    super::print(&program)
+    stateplane_ir::p4_text(&program)
 }
 
 #[track_caller]
