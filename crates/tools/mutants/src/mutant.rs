@@ -81,16 +81,13 @@ struct Entry {
     test: Test,
 }
 
-/// The files with mutants of the repository at `root`.
-fn files(root: &Path) -> Result<Vec<PathBuf>, Error> {
+/// The folders of the crates of the repository at `root`.
+fn crates(root: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let mut open = vec![root.join("crates")];
     while let Some(folder) = open.pop() {
-        let path = folder.join("tests/mutants.toml");
-        if path.exists() {
-            found.push(path);
-        }
         if folder.join("Cargo.toml").exists() {
+            found.push(folder);
             continue;
         }
         for entry in fs::read_dir(&folder).map_err(Error::file(&folder))? {
@@ -125,7 +122,11 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Mutant>, Error> {
 /// All mutants of the repository at `root`.
 pub fn read_all(root: &Path) -> Result<Vec<Mutant>, Error> {
     let mut mutants = Vec::new();
-    for path in files(root)? {
+    for folder in crates(root)? {
+        let path = folder.join("tests/mutants.toml");
+        if !path.exists() {
+            continue;
+        }
         let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
         mutants.extend(parse(&path, &text)?);
     }
@@ -143,16 +144,14 @@ mod tests {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..")
     }
 
-    /// Folders of the packages, as the workspace's manifest has them.
+    /// Folders of the packages, relative to the repository: each has its package's name.
     fn folders() -> BTreeMap<String, String> {
-        let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-        let manifest: toml::Table = text.parse().unwrap();
-        let dependencies = manifest["workspace"]["dependencies"].as_table().unwrap();
-        let folder = |value: &toml::Value| Some(value.get("path")?.as_str()?.to_owned());
-        dependencies
-            .iter()
-            .filter_map(|(name, value)| Some((name.clone(), folder(value)?)))
-            .collect()
+        let pairs = crates(&root()).unwrap().into_iter().map(|folder| {
+            let name = folder.file_name().unwrap().to_string_lossy();
+            let path = folder.strip_prefix(root()).unwrap().to_string_lossy();
+            (format!("stateplane-{name}"), path.into_owned())
+        });
+        pairs.collect()
     }
 
     /// Folder of a test: the sources of its crate, or those of the integration test.
