@@ -2,10 +2,11 @@
 // docs/replication-protocol.md (RedPlane, SIGCOMM 2021). Numbers of rules refer to
 // that page.
 //
-// A program puts four blocks around its own:
+// A program puts four blocks around its own, by replicated_switch.p4 or one by one:
 //
 //   parser    ReplicationParser, then its own parser if parse_program is set
-//   ingress   sets flow, key, shard, shared of packets that are `arriving`;
+//   ingress   sets known, key, shared of packets that are `arriving`;
+//             ReplicationShard, with the number of the store's shards;
 //             ReplicationIngressBefore;
 //             its own processing if `process` is set, which reads `value` and, to
 //             write, changes it and sets `write`;
@@ -15,9 +16,6 @@
 //   deparser  ReplicationDeparser, then its own
 //
 // and ReplicationVerifyChecksum and ReplicationComputeChecksum in those controls.
-//
-// Only packets that go to the store need the shard. A hash for it that stands under no
-// condition but `arriving` is computed for those alone.
 //
 // Clones, digests, resubmission and recirculation, and register writes in egress, are
 // refused when such a program is loaded (rule 14), as its packets may wait. A control
@@ -31,6 +29,7 @@
 //   checksum        their checksums
 //   ingress         the two blocks around the program's processing
 //   slots           the table of flows
+//   shard           in which shard of the store a flow lies
 //   lease           how a lease is used, extended, renewed, and recalled
 //   request         what goes to the store
 //   reply           what comes from it
@@ -52,5 +51,7 @@
 #include "replication/retransmission.p4"
 
 #endif
+
+#include "replication/shard.p4"
 
 #endif

@@ -96,7 +96,7 @@ control ReplicationIngressBefore(
             whole = whole && (meta.inner_length == 0 || (hdr.message.flags & FLAG_PACKET) != 0);
         }
         if (meta.arriving) {
-            if (meta.flow) {
+            if (meta.known) {
                 find_slot.apply(meta);
                 held = meta.found
                     && meta.slot.status != STATUS_PENDING
@@ -168,7 +168,7 @@ control ReplicationIngressBefore(
             } else {
                 mark_to_drop(standard_metadata);
             }
-        } else if (meta.flow) {
+        } else if (meta.known) {
             if (held) {
                 use_lease.apply(meta);
             } else @unlikely {

@@ -29,10 +29,10 @@ struct replication_metadata_t {
     // For the program's ingress: an ordinary packet, whose flow it is to name.
     bool arriving;
 
-    // From the program: whether the packet belongs to a replicated flow, which
+    // From the program: true if the packet belongs to a replicated flow, which
     // (never 0), in which shard, and whether a shared lease is enough, because this
     // packet will not write (rule 18).
-    bool flow;
+    bool known;
     @field_list(FIELD_LIST_RENEWAL)
     bit<128> key;
     @field_list(FIELD_LIST_RENEWAL)
