@@ -13,6 +13,7 @@
 #include "serial.p4"
 #include "slots.p4"
 
+// Shards that a switch can know.
 #define REPLICATION_SHARDS 256
 
 // When the chain of a shard was last heard (rule 17), in µs of the switch clock.
