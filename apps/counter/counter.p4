@@ -43,7 +43,7 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
 }
 
 parser CounterParser(packet_in packet, inout headers_t hdr) {
@@ -90,35 +90,10 @@ parser CounterParser(packet_in packet, inout headers_t hdr) {
     }
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    CounterParser() program;
-
-    state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr);
-        transition accept;
-    }
-}
-
-control CounterVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control CounterVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() ipv4;
 
     apply {
-        replication.apply(hdr.replication);
         ipv4.apply(hdr.ipv4);
     }
 }
@@ -128,6 +103,7 @@ control CounterIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
+    ReplicationShard(COUNTER_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
@@ -137,31 +113,23 @@ control CounterIngress(
     apply {
         whole = standard_metadata.parser_error == error.NoError
             && standard_metadata.checksum_error == 0;
-        if (meta.replication.arriving && hdr.ports.isValid() && whole) {
-            meta.replication.flow = true;
-            meta.replication.key = CLASS_COUNTER ++ hdr.ipv4.protocol ++ hdr.ipv4.source
+        if (meta.flow.arriving && hdr.ports.isValid() && whole) {
+            meta.flow.known = true;
+            meta.flow.key = CLASS_COUNTER ++ hdr.ipv4.protocol ++ hdr.ipv4.source
                 ++ hdr.ipv4.destination ++ hdr.ports.source ++ hdr.ports.destination ++ 16w0;
         }
-        if (meta.replication.arriving) {
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)COUNTER_SHARDS
-            );
-        }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process && hdr.ports.isValid()) {
-            meta.replication.value = meta.replication.value + 1;
-            meta.replication.write = true;
+        shard.apply(meta.flow);
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process && hdr.ports.isValid()) {
+            meta.flow.value = meta.flow.value + 1;
+            meta.flow.write = true;
             if (hdr.number.isValid()) {
-                hdr.number.value = meta.replication.value;
+                hdr.number.value = meta.flow.value;
                 hdr.udp.checksum = 0;
             }
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // Options would be outside of the checksum that is computed.
             if (hdr.ipv4.isValid() && hdr.ipv4.version == 4 && hdr.ipv4.ihl == 5 && whole) {
                 router.apply(hdr.ethernet, hdr.ipv4, standard_metadata);
@@ -172,33 +140,16 @@ control CounterIngress(
     }
 }
 
-control CounterEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control CounterComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control CounterComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() ipv4;
 
     apply {
-        replication.apply(hdr.replication);
         ipv4.apply(hdr.ipv4);
     }
 }
 
 control CounterDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
-
     apply {
-        replication.apply(packet, hdr.replication);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ports);
@@ -207,11 +158,9 @@ control CounterDeparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(
-    TopParser(),
-    CounterVerifyChecksum(),
-    CounterIngress(),
-    CounterEgress(),
-    CounterComputeChecksum(),
-    CounterDeparser()
-) main;
+#define PROGRAM_PARSER CounterParser
+#define PROGRAM_VERIFY_CHECKSUM CounterVerifyChecksum
+#define PROGRAM_INGRESS CounterIngress
+#define PROGRAM_COMPUTE_CHECKSUM CounterComputeChecksum
+#define PROGRAM_DEPARSER CounterDeparser
+#include "replicated_switch.p4"

@@ -48,38 +48,22 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    TransportParser() program;
+parser FirewallParser(packet_in packet, inout headers_t hdr) {
+    TransportParser() own;
 
     state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr.own);
+        own.apply(packet, hdr.own);
         transition accept;
     }
 }
 
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control FirewallVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
@@ -144,6 +128,7 @@ control FirewallIngress(
     inout standard_metadata_t standard_metadata
 ) {
     TransportPorts() ports;
+    ReplicationShard(FIREWALL_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     FirewallStep() step;
     ReplicationIngressAfter() replication_after;
@@ -179,16 +164,15 @@ control FirewallIngress(
 
     apply {
         ports.apply(hdr.own, source_port, destination_port);
-        if (meta.replication.arriving) {
+        if (meta.flow.arriving) {
             if ((hdr.own.tcp.isValid() || hdr.own.udp.isValid())
                 && standard_metadata.checksum_error == 0) {
                 interfaces.apply();
                 if (side == 1) {
-                    meta.replication.key = CLASS_FIREWALL ++ hdr.own.ipv4.protocol
-                        ++ hdr.own.ipv4.source ++ hdr.own.ipv4.destination ++ source_port
-                        ++ destination_port ++ 16w0;
+                    meta.flow.key = CLASS_FIREWALL ++ hdr.own.ipv4.protocol ++ hdr.own.ipv4.source
+                        ++ hdr.own.ipv4.destination ++ source_port ++ destination_port ++ 16w0;
                 } else {
-                    meta.replication.key = CLASS_FIREWALL ++ hdr.own.ipv4.protocol
+                    meta.flow.key = CLASS_FIREWALL ++ hdr.own.ipv4.protocol
                         ++ hdr.own.ipv4.destination ++ hdr.own.ipv4.source ++ destination_port
                         ++ source_port ++ 16w0;
                 }
@@ -198,49 +182,41 @@ control FirewallIngress(
                     // Never let in, whatever the state: a flood asks the store nothing.
                     firewall_events.count(FIREWALL_OPENED_OUTSIDE);
                 } else {
-                    meta.replication.flow = true;
+                    meta.flow.known = true;
                 }
             } else @unlikely {
                 firewall_events.count(FIREWALL_NOT_FOLLOWED);
             }
         }
-        if (meta.replication.arriving) {
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)FIREWALL_SHARDS
-            );
-        }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process) {
+        shard.apply(meta.flow);
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process) {
             passes = false;
-            if (meta.replication.found && (hdr.own.tcp.isValid() || hdr.own.udp.isValid())) {
+            if (meta.flow.found && (hdr.own.tcp.isValid() || hdr.own.udp.isValid())) {
                 // The key has the endpoint inside first.
-                outside = hdr.own.ipv4.source != meta.replication.key[111:80]
-                    || source_port != meta.replication.key[47:32];
-                state = meta.replication.value;
-                firewall_since.read(since, meta.replication.slot.index);
-                if (since[79:48] != meta.replication.slot.claim) {
-                    since = meta.replication.slot.claim ++ meta.replication.now;
-                    firewall_since.write(meta.replication.slot.index, since);
+                outside = hdr.own.ipv4.source != meta.flow.key[111:80]
+                    || source_port != meta.flow.key[47:32];
+                state = meta.flow.value;
+                firewall_since.read(since, meta.flow.slot.index);
+                if (since[79:48] != meta.flow.slot.claim) {
+                    since = meta.flow.slot.claim ++ meta.flow.now;
+                    firewall_since.write(meta.flow.slot.index, since);
                 }
                 if (hdr.own.tcp.isValid()
                     && state != CONNECTION_CLOSED
                     && (state[2:0] != CONNECTION_OPEN[2:0]
                         || (state & CONNECTION_ENDED) == CONNECTION_ENDED)
-                    && meta.replication.now - since[47:0] > FIREWALL_TRANSITORY) {
+                    && meta.flow.now - since[47:0] > FIREWALL_TRANSITORY) {
                     state = CONNECTION_CLOSED;
                     firewall_events.count(FIREWALL_TIMED_OUT);
                 }
                 step.apply(hdr.own, outside, state, passes);
-                if (state != meta.replication.value) {
-                    meta.replication.value = state;
-                    meta.replication.write = true;
+                if (state != meta.flow.value) {
+                    meta.flow.value = state;
+                    meta.flow.write = true;
                     firewall_since.write(
-                        meta.replication.slot.index,
-                        meta.replication.slot.claim ++ meta.replication.now
+                        meta.flow.slot.index,
+                        meta.flow.slot.claim ++ meta.flow.now
                     );
                 }
                 if (!passes) {
@@ -251,8 +227,8 @@ control FirewallIngress(
                 mark_to_drop(standard_metadata);
             }
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // What the store gives back is looked at as what arrives is.
             if (hdr.own.tcp.isValid() || hdr.own.udp.isValid()) {
                 router.apply(hdr.own.ethernet, hdr.own.ipv4, standard_metadata);
@@ -263,43 +239,25 @@ control FirewallIngress(
     }
 }
 
-control TopEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control FirewallComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
 
-control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
+control FirewallDeparser(packet_out packet, in headers_t hdr) {
     TransportDeparser() own;
 
     apply {
-        replication.apply(packet, hdr.replication);
         own.apply(packet, hdr.own);
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    FirewallIngress(),
-    TopEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER FirewallParser
+#define PROGRAM_VERIFY_CHECKSUM FirewallVerifyChecksum
+#define PROGRAM_INGRESS FirewallIngress
+#define PROGRAM_COMPUTE_CHECKSUM FirewallComputeChecksum
+#define PROGRAM_DEPARSER FirewallDeparser
+#include "replicated_switch.p4"

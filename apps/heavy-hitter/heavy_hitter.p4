@@ -56,7 +56,7 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
     snapshot_metadata_t snapshot;
 }
 
@@ -111,35 +111,10 @@ parser HeavyParser(packet_in packet, inout headers_t hdr) {
     }
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    HeavyParser() program;
-
-    state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr);
-        transition accept;
-    }
-}
-
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control HeavyVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.ipv4);
     }
 }
@@ -149,6 +124,7 @@ control HeavyIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
+    ReplicationShard(HEAVY_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     SnapshotWalk() walk;
@@ -223,7 +199,7 @@ control HeavyIngress(
 
     apply {
         walk.apply(hdr.walk, meta.snapshot, standard_metadata);
-        if (meta.replication.arriving
+        if (meta.flow.arriving
             && standard_metadata.checksum_error == 0
             && (hdr.tcp.isValid() || hdr.udp.isValid())) {
             if (hdr.vlan.isValid()) {
@@ -287,30 +263,19 @@ control HeavyIngress(
                 hdr.ipv4.diffserv = mark ++ hdr.ipv4.diffserv[1:0];
             }
         }
-        if (meta.replication.arriving && meta.snapshot.walks) {
-            meta.replication.flow = true;
-            snapshot_key.apply(hdr.walk, CLASS_HEAVY, meta.replication.key);
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)HEAVY_SHARDS
-            );
+        if (meta.flow.arriving && meta.snapshot.walks) {
+            meta.flow.known = true;
+            snapshot_key.apply(hdr.walk, CLASS_HEAVY, meta.flow.key);
+            shard.apply(meta.flow);
         }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process) {
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process) {
             if (hdr.walk.isValid()) {
-                if (meta.replication.found) {
-                    keep.apply(
-                        hdr.walk,
-                        meta.replication.value[127:96],
-                        meta.replication.slot,
-                        meta.replication.write
-                    );
-                    if (meta.replication.write) {
-                        meta.replication.value = hdr.walk.number ++ hdr.values.first
-                            ++ hdr.values.second ++ hdr.values.third;
+                if (meta.flow.found) {
+                    keep.apply(hdr.walk, meta.flow.value[127:96], meta.flow.slot, meta.flow.write);
+                    if (meta.flow.write) {
+                        meta.flow.value = hdr.walk.number ++ hdr.values.first ++ hdr.values.second
+                            ++ hdr.values.third;
                     }
                 }
                 mark_to_drop(standard_metadata);
@@ -318,8 +283,8 @@ control HeavyIngress(
                 mark_to_drop(standard_metadata);
             }
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             if (hdr.ipv4.isValid()
                 && hdr.ipv4.version == 4
                 && hdr.ipv4.ihl == 5
@@ -333,33 +298,16 @@ control HeavyIngress(
     }
 }
 
-control TopEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control HeavyComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.ipv4);
     }
 }
 
-control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
-
+control HeavyDeparser(packet_out packet, in headers_t hdr) {
     apply {
-        replication.apply(packet, hdr.replication);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.vlan);
         packet.emit(hdr.ipv4);
@@ -370,11 +318,9 @@ control TopDeparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    HeavyIngress(),
-    TopEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER HeavyParser
+#define PROGRAM_VERIFY_CHECKSUM HeavyVerifyChecksum
+#define PROGRAM_INGRESS HeavyIngress
+#define PROGRAM_COMPUTE_CHECKSUM HeavyComputeChecksum
+#define PROGRAM_DEPARSER HeavyDeparser
+#include "replicated_switch.p4"

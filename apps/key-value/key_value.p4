@@ -40,28 +40,14 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    TransportParser() program;
+parser KeyValueParser(packet_in packet, inout headers_t hdr) {
+    TransportParser() own;
 
     state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr.own);
+        own.apply(packet, hdr.own);
         transition select(hdr.own.udp.isValid()) {
             true: udp;
             default: accept;
@@ -81,12 +67,10 @@ parser TopParser(
     }
 }
 
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control KeyValueVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
@@ -96,6 +80,7 @@ control KeyValueIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
+    ReplicationShard(KEY_VALUE_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
@@ -135,7 +120,7 @@ control KeyValueIngress(
     }
 
     apply {
-        if (meta.replication.arriving
+        if (meta.flow.arriving
             && hdr.request.isValid()
             && hdr.request.operation >= OPERATION_READ
             && hdr.request.operation <= OPERATION_DELETE
@@ -143,36 +128,28 @@ control KeyValueIngress(
             && standard_metadata.checksum_error == 0) {
             services.apply();
             if (served == 1) {
-                meta.replication.flow = true;
-                meta.replication.key = CLASS_KEY_VALUE ++ hdr.request.key ++ 56w0;
-                meta.replication.shared = hdr.request.operation == OPERATION_READ;
+                meta.flow.known = true;
+                meta.flow.key = CLASS_KEY_VALUE ++ hdr.request.key ++ 56w0;
+                meta.flow.shared = hdr.request.operation == OPERATION_READ;
             }
         }
-        if (meta.replication.arriving) {
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)KEY_VALUE_SHARDS
-            );
-        }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process && meta.replication.found && hdr.request.isValid()) {
+        shard.apply(meta.flow);
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process && meta.flow.found && hdr.request.isValid()) {
             key_value_operations.count((bit<32>)(hdr.request.operation & 3));
             if (hdr.request.operation == OPERATION_UPDATE) {
-                meta.replication.value = 8w1 ++ hdr.request.value;
-                meta.replication.write = true;
-            } else if (hdr.request.operation == OPERATION_DELETE && meta.replication.value != 0) {
-                meta.replication.value = 0;
-                meta.replication.write = true;
+                meta.flow.value = 8w1 ++ hdr.request.value;
+                meta.flow.write = true;
+            } else if (hdr.request.operation == OPERATION_DELETE && meta.flow.value != 0) {
+                meta.flow.value = 0;
+                meta.flow.write = true;
             }
-            hdr.request.present = meta.replication.value[71:64];
-            hdr.request.value = meta.replication.value[63:0];
+            hdr.request.present = meta.flow.value[71:64];
+            hdr.request.value = meta.flow.value[63:0];
             reply();
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // What the store gives back is looked at as what arrives is.
             if (hdr.own.ipv4.isValid()
                 && hdr.own.ipv4.version == 4
@@ -186,44 +163,26 @@ control KeyValueIngress(
     }
 }
 
-control TopEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control KeyValueComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
 
-control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
+control KeyValueDeparser(packet_out packet, in headers_t hdr) {
     TransportDeparser() own;
 
     apply {
-        replication.apply(packet, hdr.replication);
         own.apply(packet, hdr.own);
         packet.emit(hdr.request);
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    KeyValueIngress(),
-    TopEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER KeyValueParser
+#define PROGRAM_VERIFY_CHECKSUM KeyValueVerifyChecksum
+#define PROGRAM_INGRESS KeyValueIngress
+#define PROGRAM_COMPUTE_CHECKSUM KeyValueComputeChecksum
+#define PROGRAM_DEPARSER KeyValueDeparser
+#include "replicated_switch.p4"

@@ -23,38 +23,22 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    TransportParser() program;
+parser BalancerParser(packet_in packet, inout headers_t hdr) {
+    TransportParser() own;
 
     state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr.own);
+        own.apply(packet, hdr.own);
         transition accept;
     }
 }
 
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control BalancerVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
@@ -64,6 +48,7 @@ control BalancerIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
+    ReplicationShard(BALANCER_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
@@ -193,39 +178,31 @@ control BalancerIngress(
             // Of a packet that comes back from the store, too.
             services.apply();
         }
-        if (meta.replication.arriving && service != 0) {
-            meta.replication.flow = true;
-            meta.replication.key = CLASS_BALANCER ++ hdr.own.ipv4.protocol ++ hdr.own.ipv4.source
+        if (meta.flow.arriving && service != 0) {
+            meta.flow.known = true;
+            meta.flow.key = CLASS_BALANCER ++ hdr.own.ipv4.protocol ++ hdr.own.ipv4.source
                 ++ hdr.own.ipv4.destination ++ source_port ++ destination_port ++ 16w0;
         }
-        if (meta.replication.arriving) {
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)BALANCER_SHARDS
-            );
-        }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process && meta.replication.found && service != 0) {
-            new_address = meta.replication.value[47:16];
-            new_port = meta.replication.value[15:0];
-            if (meta.replication.value != 0
+        shard.apply(meta.flow);
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process && meta.flow.found && service != 0) {
+            new_address = meta.flow.value[47:16];
+            new_port = meta.flow.value[15:0];
+            if (meta.flow.value != 0
                 && hdr.own.tcp.isValid()
                 && (hdr.own.tcp.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
                 // A new connection with the ports of an old one.
                 draining.apply();
             }
-            if (meta.replication.value == 0 || drains == 1) {
+            if (meta.flow.value == 0 || drains == 1) {
                 choose_place();
                 servers.apply();
                 if (new_address == 0) {
                     balancer_events.count(2);
                 } else {
                     balancer_events.count((bit<32>)drains);
-                    meta.replication.value = new_address ++ new_port;
-                    meta.replication.write = true;
+                    meta.flow.value = new_address ++ new_port;
+                    meta.flow.write = true;
                 }
             }
             if (new_address == 0) {
@@ -241,7 +218,7 @@ control BalancerIngress(
                 }
                 translates = true;
             }
-        } else if (meta.replication.process && (hdr.own.tcp.isValid() || hdr.own.udp.isValid())) {
+        } else if (meta.flow.process && (hdr.own.tcp.isValid() || hdr.own.udp.isValid())) {
             answers.apply();
             if (translates) {
                 old_address = hdr.own.ipv4.source;
@@ -277,8 +254,8 @@ control BalancerIngress(
                 }
             }
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // What the store gives back is looked at as what arrives is.
             if (hdr.own.ipv4.isValid()
                 && hdr.own.ipv4.version == 4
@@ -292,43 +269,25 @@ control BalancerIngress(
     }
 }
 
-control TopEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control BalancerComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
 
-control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
+control BalancerDeparser(packet_out packet, in headers_t hdr) {
     TransportDeparser() own;
 
     apply {
-        replication.apply(packet, hdr.replication);
         own.apply(packet, hdr.own);
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    BalancerIngress(),
-    TopEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER BalancerParser
+#define PROGRAM_VERIFY_CHECKSUM BalancerVerifyChecksum
+#define PROGRAM_INGRESS BalancerIngress
+#define PROGRAM_COMPUTE_CHECKSUM BalancerComputeChecksum
+#define PROGRAM_DEPARSER BalancerDeparser
+#include "replicated_switch.p4"

@@ -39,7 +39,7 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
     endpoint_t endpoint;
     @field_list(FIELD_LIST_TURN)
     bit<8> turn;
@@ -47,35 +47,19 @@ struct metadata_t {
     bool again;
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    NatParser() program;
+parser TopParser(packet_in packet, inout headers_t hdr) {
+    NatParser() own;
 
     state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr.nat);
+        own.apply(packet, hdr.nat);
         transition accept;
     }
 }
 
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control TopVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() ipv4;
 
     apply {
-        replication.apply(hdr.replication);
         ipv4.apply(hdr.nat.ipv4);
     }
 }
@@ -86,6 +70,7 @@ control NatIngress(
     inout standard_metadata_t standard_metadata
 ) {
     NatClassify() classify;
+    ReplicationShard(1 << NAT_SHARD_BITS) shard;
     ReplicationIngressBefore() replication_before;
     NatTranslate() translate;
     ReplicationIngressAfter() replication_after;
@@ -103,7 +88,6 @@ control NatIngress(
     bit<128> mapping = 0;
     bit<128> session;
     bit<16> public_port = 0;
-    bit<16> hashed;
 
 #ifdef NAT_FILTERING
     action endpoint_independent() {
@@ -135,11 +119,11 @@ control NatIngress(
 #ifdef NAT_FILTERING
         filtering.apply();
 #endif
-        if (!meta.replication.arriving || meta.turn != TURN_LET_IN) {
+        if (!meta.flow.arriving || meta.turn != TURN_LET_IN) {
             classify.apply(
                 hdr.nat,
                 standard_metadata,
-                meta.replication.arriving,
+                meta.flow.arriving,
                 true,
                 meta.turn == TURN_HAIRPIN,
                 hairpin,
@@ -148,24 +132,18 @@ control NatIngress(
                 public_port
             );
         }
-        if (meta.replication.arriving) {
+        if (meta.flow.arriving) {
             if (known) {
-                meta.replication.flow = true;
+                meta.flow.known = true;
             } else @unlikely {
-                meta.replication.flow = false;
+                meta.flow.known = false;
             }
-            meta.replication.key = mapping;
-            meta.replication.shared = true;
-            hash(
-                hashed,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { mapping },
-                (bit<16>)(1 << NAT_SHARD_BITS)
-            );
-            meta.replication.shard = mapping[127:120] == CLASS_NAT_INBOUND
+            meta.flow.key = mapping;
+            meta.flow.shared = true;
+            shard.apply(meta.flow);
+            meta.flow.shard = mapping[127:120] == CLASS_NAT_INBOUND
                 ? (bit<16>)public_port[15:16 - NAT_SHARD_BITS]
-                : hashed;
+                : meta.flow.shard;
             if (filter != FILTER_NOTHING
                 && (meta.turn == TURN_LET_IN
                     || (meta.turn == TURN_ARRIVED
@@ -173,44 +151,38 @@ control NatIngress(
                         && mapping[127:120] == CLASS_NAT_OUTBOUND))) {
                 session_of.apply(hdr.nat, meta.turn == TURN_ARRIVED, filter, known, session);
                 if (known) {
-                    meta.replication.flow = true;
-                    meta.replication.key = session;
-                    meta.replication.shared = false;
-                    hash(
-                        meta.replication.shard,
-                        HashAlgorithm.crc16,
-                        (bit<16>)0,
-                        { session },
-                        (bit<16>)(1 << NAT_SHARD_BITS)
-                    );
+                    meta.flow.known = true;
+                    meta.flow.key = session;
+                    meta.flow.shared = false;
+                    shard.apply(meta.flow);
                 }
             }
         }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        class = meta.replication.key[127:120];
-        outwards = hdr.nat.ipv4.source == meta.replication.key[111:80];
-        if (meta.replication.process) {
-            if (!meta.replication.found) {
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        class = meta.flow.key[127:120];
+        outwards = hdr.nat.ipv4.source == meta.flow.key[111:80];
+        if (meta.flow.process) {
+            if (!meta.flow.found) {
                 mark_to_drop(standard_metadata);
             } else if (class == CLASS_NAT_SESSION) {
-                state = meta.replication.value[47:40];
+                state = meta.flow.value[47:40];
                 step.apply(hdr.nat, outwards, filter, state, passes);
-                if (state != meta.replication.value[47:40]) {
-                    meta.replication.value[47:40] = state;
-                    meta.replication.write = true;
+                if (state != meta.flow.value[47:40]) {
+                    meta.flow.value[47:40] = state;
+                    meta.flow.write = true;
                 }
                 if (!passes) {
                     nat_events.count(NAT_FILTERED);
                     mark_to_drop(standard_metadata);
                 }
             } else {
-                meta.endpoint.address = meta.replication.value[47:16];
-                meta.endpoint.port = meta.replication.value[15:0];
+                meta.endpoint.address = meta.flow.value[47:16];
+                meta.endpoint.port = meta.flow.value[15:0];
                 translate.apply(hdr.nat, class, meta.endpoint);
             }
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // What the store gives back is looked at as what arrives is.
             if (class == CLASS_NAT_SESSION && outwards) {
                 take(TURN_LET_OUT);
@@ -235,53 +207,38 @@ control NatIngress(
 
 // Brings a packet back that takes another turn. It waits for nothing.
 @side_effects_allowed
-control NatTurn(in bool again) {
-    apply {
-        if (again) {
-            recirculate_preserving_field_list(FIELD_LIST_TURN);
-        }
-    }
-}
-
 control NatEgress(
     inout headers_t hdr,
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
-    ReplicationEgress() replication;
-    NatTurn() turn;
-
     apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-        turn.apply(meta.again);
+        if (meta.again) {
+            recirculate_preserving_field_list(FIELD_LIST_TURN);
+        }
     }
 }
 
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control TopComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() ipv4;
 
     apply {
-        replication.apply(hdr.replication);
         ipv4.apply(hdr.nat.ipv4);
     }
 }
 
 control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
     NatDeparser() nat;
 
     apply {
-        replication.apply(packet, hdr.replication);
         nat.apply(packet, hdr.nat);
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    NatIngress(),
-    NatEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER TopParser
+#define PROGRAM_VERIFY_CHECKSUM TopVerifyChecksum
+#define PROGRAM_INGRESS NatIngress
+#define PROGRAM_EGRESS NatEgress
+#define PROGRAM_COMPUTE_CHECKSUM TopComputeChecksum
+#define PROGRAM_DEPARSER TopDeparser
+#include "replicated_switch.p4"

@@ -45,28 +45,14 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    TransportParser() program;
+parser ObjectParser(packet_in packet, inout headers_t hdr) {
+    TransportParser() own;
 
     state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr.own);
+        own.apply(packet, hdr.own);
         transition select(hdr.own.udp.isValid()) {
             true: udp;
             default: accept;
@@ -91,12 +77,10 @@ parser TopParser(
     }
 }
 
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control ObjectVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
@@ -137,6 +121,7 @@ control ObjectIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
+    ReplicationShard(OBJECT_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
@@ -216,7 +201,7 @@ control ObjectIngress(
     }
 
     apply {
-        if (meta.replication.arriving
+        if (meta.flow.arriving
             && hdr.request.isValid()
             && standard_metadata.parser_error == error.NoError
             && standard_metadata.checksum_error == 0) {
@@ -230,26 +215,18 @@ control ObjectIngress(
                 services.apply();
             }
             if (speaks == 1 || served == 1) {
-                meta.replication.flow = true;
-                meta.replication.key = CLASS_OBJECT ++ hdr.request.object ++ 56w0;
+                meta.flow.known = true;
+                meta.flow.key = CLASS_OBJECT ++ hdr.request.object ++ 56w0;
             }
         }
-        if (meta.replication.arriving) {
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)OBJECT_SHARDS
-            );
-        }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process && meta.replication.found && hdr.request.isValid()) {
+        shard.apply(meta.flow);
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process && meta.flow.found && hdr.request.isValid()) {
             server_pool.apply();
             object_operations.count((bit<32>)(hdr.request.operation & 3));
-            issued = meta.replication.value[95:64];
-            newest = meta.replication.value[63:32];
-            set = meta.replication.value[31:0];
+            issued = meta.flow.value[95:64];
+            newest = meta.flow.value[63:32];
+            set = meta.flow.value[31:0];
             if (hdr.request.operation == OBJECT_HELD) {
                 if (hdr.request.version > newest) {
                     newest = hdr.request.version;
@@ -257,14 +234,14 @@ control ObjectIngress(
                 } else if (hdr.request.version == newest && newest != 0) {
                     set = set | ((bit<32>)1 << hdr.request.server);
                 }
-                meta.replication.write = meta.replication.value != issued ++ newest ++ set;
-                meta.replication.value = issued ++ newest ++ set;
+                meta.flow.write = meta.flow.value != issued ++ newest ++ set;
+                meta.flow.value = issued ++ newest ++ set;
             } else {
                 candidates = servers;
                 if (hdr.request.operation == OBJECT_WRITE) {
                     issued = issued + 1;
-                    meta.replication.value = issued ++ newest ++ set;
-                    meta.replication.write = true;
+                    meta.flow.value = issued ++ newest ++ set;
+                    meta.flow.write = true;
                     hdr.request.version = issued;
                 } else {
                     hdr.request.version = newest;
@@ -289,8 +266,8 @@ control ObjectIngress(
                 server_addresses.apply();
             }
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // What the store gives back is looked at as what arrives is.
             if (hdr.own.ipv4.isValid()
                 && hdr.own.ipv4.version == 4
@@ -304,44 +281,26 @@ control ObjectIngress(
     }
 }
 
-control TopEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control ObjectComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
 
-control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
+control ObjectDeparser(packet_out packet, in headers_t hdr) {
     TransportDeparser() own;
 
     apply {
-        replication.apply(packet, hdr.replication);
         own.apply(packet, hdr.own);
         packet.emit(hdr.request);
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    ObjectIngress(),
-    TopEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER ObjectParser
+#define PROGRAM_VERIFY_CHECKSUM ObjectVerifyChecksum
+#define PROGRAM_INGRESS ObjectIngress
+#define PROGRAM_COMPUTE_CHECKSUM ObjectComputeChecksum
+#define PROGRAM_DEPARSER ObjectDeparser
+#include "replicated_switch.p4"

@@ -28,28 +28,14 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    TransportParser() program;
+parser SequencerParser(packet_in packet, inout headers_t hdr) {
+    TransportParser() own;
 
     state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr.own);
+        own.apply(packet, hdr.own);
         transition select(hdr.own.udp.isValid()) {
             true: udp;
             default: accept;
@@ -70,12 +56,10 @@ parser TopParser(
     }
 }
 
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control SequencerVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
@@ -85,6 +69,7 @@ control SequencerIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
+    ReplicationShard(SEQUENCER_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
@@ -112,34 +97,24 @@ control SequencerIngress(
     }
 
     apply {
-        if (meta.replication.arriving
-            && hdr.own.udp.isValid()
-            && standard_metadata.checksum_error == 0) {
+        if (meta.flow.arriving && hdr.own.udp.isValid() && standard_metadata.checksum_error == 0) {
             groups.apply();
             if (group != 0) {
-                meta.replication.flow = true;
-                meta.replication.key = CLASS_SEQUENCER ++ group ++ 88w0;
+                meta.flow.known = true;
+                meta.flow.key = CLASS_SEQUENCER ++ group ++ 88w0;
                 if (!hdr.number.isValid()) {
                     too_short.count(0);
-                    meta.replication.flow = false;
+                    meta.flow.known = false;
                 }
             }
         }
-        if (meta.replication.arriving) {
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)SEQUENCER_SHARDS
-            );
-        }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process) {
-            if (meta.replication.found && hdr.number.isValid()) {
-                meta.replication.value = meta.replication.value + 1;
-                meta.replication.write = true;
-                hdr.number.value = meta.replication.value;
+        shard.apply(meta.flow);
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process) {
+            if (meta.flow.found && hdr.number.isValid()) {
+                meta.flow.value = meta.flow.value + 1;
+                meta.flow.write = true;
+                hdr.number.value = meta.flow.value;
                 // RFC 768: none.
                 hdr.own.udp.checksum = 0;
             } else if (group != 0) {
@@ -147,8 +122,8 @@ control SequencerIngress(
                 mark_to_drop(standard_metadata);
             }
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // What the store gives back is looked at as what arrives is.
             if (hdr.own.ipv4.isValid()
                 && hdr.own.ipv4.version == 4
@@ -162,44 +137,26 @@ control SequencerIngress(
     }
 }
 
-control TopEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control SequencerComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
 
-control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
+control SequencerDeparser(packet_out packet, in headers_t hdr) {
     TransportDeparser() own;
 
     apply {
-        replication.apply(packet, hdr.replication);
         own.apply(packet, hdr.own);
         packet.emit(hdr.number);
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    SequencerIngress(),
-    TopEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER SequencerParser
+#define PROGRAM_VERIFY_CHECKSUM SequencerVerifyChecksum
+#define PROGRAM_INGRESS SequencerIngress
+#define PROGRAM_COMPUTE_CHECKSUM SequencerComputeChecksum
+#define PROGRAM_DEPARSER SequencerDeparser
+#include "replicated_switch.p4"

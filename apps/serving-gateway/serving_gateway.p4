@@ -108,28 +108,14 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    TransportParser() program;
+parser GatewayParser(packet_in packet, inout headers_t hdr) {
+    TransportParser() own;
 
     state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr.own);
+        own.apply(packet, hdr.own);
         transition select(hdr.own.udp.isValid()) {
             true: udp;
             default: accept;
@@ -170,12 +156,10 @@ parser TopParser(
     }
 }
 
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control GatewayVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
@@ -185,6 +169,7 @@ control GatewayIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
+    ReplicationShard(GATEWAY_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
@@ -259,63 +244,55 @@ control GatewayIngress(
         whole = standard_metadata.parser_error == error.NoError
             && standard_metadata.checksum_error == 0;
         gateway_addresses.apply();
-        if (meta.replication.arriving && whole) {
+        if (meta.flow.arriving && whole) {
             if (hdr.gtp.isValid()
                 && hdr.gtp.version == 1
                 && hdr.gtp.protocol_type == 1
                 && (hdr.gtp.type == GTP_G_PDU || hdr.gtp.type == GTP_END_MARKER)
                 && (hdr.own.ipv4.destination == access_side
                     || hdr.own.ipv4.destination == core_side)) {
-                meta.replication.flow = true;
-                meta.replication.key = CLASS_SESSION ++ hdr.gtp.teid ++ 88w0;
+                meta.flow.known = true;
+                meta.flow.key = CLASS_SESSION ++ hdr.gtp.teid ++ 88w0;
             } else if (hdr.signal.isValid()
                 && hdr.own.ipv4.destination == signalling_side
                 && hdr.signal.operation >= SIGNAL_CREATE
                 && hdr.signal.operation <= SIGNAL_DELETE) {
                 controllers.apply();
                 if (trusted == 1) {
-                    meta.replication.flow = true;
-                    meta.replication.key = CLASS_SESSION ++ hdr.signal.teid ++ 88w0;
+                    meta.flow.known = true;
+                    meta.flow.key = CLASS_SESSION ++ hdr.signal.teid ++ 88w0;
                 } else {
                     gateway_events.count(GATEWAY_NOT_TRUSTED);
                 }
             }
         }
-        if (meta.replication.arriving) {
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)GATEWAY_SHARDS
-            );
-        }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process && meta.replication.found && hdr.signal.isValid()) {
+        shard.apply(meta.flow);
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process && meta.flow.found && hdr.signal.isValid()) {
             gateway_events.count(GATEWAY_SIGNALLED);
             hdr.signal.status = STATUS_ACCEPTED;
             if (hdr.signal.operation == SIGNAL_CREATE) {
-                meta.replication.value = 8w1 ++ hdr.signal.access_address ++ hdr.signal.access_teid
+                meta.flow.value = 8w1 ++ hdr.signal.access_address ++ hdr.signal.access_teid
                     ++ hdr.signal.core_address ++ hdr.signal.core_teid;
-                meta.replication.write = true;
-            } else if (meta.replication.value == 0) {
+                meta.flow.write = true;
+            } else if (meta.flow.value == 0) {
                 hdr.signal.status = STATUS_NO_SESSION;
             } else if (hdr.signal.operation == SIGNAL_MOVE) {
-                left_tunnel = meta.replication.value[127:64];
-                meta.replication.value = 8w1 ++ hdr.signal.access_address ++ hdr.signal.access_teid
-                    ++ meta.replication.value[63:0];
-                meta.replication.write = true;
+                left_tunnel = meta.flow.value[127:64];
+                meta.flow.value = 8w1 ++ hdr.signal.access_address ++ hdr.signal.access_teid
+                    ++ meta.flow.value[63:0];
+                meta.flow.write = true;
                 // Where an End Marker belongs.
                 hdr.signal.core_address = left_tunnel[63:32];
                 hdr.signal.core_teid = left_tunnel[31:0];
             } else {
-                meta.replication.value = 0;
-                meta.replication.write = true;
+                meta.flow.value = 0;
+                meta.flow.write = true;
             }
             hdr.signal.operation = hdr.signal.operation | SIGNAL_REPLY;
             turn();
-        } else if (meta.replication.process && meta.replication.found && hdr.gtp.isValid()) {
-            if (meta.replication.value == 0) {
+        } else if (meta.flow.process && meta.flow.found && hdr.gtp.isValid()) {
+            if (meta.flow.value == 0) {
                 gateway_events.count(GATEWAY_NO_SESSION);
                 unknown_tunnels.apply();
                 if (indicates == 1 && hdr.gtp.type == GTP_G_PDU) {
@@ -346,17 +323,17 @@ control GatewayIngress(
             } else if (hdr.own.ipv4.destination == access_side) {
                 gateway_events.count(GATEWAY_UPLINK);
                 hdr.own.ipv4.source = core_side;
-                hdr.own.ipv4.destination = meta.replication.value[63:32];
-                hdr.gtp.teid = meta.replication.value[31:0];
+                hdr.own.ipv4.destination = meta.flow.value[63:32];
+                hdr.gtp.teid = meta.flow.value[31:0];
                 hdr.own.udp.checksum = 0;
             } else {
                 gateway_events.count(GATEWAY_DOWNLINK);
                 hdr.own.ipv4.source = access_side;
-                hdr.own.ipv4.destination = meta.replication.value[127:96];
-                hdr.gtp.teid = meta.replication.value[95:64];
+                hdr.own.ipv4.destination = meta.flow.value[127:96];
+                hdr.gtp.teid = meta.flow.value[95:64];
                 hdr.own.udp.checksum = 0;
             }
-        } else if (meta.replication.arriving
+        } else if (meta.flow.arriving
             && whole
             && hdr.gtp_optional.isValid()
             && (hdr.own.ipv4.destination == access_side || hdr.own.ipv4.destination == core_side)) {
@@ -372,8 +349,8 @@ control GatewayIngress(
             hdr.own.udp.length = hdr.own.udp.length + 2;
             hdr.own.ipv4.total_length = hdr.own.ipv4.total_length + 2;
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // What the store gives back is looked at as what arrives is.
             if (hdr.own.ipv4.isValid()
                 && hdr.own.ipv4.version == 4
@@ -391,34 +368,18 @@ control GatewayIngress(
     }
 }
 
-control TopEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control GatewayComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
 
-control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
+control GatewayDeparser(packet_out packet, in headers_t hdr) {
     TransportDeparser() own;
 
     apply {
-        replication.apply(packet, hdr.replication);
         own.apply(packet, hdr.own);
         packet.emit(hdr.gtp);
         packet.emit(hdr.gtp_optional);
@@ -428,11 +389,9 @@ control TopDeparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    GatewayIngress(),
-    TopEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER GatewayParser
+#define PROGRAM_VERIFY_CHECKSUM GatewayVerifyChecksum
+#define PROGRAM_INGRESS GatewayIngress
+#define PROGRAM_COMPUTE_CHECKSUM GatewayComputeChecksum
+#define PROGRAM_DEPARSER GatewayDeparser
+#include "replicated_switch.p4"

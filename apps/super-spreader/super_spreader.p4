@@ -24,38 +24,22 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    TransportParser() program;
+parser SpreaderParser(packet_in packet, inout headers_t hdr) {
+    TransportParser() own;
 
     state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr.own);
+        own.apply(packet, hdr.own);
         transition accept;
     }
 }
 
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control SpreaderVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
@@ -65,6 +49,7 @@ control SpreaderIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
+    ReplicationShard(SPREADER_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
@@ -94,25 +79,19 @@ control SpreaderIngress(
     }
 
     apply {
-        if (meta.replication.arriving
+        if (meta.flow.arriving
             && (hdr.own.tcp.isValid() || hdr.own.udp.isValid())
             && standard_metadata.checksum_error == 0) {
-            meta.replication.flow = true;
-            meta.replication.key = CLASS_SPREADER ++ hdr.own.ipv4.source ++ 88w0;
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)SPREADER_SHARDS
-            );
+            meta.flow.known = true;
+            meta.flow.key = CLASS_SPREADER ++ hdr.own.ipv4.source ++ 88w0;
         }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process && meta.replication.found) {
+        shard.apply(meta.flow);
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process && meta.flow.found) {
             judgement.apply();
-            count = meta.replication.value[71:64];
-            seen = meta.replication.value[63:0];
-            if (meta.replication.value[79:72] != interval) {
+            count = meta.flow.value[71:64];
+            seen = meta.flow.value[63:0];
+            if (meta.flow.value[79:72] != interval) {
                 count = 0;
                 seen = 0;
             }
@@ -120,8 +99,8 @@ control SpreaderIngress(
             bit_of_place = (bit<64>)1 << place;
             if ((seen & bit_of_place) == 0) {
                 count = count + 1;
-                meta.replication.value = interval ++ count ++ (seen | bit_of_place);
-                meta.replication.write = true;
+                meta.flow.value = interval ++ count ++ (seen | bit_of_place);
+                meta.flow.write = true;
             }
             if (count <= limit) {
                 spreader_events.count(0);
@@ -133,8 +112,8 @@ control SpreaderIngress(
                 hdr.own.ipv4.diffserv = mark ++ hdr.own.ipv4.diffserv[1:0];
             }
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // What the store gives back is looked at as what arrives is.
             if (hdr.own.ipv4.isValid()
                 && hdr.own.ipv4.version == 4
@@ -148,43 +127,25 @@ control SpreaderIngress(
     }
 }
 
-control TopEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control SpreaderComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
 
-control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
+control SpreaderDeparser(packet_out packet, in headers_t hdr) {
     TransportDeparser() own;
 
     apply {
-        replication.apply(packet, hdr.replication);
         own.apply(packet, hdr.own);
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    SpreaderIngress(),
-    TopEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER SpreaderParser
+#define PROGRAM_VERIFY_CHECKSUM SpreaderVerifyChecksum
+#define PROGRAM_INGRESS SpreaderIngress
+#define PROGRAM_COMPUTE_CHECKSUM SpreaderComputeChecksum
+#define PROGRAM_DEPARSER SpreaderDeparser
+#include "replicated_switch.p4"

@@ -36,38 +36,22 @@ struct headers_t {
 }
 
 struct metadata_t {
-    replication_metadata_t replication;
+    replication_metadata_t flow;
 }
 
-parser TopParser(
-    packet_in packet,
-    out headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationParser() replication;
-    TransportParser() program;
+parser DefenceParser(packet_in packet, inout headers_t hdr) {
+    TransportParser() own;
 
     state start {
-        replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(meta.replication.parse_program) {
-            true: own_headers;
-            default: accept;
-        }
-    }
-
-    state own_headers {
-        program.apply(packet, hdr.own);
+        own.apply(packet, hdr.own);
         transition accept;
     }
 }
 
-control TopVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationVerifyChecksum() replication;
+control DefenceVerifyChecksum(inout headers_t hdr) {
     Ipv4VerifyChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
@@ -77,6 +61,7 @@ control DefenceIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
+    ReplicationShard(DEFENCE_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
@@ -164,37 +149,29 @@ control DefenceIngress(
             source_hash.apply((bit<128>)hdr.own.ipv4.source, mixed);
             place_of.apply(mixed, DEFENCE_KNOWN, place);
         }
-        if (meta.replication.arriving && guarded == 1) {
+        if (meta.flow.arriving && guarded == 1) {
             defence_known.read(known, place);
             if (kind == TCP_SYN && known == 0) {
                 asks = true;
             } else {
-                meta.replication.flow = true;
-                meta.replication.key = CLASS_SOURCE ++ hdr.own.ipv4.source ++ 88w0;
+                meta.flow.known = true;
+                meta.flow.key = CLASS_SOURCE ++ hdr.own.ipv4.source ++ 88w0;
             }
         }
-        if (meta.replication.arriving) {
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)DEFENCE_SHARDS
-            );
-        }
-        replication_before.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.process && meta.replication.found && guarded == 1) {
+        shard.apply(meta.flow);
+        replication_before.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.process && meta.flow.found && guarded == 1) {
             if (kind == TCP_ACK && hdr.own.tcp.acknowledgement == cookie + 1) {
                 // The answer arrived. The reset makes the client begin anew, with the
                 // server.
                 resets = true;
                 defence_known.write(place, 1);
-                if (meta.replication.value == 0) {
-                    meta.replication.value = 1;
-                    meta.replication.write = true;
+                if (meta.flow.value == 0) {
+                    meta.flow.value = 1;
+                    meta.flow.write = true;
                     defence_events.count(DEFENCE_SHOWN);
                 }
-            } else if (meta.replication.value == 1) {
+            } else if (meta.flow.value == 1) {
                 defence_known.write(place, 1);
                 defence_events.count(DEFENCE_PASSED);
             } else if (kind == TCP_SYN) {
@@ -205,7 +182,7 @@ control DefenceIngress(
                 mark_to_drop(standard_metadata);
             }
         }
-        if (meta.replication.process && (asks || resets)) {
+        if (meta.flow.process && (asks || resets)) {
             if (asks) {
                 defence_events.count(DEFENCE_ASKED);
                 turn(cookie, hdr.own.tcp.sequence + 1, TCP_SYN | TCP_ACK);
@@ -227,8 +204,8 @@ control DefenceIngress(
                 0
             );
         }
-        replication_after.apply(hdr.replication, meta.replication, standard_metadata);
-        if (meta.replication.forward) {
+        replication_after.apply(hdr.replication, meta.flow, standard_metadata);
+        if (meta.flow.forward) {
             // What the store gives back is looked at as what arrives is.
             if (hdr.own.ipv4.isValid()
                 && hdr.own.ipv4.version == 4
@@ -242,43 +219,25 @@ control DefenceIngress(
     }
 }
 
-control TopEgress(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard_metadata
-) {
-    ReplicationEgress() replication;
-
-    apply {
-        replication.apply(hdr.replication, meta.replication, standard_metadata);
-    }
-}
-
-control TopComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
-    ReplicationComputeChecksum() replication;
+control DefenceComputeChecksum(inout headers_t hdr) {
     Ipv4ComputeChecksum() own;
 
     apply {
-        replication.apply(hdr.replication);
         own.apply(hdr.own.ipv4);
     }
 }
 
-control TopDeparser(packet_out packet, in headers_t hdr) {
-    ReplicationDeparser() replication;
+control DefenceDeparser(packet_out packet, in headers_t hdr) {
     TransportDeparser() own;
 
     apply {
-        replication.apply(packet, hdr.replication);
         own.apply(packet, hdr.own);
     }
 }
 
-V1Switch(
-    TopParser(),
-    TopVerifyChecksum(),
-    DefenceIngress(),
-    TopEgress(),
-    TopComputeChecksum(),
-    TopDeparser()
-) main;
+#define PROGRAM_PARSER DefenceParser
+#define PROGRAM_VERIFY_CHECKSUM DefenceVerifyChecksum
+#define PROGRAM_INGRESS DefenceIngress
+#define PROGRAM_COMPUTE_CHECKSUM DefenceComputeChecksum
+#define PROGRAM_DEPARSER DefenceDeparser
+#include "replicated_switch.p4"

@@ -26,6 +26,11 @@ const bit<32> INSTANCE_INGRESS_CLONE = 1;
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
 const bit<32> INSTANCE_RECIRCULATED = 4;
 
+// Bytes of headers; of IPv4's without options.
+const bit<16> ETHERNET_BYTES = 14;
+const bit<16> IPV4_BYTES = 20;
+const bit<16> UDP_BYTES = 8;
+
 header ethernet_t {
     bit<48> destination;
     bit<48> source;

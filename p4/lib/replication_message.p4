@@ -100,7 +100,16 @@ header replication_udp_front_t {
 const bit<16> STATE_BYTES = REPLICATION_STATE_BITS / 8;
 const bit<16> MESSAGE_BYTES = 72;
 // Ethernet, IPv4 without options, UDP.
-const bit<16> OUTER_BYTES = 42;
+const bit<16> OUTER_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES;
+
+// Bytes of a message's frame without the packet on board.
+bit<16> message_frame_bytes(in bool with_state) {
+    bit<16> bytes = OUTER_BYTES + MESSAGE_BYTES;
+    if (with_state) {
+        bytes = bytes + STATE_BYTES;
+    }
+    return bytes;
+}
 
 struct replication_headers_t {
     ethernet_t ethernet;

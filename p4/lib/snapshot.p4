@@ -42,6 +42,7 @@
 
 #include "headers.p4"
 #include "replication.p4"
+#include "serial.p4"
 
 #ifndef SNAPSHOT_KEYS
 #error "define SNAPSHOT_KEYS, the number of keys that the arrays serve, before you include snapshot.p4"
@@ -298,15 +299,13 @@ control SnapshotKeep(
     in replication_slot_t slot,
     out bool write
 ) {
-    bit<32> behind;
     bit<32> number;
     bit<32> cursor;
     bit<1> again;
     bit<48> began;
 
     apply {
-        behind = walk.number - stored_number;
-        write = behind != 0 && behind[31:31] == 0;
+        write = IS_NEWER(walk.number, stored_number);
         snapshot_number.read(number, 0);
         snapshot_cursor.read(cursor, 0);
         snapshot_again.read(again, 0);

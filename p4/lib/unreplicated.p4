@@ -34,7 +34,7 @@ struct replication_slot_t {
 struct replication_metadata_t {
     bool parse_program;
     bool arriving;
-    bool flow;
+    bool known;
     bit<128> key;
     bit<16> shard;
     bool shared;
@@ -128,7 +128,7 @@ control ReplicationIngressBefore(
         meta.write = false;
         meta.found = false;
         meta.value = 0;
-        if (meta.flow) {
+        if (meta.known) {
             flow_hash.apply(meta.key, mixed);
             first_bucket.apply(mixed, REPLICATION_BUCKETS, first);
             try_first.apply(meta, first * REPLICATION_WAYS, false);

@@ -30,7 +30,12 @@ fn compiler() -> Option<(&'static str, &'static [&'static str])> {
     })
 }
 
-/// Whole programs below `folder`: those that instantiate the package.
+/// True if a text instantiates the package, itself or through the library.
+fn is_whole(text: &str) -> bool {
+    text.contains(") main;") || text.contains("#include \"replicated_switch.p4\"")
+}
+
+/// Whole programs below `folder`.
 fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).expect("the folder is part of the repository");
     for entry in entries {
@@ -38,7 +43,7 @@ fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
         if path.is_dir() {
             programs(&path, found);
         } else if path.extension().is_some_and(|end| end == "p4")
-            && std::fs::read_to_string(&path).is_ok_and(|text| text.contains(") main;"))
+            && std::fs::read_to_string(&path).is_ok_and(|text| is_whole(&text))
         {
             found.push(path);
         }

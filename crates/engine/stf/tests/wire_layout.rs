@@ -204,12 +204,13 @@ fn constants_have_the_same_names_and_values() {
     let codes = RefusalCode::ALL.map(|code| (in_capitals(&code), code as u64));
     let flags = [("PACKET", flag::PACKET), ("SHARED", flag::SHARED)];
     let flags = flags.map(|(name, bit)| (name.to_owned(), bit.into()));
-    let outer = ethernet::HEADER_LENGTH + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH;
     let others = [
         ("REPLICATION_UDP_PORT", PORT.into()),
         ("REPLICATION_VERSION", VERSION.into()),
         ("MESSAGE_BYTES", HEADER_LENGTH as u64),
-        ("OUTER_BYTES", outer as u64),
+        ("ETHERNET_BYTES", ethernet::HEADER_LENGTH as u64),
+        ("IPV4_BYTES", ipv4::HEADER_LENGTH as u64),
+        ("UDP_BYTES", udp::HEADER_LENGTH as u64),
         ("IP_PROTOCOL_TCP", ipv4::PROTOCOL_TCP.into()),
         ("IP_PROTOCOL_UDP", ipv4::PROTOCOL_UDP.into()),
         ("ETHERTYPE_IPV4", ethernet::TYPE_IPV4.into()),

@@ -217,14 +217,14 @@ fn programs_that_can_never_work_are_refused_when_they_are_loaded() {
     let app = |name: &str| repository().join("apps").join(name);
     let counter = "counter/counter.p4";
     let gateway = "serving-gateway/serving_gateway.p4";
-    let flow = "            meta.replication.flow = true;\n";
-    let key = "meta.replication.key = CLASS_COUNTER ++ hdr.ipv4.protocol";
+    let flow = "            meta.flow.known = true;\n";
+    let key = "meta.flow.key = CLASS_COUNTER ++ hdr.ipv4.protocol";
     for (name, text, code, parts) in [
         (
             "no_flow.p4",
             spoiled(counter, flow, ""),
             "H234",
-            ["`flow`", "ReplicationIngressBefore"],
+            ["`known`", "ReplicationIngressBefore"],
         ),
         (
             "no_key.p4",

@@ -248,6 +248,7 @@ impl Emit<'_> {
             conditions.join("\n            && ")
         };
         let flow = added.names.free("flow");
+        let shard = added.names.free("flow_shard");
         let own = Self::concatenated(parts);
         let key = match &keyed.reverse {
             None => format!("        {flow}.key = 8w{} ++ {own};\n", keyed.class),
@@ -264,12 +265,13 @@ impl Emit<'_> {
         let _ = write!(
             out,
             "// To which flow a packet belongs, as it arrives.\ncontrol {}(\n{}    inout {} {flow}\n) {{\n    \
-             apply {{\n        {flow}.flow = {condition};\n{key}        hash(\n            \
-             {flow}.shard,\n            HashAlgorithm.crc16,\n            (bit<16>)0,\n            \
-             {{ {flow}.key }},\n            (bit<16>){}\n        );\n    }}\n}}\n\n",
+             {}({}) {shard};\n\n    \
+             apply {{\n        {flow}.known = {condition};\n{key}        \
+             {shard}.apply({flow});\n    }}\n}}\n\n",
             around.key,
             params.concat(),
             library("replication_metadata_t"),
+            library("ReplicationShard"),
             around.shards,
         );
     }

@@ -245,21 +245,15 @@ impl Emit<'_> {
         let _ = write!(
             out,
             "control {}(\n{}) {{\n    {}() walk;\n    {}() walk_key;\n    {}() keep;\n    {}() age;\n    \
-             {}() frozen;\n    {}() replication_before;\n    {}() replication_after;\n    {} own;\n    \
+             {}() frozen;\n    {}({}) shard;\n    {}() replication_before;\n    {}() replication_after;\n    {} own;\n    \
              bool drops;\n
     apply {{
         walk.apply(hdr.walk, meta.snapshot, standard_metadata);
         if (meta.replication.arriving && meta.snapshot.walks) {{
             frozen.apply(meta.snapshot, hdr.values);
-            meta.replication.flow = true;
+            meta.replication.known = true;
             walk_key.apply(hdr.walk, {}, meta.replication.key);
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                {{ meta.replication.key }},
-                (bit<16>){}
-            );
+            shard.apply(meta.replication);
         }}
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.process && hdr.walk.isValid()) {{
@@ -293,11 +287,12 @@ impl Emit<'_> {
             library("SnapshotKeep"),
             library("SnapshotAge"),
             around.frozen,
+            library("ReplicationShard"),
+            around.shards,
             library("ReplicationIngressBefore"),
             library("ReplicationIngressAfter"),
             self.named(self.pipeline.ingress.construct),
             self.states.keyed.class,
-            around.shards,
             high - (ELEMENT_BITS - 1),
         );
     }

@@ -347,8 +347,10 @@ control FlowKey(
     in standard_metadata_t standard,
     inout replication_metadata_t flow
 ) {
+    ReplicationShard(PROTECTED_SHARDS) flow_shard;
+
     apply {
-        flow.flow = hdr.ipv4.isValid()
+        flow.known = hdr.ipv4.isValid()
             && hdr.tcp.isValid();
         bit<120> one_way = (bit<120>)((hdr.ipv4.src) ++ (hdr.ipv4.dst) ++ (hdr.tcp.sport) ++ (hdr.tcp.dport));
         bit<120> other_way = (bit<120>)((hdr.ipv4.dst) ++ (hdr.ipv4.src) ++ (hdr.tcp.dport) ++ (hdr.tcp.sport));
@@ -357,13 +359,7 @@ control FlowKey(
             one_way = other_way;
         }
         flow.key = 8w64 ++ one_way;
-        hash(
-            flow.shard,
-            HashAlgorithm.crc16,
-            (bit<16>)0,
-            { flow.key },
-            (bit<16>)PROTECTED_SHARDS
-        );
+        flow_shard.apply(flow);
     }
 }
 

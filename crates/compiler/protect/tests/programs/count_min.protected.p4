@@ -431,6 +431,7 @@ control ProtectedIngress(
     SnapshotKeep() keep;
     SnapshotAge() age;
     SnapshotValues() frozen;
+    ReplicationShard(PROTECTED_SHARDS) shard;
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     @name(".SketchIngress") SketchIngress() own;
@@ -440,15 +441,9 @@ control ProtectedIngress(
         walk.apply(hdr.walk, meta.snapshot, standard_metadata);
         if (meta.replication.arriving && meta.snapshot.walks) {
             frozen.apply(meta.snapshot, hdr.values);
-            meta.replication.flow = true;
+            meta.replication.known = true;
             walk_key.apply(hdr.walk, 70, meta.replication.key);
-            hash(
-                meta.replication.shard,
-                HashAlgorithm.crc16,
-                (bit<16>)0,
-                { meta.replication.key },
-                (bit<16>)PROTECTED_SHARDS
-            );
+            shard.apply(meta.replication);
         }
         replication_before.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.process && hdr.walk.isValid()) {

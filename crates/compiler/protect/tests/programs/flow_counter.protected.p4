@@ -356,16 +356,12 @@ control FlowKey(
     in standard_metadata_t standard,
     inout replication_metadata_t flow_
 ) {
+    ReplicationShard(PROTECTED_SHARDS) flow_shard;
+
     apply {
-        flow_.flow = (hdr.tcp.isValid() || hdr.udp.isValid());
+        flow_.known = (hdr.tcp.isValid() || hdr.udp.isValid());
         flow_.key = 8w65 ++ (bit<120>)((hdr.ipv4.src) ++ (hdr.ipv4.dst) ++ (hdr.ipv4.protocol) ++ (hdr.tcp.isValid() ? hdr.tcp.sport : hdr.udp.sport) ++ (hdr.tcp.isValid() ? hdr.tcp.dport : hdr.udp.dport));
-        hash(
-            flow_.shard,
-            HashAlgorithm.crc16,
-            (bit<16>)0,
-            { flow_.key },
-            (bit<16>)PROTECTED_SHARDS
-        );
+        flow_shard.apply(flow_);
     }
 }
 

@@ -331,16 +331,12 @@ control FlowKey(
     in standard_metadata_t standard,
     inout replication_metadata_t flow
 ) {
+    ReplicationShard(PROTECTED_SHARDS) flow_shard;
+
     apply {
-        flow.flow = hdr.ipv4.isValid();
+        flow.known = hdr.ipv4.isValid();
         flow.key = 8w64 ++ (bit<120>)((hdr.ipv4.src));
-        hash(
-            flow.shard,
-            HashAlgorithm.crc16,
-            (bit<16>)0,
-            { flow.key },
-            (bit<16>)PROTECTED_SHARDS
-        );
+        flow_shard.apply(flow);
     }
 }
 

@@ -365,17 +365,13 @@ control FlowKey(
     in standard_metadata_t standard,
     inout replication_metadata_t flow
 ) {
+    ReplicationShard(PROTECTED_SHARDS) flow_shard;
+
     apply {
-        flow.flow = hdr.ipv4.isValid()
+        flow.known = hdr.ipv4.isValid()
             && hdr.udp.isValid();
         flow.key = 8w64 ++ (bit<120>)((hdr.ipv4.src) ++ (hdr.udp.sport) ++ (hdr.ipv4.dst) ++ (hdr.udp.dport));
-        hash(
-            flow.shard,
-            HashAlgorithm.crc16,
-            (bit<16>)0,
-            { flow.key },
-            (bit<16>)PROTECTED_SHARDS
-        );
+        flow_shard.apply(flow);
     }
 }
 

@@ -15,6 +15,8 @@ const bit<8> IP_PROTOCOL_CELL = 253;
 const bit<8> ORDER_READ = 0;
 const bit<8> ORDER_WRITE = 1;
 const bit<8> ORDER_WRITE_ONLY = 2;
+// Written, and sent to multicast group 1.
+const bit<8> ORDER_WRITE_TO_ALL = 3;
 
 header order_t {
     bit<8> kind;
@@ -92,7 +94,7 @@ control CellIngress(inout headers_t hdr,
 
     apply {
         if (meta.replication.arriving && hdr.order.isValid()) {
-            meta.replication.flow = true;
+            meta.replication.known = true;
             meta.replication.key = CLASS_CELL ++ hdr.ipv4.source ++ hdr.ipv4.destination
                 ++ 56w0;
             meta.replication.shard = 0;
@@ -108,12 +110,17 @@ control CellIngress(inout headers_t hdr,
                 meta.replication.write = true;
                 if (hdr.order.kind == ORDER_WRITE_ONLY) {
                     mark_to_drop(standard_metadata);
+                } else if (hdr.order.kind == ORDER_WRITE_TO_ALL) {
+                    standard_metadata.mcast_grp = 1;
                 }
             }
         }
         replication_after.apply(hdr.replication, meta.replication, standard_metadata);
         if (meta.replication.forward) {
             standard_metadata.egress_spec = 1;
+            if (hdr.order.isValid() && hdr.order.kind == ORDER_WRITE_TO_ALL) {
+                standard_metadata.mcast_grp = 1;
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ const LIBRARY: &str = "the replication library";
 pub enum Misuse {
     /// The library never learns to which flow a packet belongs.
     #[error(
-        "the program includes the replication library and never sets `{field}` of {METADATA}, so no packet has a flow; set `flow` and `key` in ingress, before ReplicationIngressBefore, for packets that are `arriving`"
+        "the program includes the replication library and never sets `{field}` of {METADATA}, so no packet has a flow; set `known` and `key` in ingress, before ReplicationIngressBefore, for packets that are `arriving`"
     )]
     NoKey {
         /// The member that is never set.
@@ -60,7 +60,7 @@ impl Misuse {
 pub fn check_use(program: &Program) -> Result<(), Misuse> {
     let uses_library = program.structs.iter().any(|it| it.name == METADATA);
     if uses_library {
-        for field in ["flow", "key"] {
+        for field in ["known", "key"] {
             if !sets(program, field) {
                 return Err(Misuse::NoKey { field });
             }

@@ -1,0 +1,117 @@
+//! The other way to be replicated: by hand, with the library's blocks. It is to stay short, and
+//! what docs/your-own-application.md shows of it is to compile.
+
+#![allow(clippy::disallowed_methods)]
+
+use stateplane_check::compile;
+use stateplane_diagnostics::{Color, render_all};
+use stateplane_library::{WithLibrary, with_library};
+use stateplane_syntax::{MemoryLoader, Options};
+use std::fs;
+use std::path::Path;
+
+/// Maximum number of a program's lines that name replication.
+const MOST_LINES: usize = 12;
+
+/// The blocks of the skeleton's program that do not know of replication.
+const OWN: &str = "
+#include \"ipv4.p4\"
+#include \"router.p4\"
+
+const bit<8> CLASS_SOURCES = 77;
+
+struct sources_headers_t {
+    ethernet_t ethernet;
+    ipv4_t ipv4;
+}
+
+parser SourcesHeaders(packet_in packet, out sources_headers_t hdr) {
+    state start {
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        transition accept;
+    }
+}
+";
+
+/// Blocks of the skeleton's program that its text leaves out.
+const BLOCKS: &str = "
+parser SourcesParser(packet_in packet, inout headers_t hdr) {
+    SourcesHeaders() own;
+
+    state start {
+        own.apply(packet, hdr.own);
+        transition accept;
+    }
+}
+
+control SourcesVerifyChecksum(inout headers_t hdr) {
+    Ipv4VerifyChecksum() own;
+
+    apply {
+        own.apply(hdr.own.ipv4);
+    }
+}
+
+control SourcesComputeChecksum(inout headers_t hdr) {
+    Ipv4ComputeChecksum() own;
+
+    apply {
+        own.apply(hdr.own.ipv4);
+    }
+}
+
+control SourcesDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.own.ethernet);
+        packet.emit(hdr.own.ipv4);
+    }
+}
+";
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    fs::read_to_string(root.join(path)).expect("a file of the repository")
+}
+
+/// A line without its comment.
+fn code(line: &str) -> &str {
+    line.split("//").next().unwrap_or(line)
+}
+
+#[test]
+fn the_counter_names_replication_in_few_lines() {
+    let text = read("apps/counter/counter.p4");
+    let naming = |line: &&str| line.to_lowercase().contains("replicat");
+    let lines: Vec<&str> = text.lines().filter(naming).collect();
+    assert!(lines.len() <= MOST_LINES, "{}", lines.join("\n"));
+    assert!(lines.iter().any(|line| line.contains("replication.p4")));
+    // Few because they are few, not because they are long.
+    for line in text.lines() {
+        assert!(code(line).matches(';').count() <= 1, "{line}");
+    }
+    let formatted = stateplane_syntax::format(&text).expect("it can be read");
+    assert!(formatted == text, "run `stateplane fmt`");
+}
+
+#[test]
+fn the_skeleton_of_the_guide_is_a_program() {
+    let guide = read("docs/your-own-application.md");
+    let (_, rest) = guide.split_once("```p4\n").expect("a skeleton");
+    let (skeleton, _) = rest.split_once("```").expect("its end");
+    let marker = "// Parser, checksums and deparser of `hdr.own`.\n";
+    assert_eq!(skeleton.matches(marker).count(), 1, "{skeleton}");
+    let text = skeleton.replace(marker, BLOCKS);
+    let loader = MemoryLoader::new()
+        .with("main.p4", text)
+        .with("sources.p4", OWN);
+    let options = with_library(Options::default());
+    let compiled = compile(&WithLibrary(loader), "main.p4", &options);
+    let told = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
+    assert!(compiled.diagnostics.is_empty(), "{told}");
+    assert!(compiled.program.is_some());
+    assert_eq!(
+        stateplane_syntax::format(skeleton).ok().as_deref(),
+        Some(skeleton)
+    );
+}

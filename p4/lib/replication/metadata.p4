@@ -1,0 +1,83 @@
+// What the blocks of the library and the program tell each other about a packet.
+
+#ifndef STATEPLANE_REPLICATION_METADATA_P4
+#define STATEPLANE_REPLICATION_METADATA_P4
+
+#include "replication_message.p4"
+
+// Metadata kept by the copy that becomes a renewal.
+#define FIELD_LIST_RENEWAL 1
+
+// What a slot holds while a packet is in the pipeline.
+struct replication_slot_t {
+    bit<32> index;
+    // First slot of the second bucket, of a key that has no slot; `index` is that of the
+    // first bucket.
+    bit<32> second;
+    bit<8> status;
+    bit<32> claim;
+    bit<32> epoch;
+    bit<48> deadline;
+    bit<32> sequence;
+    bit<32> acknowledged;
+}
+
+@side_effects_wait
+struct replication_metadata_t {
+    // For the program's parser: whether its headers follow.
+    bool parse_program;
+    // For the program's ingress: an ordinary packet, whose flow it is to name.
+    bool arriving;
+
+    // From the program: true if the packet belongs to a replicated flow, which
+    // (never 0), in which shard, and whether a shared lease is enough, because this
+    // packet will not write (rule 18).
+    bool known;
+    @field_list(FIELD_LIST_RENEWAL)
+    bit<128> key;
+    @field_list(FIELD_LIST_RENEWAL)
+    bit<16> shard;
+    bool shared;
+
+    // For the program: run the processing; and, after ReplicationIngressAfter,
+    // forward the packet, which may have been processed before and waited until
+    // its write was durable.
+    bool process;
+    bool forward;
+    // The flow's state, and whether the program wrote it.
+    bit<REPLICATION_STATE_BITS> value;
+    bool write;
+
+    // The rest is the library's own.
+    @field_list(FIELD_LIST_RENEWAL)
+    bit<8> renewal;
+    // The lease is to be renewed, unless the packet writes, which renews it too.
+    bool renews;
+    bit<48> now;
+    bit<32> incarnation;
+    bit<32> switch_id;
+    bool found;
+    // Packets of the flow that came before this one are on their way to the store and back.
+    bool behind;
+    // An output packet came back.
+    bool release;
+    replication_slot_t slot;
+    // A message is to be sent; a copy of it is to be held for retransmission; its
+    // packet is to be left out.
+    bool send;
+    bool hold;
+    bool without_packet;
+    // Length of the frame without the outer headers, in bytes.
+    bit<16> inner_length;
+    // The way to the shard's chain.
+    bool chain_known;
+    bit<9> chain_port;
+    bit<16> path_mtu;
+    bit<32> chain_epoch;
+    bit<48> chain_mac;
+    bit<48> own_mac;
+    bit<32> chain_address;
+    bit<32> own_address;
+}
+
+#endif
