@@ -10,6 +10,7 @@ mod firewall;
 pub mod heavy_hitter;
 mod key_value;
 mod load_balancer;
+pub mod measured;
 mod nat;
 mod object_routing;
 mod random;
@@ -17,6 +18,7 @@ mod registry;
 mod segment;
 mod sequencer;
 mod serving_gateway;
+pub mod spec;
 mod super_spreader;
 mod syn_defence;
 pub mod table;
@@ -25,9 +27,11 @@ mod walk;
 pub use random::Random;
 pub use registry::{APPS, AppId, app, judged};
 pub use segment::{Segment, number_in, number_mark};
+pub use spec::{Room, Spec, SpecError};
 pub use walk::{SNAPSHOT_PORT, walk_frame};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
+use measured::Traffic;
 use stateplane_history::replication::{Application, Direction, Endpoint, Occupant};
 use stateplane_runtime::{StateError, TargetState};
 use stateplane_store::Service;
@@ -68,36 +72,50 @@ pub struct Translation {
     pub public: Endpoint,
 }
 
+/// How the histories of an application are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judge {
+    /// By the checker `application`: each flow's outputs are those of a machine, in some order.
+    Machine(Application),
+    /// By the checker `counter`: outputs are the numbers of a flow's packets.
+    Count,
+    /// By the checker `nat`: outputs are translations between endpoints.
+    Translations,
+}
+
+impl Judge {
+    /// The machine, if one judges.
+    pub fn machine(self) -> Option<Application> {
+        match self {
+            Self::Machine(application) => Some(application),
+            Self::Count | Self::Translations => None,
+        }
+    }
+}
+
 /// An application.
 pub trait App: Sync {
-    /// Its name in texts, and that of its folder in `apps`.
-    fn name(&self) -> &'static str;
+    /// Its room.
+    fn room(&self) -> &'static Room;
 
     /// Its hosts, which have said nothing yet.
     fn hosts(&self) -> Box<dyn Hosts>;
 
-    /// What a flow's outputs are judged by; without, values are judged by the checker
-    /// `counter`, and translations by `nat`.
-    fn judge(&self) -> Option<Application> {
+    /// Its judge.
+    fn judge(&self) -> Judge;
+
+    /// Its measuring traffic, if experiments measure it.
+    fn traffic(&self) -> Option<&'static dyn Traffic> {
         None
     }
 }
 
 /// The hosts of one application.
 pub trait Hosts: Send {
-    /// Main file of the program.
-    fn path(&self) -> &'static str;
-
-    /// Macros with which the program is compiled.
+    /// Macros with which the program is compiled besides those of `app.toml`: sizes for these hosts.
     fn defines(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
-
-    /// First byte of its keys.
-    fn class(&self) -> u8;
-
-    /// Bytes of state of a flow.
-    fn state_length(&self) -> u16;
 
     /// Services to whose servers the store may give flows with their first lease; the
     /// program copes with a store that does not.
@@ -188,10 +206,10 @@ fn taken(way: u16, port: u16, frame: &[u8]) -> Result<Segment, String> {
     Segment::read(frame).ok_or_else(|| "no host would take it".into())
 }
 
-/// A flow key of a class, with what follows its first byte.
-fn key(class: u8, rest: &[u8]) -> Key {
+/// A key of the application with this room: its class, then `rest`.
+fn key(room: &Room, rest: &[u8]) -> Key {
     let mut key = [0; KEY_LENGTH];
-    key[0] = class;
+    key[0] = room.class().id;
     key[1..=rest.len()].copy_from_slice(rest);
     Key(key)
 }

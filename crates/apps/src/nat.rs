@@ -2,17 +2,29 @@
 //! judges which endpoint inside belongs to which.
 
 mod hosts;
+mod traffic;
 
-use crate::{App, Hosts};
+use crate::measured::Traffic;
+use crate::{App, Hosts, Judge, Room};
+
+static ROOM: Room = Room::new("apps", "nat");
 
 pub(crate) struct Nat;
 
 impl App for Nat {
-    fn name(&self) -> &'static str {
-        "nat"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::<hosts::Nat>::default()
+    }
+
+    fn judge(&self) -> Judge {
+        Judge::Translations
+    }
+
+    fn traffic(&self) -> Option<&'static dyn Traffic> {
+        Some(&traffic::Connections)
     }
 }

@@ -1,30 +1,18 @@
 //! Senders of packets that carry their number away; each connection is a flow.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_runtime::{StateError, TargetState};
 use stateplane_wire::ipv4::PROTOCOL_UDP;
 
-/// `CLASS_COUNTER` and `SEQUENCER_PORT` of the program.
-const CLASS: u8 = 1;
-const PORT: u16 = 5000;
+/// `SEQUENCER_PORT` of the program.
+pub(super) const PORT: u16 = 5000;
 
 pub(super) struct Counter;
 
 impl Hosts for Counter {
-    fn path(&self) -> &'static str {
-        "apps/counter/counter.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        8
-    }
-
     fn set_up(&self, _: &mut TargetState, _: u32) -> Result<(), StateError> {
         Ok(())
     }
@@ -41,7 +29,7 @@ impl Hosts for Counter {
         ];
         Asked {
             direction: Outbound,
-            key: key(CLASS, &rest.concat()),
+            key: key(&ROOM, &rest.concat()),
             request: 0,
             number,
             tag: Vec::new(),

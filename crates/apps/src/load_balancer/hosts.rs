@@ -1,6 +1,7 @@
 //! Clients outside and a service inside with eight servers, of which the second
 //! switch drains four; each connection is one.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{address, insert, number as value};
@@ -12,9 +13,7 @@ use stateplane_store::{Service, ServiceId, ServiceServer};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::tcp::control::{ACK, SYN};
 
-/// `CLASS_BALANCER` of the program.
-const CLASS: u8 = 5;
-const SERVICE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 3), 80);
+pub(super) const SERVICE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 3), 80);
 const SERVERS: u16 = 8;
 /// Places of each server.
 const WEIGHT: u16 = 3;
@@ -36,18 +35,6 @@ fn endpoint(of: SocketAddrV4) -> [num_bigint::BigUint; 2] {
 }
 
 impl Hosts for LoadBalancer {
-    fn path(&self) -> &'static str {
-        "apps/load-balancer/load_balancer.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        6
-    }
-
     fn services(&self) -> Vec<Service> {
         let servers = (1..=SERVERS).map(|number| ServiceServer {
             endpoint: server(number),
@@ -113,7 +100,7 @@ impl Hosts for LoadBalancer {
         ];
         Asked {
             direction: Inbound,
-            key: key(CLASS, &rest.concat()),
+            key: key(&ROOM, &rest.concat()),
             request: (opens && segment.protocol == PROTOCOL_TCP).into(),
             number,
             tag: Vec::new(),

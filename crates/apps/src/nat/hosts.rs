@@ -1,6 +1,7 @@
 //! Hosts inside that speak to hosts outside, and these, which answer to where a packet came
 //! from.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{address, exact, insert, number as value};
@@ -13,8 +14,6 @@ use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::tcp::control::ACK;
 use std::collections::BTreeMap;
 
-/// `CLASS_NAT_OUTBOUND` of the program.
-const CLASS: u8 = 2;
 /// The address that hosts outside see.
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 /// Port of the hosts outside.
@@ -29,18 +28,6 @@ pub(super) struct Nat {
 }
 
 impl Hosts for Nat {
-    fn path(&self) -> &'static str {
-        "apps/nat/nat.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        6
-    }
-
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
         let inside = exact(value(departure_port(Inbound)));
         insert(state, "classify.interfaces", inside, "inside", Vec::new())?;
@@ -78,7 +65,7 @@ impl Hosts for Nat {
         ];
         Asked {
             direction,
-            key: key(CLASS, &rest.concat()),
+            key: key(&ROOM, &rest.concat()),
             request: 0,
             number,
             tag: Vec::new(),

@@ -249,12 +249,12 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     let mut gives = false;
     let class = match options.program {
         ProgramKind::App(application) => {
-            let app = application.hosts();
             if first_sequence.is_multiple_of(2) {
-                config.services = app.services();
+                config.services = application.hosts().services();
             }
             gives = !config.services.is_empty();
-            Some((app.class(), app.state_length()))
+            let class = application.room().class();
+            Some((class.id, class.state_length))
         }
         ProgramKind::Own(class) => Some((class.id, class.state_length)),
         ProgramKind::FilteringNat => Some((CLASS_NAT_SESSION, NAT_STATE_LENGTH)),

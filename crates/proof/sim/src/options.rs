@@ -46,7 +46,9 @@ pub struct Walk {
 impl ProgramKind {
     /// All that come with Stateplane.
     pub fn all() -> Vec<Self> {
-        let judged = APPS.into_iter().filter(|app| app.judge().is_some());
+        let judged = APPS
+            .into_iter()
+            .filter(|app| app.judge().machine().is_some());
         let own = [Self::Model, Self::Counter, Self::Nat, Self::FilteringNat];
         own.into_iter().chain(judged.map(Self::App)).collect()
     }
@@ -88,7 +90,7 @@ impl ProgramKind {
 
     /// What a flow's outputs are judged by, if an application's machine does.
     pub(crate) fn judge(self) -> Option<Application> {
-        self.app().and_then(AppId::judge)
+        self.app().and_then(|app| app.judge().machine())
     }
 }
 

@@ -20,9 +20,9 @@ pub(crate) fn program(
 ) -> Result<Option<Program>, String> {
     let path = match kind {
         ProgramKind::Model | ProgramKind::Own(_) => return Ok(None),
-        ProgramKind::Counter => "apps/counter/counter.p4",
-        ProgramKind::Nat | ProgramKind::FilteringNat => "apps/nat/nat.p4",
-        ProgramKind::App(application) => application.hosts().path(),
+        ProgramKind::Counter => "apps/counter/counter.p4".to_owned(),
+        ProgramKind::Nat | ProgramKind::FilteringNat => "apps/nat/nat.p4".to_owned(),
+        ProgramKind::App(application) => application.room().path(),
     };
     let mut options = Options::default();
     let mut define = |name: &str, value: String| options.defines.push((name.into(), value));
@@ -31,6 +31,9 @@ pub(crate) fn program(
         define("NAT_FILTERING", "1".into());
     }
     if let ProgramKind::App(application) = kind {
+        for (name, body) in &application.room().macros {
+            define(name, body.clone());
+        }
         for (name, body) in application.hosts().defines() {
             define(name, body);
         }
@@ -39,7 +42,7 @@ pub(crate) fn program(
         define(fault, "1".into());
     }
     let loader = WithLibrary(MemoryLoader::new());
-    let compiled = compile(&loader, &path_of(path), &with_library(options));
+    let compiled = compile(&loader, &path_of(&path), &with_library(options));
     match compiled.program {
         Some(program) => Ok(Some(program)),
         None => Err(render_all(

@@ -245,7 +245,7 @@ pub fn hosts(arguments: &HostsArguments) -> Result<(), LabError> {
     let notes = Mutex::new(Notes {
         history: History {
             system: Replication {
-                application: app.judge(),
+                application: app.judge().machine(),
                 ..Replication::default()
             },
             events: Vec::new(),
