@@ -104,6 +104,11 @@ pub trait App: Sync {
     /// Its judge.
     fn judge(&self) -> Judge;
 
+    /// Name of the flow with this key in histories.
+    fn flow_name(&self, key: &Key) -> String {
+        key.to_string()
+    }
+
     /// Its measuring traffic, if experiments measure it.
     fn traffic(&self) -> Option<&'static dyn Traffic> {
         None
@@ -145,6 +150,29 @@ pub trait Hosts: Send {
         Vec::new()
     }
 
+    /// True if hosts outside hear of what reaches them, over a link, and may answer.
+    fn listens(&self) -> bool {
+        false
+    }
+
+    /// A host outside got `frame`, which is what became of a packet of a connection. True if it
+    /// answers.
+    fn arrived(
+        &mut self,
+        _connection: usize,
+        _asked: &Asked,
+        _frame: &[u8],
+        _: &mut Random,
+    ) -> bool {
+        false
+    }
+
+    /// The answer from outside to what a connection sent last; none if its host does not know
+    /// whereto.
+    fn reply(&mut self, _connection: usize, _number: u64, _: &mut Random) -> Option<Asked> {
+        None
+    }
+
     /// The next packet of a connection.
     fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked;
 
@@ -154,7 +182,7 @@ pub trait Hosts: Send {
 
     /// What a NAT made of the endpoints of a packet whose `frame` a host takes. Such an
     /// output has no value.
-    fn translated(&mut self, _asked: &Asked, _frame: &[u8]) -> Option<Translation> {
+    fn translated(&self, _asked: &Asked, _frame: &[u8]) -> Option<Translation> {
         None
     }
 }
@@ -208,10 +236,32 @@ fn taken(way: u16, port: u16, frame: &[u8]) -> Result<Segment, String> {
 
 /// A key of the application with this room: its class, then `rest`.
 fn key(room: &Room, rest: &[u8]) -> Key {
+    class_key(room.class().id, rest)
+}
+
+/// A key of a class, with what follows its first byte.
+fn class_key(class: u8, rest: &[u8]) -> Key {
     let mut key = [0; KEY_LENGTH];
-    key[0] = room.class().id;
+    key[0] = class;
     key[1..=rest.len()].copy_from_slice(rest);
     Key(key)
+}
+
+/// The key of a connection from `source` to `destination` in a class.
+pub fn connection_key(
+    class: u8,
+    protocol: u8,
+    source: SocketAddrV4,
+    destination: SocketAddrV4,
+) -> Key {
+    let rest = [
+        &[protocol][..],
+        &source.ip().octets(),
+        &destination.ip().octets(),
+        &source.port().to_be_bytes(),
+        &destination.port().to_be_bytes(),
+    ];
+    class_key(class, &rest.concat())
 }
 
 /// The big-endian number in `bytes`, at most eight of them.

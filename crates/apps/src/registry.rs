@@ -6,7 +6,7 @@ use crate::heavy_hitter::HeavyHitter;
 use crate::key_value::KeyValue;
 use crate::load_balancer::LoadBalancer;
 use crate::measured::Traffic;
-use crate::nat::Nat;
+use crate::nat::{FilteringNat, Nat};
 use crate::object_routing::ObjectRouting;
 use crate::sequencer::Sequencer;
 use crate::serving_gateway::ServingGateway;
@@ -14,14 +14,16 @@ use crate::super_spreader::SuperSpreader;
 use crate::syn_defence::SynDefence;
 use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::Application;
+use stateplane_wire::replication::Key;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// All applications.
-pub const APPS: [AppId; 11] = [
+pub const APPS: [AppId; 12] = [
     AppId(&Counter),
     AppId(&Nat),
+    AppId(&FilteringNat),
     AppId(&Firewall),
     AppId(&KeyValue),
     AppId(&Sequencer),
@@ -61,6 +63,11 @@ impl AppId {
     /// Its judge.
     pub fn judge(self) -> Judge {
         self.0.judge()
+    }
+
+    /// Name of the flow with this key in histories.
+    pub fn flow_name(self, key: &Key) -> String {
+        self.0.flow_name(key)
     }
 
     /// Its measuring traffic, if experiments measure it.

@@ -67,9 +67,10 @@ pub struct Spec {
     /// Macros with which the program is compiled.
     #[serde(default)]
     pub macros: BTreeMap<String, String>,
-    /// Packet tests, in the room.
+    /// Packet test in the room, whose packets hosts send in the simulator where the program is
+    /// annotated.
     #[serde(default)]
-    pub tests: Vec<String>,
+    pub packets: Option<String>,
     /// Tables of the store's configuration: `class`, `service` and `nat`.
     pub store: StoreTables,
     /// Scenario of `stateplane lab run`.
@@ -115,8 +116,6 @@ pub struct Class {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// The class of its flows.
-    pub class: u8,
     /// Macros besides those of the application.
     #[serde(default)]
     pub macros: BTreeMap<String, String>,
@@ -246,14 +245,6 @@ impl Spec {
                 "the first byte of a key tells the classes apart: give each its own",
             );
         }
-        for (name, variant) in &spec.variant {
-            if !ids.contains(&variant.class) {
-                return refuse(
-                    format!("variant {name}: there is no class {}", variant.class),
-                    "name the id of a [[store.class]]",
-                );
-            }
-        }
         if let Some(lab) = &spec.lab
             && let Some(sketches) = &lab.sketches
         {
@@ -290,10 +281,6 @@ impl Spec {
     /// The application that the variant of this name is.
     fn into_variant(mut self, name: &str) -> Option<Self> {
         let variant = self.variant.remove(name)?;
-        let classes = &mut self.store.class;
-        let at = classes.iter().position(|class| class.id == variant.class)?;
-        let own = classes.remove(at);
-        classes.insert(0, own);
         self.macros.extend(variant.macros);
         self.lab = None;
         Some(self)
@@ -421,8 +408,6 @@ mod tests {
             "{SOURCES}[[store.class]]\nid = 200\nstate_length = 1\nfirst_lease = \"none\"\n"
         );
         assert_eq!(refused(&twice, "", "").code(), "APP003");
-        let variant = format!("{SOURCES}[variant.other]\nclass = 7\n");
-        assert!(refused(&variant, "", "").to_string().contains("class 7"));
         let sketches = format!(
             "{SOURCES}[lab]\nabout = \"-\"\nvalues = {{ limit = \"few\", bound = \"4\" }}\n\
              sketches = {{ slots = 8, limit = \"limit\", bound = \"bound\" }}\n"

@@ -5,7 +5,7 @@ use super::ROOM;
 use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{exact, insert, number as value};
-use crate::{Asked, Hosts, arrival_port, departure_port, host, key, taken};
+use crate::{Asked, Hosts, arrival_port, connection_key, departure_port, host, taken};
 use stateplane_history::replication::Direction;
 use stateplane_runtime::{StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
@@ -80,18 +80,10 @@ impl Hosts for Firewall {
             acknowledgement: 0,
             payload: number_mark(number).to_vec(),
         };
-        let (source_port, destination_port) = (inside.port(), outside.port());
-        let rest = [
-            &[protocol][..],
-            &inside.ip().octets(),
-            &outside.ip().octets(),
-            &source_port.to_be_bytes(),
-            &destination_port.to_be_bytes(),
-        ];
         let from_outside = u64::from(direction == Inbound) << 8;
         Asked {
             direction,
-            key: key(&ROOM, &rest.concat()),
+            key: connection_key(ROOM.class().id, protocol, inside, outside),
             request: if udp {
                 from_outside | 1 << 9
             } else {

@@ -5,7 +5,7 @@ use super::ROOM;
 use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{address, insert, number as value};
-use crate::{Asked, Hosts, departure_port, host, key, taken, udp};
+use crate::{Asked, Hosts, connection_key, departure_port, host, taken, udp};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::Inbound;
 use stateplane_runtime::{KeyMatch, StateError, TargetState};
@@ -91,16 +91,9 @@ impl Hosts for LoadBalancer {
             segment.control = if opens { SYN } else { ACK };
             segment.sequence = number as u32;
         }
-        let rest = [
-            &[segment.protocol][..],
-            &client.ip().octets(),
-            &SERVICE.ip().octets(),
-            &client.port().to_be_bytes(),
-            &SERVICE.port().to_be_bytes(),
-        ];
         Asked {
             direction: Inbound,
-            key: key(&ROOM, &rest.concat()),
+            key: connection_key(ROOM.class().id, segment.protocol, client, SERVICE),
             request: (opens && segment.protocol == PROTOCOL_TCP).into(),
             number,
             tag: Vec::new(),

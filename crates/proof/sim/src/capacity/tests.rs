@@ -77,7 +77,8 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 /// Plans for four switches from a capture, and measures them on it.
-fn compare(kind: ProgramKind, app: AppId, at: fn(u64) -> u64) -> (Plan, Measured) {
+fn compare(app: AppId, at: fn(u64) -> u64) -> (Plan, Measured) {
+    let kind = ProgramKind::App(app);
     let arrivals = capture(app.hosts().as_mut(), at);
     let store = store_for(app.room());
     let make = || switch_of(kind, 256);
@@ -109,7 +110,7 @@ fn compare(kind: ProgramKind, app: AppId, at: fn(u64) -> u64) -> (Plan, Measured
 
 #[test]
 fn a_program_that_writes_with_each_packet_needs_what_is_planned() {
-    let (plan, measured) = compare(ProgramKind::Counter, app("counter"), evenly);
+    let (plan, measured) = compare(app("counter"), evenly);
     assert!(measured.writes >= 3900, "{measured:?}");
     assert!(plan.stall_dead_s > 1.3 && plan.stall_alive_s < 0.001);
     assert!(
@@ -120,7 +121,7 @@ fn a_program_that_writes_with_each_packet_needs_what_is_planned() {
 
 #[test]
 fn writes_that_come_in_a_burst_need_what_is_planned() {
-    let (plan, measured) = compare(ProgramKind::Counter, app("counter"), with_burst);
+    let (plan, measured) = compare(app("counter"), with_burst);
     let writes_per_s = measured.writes as f64 / measured.seconds;
     let peak = measured.requests_per_s() + (measured.write_peak() - 1.0) * writes_per_s;
     assert!(close(plan.peak_requests_per_s, peak), "{plan:?}, {peak}");
@@ -135,8 +136,7 @@ fn writes_that_come_in_a_burst_need_what_is_planned() {
 #[test]
 fn leases_that_move_between_switches_are_planned_for() {
     let app = app("key-value");
-    let kind = ProgramKind::App(app);
-    let (plan, measured) = compare(kind, app, evenly);
+    let (plan, measured) = compare(app, evenly);
     assert!(measured.leases > 500, "{measured:?}");
     assert!(plan.of_switch.leases_per_s > 30.0, "{plan:?}");
 }
@@ -144,14 +144,14 @@ fn leases_that_move_between_switches_are_planned_for() {
 #[test]
 fn programs_that_mostly_read_need_what_is_planned() {
     for application in ["firewall", "load-balancer"].map(app) {
-        compare(ProgramKind::App(application), application, evenly);
+        compare(application, evenly);
     }
 }
 
 #[test]
 fn captures_of_which_nothing_can_be_said_are_refused() {
-    let kind = ProgramKind::Counter;
     let app = app("counter");
+    let kind = ProgramKind::App(app);
     let make = || switch_of(kind, 1);
     let store = store_for(app.room());
     let arp = |at| Arrival {
