@@ -4,23 +4,31 @@
 
 mod hosts;
 mod machine;
+mod traffic;
 
-use crate::{App, Hosts};
+use crate::measured::Traffic;
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::{Application, Machine};
+
+static ROOM: Room = Room::new("apps", "firewall");
 
 pub(crate) struct Firewall;
 
 impl App for Firewall {
-    fn name(&self) -> &'static str {
-        "firewall"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::<hosts::Firewall>::default()
     }
 
-    fn judge(&self) -> Option<Application> {
-        Some(Application::new("firewall", &Firewall))
+    fn judge(&self) -> Judge {
+        Judge::Machine(Application::new(ROOM.name(), &Firewall))
+    }
+
+    fn traffic(&self) -> Option<&'static dyn Traffic> {
+        Some(&traffic::Connections)
     }
 }
 

@@ -3,25 +3,33 @@
 //! CRC-32 of its five-tuple in the lower. What is recovered is not judged here.
 
 mod hosts;
+mod traffic;
 
-pub use hosts::{CLASS, Elements, TENANTS, elements, named};
+pub use hosts::{Elements, TENANTS, elements, named};
 
-use crate::{App, Hosts};
+use crate::measured::Traffic;
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::{Application, Machine};
+
+static ROOM: Room = Room::new("apps", "heavy-hitter");
 
 pub(crate) struct HeavyHitter;
 
 impl App for HeavyHitter {
-    fn name(&self) -> &'static str {
-        "heavy-hitter"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::<hosts::HeavyHitter>::default()
     }
 
-    fn judge(&self) -> Option<Application> {
-        Some(Application::new("heavy-hitter", &HeavyHitter))
+    fn judge(&self) -> Judge {
+        Judge::Machine(Application::new(ROOM.name(), &HeavyHitter))
+    }
+
+    fn traffic(&self) -> Option<&'static dyn Traffic> {
+        Some(&traffic::Tenant)
     }
 }
 

@@ -4,23 +4,31 @@
 
 mod hosts;
 mod machine;
+mod traffic;
 
-use crate::{App, Hosts};
+use crate::measured::Traffic;
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::{Application, Machine};
+
+static ROOM: Room = Room::new("apps", "key-value");
 
 pub(crate) struct KeyValue;
 
 impl App for KeyValue {
-    fn name(&self) -> &'static str {
-        "key-value"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::new(hosts::KeyValue)
     }
 
-    fn judge(&self) -> Option<Application> {
-        Some(Application::new("key-value", &KeyValue))
+    fn judge(&self) -> Judge {
+        Judge::Machine(Application::new(ROOM.name(), &KeyValue))
+    }
+
+    fn traffic(&self) -> Option<&'static dyn Traffic> {
+        Some(&traffic::Clients)
     }
 }
 

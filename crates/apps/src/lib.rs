@@ -10,6 +10,7 @@ mod firewall;
 pub mod heavy_hitter;
 mod key_value;
 mod load_balancer;
+pub mod measured;
 mod nat;
 mod object_routing;
 mod random;
@@ -17,6 +18,7 @@ mod registry;
 mod segment;
 mod sequencer;
 mod serving_gateway;
+pub mod spec;
 mod super_spreader;
 mod syn_defence;
 pub mod table;
@@ -25,9 +27,11 @@ mod walk;
 pub use random::Random;
 pub use registry::{APPS, AppId, app, judged};
 pub use segment::{Segment, number_in, number_mark};
+pub use spec::{Room, Spec, SpecError};
 pub use walk::{SNAPSHOT_PORT, walk_frame};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
+use measured::Traffic;
 use stateplane_history::replication::{Application, Direction, Endpoint, Occupant};
 use stateplane_runtime::{StateError, TargetState};
 use stateplane_store::Service;
@@ -68,36 +72,55 @@ pub struct Translation {
     pub public: Endpoint,
 }
 
+/// How the histories of an application are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judge {
+    /// By the checker `application`: each flow's outputs are those of a machine, in some order.
+    Machine(Application),
+    /// By the checker `counter`: outputs are the numbers of a flow's packets.
+    Count,
+    /// By the checker `nat`: outputs are translations between endpoints.
+    Translations,
+}
+
+impl Judge {
+    /// The machine, if one judges.
+    pub fn machine(self) -> Option<Application> {
+        match self {
+            Self::Machine(application) => Some(application),
+            Self::Count | Self::Translations => None,
+        }
+    }
+}
+
 /// An application.
 pub trait App: Sync {
-    /// Its name in texts, and that of its folder in `apps`.
-    fn name(&self) -> &'static str;
+    /// Its room.
+    fn room(&self) -> &'static Room;
 
     /// Its hosts, which have said nothing yet.
     fn hosts(&self) -> Box<dyn Hosts>;
 
-    /// What a flow's outputs are judged by; without, values are judged by the checker
-    /// `counter`, and translations by `nat`.
-    fn judge(&self) -> Option<Application> {
+    /// Its judge.
+    fn judge(&self) -> Judge;
+
+    /// Name of the flow with this key in histories.
+    fn flow_name(&self, key: &Key) -> String {
+        key.to_string()
+    }
+
+    /// Its measuring traffic, if experiments measure it.
+    fn traffic(&self) -> Option<&'static dyn Traffic> {
         None
     }
 }
 
 /// The hosts of one application.
 pub trait Hosts: Send {
-    /// Main file of the program.
-    fn path(&self) -> &'static str;
-
-    /// Macros with which the program is compiled.
+    /// Macros with which the program is compiled besides those of `app.toml`: sizes for these hosts.
     fn defines(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
-
-    /// First byte of its keys.
-    fn class(&self) -> u8;
-
-    /// Bytes of state of a flow.
-    fn state_length(&self) -> u16;
 
     /// Services to whose servers the store may give flows with their first lease; the
     /// program copes with a store that does not.
@@ -127,6 +150,29 @@ pub trait Hosts: Send {
         Vec::new()
     }
 
+    /// True if hosts outside hear of what reaches them, over a link, and may answer.
+    fn listens(&self) -> bool {
+        false
+    }
+
+    /// A host outside got `frame`, which is what became of a packet of a connection. True if it
+    /// answers.
+    fn arrived(
+        &mut self,
+        _connection: usize,
+        _asked: &Asked,
+        _frame: &[u8],
+        _: &mut Random,
+    ) -> bool {
+        false
+    }
+
+    /// The answer from outside to what a connection sent last; none if its host does not know
+    /// whereto.
+    fn reply(&mut self, _connection: usize, _number: u64, _: &mut Random) -> Option<Asked> {
+        None
+    }
+
     /// The next packet of a connection.
     fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked;
 
@@ -136,7 +182,7 @@ pub trait Hosts: Send {
 
     /// What a NAT made of the endpoints of a packet whose `frame` a host takes. Such an
     /// output has no value.
-    fn translated(&mut self, _asked: &Asked, _frame: &[u8]) -> Option<Translation> {
+    fn translated(&self, _asked: &Asked, _frame: &[u8]) -> Option<Translation> {
         None
     }
 }
@@ -188,12 +234,34 @@ fn taken(way: u16, port: u16, frame: &[u8]) -> Result<Segment, String> {
     Segment::read(frame).ok_or_else(|| "no host would take it".into())
 }
 
-/// A flow key of a class, with what follows its first byte.
-fn key(class: u8, rest: &[u8]) -> Key {
+/// A key of the application with this room: its class, then `rest`.
+fn key(room: &Room, rest: &[u8]) -> Key {
+    class_key(room.class().id, rest)
+}
+
+/// A key of a class, with what follows its first byte.
+fn class_key(class: u8, rest: &[u8]) -> Key {
     let mut key = [0; KEY_LENGTH];
     key[0] = class;
     key[1..=rest.len()].copy_from_slice(rest);
     Key(key)
+}
+
+/// The key of a connection from `source` to `destination` in a class.
+pub fn connection_key(
+    class: u8,
+    protocol: u8,
+    source: SocketAddrV4,
+    destination: SocketAddrV4,
+) -> Key {
+    let rest = [
+        &[protocol][..],
+        &source.ip().octets(),
+        &destination.ip().octets(),
+        &source.port().to_be_bytes(),
+        &destination.port().to_be_bytes(),
+    ];
+    class_key(class, &rest.concat())
 }
 
 /// The big-endian number in `bytes`, at most eight of them.

@@ -4,23 +4,31 @@
 
 mod hosts;
 mod machine;
+mod traffic;
 
-use crate::{App, Hosts};
+use crate::measured::Traffic;
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::{Application, Machine};
+
+static ROOM: Room = Room::new("apps", "load-balancer");
 
 pub(crate) struct LoadBalancer;
 
 impl App for LoadBalancer {
-    fn name(&self) -> &'static str {
-        "load-balancer"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::new(hosts::LoadBalancer)
     }
 
-    fn judge(&self) -> Option<Application> {
-        Some(Application::new("load-balancer", &LoadBalancer))
+    fn judge(&self) -> Judge {
+        Judge::Machine(Application::new(ROOM.name(), &LoadBalancer))
+    }
+
+    fn traffic(&self) -> Option<&'static dyn Traffic> {
+        Some(&traffic::Clients)
     }
 }
 

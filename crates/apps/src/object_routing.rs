@@ -7,22 +7,24 @@
 mod hosts;
 mod machine;
 
-use crate::{App, Hosts};
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::{Application, Machine};
+
+static ROOM: Room = Room::new("apps", "object-routing");
 
 pub(crate) struct ObjectRouting;
 
 impl App for ObjectRouting {
-    fn name(&self) -> &'static str {
-        "object-routing"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::<hosts::ObjectRouting>::default()
     }
 
-    fn judge(&self) -> Option<Application> {
-        Some(Application::new("object-routing", &ObjectRouting))
+    fn judge(&self) -> Judge {
+        Judge::Machine(Application::new(ROOM.name(), &ObjectRouting))
     }
 }
 

@@ -5,22 +5,25 @@ use crate::firewall::Firewall;
 use crate::heavy_hitter::HeavyHitter;
 use crate::key_value::KeyValue;
 use crate::load_balancer::LoadBalancer;
-use crate::nat::Nat;
+use crate::measured::Traffic;
+use crate::nat::{FilteringNat, Nat};
 use crate::object_routing::ObjectRouting;
 use crate::sequencer::Sequencer;
 use crate::serving_gateway::ServingGateway;
 use crate::super_spreader::SuperSpreader;
 use crate::syn_defence::SynDefence;
-use crate::{App, Hosts};
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::Application;
+use stateplane_wire::replication::Key;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// All applications.
-pub const APPS: [AppId; 11] = [
+pub const APPS: [AppId; 12] = [
     AppId(&Counter),
     AppId(&Nat),
+    AppId(&FilteringNat),
     AppId(&Firewall),
     AppId(&KeyValue),
     AppId(&Sequencer),
@@ -42,9 +45,14 @@ impl AppId {
         Self(app)
     }
 
-    /// Its name in texts, and that of its folder in `apps`.
+    /// Its name in texts.
     pub fn name(self) -> &'static str {
-        self.0.name()
+        self.room().name()
+    }
+
+    /// Its room, with what `app.toml` says.
+    pub fn room(self) -> &'static Room {
+        self.0.room()
     }
 
     /// Its hosts, which have said nothing yet.
@@ -52,10 +60,19 @@ impl AppId {
         self.0.hosts()
     }
 
-    /// What a flow's outputs are judged by; without, values are judged by the checker
-    /// `counter`, and translations by `nat`.
-    pub fn judge(self) -> Option<Application> {
+    /// Its judge.
+    pub fn judge(self) -> Judge {
         self.0.judge()
+    }
+
+    /// Name of the flow with this key in histories.
+    pub fn flow_name(self, key: &Key) -> String {
+        self.0.flow_name(key)
+    }
+
+    /// Its measuring traffic, if experiments measure it.
+    pub fn traffic(self) -> Option<&'static dyn Traffic> {
+        self.0.traffic()
     }
 }
 
@@ -102,36 +119,85 @@ pub fn app(name: &str) -> Option<AppId> {
     APPS.into_iter().find(|app| app.name() == name)
 }
 
-/// What the applications are judged by that have a machine.
+/// The machines of the applications that have one.
 pub fn judged() -> Vec<Application> {
-    APPS.into_iter().filter_map(AppId::judge).collect()
+    let judges = APPS.into_iter().map(AppId::judge);
+    judges.filter_map(Judge::machine).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    /// The repository.
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
 
     #[test]
     fn every_application_has_a_room_and_every_room_an_application() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../apps");
+        let mut rooms = BTreeSet::new();
         for app in APPS {
-            let room = folder.join(app.name());
-            for file in ["README.md", "switch.toml", "store.toml", "tests"] {
+            let folder = app.room().folder();
+            rooms.insert(folder.clone());
+            let room = root().join(folder);
+            for file in ["README.md", "app.toml", "switch.toml", "tests"] {
                 assert!(room.join(file).exists(), "{app} has no {file}");
             }
-            let program = folder.join("..").join(app.hosts().path());
-            assert!(program.starts_with(folder.join("..")) && program.is_file());
-            assert!(app.hosts().path().starts_with(&format!("apps/{app}/")));
+            assert!(root().join(app.room().path()).is_file());
+        }
+        let folders = fs::read_dir(root().join("apps")).expect("the folder of rooms");
+        let folders = folders.map(|entry| entry.expect("an entry of it"));
+        let found: BTreeSet<_> = folders
+            .filter(|entry| entry.path().is_dir())
+            .map(|entry| format!("apps/{}", entry.file_name().display()))
+            .collect();
+        assert_eq!(rooms, found);
+    }
+
+    #[test]
+    fn programs_have_the_classes_and_shards_that_rooms_say() {
+        let mut owners = BTreeMap::new();
+        for app in APPS {
+            let room = app.room();
+            let mut declared = BTreeSet::new();
+            for file in fs::read_dir(root().join(room.folder())).expect("a room") {
+                let path = file.expect("an entry of it").path();
+                if path.extension().is_some_and(|ending| ending == "p4") {
+                    let text = fs::read_to_string(&path).expect("a program");
+                    for line in text.lines().filter(|line| line.starts_with("#define ")) {
+                        if let Some((_, shards)) = line.split_once("_SHARDS ") {
+                            assert_eq!(shards, room.shards.to_string(), "{line}");
+                        }
+                    }
+                    let lines = text.lines();
+                    let classes = lines.filter_map(|line| {
+                        let rest = line.strip_prefix("const bit<8> CLASS_")?;
+                        let (_, number) = rest.strip_suffix(';')?.split_once(" = ")?;
+                        number.parse::<u8>().ok()
+                    });
+                    declared.extend(classes);
+                }
+            }
+            let said: BTreeSet<u8> = room.store.class.iter().map(|class| class.id).collect();
+            assert_eq!(said, declared, "classes of {app}");
+            for class in said {
+                let owner = owners.entry(class).or_insert(room.folder());
+                assert_eq!(*owner, room.folder(), "class {class}");
+            }
         }
     }
 
     #[test]
-    fn names_are_unlike_and_judges_bear_them() {
+    fn names_are_unlike_and_machines_bear_them() {
         for (at, one) in APPS.into_iter().enumerate() {
             assert_eq!(app(one.name()), Some(one));
             assert!(APPS[at + 1..].iter().all(|other| *other != one));
-            assert!(one.judge().is_none_or(|judge| judge.name() == one.name()));
+            let machine = one.judge().machine();
+            assert!(machine.is_none_or(|machine| machine.name() == one.name()));
         }
     }
 }

@@ -2,22 +2,24 @@
 
 mod hosts;
 
-use crate::{App, Hosts};
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::{Application, Machine};
+
+static ROOM: Room = Room::new("apps", "sequencer");
 
 pub(crate) struct Sequencer;
 
 impl App for Sequencer {
-    fn name(&self) -> &'static str {
-        "sequencer"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::new(hosts::Sequencer)
     }
 
-    fn judge(&self) -> Option<Application> {
-        Some(Application::new("sequencer", &Sequencer))
+    fn judge(&self) -> Judge {
+        Judge::Machine(Application::new(ROOM.name(), &Sequencer))
     }
 }
 

@@ -6,23 +6,31 @@
 
 mod hosts;
 mod machine;
+mod traffic;
 
-use crate::{App, Hosts};
+use crate::measured::Traffic;
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::{Application, Machine};
+
+static ROOM: Room = Room::new("apps", "serving-gateway");
 
 pub(crate) struct ServingGateway;
 
 impl App for ServingGateway {
-    fn name(&self) -> &'static str {
-        "serving-gateway"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::new(hosts::ServingGateway)
     }
 
-    fn judge(&self) -> Option<Application> {
-        Some(Application::new("serving-gateway", &ServingGateway))
+    fn judge(&self) -> Judge {
+        Judge::Machine(Application::new(ROOM.name(), &ServingGateway))
+    }
+
+    fn traffic(&self) -> Option<&'static dyn Traffic> {
+        Some(&traffic::Session)
     }
 }
 

@@ -4,22 +4,24 @@
 mod hosts;
 mod machine;
 
-use crate::{App, Hosts};
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::{Application, Machine};
+
+static ROOM: Room = Room::new("apps", "super-spreader");
 
 pub(crate) struct SuperSpreader;
 
 impl App for SuperSpreader {
-    fn name(&self) -> &'static str {
-        "super-spreader"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::new(hosts::SuperSpreader)
     }
 
-    fn judge(&self) -> Option<Application> {
-        Some(Application::new("super-spreader", &SuperSpreader))
+    fn judge(&self) -> Judge {
+        Judge::Machine(Application::new(ROOM.name(), &SuperSpreader))
     }
 }
 

@@ -5,22 +5,24 @@
 mod hosts;
 mod machine;
 
-use crate::{App, Hosts};
+use crate::{App, Hosts, Judge, Room};
 use stateplane_history::replication::{Application, Machine};
+
+static ROOM: Room = Room::new("apps", "syn-defence");
 
 pub(crate) struct SynDefence;
 
 impl App for SynDefence {
-    fn name(&self) -> &'static str {
-        "syn-defence"
+    fn room(&self) -> &'static Room {
+        &ROOM
     }
 
     fn hosts(&self) -> Box<dyn Hosts> {
         Box::new(hosts::SynDefence)
     }
 
-    fn judge(&self) -> Option<Application> {
-        Some(Application::new("syn-defence", &SynDefence))
+    fn judge(&self) -> Judge {
+        Judge::Machine(Application::new(ROOM.name(), &SynDefence))
     }
 }
 

@@ -34,14 +34,21 @@ fn judged(port: impl Fn(u64, u16) -> u16) -> Vec<Violation> {
     let mut random = Random::new(3);
     let mut history = History::default();
     let mut inbound = 0;
+    let mut owed = [false; FLOWS];
     for number in 0..60 {
-        let asked = hosts.send(number as usize % FLOWS, number, &mut random);
+        let flow = number as usize % FLOWS;
+        let reply = owed[flow].then(|| hosts.reply(flow, number, &mut random));
+        let asked = reply
+            .flatten()
+            .unwrap_or_else(|| hosts.send(flow, number, &mut random));
         inbound += u64::from(asked.direction == Direction::Inbound);
         let object = Flow::new(&format!("{:?}", asked.key));
         let public = |inside: SocketAddrV4| port(number, inside.port() - 2000);
         let (left_by, frame) = translated(&asked, public);
         hosts.observe(&asked, left_by, &frame).expect("it is taken");
         let of = hosts.translated(&asked, &frame).expect("a translation");
+        owed[flow] = asked.direction == Direction::Outbound
+            && hosts.arrived(flow, &asked, &frame, &mut random);
         let kinds = [
             EventKind::Call {
                 node: 0,

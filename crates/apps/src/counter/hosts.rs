@@ -1,28 +1,20 @@
 //! Senders of packets that carry their number away; each connection is a flow.
 
+use super::ROOM;
 use crate::random::Random;
-use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
+use crate::{Asked, Hosts, Segment, connection_key, departure_port, host, taken, udp, word};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_runtime::{StateError, TargetState};
 use stateplane_wire::ipv4::PROTOCOL_UDP;
 
-/// `CLASS_COUNTER` and `SEQUENCER_PORT` of the program.
-const CLASS: u8 = 1;
-const PORT: u16 = 5000;
+/// `SEQUENCER_PORT` of the program.
+pub(super) const PORT: u16 = 5000;
 
 pub(super) struct Counter;
 
 impl Hosts for Counter {
-    fn path(&self) -> &'static str {
-        "apps/counter/counter.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        8
+    fn listens(&self) -> bool {
+        true
     }
 
     fn set_up(&self, _: &mut TargetState, _: u32) -> Result<(), StateError> {
@@ -32,16 +24,9 @@ impl Hosts for Counter {
     fn send(&mut self, connection: usize, number: u64, _: &mut Random) -> Asked {
         let source = host(Outbound, connection, 4000 + connection as u16);
         let destination = host(Inbound, connection, PORT);
-        let rest = [
-            &[PROTOCOL_UDP][..],
-            &source.ip().octets(),
-            &destination.ip().octets(),
-            &source.port().to_be_bytes(),
-            &destination.port().to_be_bytes(),
-        ];
         Asked {
             direction: Outbound,
-            key: key(CLASS, &rest.concat()),
+            key: connection_key(ROOM.class().id, PROTOCOL_UDP, source, destination),
             request: 0,
             number,
             tag: Vec::new(),
@@ -51,6 +36,10 @@ impl Hosts for Counter {
 
     fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String> {
         let read = taken(departure_port(asked.direction), port, frame)?;
+        let sent = Segment::read_datagram(&asked.datagram).ok_or("it was no datagram of a host")?;
+        if (read.source, read.destination) != (sent.source, sent.destination) {
+            return Err("it has other ends than what came".into());
+        }
         Ok(word(read.payload.get(..8).unwrap_or_default()))
     }
 }

@@ -1,18 +1,16 @@
 //! Connections through the firewall: handshakes, data, ends and, now and then, what
 //! does not belong there.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{exact, insert, number as value};
-use crate::{Asked, Hosts, arrival_port, departure_port, host, key, taken};
+use crate::{Asked, Hosts, arrival_port, connection_key, departure_port, host, taken};
 use stateplane_history::replication::Direction;
 use stateplane_runtime::{StateError, TargetState};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::tcp::control::{ACK, FIN, RST, SYN};
 use std::collections::BTreeMap;
-
-/// `CLASS_FIREWALL` of the program.
-const CLASS: u8 = 4;
 
 use Direction::{Inbound, Outbound};
 
@@ -52,18 +50,6 @@ pub(super) struct Firewall {
 }
 
 impl Hosts for Firewall {
-    fn path(&self) -> &'static str {
-        "apps/firewall/firewall.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        1
-    }
-
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
         let inside = exact(value(arrival_port(Outbound)));
         insert(state, "interfaces", inside, "inside", Vec::new())
@@ -94,18 +80,10 @@ impl Hosts for Firewall {
             acknowledgement: 0,
             payload: number_mark(number).to_vec(),
         };
-        let (source_port, destination_port) = (inside.port(), outside.port());
-        let rest = [
-            &[protocol][..],
-            &inside.ip().octets(),
-            &outside.ip().octets(),
-            &source_port.to_be_bytes(),
-            &destination_port.to_be_bytes(),
-        ];
         let from_outside = u64::from(direction == Inbound) << 8;
         Asked {
             direction,
-            key: key(CLASS, &rest.concat()),
+            key: connection_key(ROOM.class().id, protocol, inside, outside),
             request: if udp {
                 from_outside | 1 << 9
             } else {

@@ -2,6 +2,7 @@
 //! switch, the newest complete snapshot in the store is a state that its sketches
 //! really had, and what came after it was counted within ε (RedPlane §4.4).
 
+use super::ROOM;
 use crate::random::Random;
 use crate::segment::Segment;
 use crate::table::{exact, insert, number as value};
@@ -14,8 +15,6 @@ use stateplane_switch::Generator;
 use stateplane_wire::replication::Key;
 use std::collections::BTreeMap;
 
-/// `CLASS_HEAVY` of the program.
-pub const CLASS: u8 = 13;
 /// `ETHERTYPE_VLAN` of the program.
 const TYPE_VLAN: [u8; 2] = [0x81, 0];
 
@@ -105,10 +104,6 @@ fn objection(packets: &[(u64, Elements)], recovered: Option<&[Vec<u32>]>) -> Opt
 }
 
 impl Hosts for HeavyHitter {
-    fn path(&self) -> &'static str {
-        "apps/heavy-hitter/heavy_hitter.p4"
-    }
-
     fn defines(&self) -> Vec<(&'static str, String)> {
         vec![
             ("SNAPSHOT_KEYS", TENANTS.to_string()),
@@ -116,14 +111,6 @@ impl Hosts for HeavyHitter {
             // Records of two snapshots, and room for what hashes to the same buckets.
             ("REPLICATION_BUCKETS", (TENANTS * SLOTS * 8).to_string()),
         ]
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        16
     }
 
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
@@ -171,7 +158,7 @@ impl Hosts for HeavyHitter {
         let of = flow(&datagram).unwrap_or_default();
         Asked {
             direction,
-            key: key(CLASS, &(connection as u32 + 1).to_be_bytes()),
+            key: key(&ROOM, &(connection as u32 + 1).to_be_bytes()),
             request: (tenant as u64) << 32 | u64::from(of),
             number,
             tag: [TYPE_VLAN, vlan.to_be_bytes()].concat(),
@@ -200,7 +187,7 @@ impl Hosts for HeavyHitter {
         let mut found = Vec::new();
         for tenant in 0..TENANTS {
             let records = records.iter().map(|(key, state)| (key, &state[..]));
-            let of_class = records.filter(|(key, _)| key.class() == CLASS);
+            let of_class = records.filter(|(key, _)| key.class() == ROOM.class().id);
             let newest = newest_snapshots(of_class, (tenant * SLOTS) as u32, SLOTS as u32);
             for (life, counted) in &self.lives {
                 let snapshot = newest

@@ -1,5 +1,6 @@
 //! Clients on both sides that read, update and delete; each connection is a key.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::table::{address, exact, insert};
 use crate::{Asked, Hosts, arrival_port, host, key, taken, udp, word};
@@ -7,31 +8,18 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction;
 use stateplane_runtime::{StateError, TargetState};
 
-/// `CLASS_KEY_VALUE` and `KEY_VALUE_PORT` of the program.
-const CLASS: u8 = 8;
-const PORT: u16 = 4800;
-const SERVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// `KEY_VALUE_PORT` of the program.
+pub(super) const PORT: u16 = 4800;
+pub(super) const SERVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-const READ: u8 = 1;
-const UPDATE: u8 = 2;
+pub(super) const READ: u8 = 1;
+pub(super) const UPDATE: u8 = 2;
 const DELETE: u8 = 3;
 const REPLY: u8 = 0x80;
 
 pub(super) struct KeyValue;
 
 impl Hosts for KeyValue {
-    fn path(&self) -> &'static str {
-        "apps/key-value/key_value.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        9
-    }
-
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
         let service = exact(address(SERVICE));
         insert(state, "services", service, "serve", Vec::new())
@@ -55,7 +43,7 @@ impl Hosts for KeyValue {
         let segment = udp(client, SocketAddrV4::new(SERVICE, PORT), &payload, number);
         Asked {
             direction,
-            key: key(CLASS, &name),
+            key: key(&ROOM, &name),
             request: u64::from(operation) << 62 | value,
             number,
             tag: Vec::new(),

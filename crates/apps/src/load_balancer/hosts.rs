@@ -1,10 +1,11 @@
 //! Clients outside and a service inside with eight servers, of which the second
 //! switch drains four; each connection is one.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::segment::{Segment, number_mark};
 use crate::table::{address, insert, number as value};
-use crate::{Asked, Hosts, departure_port, host, key, taken, udp};
+use crate::{Asked, Hosts, connection_key, departure_port, host, taken, udp};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::Inbound;
 use stateplane_runtime::{KeyMatch, StateError, TargetState};
@@ -12,9 +13,7 @@ use stateplane_store::{Service, ServiceId, ServiceServer};
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::tcp::control::{ACK, SYN};
 
-/// `CLASS_BALANCER` of the program.
-const CLASS: u8 = 5;
-const SERVICE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 3), 80);
+pub(super) const SERVICE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 3), 80);
 const SERVERS: u16 = 8;
 /// Places of each server.
 const WEIGHT: u16 = 3;
@@ -36,18 +35,6 @@ fn endpoint(of: SocketAddrV4) -> [num_bigint::BigUint; 2] {
 }
 
 impl Hosts for LoadBalancer {
-    fn path(&self) -> &'static str {
-        "apps/load-balancer/load_balancer.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        6
-    }
-
     fn services(&self) -> Vec<Service> {
         let servers = (1..=SERVERS).map(|number| ServiceServer {
             endpoint: server(number),
@@ -104,16 +91,9 @@ impl Hosts for LoadBalancer {
             segment.control = if opens { SYN } else { ACK };
             segment.sequence = number as u32;
         }
-        let rest = [
-            &[segment.protocol][..],
-            &client.ip().octets(),
-            &SERVICE.ip().octets(),
-            &client.port().to_be_bytes(),
-            &SERVICE.port().to_be_bytes(),
-        ];
         Asked {
             direction: Inbound,
-            key: key(CLASS, &rest.concat()),
+            key: connection_key(ROOM.class().id, segment.protocol, client, SERVICE),
             request: (opens && segment.protocol == PROTOCOL_TCP).into(),
             number,
             tag: Vec::new(),

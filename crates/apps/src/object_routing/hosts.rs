@@ -1,6 +1,7 @@
 //! Clients that read and write objects, and servers that say which versions they
 //! hold; each connection is an object.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::table::{address, exact, insert, number as value};
 use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
@@ -9,8 +10,7 @@ use stateplane_history::replication::Direction;
 use stateplane_runtime::{StateError, TargetState, hash};
 use std::collections::BTreeMap;
 
-/// `CLASS_OBJECT` and `OBJECT_PORT` of the program.
-const CLASS: u8 = 10;
+/// `OBJECT_PORT` of the program.
 const PORT: u16 = 4801;
 const SERVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 /// The servers of `Application::ObjectRouting`.
@@ -36,18 +36,6 @@ fn home(object: [u8; 8]) -> u8 {
 }
 
 impl Hosts for ObjectRouting {
-    fn path(&self) -> &'static str {
-        "apps/object-routing/object_routing.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        12
-    }
-
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
         let service = exact(address(SERVICE));
         insert(state, "services", service, "serve", Vec::new())?;
@@ -98,7 +86,7 @@ impl Hosts for ObjectRouting {
         };
         Asked {
             direction,
-            key: key(CLASS, &object),
+            key: key(&ROOM, &object),
             request: u64::from(operation) << 62
                 | u64::from(home(object)) << 40
                 | u64::from(speaker) << 32

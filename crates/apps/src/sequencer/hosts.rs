@@ -1,31 +1,18 @@
 //! Senders to groups; each connection is a group.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::table::{address, insert, number as value};
 use crate::{Asked, Hosts, departure_port, host, key, taken, udp, word};
 use stateplane_history::replication::Direction;
 use stateplane_runtime::{KeyMatch, StateError, TargetState};
 
-/// `CLASS_SEQUENCER` of the program.
-const CLASS: u8 = 9;
 /// Number of groups, more than any scenario has connections.
 const GROUPS: usize = 64;
 
 pub(super) struct Sequencer;
 
 impl Hosts for Sequencer {
-    fn path(&self) -> &'static str {
-        "apps/sequencer/sequencer.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        8
-    }
-
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
         for group in 0..GROUPS {
             let to = host(Direction::Inbound, group, 5000 + group as u16);
@@ -45,7 +32,7 @@ impl Hosts for Sequencer {
         let segment = udp(sender, group, &[0; 8], number);
         Asked {
             direction: Direction::Outbound,
-            key: key(CLASS, &(connection as u32 + 1).to_be_bytes()),
+            key: key(&ROOM, &(connection as u32 + 1).to_be_bytes()),
             request: 0,
             number,
             tag: Vec::new(),

@@ -1,6 +1,7 @@
 //! A controller that signals, base stations inside and packet gateways outside; each
 //! connection is a session.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::segment::{Segment, number_in};
 use crate::table::{address, exact, insert};
@@ -9,22 +10,22 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_runtime::{StateError, TargetState};
 
-/// `CLASS_SESSION`, `GTP_U_PORT` and `SIGNALLING_PORT` of the program.
-const CLASS: u8 = 6;
-const GTP_U_PORT: u16 = 2152;
-const SIGNALLING_PORT: u16 = 4802;
+/// `GTP_U_PORT` and `SIGNALLING_PORT` of the program.
+pub(super) const GTP_U_PORT: u16 = 2152;
+pub(super) const SIGNALLING_PORT: u16 = 4802;
 
-const ACCESS_SIDE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
+pub(super) const ACCESS_SIDE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
 const CORE_SIDE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
-const SIGNALLING_SIDE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 12);
-const CONTROLLER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 200);
+pub(super) const SIGNALLING_SIDE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 12);
+pub(super) const CONTROLLER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 200);
 
-const CREATE: u64 = 1;
+pub(super) const CREATE: u64 = 1;
+pub(super) const MOVE: u64 = 2;
 const DELETE: u64 = 3;
 const UPLINK: u64 = 4;
 const DOWNLINK: u64 = 5;
 /// Version 1, GTP, no optional part; a G-PDU.
-const G_PDU: [u8; 2] = [0x30, 255];
+pub(super) const G_PDU: [u8; 2] = [0x30, 255];
 
 pub(super) struct ServingGateway;
 
@@ -45,18 +46,6 @@ fn tunnel_id(tunnel: u64) -> [u8; 4] {
 }
 
 impl Hosts for ServingGateway {
-    fn path(&self) -> &'static str {
-        "apps/serving-gateway/serving_gateway.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        17
-    }
-
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
         let own = [ACCESS_SIDE, CORE_SIDE, SIGNALLING_SIDE].map(address);
         let addresses = state.table_mut("gateway_addresses")?;
@@ -69,7 +58,7 @@ impl Hosts for ServingGateway {
         let id = (connection as u32 + 1).to_be_bytes();
         let operation = match random.between(0, 99) {
             0..=9 => CREATE,
-            10..=21 => CREATE + 1,
+            10..=21 => MOVE,
             22..=24 => DELETE,
             25..=61 => UPLINK,
             _ => DOWNLINK,
@@ -77,7 +66,7 @@ impl Hosts for ServingGateway {
         let tunnel = |end: u64| end << 24 | (number & 0xffff) << 8 | end;
         let (access, core) = match operation {
             CREATE => (tunnel(random.between(0, 7)), tunnel(random.between(0, 7))),
-            2 => (tunnel(random.between(0, 7)), 0),
+            MOVE => (tunnel(random.between(0, 7)), 0),
             _ => (0, 0),
         };
         let gtp_u = |address| SocketAddrV4::new(address, GTP_U_PORT);
@@ -107,7 +96,7 @@ impl Hosts for ServingGateway {
         };
         Asked {
             direction,
-            key: key(CLASS, &id),
+            key: key(&ROOM, &id),
             request: operation << 61 | access << 28 | core,
             number,
             tag: Vec::new(),

@@ -1,6 +1,7 @@
 //! Sources inside that speak to few or many hosts outside; each connection is a
 //! source.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::segment::Segment;
 use crate::table::number as value;
@@ -9,8 +10,6 @@ use stateplane_history::replication::Direction::{Inbound, Outbound};
 use stateplane_runtime::{StateError, TargetState, hash};
 use stateplane_wire::{ethernet, ipv4};
 
-/// `CLASS_SPREADER` of the program.
-const CLASS: u8 = 12;
 /// Limit, equal to that of the machine in `stateplane-history`.
 const LIMIT: u8 = 4;
 const INTERVAL: u8 = 0;
@@ -19,18 +18,6 @@ const MARK: u8 = 8;
 pub(super) struct SuperSpreader;
 
 impl Hosts for SuperSpreader {
-    fn path(&self) -> &'static str {
-        "apps/super-spreader/super_spreader.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        10
-    }
-
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
         let data = [INTERVAL, LIMIT, MARK, 0].map(value);
         state.table_mut("judgement")?.set_default("judge", &data)
@@ -45,7 +32,7 @@ impl Hosts for SuperSpreader {
         let place = hash::crc32(&destination.ip().octets()) % 64;
         Asked {
             direction: Outbound,
-            key: key(CLASS, &source.ip().octets()),
+            key: key(&ROOM, &source.ip().octets()),
             request: place.into(),
             number,
             tag: Vec::new(),

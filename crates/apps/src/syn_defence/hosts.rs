@@ -1,6 +1,7 @@
 //! Clients outside that open connections to servers inside; each connection is a
 //! source.
 
+use super::ROOM;
 use crate::random::Random;
 use crate::segment::Segment;
 use crate::table::{address, insert};
@@ -11,8 +12,6 @@ use stateplane_runtime::{KeyMatch, StateError, TargetState, Value, hash};
 use stateplane_wire::ipv4::PROTOCOL_TCP;
 use stateplane_wire::tcp::control::{ACK, RST, SYN};
 
-/// `CLASS_SOURCE` of the program.
-const CLASS: u8 = 11;
 const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 80), 80);
 const SECRET: u32 = 0x5eed_1234;
 
@@ -40,18 +39,6 @@ fn cookie(client: SocketAddrV4) -> u32 {
 }
 
 impl Hosts for SynDefence {
-    fn path(&self) -> &'static str {
-        "apps/syn-defence/syn_defence.p4"
-    }
-
-    fn class(&self) -> u8 {
-        CLASS
-    }
-
-    fn state_length(&self) -> u16 {
-        1
-    }
-
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
         let secret = Value::from(u64::from(SECRET));
         state.register_mut("defence_secret")?.write(0, &secret)?;
@@ -85,7 +72,7 @@ impl Hosts for SynDefence {
         };
         Asked {
             direction: Inbound,
-            key: key(CLASS, &client.ip().octets()),
+            key: key(&ROOM, &client.ip().octets()),
             request,
             number,
             tag: Vec::new(),

@@ -8,74 +8,25 @@ use std::sync::Arc;
 /// Front of the paths of built-in files, which no file system has.
 const ROOT: &str = "<stateplane>";
 
-macro_rules! files {
-    ($folder:literal: $($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../../", $folder, $path)))),*]
-    };
-}
-
-/// Texts of the library, by their paths below `p4/`.
-const LIBRARY: &[(&str, &str)] = files![
-    "p4/":
-    "include/core.p4",
-    "include/v1model.p4",
-    "lib/flow_hash.p4",
-    "lib/headers.p4",
-    "lib/ipv4.p4",
-    "lib/replication.p4",
-    "lib/replication.stf",
-    "lib/replicated_switch.p4",
-    "lib/replication/checksum.p4",
-    "lib/replication/events.p4",
-    "lib/replication/ingress.p4",
-    "lib/replication/lease.p4",
-    "lib/replication/metadata.p4",
-    "lib/replication/order.p4",
-    "lib/replication/parser.p4",
-    "lib/replication/ports.p4",
-    "lib/replication/reply.p4",
-    "lib/replication/request.p4",
-    "lib/replication/retransmission.p4",
-    "lib/replication/shard.p4",
-    "lib/replication/slots.p4",
-    "lib/replication_message.p4",
-    "lib/replication_rules.p4",
-    "lib/router.p4",
-    "lib/serial.p4",
-    "lib/snapshot.p4",
-    "lib/transport.p4",
-    "lib/unreplicated.p4",
-];
-
-/// Texts of the applications, by their paths from the repository's root.
-const APPLICATIONS: &[(&str, &str)] = files![
-    "":
-    "apps/counter/counter.p4",
-    "apps/firewall/firewall.p4",
-    "apps/heavy-hitter/heavy_hitter.p4",
-    "apps/key-value/key_value.p4",
-    "apps/load-balancer/load_balancer.p4",
-    "apps/nat/controlled.p4",
-    "apps/nat/nat.p4",
-    "apps/nat/nat_filter.p4",
-    "apps/nat/nat_packet.p4",
-    "apps/nat/unprotected.p4",
-    "apps/object-routing/object_routing.p4",
-    "apps/sequencer/sequencer.p4",
-    "apps/serving-gateway/serving_gateway.p4",
-    "apps/super-spreader/super_spreader.p4",
-    "apps/syn-defence/syn_defence.p4",
-];
+// `LIBRARY`: texts of the library, by their paths below `p4/`. `ROOMS`: programs and `app.toml` of
+// the applications, by their paths from the repository's root.
+include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// Paths and texts of all built-in files.
 fn files() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    LIBRARY.iter().chain(APPLICATIONS)
+    LIBRARY.iter().chain(ROOMS)
 }
 
 /// The path by which [`WithLibrary`] gives the built-in file `path`: `include/core.p4` or
 /// `lib/ipv4.p4` below `p4/`, or `apps/nat/nat.p4`.
 pub fn path_of(path: &str) -> String {
     format!("{ROOT}/{path}")
+}
+
+/// The text of the built-in file `path`, as [`path_of`] takes it.
+pub fn text(path: &str) -> Option<&'static str> {
+    let found = files().find(|(name, _)| *name == path);
+    found.map(|(_, text)| *text)
 }
 
 /// Options that search the built-in folders after those of `options`.
@@ -108,9 +59,10 @@ impl<L: FileLoader> FileLoader for WithLibrary<L> {
     fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
         match path.strip_prefix(ROOT) {
             None => self.0.load(path),
-            Some(rest) => files()
-                .find(|(name, _)| rest.strip_prefix('/') == Some(name))
-                .map(|(_, text)| Arc::from(*text))
+            Some(rest) => rest
+                .strip_prefix('/')
+                .and_then(text)
+                .map(Arc::from)
                 .ok_or(LoadError::NotFound),
         }
     }
@@ -136,7 +88,8 @@ mod tests {
     #[test]
     fn every_built_in_program_can_be_read() {
         let loader = WithLibrary(MemoryLoader::new());
-        for (name, _) in APPLICATIONS {
+        let programs = ROOMS.iter().filter(|(name, _)| name.ends_with(".p4"));
+        for (name, _) in programs {
             let options = with_library(Options::default());
             let parsed = parse(&loader, &path_of(name), &options);
             let rendered = render_all(&parsed.diagnostics, &parsed.sources, Color::Never);

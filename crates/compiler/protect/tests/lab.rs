@@ -49,7 +49,9 @@ fn the_lab_has_what_the_protected_program_asks_for() {
     let options = with_library(Options::default());
     let protected = protect(&WithLibrary(Lab), "count_min.p4", &options);
     let (text, _) = protected.program.expect("the program can be protected");
-    assert_eq!(in_file("store.toml"), in_front(&text, "[[class]]"));
+    let told: toml::Table = toml::from_str(&in_front(&text, "[[class]]").join("\n")).unwrap();
+    let room: toml::Table = toml::from_str(&in_file("app.toml").join("\n")).unwrap();
+    assert_eq!(room["store"], toml::Value::Table(told));
     assert_eq!(in_file("switch.toml"), in_front(&text, "[[generators]]"));
     // Of 128 elements, 64 belong to each of two sketches: the lab reads them as such.
     assert!(text.contains("#define SNAPSHOT_SLOTS 128\n"));

@@ -2,18 +2,16 @@
 
 use crate::clock::Clock;
 use crate::frame::{PUBLIC_ADDRESS, store_address};
-use crate::key::{
-    CLASS_COUNTER, CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, CLASS_NAT_SESSION, endpoint_in,
-    endpoint_of,
-};
+use crate::key::{endpoint_in, endpoint_of};
 use crate::options::{Options, ProgramKind};
 use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use stateplane_apps::Room;
 use stateplane_disk::{Disk, DiskError, FaultyFiles, Files as _};
 use stateplane_history::replication::{Endpoint, PoolRange, Protocol, StateEvent};
 use stateplane_store::{
-    ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NAT_STATE_LENGTH, NatPool, Replica,
-    Server, ServiceAt, Setup,
+    ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NatPool, Replica, Server, ServiceAt,
+    Setup,
 };
 use stateplane_wire::control::Member;
 use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
@@ -211,74 +209,76 @@ fn chain_of(options: &Options, shard: u16) -> u16 {
     }
 }
 
+/// A class whose flows begin with zero state.
+fn zero(class: u8, state_length: u16) -> ClassConfig {
+    ClassConfig {
+        class,
+        state_length,
+        first_lease: FirstLease::Zero,
+        shared_only: false,
+        idle: IdleTimeouts::never(),
+        quota: None,
+    }
+}
+
+/// The classes of an application; mappings are forgotten after `idle` µs.
+fn with_classes(mut config: Config, room: &Room, idle: u64) -> Config {
+    for class in &room.store.class {
+        let mut of = zero(class.id, class.state_length);
+        match class.first_lease.as_str() {
+            "server" if !config.services.is_empty() => {
+                let service_at = ServiceAt {
+                    address: 6,
+                    port: 12,
+                };
+                of.first_lease = FirstLease::Server { service_at };
+            }
+            "nat-outbound" => {
+                let pool = NatPool {
+                    addresses: vec![PUBLIC_ADDRESS],
+                    first_port: FIRST_PORT,
+                    last_port: LAST_PORT,
+                };
+                let inbound = room.class_made("none").map_or(0, |class| class.id);
+                config = config.with_nat(pool, class.id, inbound);
+                for class in &mut config.classes {
+                    class.idle = IdleTimeouts {
+                        default: Some(idle),
+                        by_protocol: BTreeMap::new(),
+                        in_state: Vec::new(),
+                    };
+                }
+                continue;
+            }
+            // It came with the class of endpoints inside.
+            "none" => continue,
+            _ => {}
+        }
+        config = config.with_class(of);
+    }
+    config
+}
+
 fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     let scenario = &options.scenario;
     let position = match scenario.cluster {
         None => store as u8,
         Some(_) => 0,
     };
-    let mut config = Config::new(REPLICAS as u8, position)
-        .with_shards(SHARDS)
-        .with_class(ClassConfig {
-            class: CLASS_COUNTER,
-            state_length: 8,
-            first_lease: FirstLease::Zero,
-            shared_only: false,
-            idle: IdleTimeouts::never(),
-            quota: None,
-        })
-        .with_nat(
-            NatPool {
-                addresses: vec![PUBLIC_ADDRESS],
-                first_port: FIRST_PORT,
-                last_port: LAST_PORT,
-            },
-            CLASS_NAT_OUTBOUND,
-            CLASS_NAT_INBOUND,
-        );
-    for class in &mut config.classes {
-        if [CLASS_NAT_OUTBOUND, CLASS_NAT_INBOUND].contains(&class.class) {
-            class.idle = IdleTimeouts {
-                default: Some(scenario.idle),
-                by_protocol: BTreeMap::new(),
-                in_state: Vec::new(),
-            };
+    let mut config = Config::new(REPLICAS as u8, position).with_shards(SHARDS);
+    match options.program {
+        ProgramKind::Own(class) => {
+            config = config.with_class(zero(class.id, class.state_length));
         }
-    }
-    // In half of the runs the store gives flows to servers, in the others the program.
-    let mut gives = false;
-    let class = match options.program {
-        ProgramKind::App(application) => {
-            let app = application.hosts();
-            if first_sequence.is_multiple_of(2) {
-                config.services = app.services();
+        program => {
+            if let Some(app) = program.app() {
+                // In half of the runs the store gives flows to servers, in the others the program.
+                if first_sequence.is_multiple_of(2) {
+                    config.services = app.hosts().services();
+                }
+                config = with_classes(config, app.room(), scenario.idle);
             }
-            gives = !config.services.is_empty();
-            Some((app.class(), app.state_length()))
         }
-        ProgramKind::Own(class) => Some((class.id, class.state_length)),
-        ProgramKind::FilteringNat => Some((CLASS_NAT_SESSION, NAT_STATE_LENGTH)),
-        _ => None,
-    };
-    if let Some((class, state_length)) = class {
-        // A class of the same number has no flows here.
-        config.classes.retain(|known| known.class != class);
-        let service_at = ServiceAt {
-            address: 6,
-            port: 12,
-        };
-        config = config.with_class(ClassConfig {
-            class,
-            state_length,
-            first_lease: if gives {
-                FirstLease::Server { service_at }
-            } else {
-                FirstLease::Zero
-            },
-            shared_only: false,
-            idle: IdleTimeouts::never(),
-            quota: None,
-        });
     }
     config.lease_period = scenario.lease_period;
     config.recall = scenario.recall;
@@ -319,7 +319,7 @@ impl Mappings {
 
     /// Ports taken and freed since the last call, said of replica `number`. A
     /// replica that follows an older configuration than one before has no say.
-    pub(crate) fn events(&mut self, replica: &Replica, number: u8) -> Vec<StateEvent> {
+    pub(crate) fn events(&mut self, replica: &Replica, number: u8, class: u8) -> Vec<StateEvent> {
         let epoch = replica.place().epoch;
         let counters = replica.counters();
         let changes = counters.records_made + counters.records_expired;
@@ -327,7 +327,7 @@ impl Mappings {
             return Vec::new();
         }
         (self.epoch, self.changes) = (epoch, changes);
-        let present = mappings(replica);
+        let present = mappings(replica, class);
         let freed = self.mappings.iter();
         let freed = freed.filter(|(public, inside)| present.get(public) != Some(inside));
         let freed = freed.map(|(&public, _)| StateEvent::Freed {
@@ -347,9 +347,10 @@ impl Mappings {
     }
 }
 
-fn mappings(replica: &Replica) -> BTreeMap<Endpoint, Endpoint> {
+/// Mappings of a replica, by the public endpoint, which the keys of `class` name.
+fn mappings(replica: &Replica, class: u8) -> BTreeMap<Endpoint, Endpoint> {
     let records = replica.records();
-    let inbound = records.filter(|(_, key, _)| key.class() == CLASS_NAT_INBOUND);
+    let inbound = records.filter(|(_, key, _)| key.class() == class);
     inbound
         .filter_map(|(_, key, record)| {
             let inside = endpoint_in(record.state(), key.0[1])?;
@@ -360,8 +361,8 @@ fn mappings(replica: &Replica) -> BTreeMap<Endpoint, Endpoint> {
 
 /// Mappings and free ports at the end of `replicas`, which together keep all shards,
 /// said of replica `number`.
-pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8) -> Vec<StateEvent> {
-    let mapped = replicas.iter().flat_map(|replica| mappings(replica));
+pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8, class: u8) -> Vec<StateEvent> {
+    let mapped = replicas.iter().flat_map(|replica| mappings(replica, class));
     let mapped = mapped.map(|(public, inside)| StateEvent::Mapped {
         replica: number,
         inside,

@@ -1,4 +1,4 @@
-//! A model of the counter's switch, in Rust: the protocol as a client of the store
+//! A model of a switch with `apps/counter`, in Rust: the protocol as a client of the store
 //! sees it, without a P4 program between. It tests the store alone, and says what a
 //! program should do where one does something else.
 
@@ -7,12 +7,15 @@ use crate::frame::{
     HEAD_ADDRESS, HostPacket, INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in,
     message_to_store,
 };
-use crate::key::counter_key;
 use core::net::Ipv4Addr;
+use stateplane_apps::{app, connection_key};
 use stateplane_setup::Hold;
 use stateplane_store::newer;
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The application whose program is modelled.
+pub(crate) const MODELLED: &str = "counter";
 
 const LEASE_ATTEMPTS: u16 = 16;
 /// Requests behind the newest whose packets may still come back.
@@ -46,6 +49,8 @@ struct Held {
 /// See the module.
 pub(crate) struct Model {
     identity: Identity,
+    /// Class of the flows.
+    class: u8,
     /// Address of each shard's head, and number of its chain's configuration.
     chains: Vec<(Ipv4Addr, u32)>,
     capacity: usize,
@@ -63,6 +68,7 @@ impl Model {
     pub(crate) fn new(identity: Identity, shards: u16, capacity: usize, hold: Hold) -> Self {
         Self {
             identity,
+            class: app(MODELLED).map_or(0, |app| app.room().class().id),
             chains: vec![(HEAD_ADDRESS, 1); shards.into()],
             capacity,
             flows: BTreeMap::new(),
@@ -81,7 +87,8 @@ impl Model {
     }
 
     fn handle_packet(&mut self, now: u64, packet: &HostPacket) {
-        let key = counter_key(packet.protocol, packet.source, packet.destination);
+        let (source, destination) = (packet.source, packet.destination);
+        let key = connection_key(self.class, packet.protocol, source, destination);
         let valid = self
             .flows
             .get(&key)

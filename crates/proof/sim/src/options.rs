@@ -1,23 +1,18 @@
 //! Options of a simulation: program, engine, scenario, disabled rules.
 
 use crate::chosen::Chosen;
+use crate::model::MODELLED;
 use crate::scenario::Scenario;
-use stateplane_apps::{APPS, AppId};
+use stateplane_apps::{APPS, AppId, Judge, app};
 use stateplane_history::replication::Application;
 use std::fmt;
 
 /// Program on the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProgramKind {
-    /// A model of the counter in Rust, to test the store alone.
+    /// A model of a switch in Rust, to test the store alone.
     Model,
-    /// `apps/counter`.
-    Counter,
-    /// `apps/nat`.
-    Nat,
-    /// The NAT, with packets from outside filtered by address and port.
-    FilteringNat,
-    /// An application that is judged by its machine.
+    /// An application.
     App(AppId),
     /// A protected program, [`Own`](crate::Own).
     Own(Class),
@@ -46,18 +41,14 @@ pub struct Walk {
 impl ProgramKind {
     /// All that come with Stateplane.
     pub fn all() -> Vec<Self> {
-        let judged = APPS.into_iter().filter(|app| app.judge().is_some());
-        let own = [Self::Model, Self::Counter, Self::Nat, Self::FilteringNat];
-        own.into_iter().chain(judged.map(Self::App)).collect()
+        let apps = APPS.into_iter().map(Self::App);
+        [Self::Model].into_iter().chain(apps).collect()
     }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
-            Self::Counter => "counter",
-            Self::Nat => "nat",
-            Self::FilteringNat => "filtering-nat",
             Self::App(app) => app.name(),
             Self::Own(_) => "own",
         }
@@ -68,27 +59,31 @@ impl ProgramKind {
         Self::all().into_iter().find(|kind| kind.name() == name)
     }
 
-    /// True if packets count and the histories are those of a counter.
-    pub(crate) const fn counts(self) -> bool {
-        matches!(self, Self::Model | Self::Counter)
-    }
-
-    /// True if the store maps endpoints from a pool.
-    pub(crate) const fn maps(self) -> bool {
-        matches!(self, Self::Nat | Self::FilteringNat)
-    }
-
-    /// The application, if it is one of the list.
-    pub(crate) const fn app(self) -> Option<AppId> {
+    /// The application whose hosts speak, if it is one of the list.
+    pub(crate) fn app(self) -> Option<AppId> {
         match self {
+            Self::Model => app(MODELLED),
             Self::App(app) => Some(app),
-            _ => None,
+            Self::Own(_) => None,
         }
     }
 
+    /// The application's judge.
+    pub(crate) fn judge(self) -> Option<Judge> {
+        self.app().map(AppId::judge)
+    }
+
     /// What a flow's outputs are judged by, if an application's machine does.
-    pub(crate) fn judge(self) -> Option<Application> {
-        self.app().and_then(AppId::judge)
+    pub(crate) fn machine(self) -> Option<Application> {
+        self.judge().and_then(Judge::machine)
+    }
+
+    /// If the store maps endpoints from a pool, the class of keys with a public one.
+    pub(crate) fn mapped_class(self) -> Option<u8> {
+        let app = self.app()?;
+        let maps = app.judge() == Judge::Translations;
+        let class = app.room().class_made("none").filter(|_| maps);
+        class.map(|class| class.id)
     }
 }
 

@@ -13,7 +13,6 @@ mod reference;
 
 use crate::device::{Device as _, Identity};
 use crate::frame::{STORE_PORT, checked_message_in};
-use crate::key::flow_name;
 use crate::options::{Class, ProgramKind, Rule, Walk};
 use crate::p4::{P4Switch, PROBED_SHARD};
 
@@ -182,7 +181,8 @@ impl Own {
         &self.text
     }
 
-    pub(crate) fn class(&self) -> Class {
+    /// The class of its flows.
+    pub fn class(&self) -> Class {
         self.class
     }
 
@@ -338,7 +338,7 @@ impl Own {
         operations: Vec<OperationOf<Replication>>,
         released: &Released,
     ) -> Option<String> {
-        let stateless = *flow == flow_name(&Key([0; KEY_LENGTH]));
+        let stateless = *flow == Flow::new(&Key([0; KEY_LENGTH]).to_string());
         let mut asked = Vec::new();
         for operation in operations {
             let (packet, _) = operation.input;

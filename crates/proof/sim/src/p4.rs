@@ -6,8 +6,8 @@ mod crowding;
 use crate::chain::SHARDS;
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
-    DATA_PORTS, HEAD_ADDRESS, HOST_MAC, INSIDE_PORT, OUTSIDE_PORT, PUBLIC_ADDRESS, STORE_MTU,
-    STORE_PORT, store_mac, switch_address, switch_mac,
+    DATA_PORTS, HEAD_ADDRESS, HOST_MAC, INSIDE_PORT, OUTSIDE_PORT, STORE_MTU, STORE_PORT,
+    store_mac, switch_address, switch_mac,
 };
 use crate::options::ProgramKind;
 use core::net::Ipv4Addr;
@@ -285,16 +285,6 @@ fn set_up(
             "forward",
             next,
         )?;
-    }
-    if program.maps() {
-        let inside = exact(number(INSIDE_PORT));
-        insert(state, "interfaces", inside, "inside", Vec::new())?;
-        let public = exact(address(PUBLIC_ADDRESS));
-        insert(state, "public_addresses", public, "is_public", Vec::new())?;
-        if program == ProgramKind::FilteringNat {
-            let filtering = state.table_mut("filtering")?;
-            filtering.set_default("address_and_port_dependent", &[])?;
-        }
     }
     if let ProgramKind::App(application) = program {
         application.hosts().set_up(state, switch)?;

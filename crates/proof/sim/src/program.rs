@@ -18,28 +18,28 @@ pub(crate) fn program(
     buckets: u32,
     without: Option<Rule>,
 ) -> Result<Option<Program>, String> {
-    let path = match kind {
+    let application = match kind {
         ProgramKind::Model | ProgramKind::Own(_) => return Ok(None),
-        ProgramKind::Counter => "apps/counter/counter.p4",
-        ProgramKind::Nat | ProgramKind::FilteringNat => "apps/nat/nat.p4",
-        ProgramKind::App(application) => application.hosts().path(),
+        ProgramKind::App(application) => application,
     };
     let mut options = Options::default();
     let mut define = |name: &str, value: String| options.defines.push((name.into(), value));
     define("REPLICATION_BUCKETS", buckets.to_string());
-    if kind == ProgramKind::FilteringNat {
-        define("NAT_FILTERING", "1".into());
+    for (name, body) in &application.room().macros {
+        define(name, body.clone());
     }
-    if let ProgramKind::App(application) = kind {
-        for (name, body) in application.hosts().defines() {
-            define(name, body);
-        }
+    for (name, body) in application.hosts().defines() {
+        define(name, body);
     }
     if let Some(fault) = without.and_then(Rule::macro_name) {
         define(fault, "1".into());
     }
     let loader = WithLibrary(MemoryLoader::new());
-    let compiled = compile(&loader, &path_of(path), &with_library(options));
+    let compiled = compile(
+        &loader,
+        &path_of(&application.room().path()),
+        &with_library(options),
+    );
     match compiled.program {
         Some(program) => Ok(Some(program)),
         None => Err(render_all(
@@ -57,16 +57,18 @@ mod tests {
 
     #[test]
     fn the_programs_compile_with_and_without_each_rule() {
-        for kind in [ProgramKind::Counter, ProgramKind::Nat] {
-            let rules = Rule::ALL.into_iter().map(Some);
+        for application in APPS {
+            let kind = ProgramKind::App(application);
+            // All of the library is in those that no machine judges.
+            let rules: &[Rule] = match kind.machine() {
+                None => &Rule::ALL,
+                Some(_) => &[],
+            };
+            let rules = rules.iter().copied().map(Some);
             for without in rules.chain([None]) {
                 let program = program(kind, 4, without);
                 assert!(program.is_ok_and(|p| p.is_some()), "{kind} {without:?}");
             }
-        }
-        for application in APPS {
-            let program = program(ProgramKind::App(application), 4, None);
-            assert!(program.is_ok_and(|p| p.is_some()), "{application}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Recorder of events, as seen by an observer of everything.
 
 use crate::key::flow_name;
+use crate::options::ProgramKind;
 use crate::report::Coverage;
 use stateplane_history::replication::{
-    Application, Event, EventKind, Flow, History, Occupant, PoolRange, Replication, StateEvent,
+    Event, EventKind, Flow, History, Occupant, PoolRange, Replication, StateEvent,
 };
 use stateplane_wire::replication::{Key, MessageType, Packet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ pub(crate) struct Write {
 
 /// The history of a run, and what is needed to write it.
 pub(crate) struct Recorder {
+    program: ProgramKind,
     pub(crate) history: History,
     pub(crate) coverage: Coverage,
     first_sequence: u32,
@@ -32,12 +34,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(
-        pools: Vec<PoolRange>,
-        application: Option<Application>,
-        first_sequence: u32,
-    ) -> Self {
+    pub(crate) fn new(program: ProgramKind, pools: Vec<PoolRange>, first_sequence: u32) -> Self {
+        let application = program.machine();
         Self {
+            program,
             history: History {
                 system: Replication { pools, application },
                 events: Vec::new(),
@@ -58,8 +58,8 @@ impl Recorder {
     }
 
     pub(crate) fn name(&mut self, key: &Key) -> Flow {
-        let name = self.names.entry(*key);
-        name.or_insert_with(|| flow_name(key)).clone()
+        let (name, program) = (self.names.entry(*key), self.program);
+        name.or_insert_with(|| flow_name(program, key)).clone()
     }
 
     /// The shard that switches gave for `key`.

@@ -1,26 +1,14 @@
 //! Hosts, their connections, and the switch by which each packet goes.
 
 use crate::device::Device;
-use crate::frame::{HostPacket, PUBLIC_ADDRESS, host_frame};
-use crate::key::{CLASS_NAT_INBOUND, CLASS_NAT_OUTBOUND, counter_key, flow_name, nat_key};
+use crate::frame::host_frame;
+use crate::key::flow_name;
 use crate::options::ProgramKind;
 use crate::own::{Own, Released, unmarked};
 use crate::plan::SWITCHES;
-use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_apps::Random;
-use stateplane_apps::{AppId, Asked, Hosts};
+use stateplane_apps::{AppId, Asked, Hosts, Random, Translation};
 use stateplane_history::replication::{Direction, Flow, Occupant};
-use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::Key;
-
-/// The counter's `SEQUENCER_PORT`: such packets carry their number away.
-const SEQUENCER_PORT: u16 = 5000;
-
-/// Address of an outside host to which no inside host sends.
-pub(crate) const STRANGER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 200);
-/// Chance in thousandths that a packet from outside is the stranger's, where these are
-/// filtered.
-const STRANGERS: u32 = 50;
 
 /// By which switch packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +19,9 @@ enum Route {
 
 /// One connection.
 struct Connection {
-    protocol: u8,
-    inside: SocketAddrV4,
-    outside: SocketAddrV4,
     /// Outwards and back.
     routes: [Route; 2],
     sent: usize,
-    /// Source address that the outside host saw.
-    public: Option<SocketAddrV4>,
 }
 
 /// A packet that a host sent.
@@ -55,8 +38,6 @@ pub(crate) struct Sent {
 /// Content of a packet that a host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
-    /// To the counter, the model or the NAT.
-    Plain(HostPacket),
     /// To an application.
     Asked(Asked),
     /// To a program of the user's: the port by which it comes, and the frame.
@@ -66,7 +47,6 @@ pub(crate) enum Carried {
 impl Carried {
     pub(crate) fn to_frame(&self, switch: u32) -> Vec<u8> {
         match self {
-            Self::Plain(packet) => packet.to_frame(switch),
             Self::Asked(asked) => host_frame(switch, &asked.tag, &asked.datagram),
             Self::Own(_, frame) => frame.clone(),
         }
@@ -75,7 +55,7 @@ impl Carried {
     /// Value that the packet requests, in the terms of the application.
     pub(crate) fn request(&self) -> Option<u64> {
         match self {
-            Self::Plain(_) | Self::Own(..) => None,
+            Self::Own(..) => None,
             Self::Asked(asked) => Some(asked.request),
         }
     }
@@ -102,35 +82,9 @@ impl<'a> Traffic<'a> {
         own: Option<&'a Own>,
         mut random: Random,
     ) -> Self {
-        let connections = (0..count).map(|number| {
-            let number = number as u16;
-            // Some inside endpoints have several connections.
-            let inside = if program.counts() || number % 5 != 4 {
-                number
-            } else {
-                number - 1
-            };
-            let (protocol, outside_port) = match inside % 6 {
-                _ if program.counts() => (PROTOCOL_UDP, SEQUENCER_PORT),
-                0 => (PROTOCOL_UDP, 80),
-                // An echo has no port of its destination.
-                3 => (PROTOCOL_ICMP, 0),
-                _ => (PROTOCOL_TCP, 80),
-            };
-            Connection {
-                protocol,
-                inside: SocketAddrV4::new(
-                    Ipv4Addr::new(10, 0, 0, (inside % 7) as u8 + 1),
-                    4000 + inside,
-                ),
-                outside: SocketAddrV4::new(
-                    Ipv4Addr::new(198, 51, 100, (number % 50) as u8 + 1),
-                    outside_port,
-                ),
-                routes: [Route::By(0); 2],
-                sent: 0,
-                public: None,
-            }
+        let connections = (0..count).map(|_| Connection {
+            routes: [Route::By(0); 2],
+            sent: 0,
         });
         let mut traffic = Self {
             program,
@@ -185,24 +139,21 @@ impl<'a> Traffic<'a> {
         direction: Direction,
     ) -> Option<(usize, Sent)> {
         let number = self.sent.len() as u64;
-        let asked = self.app.as_mut().map(|app| {
-            let random = &mut self.random;
-            app.send(connection, number, random)
-        });
-        let direction = asked.as_ref().map_or(direction, |asked| asked.direction);
+        let random = &mut self.random;
+        let (direction, key, carried) = match (&mut self.app, self.own) {
+            (Some(app), _) => {
+                let asked = match direction {
+                    Direction::Outbound => app.send(connection, number, random),
+                    Direction::Inbound => app.reply(connection, number, random)?,
+                };
+                (asked.direction, asked.key, Carried::Asked(asked))
+            }
+            (None, own) => {
+                let (key, port, frame) = own?.send(connection, number, random, &mut self.released);
+                (direction, key, Carried::Own(port, frame))
+            }
+        };
         let of = &mut self.connections[connection];
-        let (source, destination) = match direction {
-            Direction::Outbound => (of.inside, of.outside),
-            Direction::Inbound => (of.outside, of.public.or(asked.as_ref().map(|_| of.inside))?),
-        };
-        let strange = self.program == ProgramKind::FilteringNat
-            && direction == Direction::Inbound
-            && self.random.permille(STRANGERS);
-        let source = if strange {
-            SocketAddrV4::new(STRANGER, source.port())
-        } else {
-            source
-        };
         of.sent += 1;
         let route = of.routes[direction as usize];
         let by = match route {
@@ -214,32 +165,10 @@ impl<'a> Traffic<'a> {
         } else {
             by
         };
-        let packet = HostPacket {
-            protocol: of.protocol,
-            source,
-            destination,
-            value: 0,
-            number,
-        };
-        let key = match (self.program.counts(), direction) {
-            (true, _) => counter_key(of.protocol, source, destination),
-            (false, Direction::Outbound) => nat_key(CLASS_NAT_OUTBOUND, of.protocol, source),
-            (false, Direction::Inbound) => nat_key(CLASS_NAT_INBOUND, of.protocol, destination),
-        };
-        let of_own = self.own.map(|own| {
-            let random = &mut self.random;
-            own.send(connection, number, random, &mut self.released)
-        });
-        let (key, carried) = match asked {
-            None => of_own.map_or((key, Carried::Plain(packet)), |(key, port, frame)| {
-                (key, Carried::Own(port, frame))
-            }),
-            Some(asked) => (asked.key, Carried::Asked(asked)),
-        };
         let sent = Sent {
             connection,
             direction,
-            flow: flow_name(&key),
+            flow: flow_name(self.program, &key),
             key,
             carried,
         };
@@ -303,14 +232,24 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// A host outside got a packet of a connection: it answers to where it came
-    /// from. Whether it answers this one.
-    pub(crate) fn arrived_outside(&mut self, packet: &HostPacket) -> Option<usize> {
-        if self.program.counts() || *packet.source.ip() != PUBLIC_ADDRESS {
+    /// What a NAT made of the endpoints of a packet that left as `frame`.
+    pub(crate) fn translated(&self, asked: &Asked, frame: &[u8]) -> Option<Translation> {
+        self.app.as_ref()?.translated(asked, frame)
+    }
+
+    /// True if hosts outside hear of what reaches them.
+    pub(crate) fn listens(&self) -> bool {
+        self.app.as_ref().is_some_and(|app| app.listens())
+    }
+
+    /// A host outside got packet `number` as `frame`: the connection that it answers to.
+    pub(crate) fn arrived_outside(&mut self, number: u64, frame: &[u8]) -> Option<usize> {
+        let at = usize::try_from(number).ok()?;
+        let sent = self.sent.get(at)?;
+        let (Carried::Asked(asked), Some(app)) = (&sent.carried, &mut self.app) else {
             return None;
-        }
-        let connection = self.sent(packet.number)?.connection;
-        self.connections[connection].public = Some(packet.source);
-        self.random.permille(600).then_some(connection)
+        };
+        let answers = app.arrived(sent.connection, asked, frame, &mut self.random);
+        answers.then_some(sent.connection)
     }
 }

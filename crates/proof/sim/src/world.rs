@@ -9,7 +9,6 @@ mod switches;
 use crate::chain::{self, Mappings, StoreNode};
 use crate::clock::Clock;
 use crate::device::{Device, Identity};
-use crate::frame::HostPacket;
 use crate::link::LinkQuality;
 use crate::options::{Options, ProgramKind};
 use crate::own::{Own, Released};
@@ -98,7 +97,8 @@ enum Happening {
         bytes: Vec<u8>,
     },
     ToHost {
-        packet: HostPacket,
+        number: u64,
+        frame: Vec<u8>,
     },
     Misfortune(Misfortune),
     /// All links are whole from here on.
@@ -183,7 +183,7 @@ impl<'a> World<'a> {
         let first_sequence = u32::MAX - before_wrap;
         let mut traffic_random = random.split();
         // An order of their packets is searched, for which flows must not be long.
-        let flows = match (options.program.judge(), own) {
+        let flows = match (options.program.machine(), own) {
             (_, Some(own)) => own.connections() as u64,
             (Some(_), None) => scenario.flows.max(APPLICATION_FLOWS),
             (None, None) => scenario.flows,
@@ -217,12 +217,11 @@ impl<'a> World<'a> {
             mappings: BTreeMap::new(),
             traffic,
             recorder: Recorder::new(
-                if options.program.maps() {
-                    chain::pools()
-                } else {
-                    Vec::new()
+                options.program,
+                match options.program.mapped_class() {
+                    Some(_) => chain::pools(),
+                    None => Vec::new(),
                 },
-                options.program.judge(),
                 first_sequence,
             ),
             trace: FxHasher::default(),
@@ -358,8 +357,8 @@ impl<'a> World<'a> {
                 incarnation,
             } => self.ask(switch, incarnation),
             Happening::Rows { switch, bytes } => self.rows(switch, &bytes),
-            Happening::ToHost { packet } => {
-                let answers = self.traffic.arrived_outside(&packet);
+            Happening::ToHost { number, frame } => {
+                let answers = self.traffic.arrived_outside(number, &frame);
                 let over = self.now >= self.options.scenario.traffic;
                 if let Some(connection) = answers.filter(|_| !over) {
                     let at = self.now + self.random.between(0, 3_000);

@@ -34,17 +34,17 @@ fn moving_shards_of_the_model() {
 
 #[test]
 fn failing_stores_of_the_counter() {
-    run(ProgramKind::Counter, Scenario::failing_stores(), 30);
+    run(common::program("counter"), Scenario::failing_stores(), 30);
 }
 
 #[test]
 fn failing_stores_of_the_nat() {
-    run(ProgramKind::Nat, Scenario::failing_stores(), 30);
+    run(common::program("nat"), Scenario::failing_stores(), 30);
 }
 
 #[test]
 fn moving_shards_of_the_nat() {
-    run(ProgramKind::Nat, Scenario::moving_shards(), 20);
+    run(common::program("nat"), Scenario::moving_shards(), 20);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn without_whole_chain_acknowledgement_the_checker_objects() {
 
 #[test]
 fn a_calm_cluster_is_good_for_every_program() {
-    for program in [ProgramKind::Counter, ProgramKind::Nat] {
+    for program in [common::program("counter"), common::program("nat")] {
         all_good(program, Scenario::store_failover(), 5);
     }
 }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 fn programs() -> [ProgramKind; 5] {
     [
-        ProgramKind::Counter,
-        ProgramKind::Nat,
+        common::program("counter"),
+        common::program("nat"),
         common::program("firewall"),
         common::program("load-balancer"),
         common::program("serving-gateway"),
@@ -81,7 +81,7 @@ fn packets_of_a_flow_leave_in_the_order_in_which_they_came() {
 
 #[test]
 fn without_the_order_of_release_packets_overtake_those_that_wait() {
-    for program in [ProgramKind::Nat, common::program("serving-gateway")] {
+    for program in [common::program("nat"), common::program("serving-gateway")] {
         let options = Options::new(program).scenario(dense());
         let reports = reports(options.without(Rule::ReleaseOrder), 0..3);
         let overtaken: usize = reports.map(|report| overtaken(&report).0).sum();

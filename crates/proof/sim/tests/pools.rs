@@ -4,13 +4,13 @@ mod common;
 
 use common::reports;
 use stateplane_history::replication::{EventKind, StateEvent};
-use stateplane_sim::{Options, ProgramKind, Scenario};
+use stateplane_sim::{Options, Scenario};
 
 /// The pool's checker objects if a port is taken twice or lost; besides, when all
 /// mappings have been idle for long enough, every port is free again.
 #[test]
 fn no_port_is_taken_twice_nor_leaked() {
-    let options = Options::new(ProgramKind::Nat).scenario(Scenario::port_churn());
+    let options = Options::new(common::program("nat")).scenario(Scenario::port_churn());
     let mut taken = 0;
     for report in reports(options, 0..3) {
         assert!(report.is_good(), "{report}");

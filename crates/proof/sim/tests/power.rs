@@ -33,7 +33,7 @@ fn power_cuts_of_the_model_under_a_controller() {
 
 #[test]
 fn power_cuts_of_the_nat_under_a_controller() {
-    run(ProgramKind::Nat, Scenario::cluster_power_cuts(), 30);
+    run(common::program("nat"), Scenario::cluster_power_cuts(), 30);
 }
 
 /// A disk that lies, or loses or changes what it had, is found out by itself or by the
@@ -91,7 +91,7 @@ fn a_member_whose_disk_never_took_the_first_configuration_takes_a_copy() {
 
 #[test]
 fn failing_disks_of_the_nat() {
-    run_failing(ProgramKind::Nat, Scenario::failing_disks(), 10);
+    run_failing(common::program("nat"), Scenario::failing_disks(), 10);
 }
 
 #[test]
@@ -114,12 +114,12 @@ fn without_heeding_a_failed_save_the_checker_objects() {
 
 #[test]
 fn power_cuts_of_the_counter() {
-    run(ProgramKind::Counter, Scenario::power_cuts(), 30);
+    run(common::program("counter"), Scenario::power_cuts(), 30);
 }
 
 #[test]
 fn power_cuts_of_the_nat() {
-    run(ProgramKind::Nat, Scenario::power_cuts(), 30);
+    run(common::program("nat"), Scenario::power_cuts(), 30);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn without_saving_first_the_checker_objects() {
 #[test]
 fn grants_of_before_a_power_cut() {
     let balancer = ProgramKind::from_name("load-balancer").unwrap();
-    for (program, seed) in [(balancer, 200_021), (ProgramKind::Nat, 5_491)] {
+    for (program, seed) in [(balancer, 200_021), (common::program("nat"), 5_491)] {
         let options = Options::new(program).scenario(Scenario::cluster_power_cuts());
         for report in reports(options, seed..seed + 1) {
             assert!(report.is_good(), "{report}");

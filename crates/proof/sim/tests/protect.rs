@@ -53,7 +53,8 @@ fn survives(own: impl Fn() -> Own, seeds: u64) {
     let failures = own().packet_test().expect("programs that can be loaded");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     for scenario in [Scenario::calm(), Scenario::mixed(), Scenario::restarts()] {
-        let options = Options::new(ProgramKind::Counter).scenario(scenario);
+        let options =
+            Options::new(ProgramKind::from_name("counter").expect("a program")).scenario(scenario);
         let simulator = Simulator::own(own(), options).expect("a program that can be loaded");
         let mut outputs = 0;
         let mut deaths = 0;
@@ -126,7 +127,8 @@ fn good_only_with(
     least: usize,
     objection: &str,
 ) {
-    let options = Options::new(ProgramKind::Counter).scenario(scenario);
+    let options =
+        Options::new(ProgramKind::from_name("counter").expect("a program")).scenario(scenario);
     let simulator = |options| Simulator::own(program(name), options).expect("a program");
     let broken = simulator(options.clone().without(rule));
     let objects = |seed: &u64| {

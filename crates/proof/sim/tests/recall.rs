@@ -50,7 +50,7 @@ fn stalls(program: ProgramKind, scenario: &Scenario, seeds: u64) -> u64 {
 #[test]
 fn a_flow_that_moves_stalls_for_two_round_trips_and_a_half() {
     let scenario = Scenario::handover();
-    for program in [ProgramKind::Model, ProgramKind::Counter] {
+    for program in [ProgramKind::Model, common::program("counter")] {
         let stall = stalls(program, &scenario, 20);
         assert_eq!(2 * stall, 5 * round_trip(&scenario), "{program}");
     }
@@ -62,7 +62,7 @@ fn without_recall_it_stalls_for_a_lease_period() {
         recall: false,
         ..Scenario::handover()
     };
-    let stall = stalls(ProgramKind::Counter, &scenario, 5);
+    let stall = stalls(common::program("counter"), &scenario, 5);
     assert!(stall > u64::from(scenario.lease_period) * 9 / 10, "{stall}");
 }
 
@@ -73,7 +73,7 @@ fn leases_that_are_only_outwaited() {
             recall: false,
             ..scenario
         };
-        for program in [ProgramKind::Model, ProgramKind::Counter] {
+        for program in [ProgramKind::Model, common::program("counter")] {
             all_good(program, scenario.clone(), 20);
         }
     }
@@ -112,7 +112,7 @@ fn without_release_after_writes_updates_are_lost() {
         ..Scenario::handover()
     };
     scenario.protocol_link.jitter = 400;
-    for program in [ProgramKind::Model, ProgramKind::Counter] {
+    for program in [ProgramKind::Model, common::program("counter")] {
         let options = Options::new(program).scenario(scenario.clone());
         let lost = |options| {
             let lost = reports(options, 0..5).map(|report| {
@@ -136,7 +136,7 @@ fn without_recall_stops_the_checker_objects() {
     let rule = Rule::RecallStops;
     without(
         rule,
-        ProgramKind::Counter,
+        common::program("counter"),
         Scenario::tug_of_war(),
         &checkers,
         6,

@@ -5,7 +5,7 @@ mod common;
 
 use common::{LATE, without};
 use stateplane_history::replication::checkers;
-use stateplane_sim::{ProgramKind, Rule, Scenario};
+use stateplane_sim::{Rule, Scenario};
 
 /// Of scenarios in which nearly every seed misses the rule.
 const SEEDS: u64 = 6;
@@ -13,7 +13,7 @@ const SEEDS: u64 = 6;
 const MORE_SEEDS: u64 = 12;
 
 fn counter_without(rule: Rule, scenario: Scenario, checkers: &[&str]) {
-    without(rule, ProgramKind::Counter, scenario, checkers, SEEDS);
+    without(rule, common::program("counter"), scenario, checkers, SEEDS);
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn without_sequence_check_the_checker_objects() {
 #[test]
 fn without_epoch_check_the_checker_objects() {
     let checkers = [checkers::COUNTER, checkers::SINGLE_OWNER];
-    let counter = ProgramKind::Counter;
+    let counter = common::program("counter");
     without(Rule::EpochCheck, counter, LATE, &checkers, MORE_SEEDS);
 }
 
@@ -94,21 +94,21 @@ fn without_key_comparison_the_checker_objects() {
 #[test]
 fn without_key_comparison_the_nat_takes_the_mapping_of_another() {
     let checkers = [checkers::NAT];
-    let nat = ProgramKind::Nat;
+    let nat = common::program("nat");
     without(Rule::KeyComparison, nat, Scenario::calm(), &checkers, SEEDS);
 }
 
 #[test]
 fn without_lease_deadline_the_nat_uses_mappings_that_have_ended() {
     let checkers = [checkers::NAT];
-    let nat = ProgramKind::Nat;
+    let nat = common::program("nat");
     without(Rule::LeaseDeadline, nat, LATE, &checkers, SEEDS);
 }
 
 #[test]
 fn without_whole_chain_acknowledgement_the_nat_uses_mappings_before_they_are_kept() {
     let checkers = [checkers::DURABLE];
-    let nat = ProgramKind::Nat;
+    let nat = common::program("nat");
     let rule = Rule::WholeChainAcknowledgement;
     without(rule, nat, Scenario::calm(), &checkers, SEEDS);
 }

@@ -52,7 +52,7 @@ fn a_good_run_is_left_as_it_is() {
 
 #[test]
 fn commands_say_what_a_test_changed() {
-    let options = Options::new(ProgramKind::Counter).scenario(Scenario {
+    let options = Options::new(common::program("counter")).scenario(Scenario {
         flows: 3,
         cluster: None,
         ..Scenario::failing_stores()

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod app;
 mod check;
 mod command_socket;
 mod compile;

@@ -119,14 +119,24 @@ impl PreprocessArguments {
             Some((name, body)) => (name.to_owned(), body.to_owned()),
             None => (text.clone(), "1".to_owned()),
         });
-        Source {
-            loader: WithLibrary(Disk),
-            main: program.to_string_lossy().into_owned(),
-            options: with_library(Options {
-                include_dirs: folders.map(|f| f.to_string_lossy().into_owned()).collect(),
-                defines: defines.collect(),
-            }),
-        }
+        let folders = folders.map(|f| f.to_string_lossy().into_owned());
+        of(program, folders.collect(), defines.collect())
+    }
+}
+
+/// The source of `program`, compiled with macros.
+pub fn source(program: &Path, macros: &[(String, String)]) -> Source {
+    of(program, Vec::new(), macros.to_vec())
+}
+
+fn of(program: &Path, include_dirs: Vec<String>, defines: Vec<(String, String)>) -> Source {
+    Source {
+        loader: WithLibrary(Disk),
+        main: program.to_string_lossy().into_owned(),
+        options: with_library(Options {
+            include_dirs,
+            defines,
+        }),
     }
 }
 

@@ -1,7 +1,8 @@
 //! `stateplane sim`: the whole world in virtual time.
 
+use crate::app::Folder;
 use crate::exit::{CommandError, Failure};
-use crate::program::{PreprocessArguments, included};
+use crate::program::{PreprocessArguments, Source, included, source};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
@@ -37,6 +38,10 @@ pub struct SimArguments {
         conflicts_with = "program"
     )]
     p4: Option<PathBuf>,
+    /// Folder of an application of your own, whose app.toml names an annotated program and its
+    /// packet test, in place of --p4 and --stf
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["program", "p4"])]
+    app: Option<PathBuf>,
     /// Packet test of that program: entries for its tables, and packets for hosts to send
     #[arg(long, value_name = "TEST.stf", requires = "p4")]
     stf: Option<PathBuf>,
@@ -94,9 +99,13 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
         options = options.without(Rule::from_name(rule).ok_or_else(unknown)?);
     }
     let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);
-    let simulator = match (&arguments.p4, &arguments.stf) {
-        (Some(program), Some(test)) => {
-            let own = own(arguments, program, test)?;
+    let simulator = match (&arguments.app, &arguments.p4, &arguments.stf) {
+        (Some(folder), _, _) => {
+            let own = of_folder(&Folder::read(folder)?)?;
+            Simulator::own(own, options).map_err(failed)?
+        }
+        (None, Some(program), Some(test)) => {
+            let own = own(arguments.preprocess.source(program), test)?;
             Simulator::own(own, options).map_err(failed)?
         }
         _ => Simulator::new(options).map_err(failed)?,
@@ -151,20 +160,40 @@ fn shrink(simulator: &Simulator, report: &Report, runs: usize) -> Result<(), Sim
 
 /// The options that name the user's program, if there is one.
 fn own_program(arguments: &SimArguments) -> Option<String> {
+    if let Some(folder) = &arguments.app {
+        return Some(format!("--app {}", folder.display()));
+    }
     let (program, test) = arguments.p4.as_ref().zip(arguments.stf.as_ref())?;
     let mut options = format!("--p4 {} --stf {}", program.display(), test.display());
     options.push_str(&arguments.preprocess.to_options());
     Some(options)
 }
 
+/// The program of an application's folder, whose `app.toml` says what the program does.
+fn of_folder(folder: &Folder) -> Result<Own, CommandError> {
+    let packets = folder.packets()?;
+    let own = own(source(&folder.program(), &folder.macros()), &packets)?;
+    let (has, said) = (own.class(), folder.spec.class());
+    if (has.id, has.state_length) == (said.id, said.state_length) {
+        return Ok(own);
+    }
+    let problem = format!(
+        "the class has id = {} and state_length = {}, where the program's flows have {} and {}",
+        said.id, said.state_length, has.id, has.state_length
+    );
+    Err(folder.contradiction(
+        problem,
+        "say of the first [[store.class]] what the program has",
+    ))
+}
+
 /// A program of the user's, which passes its packet test before and after it is protected.
-fn own(arguments: &SimArguments, program: &Path, test: &Path) -> Result<Own, CommandError> {
+fn own(source: Source, test: &Path) -> Result<Own, CommandError> {
     let name = test.display().to_string();
     let text = std::fs::read_to_string(test)
         .map_err(|error| CommandError::new(Failure::Input, format!("{name}: {error}")))?;
     let script = stateplane_stf::parse_with(&name, &text, &|path| included(&name, path))
         .map_err(|error| CommandError::new(Failure::Input, error))?;
-    let source = arguments.preprocess.source(program);
     let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);
     let own = Own::new(&source.loader, &source.main, &source.options, &script).map_err(failed)?;
     let failures = own.packet_test().map_err(failed)?;

@@ -1,5 +1,6 @@
 //! `stateplane test`: packet tests of a program.
 
+use crate::app::Folder;
 use crate::exit::{CommandError, Failure};
 use crate::program::{ProgramArguments, included};
 use clap::Args;
@@ -16,9 +17,13 @@ use std::path::{Path, PathBuf};
 /// `wait`, `remove`, `no_packet` and `check_counter` are implemented too. Time is
 /// virtual.
 ///
+/// Of an application's folder with an `app.toml`, runs the program that it names; all scripts of
+/// its folder `tests`, if none is given.
+///
 /// Prints a line for each script, then its failures, with the difference of frames:
 ///
 ///   stateplane test nat.p4 tests/*.stf
+///   stateplane test apps/nat
 ///
 /// Exit code 1 if a script fails, 2 if one cannot be read, 3 if the program has errors.
 #[derive(Args)]
@@ -27,7 +32,7 @@ pub struct TestArguments {
     #[command(flatten)]
     program: ProgramArguments,
     /// STF scripts
-    #[arg(value_name = "TEST.stf", required = true)]
+    #[arg(value_name = "TEST.stf")]
     scripts: Vec<PathBuf>,
     /// Print JSON, one object a line for each script: script, passed, failures
     #[arg(long)]
@@ -36,8 +41,22 @@ pub struct TestArguments {
 
 /// Runs the command.
 pub fn run(arguments: &TestArguments) -> Result<(), CommandError> {
-    let scripts = arguments
-        .scripts
+    let mut program = arguments.program.clone();
+    let mut paths = arguments.scripts.clone();
+    if program.program.is_dir() {
+        let folder = Folder::read(&program.program)?;
+        program.program = folder.program();
+        program.define(&folder.macros());
+        if paths.is_empty() {
+            paths = folder.tests();
+        }
+    }
+    if paths.is_empty() {
+        let message = "no packet test: name one behind the program, or the folder of an \
+                       application with a folder `tests`";
+        return Err(CommandError::new(Failure::Input, message));
+    }
+    let scripts = paths
         .iter()
         .map(|path| read(path))
         .collect::<Result<Vec<Script>, CommandError>>()?;
@@ -45,7 +64,7 @@ pub fn run(arguments: &TestArguments) -> Result<(), CommandError> {
     let width = width.max().unwrap_or(0);
     let mut failed = Vec::new();
     for script in &scripts {
-        let failures = outcome(&arguments.program, script)?;
+        let failures = outcome(&program, script)?;
         if arguments.json {
             println!("{}", as_json(script, &failures));
         } else {

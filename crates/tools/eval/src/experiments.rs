@@ -91,14 +91,20 @@ impl Experiment {
 
 /// Programs that are compared with and without replication, and whether each mostly reads: for
 /// those, replication should cost next to nothing.
-pub(crate) const APPLICATIONS: [(Application, bool); 6] = [
-    (Application::Nat, true),
-    (Application::Firewall, true),
-    (Application::LoadBalancer, true),
-    (Application::ServingGateway, false),
-    (Application::HeavyHitter, true),
-    (Application::Counter, false),
+const APPLICATIONS: [(&str, bool); 6] = [
+    ("nat", true),
+    ("firewall", true),
+    ("load-balancer", true),
+    ("serving-gateway", false),
+    ("heavy-hitter", true),
+    ("counter", false),
 ];
+
+/// [`APPLICATIONS`], which all have measuring traffic.
+pub(crate) fn applications() -> Result<Vec<(Application, bool)>, EvalError> {
+    let of = |(name, reads)| Ok((Application::of(name)?, reads));
+    APPLICATIONS.into_iter().map(of).collect()
+}
 
 /// Amount of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

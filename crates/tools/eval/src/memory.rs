@@ -10,7 +10,7 @@ use stateplane_diagnostics::{Color, render_all};
 use stateplane_host::store::StoreFile;
 use stateplane_host::switch::SwitchFile;
 use stateplane_ir::Program;
-use stateplane_lab::fill;
+use stateplane_lab::{fill, read_template};
 use stateplane_library::{WithLibrary, path_of, with_library};
 use stateplane_native::Native;
 use stateplane_store::{Destination, Replica};
@@ -39,9 +39,9 @@ pub fn compile(setup: &Setup) -> Result<Program, EvalError> {
         options.defines.push((name.to_owned(), body.to_owned()));
     }
     let loader = WithLibrary(MemoryLoader::new());
-    let compiled = stateplane_check::compile(&loader, &path_of(program), &options);
+    let compiled = stateplane_check::compile(&loader, &path_of(&program), &options);
     compiled.program.ok_or_else(|| EvalError::Refused {
-        what: program.to_owned(),
+        what: program,
         reason: render_all(&compiled.diagnostics, &compiled.sources, Color::Never),
     })
 }
@@ -368,7 +368,7 @@ fn configurations(lab: &Path, setup: &Setup) -> Result<(String, Option<String>),
                 continue;
             }
             let path = lab.join(config);
-            let part = std::fs::read_to_string(&path).map_err(|e| EvalError::file(&path, e))?;
+            let part = read_template(&path).map_err(|e| EvalError::file(&path, e))?;
             text.push_str(&fill(&part, &values).map_err(refused)?);
             text.push('\n');
         }
@@ -380,18 +380,22 @@ fn configurations(lab: &Path, setup: &Setup) -> Result<(String, Option<String>),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::APPLICATIONS;
+    use crate::experiments::applications;
     use crate::probe::traffic::{Application, frame, place};
 
     fn lab() -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../lab")
     }
 
+    fn application(name: &str) -> Application {
+        Application::of(name).unwrap()
+    }
+
     fn counted(links: Links) -> (Passed, u64) {
-        let setup = Setup::protected(Application::Counter);
+        let setup = Setup::protected(application("counter"));
         let mut bed = Bed::new(&lab(), &setup, links, |text| text).unwrap();
         for number in 0..100 {
-            let (side, bytes) = frame(Application::Counter, place(number, 4, 100), number, 0, 0);
+            let (side, bytes) = frame(application("counter"), place(number, 4, 100), number, 0, 0);
             bed.frame(side as Port, &bytes);
             bed.advance(bed.now + 1000);
         }
@@ -426,11 +430,7 @@ mod tests {
 
     #[test]
     fn a_switch_alone_asks_nobody() {
-        for application in [
-            Application::Counter,
-            Application::Firewall,
-            Application::Nat,
-        ] {
+        for application in ["counter", "firewall", "nat"].map(application) {
             let links = Links {
                 delay_us: 10,
                 loss: 0.0,
@@ -448,8 +448,8 @@ mod tests {
 
     #[test]
     fn every_application_goes_on_with_its_store_and_without() {
-        let compared = APPLICATIONS.into_iter().map(|(of, _)| of);
-        for application in compared.chain([Application::KeyValue]) {
+        let compared = applications().unwrap().into_iter().map(|(of, _)| of);
+        for application in compared.chain([application("key-value")]) {
             for setup in [Setup::bare(application), Setup::protected(application)] {
                 let links = Links {
                     delay_us: 10,

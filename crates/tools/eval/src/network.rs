@@ -2,6 +2,7 @@
 
 use crate::error::EvalError;
 use crate::probe::traffic::Application;
+use stateplane_apps::spec::{self, Bare};
 use stateplane_lab::LabError;
 use stateplane_lab::topology::{Kind, Route, Topology};
 use std::collections::BTreeMap;
@@ -14,10 +15,9 @@ pub const VARIANT: &str = "measured";
 /// CONTROLLER_PORT of `apps/nat/controlled.p4`.
 const CONTROLLED: [&str; 4] = ["--p4runtime", "127.0.0.1:9559", "--cpu-port", "510"];
 const STORES: [&str; 3] = ["st0", "st1", "st2"];
-/// Parts of the key space, as the applications have them.
-const SHARDS: u8 = 4;
-/// So many where they lie on several servers, so that each of three has about a third.
-const SPREAD_SHARDS: u8 = 16;
+/// Parts of the key space where they lie on several servers, so that each of three has about a
+/// third.
+const SPREAD_SHARDS: u16 = 16;
 /// The switch's node and process.
 pub const SWITCH: &str = "s1";
 /// Who keeps the state of a flow.
@@ -25,7 +25,7 @@ pub const SWITCH: &str = "s1";
 pub enum System {
     /// A switch with the application's program, and its state in that switch alone.
     Bare,
-    /// The NAT with mappings that an external controller makes, over P4Runtime.
+    /// The program with state that an external controller makes, over P4Runtime.
     Controlled,
     /// The same program with its state in a store.
     Protected(Store),
@@ -51,9 +51,9 @@ pub struct Setup {
     pub application: Application,
     /// System that runs it.
     pub system: System,
-    /// µs from one snapshot to the next, of heavy hitters.
+    /// µs from one snapshot to the next.
     pub snapshot_us: u64,
-    /// Tenants of heavy hitters, at least 1, each with its sketch.
+    /// Tenants, at least 1, each with its sketch.
     pub tenants: u32,
     /// True if packets of a flow leave in the order in which they came (rule 26 of
     /// `docs/replication-protocol.md`); only a comparison does without.
@@ -82,61 +82,64 @@ impl Setup {
 
     /// Bytes of state of a flow.
     pub fn state_bytes(&self) -> u32 {
-        match self.application {
-            Application::Nat | Application::LoadBalancer => 6,
-            Application::Firewall => 1,
-            Application::ServingGateway => 17,
-            Application::HeavyHitter => 16,
-            Application::Counter => 8,
-            Application::KeyValue => 9,
-        }
+        self.application.room().class().state_length.into()
     }
 
-    /// The program, below `p4/`, and whether it is one that lacks replication, rather than
-    /// one in which it can be switched off.
-    fn program(&self) -> (&'static str, bool) {
-        match (self.application, self.system) {
-            (Application::Nat, System::Bare) => ("apps/nat/unprotected.p4", true),
-            (Application::Nat, System::Controlled) => ("apps/nat/controlled.p4", true),
-            (Application::Nat, _) => ("apps/nat/nat.p4", false),
-            (Application::Firewall, _) => ("apps/firewall/firewall.p4", false),
-            (Application::LoadBalancer, _) => ("apps/load-balancer/load_balancer.p4", false),
-            (Application::ServingGateway, _) => ("apps/serving-gateway/serving_gateway.p4", false),
-            (Application::HeavyHitter, _) => ("apps/heavy-hitter/heavy_hitter.p4", false),
-            (Application::Counter, _) => ("apps/counter/counter.p4", false),
-            (Application::KeyValue, _) => ("apps/key-value/key_value.p4", false),
-        }
+    /// The application without replication, where that is a program of its own and this is it.
+    fn bare_program(&self) -> Option<&'static Bare> {
+        let bare = self.application.room().measured.bare.as_ref();
+        bare.filter(|_| self.system == System::Bare)
+    }
+
+    /// The program, from the repository's root.
+    fn program(&self) -> String {
+        let room = self.application.room();
+        let controlled = room.measured.controlled.as_ref();
+        let other = match self.system {
+            System::Bare => self.bare_program().map(|bare| &bare.program),
+            System::Controlled => controlled,
+            _ => None,
+        };
+        format!("{}/{}", room.folder(), other.unwrap_or(&room.program))
     }
 
     /// Parts of the key space.
-    fn shards(&self) -> u8 {
-        match (self.application, self.system) {
-            (Application::KeyValue, System::Protected(Store::Servers(_))) => SPREAD_SHARDS,
-            _ => SHARDS,
+    fn shards(&self) -> u16 {
+        let room = self.application.room();
+        let spread = room.measured.shards_macro.is_some();
+        match self.system {
+            System::Protected(Store::Servers(_)) if spread => SPREAD_SHARDS,
+            _ => room.shards,
         }
+    }
+
+    /// True if the application keeps sketches, and packets wait for nothing.
+    pub fn keeps_sketches(&self) -> bool {
+        self.application.room().measured.tenants_macro.is_some()
     }
 
     /// Macros with which the program is compiled.
     fn defines(&self) -> Vec<String> {
+        let measured = &self.application.room().measured;
         let mut defines = Vec::new();
-        if self.application == Application::KeyValue {
-            defines.push(format!("KEY_VALUE_SHARDS={}", self.shards()));
+        if let Some(name) = &measured.shards_macro {
+            defines.push(format!("{name}={}", self.shards()));
         }
-        if self.application == Application::HeavyHitter {
-            defines.push(format!("SNAPSHOT_KEYS={}", self.tenants));
+        if let Some(name) = &measured.tenants_macro {
+            defines.push(format!("{name}={}", self.tenants));
         }
         if !self.in_order {
             defines.push("REPLICATION_FAULT_RELEASE_ORDER".to_owned());
         }
-        if self.system == System::Bare && !self.program().1 {
+        if self.system == System::Bare && self.bare_program().is_none() {
             defines.push("REPLICATION_OFF".to_owned());
         }
         defines
     }
 
-    /// The program, below `p4/`, and what it is compiled with.
-    pub fn source(&self) -> (&'static str, Vec<String>) {
-        (self.program().0, self.defines())
+    /// The program, from the repository's root, and what it is compiled with.
+    pub fn source(&self) -> (String, Vec<String>) {
+        (self.program(), self.defines())
     }
 
     /// The topology of `lab` (the folder of `eval.toml`) with this in it. Files that it needs
@@ -186,27 +189,26 @@ impl Setup {
     }
 
     fn values(&self, lab: &Path, directory: &Path) -> Result<BTreeMap<String, String>, EvalError> {
-        let name = self.application.name();
-        let sketches = self.application == Application::HeavyHitter;
+        let room = self.application.room();
         let protected = matches!(self.system, System::Protected(_));
-        let nat_alone = self.application == Application::Nat && self.system == System::Bare;
+        let bare = self.bare_program();
         let controlled = self.system == System::Controlled;
         let text = |text: &str| text.to_owned();
-        let class = match nat_alone {
-            true => String::new(),
-            false => format!("../apps/{name}/store.toml"),
+        let class = match bare {
+            Some(_) => String::new(),
+            None => format!("../{}/{}#store", room.folder(), spec::FILE),
         };
-        let switch = match self.application {
-            _ if nat_alone => text("nat/switch-unprotected.toml"),
-            Application::HeavyHitter => text("eval/heavy-hitter.toml"),
-            _ => format!("../apps/{name}/switch.toml"),
+        let switch = match (bare, &room.measured.switch) {
+            (Some(bare), _) => bare.switch.clone(),
+            (None, Some(switch)) => switch.clone(),
+            (None, None) => format!("../{}/switch.toml", room.folder()),
         };
         let chain = match self.system {
             System::Protected(Store::Chain(count)) => addresses(count),
             _ => addresses(1),
         };
         let mut values: BTreeMap<&str, String> = BTreeMap::from([
-            ("program", format!("${{lab}}/../{}", self.program().0)),
+            ("program", format!("${{lab}}/../{}", self.program())),
             ("class", class),
             ("switch", switch),
             ("routes", text("apps/routes.toml")),
@@ -219,22 +221,16 @@ impl Setup {
         if controlled {
             values.insert("besides", text("eval/controlled.toml"));
         }
-        if nat_alone {
+        if let Some(bare) = bare {
             values.insert("routes", String::new());
-            for (name, value) in [
-                ("other", "2"),
-                ("first_port", "1024"),
-                ("last_port", "65535"),
-                ("other_half", "1"),
-            ] {
-                values.insert(name, text(value));
-            }
+            let own = bare.values.iter();
+            values.extend(own.map(|(name, value)| (name.as_str(), value.clone())));
         }
         if protected {
             values.insert("replication", text("apps/replication.toml"));
         }
-        if protected && sketches {
-            values.insert("besides", text("eval/heavy-hitter-walk.toml"));
+        if protected && let Some(besides) = &room.measured.besides {
+            values.insert("besides", besides.clone());
         }
         if let System::Protected(Store::Servers(count)) = self.system {
             let path = spread(lab, directory, self.shards(), count)?;
@@ -256,7 +252,7 @@ fn addresses(count: u8) -> String {
 }
 
 /// The switch's part of replication with shard n of `shards` on server n modulo `count`.
-fn spread(lab: &Path, directory: &Path, shards: u8, count: u8) -> Result<PathBuf, EvalError> {
+fn spread(lab: &Path, directory: &Path, shards: u16, count: u8) -> Result<PathBuf, EvalError> {
     let source = lab.join("apps/replication.toml");
     let text = std::fs::read_to_string(&source).map_err(|e| EvalError::file(&source, e))?;
     let heads: Vec<String> = (0..count.clamp(1, 3))
@@ -328,7 +324,7 @@ fn linux(topology: &mut Topology, system: System, lab: &Path) -> Result<(), Eval
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
+    use stateplane_lab::read_template;
 
     fn lab() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../lab")
@@ -337,19 +333,27 @@ mod tests {
     #[test]
     fn every_application_has_its_files() {
         let directory = tempfile::tempdir().unwrap();
-        for &application in Application::value_variants() {
+        for application in Application::all() {
             let bare = Setup::bare(application);
-            let controlled = (application == Application::Nat).then_some(Setup {
-                system: System::Controlled,
-                ..bare
-            });
+            let controlled = application
+                .room()
+                .measured
+                .controlled
+                .as_ref()
+                .map(|_| Setup {
+                    system: System::Controlled,
+                    ..bare
+                });
             let setups = [bare, Setup::protected(application)];
             for setup in setups.into_iter().chain(controlled) {
                 let topology = setup.topology(&lab(), directory.path()).unwrap();
                 let values = &topology.variants[VARIANT];
                 let names = ["class", "switch", "routes", "replication", "besides"];
                 for name in names.map(|name| &values[name]) {
-                    assert!(name.is_empty() || lab().join(name).exists(), "{name}");
+                    assert!(
+                        name.is_empty() || read_template(&lab().join(name)).is_ok(),
+                        "{name}"
+                    );
                 }
                 let program = values["program"].replace("${lab}", &lab().display().to_string());
                 assert!(Path::new(&program).exists(), "{program}");
@@ -360,7 +364,7 @@ mod tests {
     #[test]
     fn stores_are_as_many_as_asked_for() {
         let directory = tempfile::tempdir().unwrap();
-        let mut setup = Setup::protected(Application::KeyValue);
+        let mut setup = Setup::protected(Application::of("key-value").unwrap());
         for (store, processes, chain) in [
             (Store::Chain(1), 2, "\"10.10.0.11\""),
             (
@@ -393,7 +397,7 @@ mod tests {
     fn a_controlled_switch_has_a_controller_with_two_replicas() {
         let setup = Setup {
             system: System::Controlled,
-            ..Setup::bare(Application::Nat)
+            ..Setup::bare(Application::of("nat").unwrap())
         };
         let topology = setup.topology(&lab(), Path::new(".")).unwrap();
         let names: Vec<_> = topology.processes.iter().map(|p| p.name.as_str()).collect();
@@ -404,7 +408,7 @@ mod tests {
 
     #[test]
     fn linux_takes_the_place_of_the_switch() {
-        let mut setup = Setup::bare(Application::Nat);
+        let mut setup = Setup::bare(Application::of("nat").unwrap());
         for (system, count) in [(System::Linux, 1), (System::LinuxSynced, 3)] {
             setup.system = system;
             let topology = setup.topology(&lab(), Path::new(".")).unwrap();

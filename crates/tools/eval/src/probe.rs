@@ -46,6 +46,7 @@ const INTERFACES: [&str; 2] = ["inside", "outside"];
 #[derive(Clone, Debug, Args)]
 pub struct ProbeArguments {
     /// The application.
+    #[arg(value_parser = Application::of)]
     pub application: Application,
     /// Frames to send that count.
     #[arg(long)]

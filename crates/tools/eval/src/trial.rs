@@ -6,7 +6,6 @@ use crate::error::EvalError;
 use crate::network::{Setup, VARIANT};
 use crate::probe::{ProbeArguments, ProbeReport};
 use crate::processors::{Awake, Processors, TOOLS};
-use clap::ValueEnum;
 use stateplane_lab::{InterfaceTraffic, Lab, Setting, interrupt, require};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -173,11 +172,9 @@ fn command(
     arguments: &ProbeArguments,
     processors: Option<&Processors>,
 ) -> Vec<String> {
-    let application = arguments.application.to_possible_value();
-    let application = application.map_or_else(String::new, |value| value.get_name().to_owned());
     let mut words = vec![stateplane.display().to_string()];
     words.extend(["eval", "probe"].map(str::to_owned));
-    words.push(application);
+    words.push(arguments.application.name().to_owned());
     for (name, value) in [
         ("--frames", arguments.frames),
         ("--warm-up", arguments.warm_up),
@@ -211,7 +208,7 @@ mod tests {
             runs: 1,
             quick: true,
         };
-        let paced = paced(Application::Nat, plan);
+        let paced = paced(Application::of("nat").unwrap(), plan);
         let flood = ProbeArguments {
             flood_ms: 100,
             ..paced.clone()

@@ -120,11 +120,11 @@ impl Command {
                 Ok(ExitCode::from(u8::from(!met)))
             }
             Self::List { json: true } => {
-                println!("{}", json(scenario::SCENARIOS));
+                println!("{}", json(&scenario::scenarios()));
                 Ok(ExitCode::SUCCESS)
             }
             Self::List { json: false } => {
-                for scenario in scenario::SCENARIOS {
+                for scenario in scenario::scenarios() {
                     println!("{:15}  {}", scenario.name, scenario.about);
                 }
                 Ok(ExitCode::SUCCESS)

@@ -32,6 +32,6 @@ pub use error::LabError;
 pub use process::Process;
 pub use rootless::become_root;
 pub use running::{InterfaceTraffic, Lab, Setting};
-pub use template::fill;
+pub use template::{fill, read as read_template};
 pub use tool::{require, require_root};
 pub use topology::Topology;

@@ -219,8 +219,8 @@ impl Lab {
                     continue;
                 }
                 let source = self.topology.directory().join(config);
-                let part = std::fs::read_to_string(&source)
-                    .map_err(|reason| LabError::file(&source, reason))?;
+                let part =
+                    template::read(&source).map_err(|reason| LabError::file(&source, reason))?;
                 text.push_str(&self.fill(name, &part, &values)?);
                 text.push('\n');
             }

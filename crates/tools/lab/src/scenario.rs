@@ -14,7 +14,7 @@ mod sketch;
 mod trial;
 
 pub use fault::Fault;
-pub use list::{SCENARIOS, Scenario, Sessions, Side, Sketches};
+pub use list::{Scenario, Sessions, Side, Sketches, scenarios};
 pub use report::{FaultReport, Move, ScenarioReport, SessionsReport};
 pub use sketch::{HeavyFlow, SketchReport, TenantReport};
 
@@ -81,14 +81,16 @@ impl Options {
             ));
         }
         if self.scenarios.iter().any(|name| name == "all") {
-            return Ok(SCENARIOS.to_vec());
+            return Ok(scenarios());
         }
+        let known = scenarios();
+        let names: Vec<_> = known.iter().map(|scenario| scenario.name).collect();
         let find = |name: &String| {
-            let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
-            found.copied().ok_or_else(|| LabError::Unknown {
+            let found = known.iter().find(|scenario| scenario.name == name);
+            found.cloned().ok_or_else(|| LabError::Unknown {
                 kind: "scenario",
                 name: name.clone(),
-                known: list::names().join(", "),
+                known: names.join(", "),
             })
         };
         self.scenarios.iter().map(find).collect()

@@ -1,6 +1,29 @@
 //! `${name}` in commands and configuration templates.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+/// Reads a configuration template. Of `FILE#TABLE`, the content of the table `TABLE` of a TOML
+/// file.
+///
+/// # Errors
+/// Those of reading, and [`io::ErrorKind::InvalidData`] if the file is not TOML or lacks the
+/// table.
+pub fn read(path: &Path) -> io::Result<String> {
+    let split = path.to_str().and_then(|path| path.rsplit_once('#'));
+    let Some((file, table)) = split else {
+        return std::fs::read_to_string(path);
+    };
+    let text = std::fs::read_to_string(file)?;
+    let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
+    let tables: toml::Table = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+    let table = tables
+        .get(table)
+        .and_then(toml::Value::as_table)
+        .ok_or_else(|| invalid(format!("there is no table [{table}]")))?;
+    toml::to_string(table).map_err(|error| invalid(error.to_string()))
+}
 
 /// Replaces every `${name}` by its value.
 ///
@@ -37,6 +60,18 @@ mod tests {
     #[test]
     fn names_are_replaced() {
         assert_eq!(fill("x ${a}${a} $a", &values()).unwrap(), "x 11 $a");
+    }
+
+    #[test]
+    fn a_table_of_a_file_is_a_template() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.toml");
+        std::fs::write(&path, "b = 1\n[store]\nc = \"${a}\"\n").unwrap();
+        let of = |name: &str| read(&folder.path().join(name));
+        assert_eq!(of("a.toml#store").unwrap(), "c = \"${a}\"\n");
+        assert!(of("a.toml").unwrap().starts_with("b = 1"));
+        let error = of("a.toml#switch").unwrap_err();
+        assert!(error.to_string().contains("[switch]"), "{error}");
     }
 
     #[test]

@@ -119,6 +119,7 @@ pub struct Process {
     pub command: Vec<String>,
     /// Configuration templates, relative to the topology's directory, which are joined in
     /// this order; a single one may be given as a text, and an empty name is passed over.
+    /// `FILE#TABLE` is the content of a table of a TOML file.
     /// The same `${…}` are replaced, and those of `set`.
     #[serde(default, deserialize_with = "file::one_or_several")]
     pub config: Vec<String>,

@@ -5,7 +5,7 @@ use crate::frame::host_frame;
 use crate::options::ProgramKind;
 use crate::p4::P4Switch;
 use crate::program::program;
-use stateplane_apps::{AppId, Hosts, INSIDE_PORT, OUTSIDE_PORT, Random};
+use stateplane_apps::{AppId, Hosts, INSIDE_PORT, OUTSIDE_PORT, Random, Room};
 use stateplane_history::replication::Direction;
 use stateplane_store::{ClassConfig, FirstLease, IdleTimeouts};
 
@@ -56,12 +56,13 @@ fn switch_of(kind: ProgramKind, buckets: u32) -> Result<Switch<Interp>, SimError
     Ok(P4Switch::new(engine, kind, identity, false)?.into_switch())
 }
 
-fn store_for(app: &dyn Hosts) -> Config {
+fn store_for(room: &Room) -> Config {
+    let class = room.class();
     let mut config = Config::new(1, 0)
         .with_shards(SHARDS)
         .with_class(ClassConfig {
-            class: app.class(),
-            state_length: app.state_length(),
+            class: class.id,
+            state_length: class.state_length,
             first_lease: FirstLease::Zero,
             shared_only: false,
             idle: IdleTimeouts::never(),
@@ -76,9 +77,10 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 /// Plans for four switches from a capture, and measures them on it.
-fn compare(kind: ProgramKind, mut app: Box<dyn Hosts>, at: fn(u64) -> u64) -> (Plan, Measured) {
-    let arrivals = capture(app.as_mut(), at);
-    let store = store_for(app.as_ref());
+fn compare(app: AppId, at: fn(u64) -> u64) -> (Plan, Measured) {
+    let kind = ProgramKind::App(app);
+    let arrivals = capture(app.hosts().as_mut(), at);
+    let store = store_for(app.room());
     let make = || switch_of(kind, 256);
     let small = || switch_of(kind, 1);
     let demand = demand(&make, &small, &store, &arrivals).expect("a demand");
@@ -108,7 +110,7 @@ fn compare(kind: ProgramKind, mut app: Box<dyn Hosts>, at: fn(u64) -> u64) -> (P
 
 #[test]
 fn a_program_that_writes_with_each_packet_needs_what_is_planned() {
-    let (plan, measured) = compare(ProgramKind::Counter, app("counter").hosts(), evenly);
+    let (plan, measured) = compare(app("counter"), evenly);
     assert!(measured.writes >= 3900, "{measured:?}");
     assert!(plan.stall_dead_s > 1.3 && plan.stall_alive_s < 0.001);
     assert!(
@@ -119,7 +121,7 @@ fn a_program_that_writes_with_each_packet_needs_what_is_planned() {
 
 #[test]
 fn writes_that_come_in_a_burst_need_what_is_planned() {
-    let (plan, measured) = compare(ProgramKind::Counter, app("counter").hosts(), with_burst);
+    let (plan, measured) = compare(app("counter"), with_burst);
     let writes_per_s = measured.writes as f64 / measured.seconds;
     let peak = measured.requests_per_s() + (measured.write_peak() - 1.0) * writes_per_s;
     assert!(close(plan.peak_requests_per_s, peak), "{plan:?}, {peak}");
@@ -133,9 +135,8 @@ fn writes_that_come_in_a_burst_need_what_is_planned() {
 /// A key's requests come from several hosts, and so by several switches.
 #[test]
 fn leases_that_move_between_switches_are_planned_for() {
-    let kind = ProgramKind::App(app("key-value"));
-    let app = app("key-value").hosts();
-    let (plan, measured) = compare(kind, app, evenly);
+    let app = app("key-value");
+    let (plan, measured) = compare(app, evenly);
     assert!(measured.leases > 500, "{measured:?}");
     assert!(plan.of_switch.leases_per_s > 30.0, "{plan:?}");
 }
@@ -143,16 +144,16 @@ fn leases_that_move_between_switches_are_planned_for() {
 #[test]
 fn programs_that_mostly_read_need_what_is_planned() {
     for application in ["firewall", "load-balancer"].map(app) {
-        compare(ProgramKind::App(application), application.hosts(), evenly);
+        compare(application, evenly);
     }
 }
 
 #[test]
 fn captures_of_which_nothing_can_be_said_are_refused() {
-    let kind = ProgramKind::Counter;
-    let app = app("counter").hosts();
+    let app = app("counter");
+    let kind = ProgramKind::App(app);
     let make = || switch_of(kind, 1);
-    let store = store_for(app.as_ref());
+    let store = store_for(app.room());
     let arp = |at| Arrival {
         at,
         port: INSIDE_PORT,

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::frame::{HostPacket, message_in, message_to_switch};
-use crate::key::counter_key;
+use crate::model::MODELLED;
 use crate::program::program;
 use core::net::SocketAddrV4;
+use stateplane_apps::connection_key;
 use stateplane_interp::Interp;
 use stateplane_runtime::hash::crc32;
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Recipient, Server};
@@ -51,6 +52,10 @@ fn linear(key: &Key, _: &[u64; 6]) -> [u64; 2] {
     [u64::from(crc32(&key.0)) % BUCKETS; 2]
 }
 
+fn crowded() -> ProgramKind {
+    ProgramKind::from_name(MODELLED).expect("a program")
+}
+
 fn flow(number: u32) -> HostPacket {
     let [.., b, c] = (number >> 14).to_be_bytes();
     HostPacket {
@@ -63,7 +68,8 @@ fn flow(number: u32) -> HostPacket {
 }
 
 fn key(of: &HostPacket) -> Key {
-    counter_key(of.protocol, of.source, of.destination)
+    let class = crowded().app().expect("an application").room().class();
+    connection_key(class.id, of.protocol, of.source, of.destination)
 }
 
 /// Flows that occupy all ways of the victim's buckets (flow 0), as far as an attacker can tell who
@@ -94,7 +100,7 @@ struct World {
 impl World {
     /// A switch that drew what an incarnation draws.
     fn new(incarnation: u32) -> World {
-        let program = program(ProgramKind::Counter, BUCKETS as u32, None);
+        let program = program(crowded(), BUCKETS as u32, None);
         let program = program.expect("it compiles").expect("a program");
         let engine = Interp::new(program, Default::default()).expect("an engine");
         let identity = Identity {
@@ -113,7 +119,7 @@ impl World {
             });
         let link = SocketAddrV4::new(HEAD_ADDRESS, chain::PORT);
         let mut world = World {
-            switch: P4Switch::new(engine, ProgramKind::Counter, identity, false).expect("a switch"),
+            switch: P4Switch::new(engine, crowded(), identity, false).expect("a switch"),
             store: Server::fixed(config, 1, vec![link]).expect("a store"),
             released: 0,
         };

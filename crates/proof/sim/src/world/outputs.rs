@@ -1,48 +1,21 @@
 //! Records of packets that switches release.
 
 use super::{Happening, World};
-use crate::frame::{HostPacket, INSIDE_PORT, OUTSIDE_PORT, number_in};
-use crate::traffic::{Carried, STRANGER, Sent};
-use stateplane_apps::Asked;
+use crate::frame::{OUTSIDE_PORT, number_in};
+use crate::traffic::{Carried, Sent};
+use stateplane_apps::{Asked, Translation};
 use stateplane_history::replication::{Direction, Durability, EventKind, Released, StateEvent};
 
 impl World<'_> {
     pub(super) fn output(&mut self, switch: usize, port: u16, frame: &[u8]) {
-        let now = self.now;
         let sent = number_in(frame).and_then(|number| self.traffic.sent(number));
         let Some(sent) = sent.cloned() else {
             self.anomaly(format!("no host would take this frame: {frame:02x?}"));
             return;
         };
-        let before = match &sent.carried {
-            Carried::Plain(before) => before,
-            Carried::Asked(asked) => return self.answered(switch, port, frame, &sent, asked),
-            Carried::Own(..) => return self.released_own(switch, port, frame, &sent),
-        };
-        let Some(packet) = HostPacket::read(frame) else {
-            self.anomaly(format!("no host would take this frame: {frame:02x?}"));
-            return;
-        };
-        let expected = match sent.direction {
-            Direction::Outbound => OUTSIDE_PORT,
-            Direction::Inbound => INSIDE_PORT,
-        };
-        if port != expected || packet.protocol != before.protocol {
-            self.anomaly(format!("{sent:?} left as {packet:?} by port {port}"));
-            return;
-        }
-        self.recorder.coverage.outputs += 1;
-        let number = self.switches[switch].identity.switch;
-        if self.options.program.counts() {
-            self.counted(number, &sent, before, &packet);
-        } else {
-            self.translated(number, &sent, before, &packet);
-        }
-        if port == OUTSIDE_PORT {
-            let link = self.quality(|options| options.scenario.host_link);
-            for delay in link.carry(&mut self.random) {
-                self.schedule.add(now + delay, Happening::ToHost { packet });
-            }
+        match &sent.carried {
+            Carried::Asked(asked) => self.answered(switch, port, frame, &sent, asked),
+            Carried::Own(..) => self.released_own(switch, port, frame, &sent),
         }
     }
 
@@ -91,64 +64,45 @@ impl World<'_> {
         let by = self.switches[switch].occupant();
         self.traffic.released(self.now, by, asked);
         self.recorder.coverage.outputs += 1;
+        let durability = self.durability(asked.number);
+        let response = match self.traffic.translated(asked, frame) {
+            Some(translation) => self.translated(by.switch, sent, translation),
+            None => Released {
+                value: Some(value),
+                durability: match self.options.program.machine() {
+                    Some(_) => durability,
+                    // Of what is counted, every output is a write.
+                    None => durability.or(Some(Durability {
+                        sequence: 0,
+                        held: Vec::new(),
+                    })),
+                },
+            },
+        };
         let output = EventKind::Return {
             node: by.switch,
             object: sent.flow.clone(),
             operation: asked.number,
-            response: Released {
-                value: Some(value),
-                durability: self.durability(asked.number),
-            },
+            response,
         };
         self.recorder.note(self.now, output);
+        if port == OUTSIDE_PORT && self.traffic.listens() {
+            let link = self.quality(|options| options.scenario.host_link);
+            for delay in link.carry(&mut self.random) {
+                let arrival = Happening::ToHost {
+                    number: asked.number,
+                    frame: frame.to_vec(),
+                };
+                self.schedule.add(self.now + delay, arrival);
+            }
+        }
     }
 
-    fn counted(&mut self, switch: u32, sent: &Sent, before: &HostPacket, packet: &HostPacket) {
-        let ends = |packet: &HostPacket| (packet.source, packet.destination);
-        if ends(packet) != ends(before) {
-            self.anomaly(format!("{sent:?} left as {packet:?}"));
-        }
-        let durability = self.durability(before.number).unwrap_or(Durability {
-            sequence: 0,
-            held: Vec::new(),
-        });
-        let output = EventKind::Return {
-            node: switch,
-            object: sent.flow.clone(),
-            operation: before.number,
-            response: Released {
-                value: Some(packet.value),
-                durability: Some(durability),
-            },
-        };
-        self.recorder.note(self.now, output);
-    }
-
-    fn translated(&mut self, switch: u32, sent: &Sent, before: &HostPacket, packet: &HostPacket) {
-        let protocol = packet.protocol;
-        let endpoint = |socket| crate::key::endpoint(protocol, socket);
-        let (inside, public, others) = match sent.direction {
-            Direction::Outbound => (
-                before.source,
-                packet.source,
-                (before.destination, packet.destination),
-            ),
-            Direction::Inbound => (
-                packet.destination,
-                before.destination,
-                (before.source, packet.source),
-            ),
-        };
-        if others.0 != others.1 {
-            self.anomaly(format!("{sent:?} left as {packet:?}"));
-        }
-        if *before.source.ip() == STRANGER {
-            self.anomaly(format!("{sent:?} was let in"));
-        }
-        let (inside, public) = (endpoint(inside), endpoint(public));
-        let mapped = match sent.direction {
-            Direction::Outbound => public,
-            Direction::Inbound => inside,
+    /// Notes a translation; what the store's replicas hold of it.
+    fn translated(&mut self, switch: u32, sent: &Sent, of: Translation) -> Released {
+        let mapped = match of.direction {
+            Direction::Outbound => of.public,
+            Direction::Inbound => of.inside,
         };
         let shard = self.recorder.shard(&sent.key);
         let held = shard.map(|shard| {
@@ -159,26 +113,19 @@ impl World<'_> {
                 })
                 .collect()
         });
-        let durability = Durability {
-            sequence: self.first_sequence,
-            held: held.unwrap_or_default(),
-        };
         let translated = EventKind::Of(StateEvent::Translated {
             switch,
-            direction: sent.direction,
-            inside,
-            public,
+            direction: of.direction,
+            inside: of.inside,
+            public: of.public,
         });
         self.recorder.note(self.now, translated);
-        let output = EventKind::Return {
-            node: switch,
-            object: sent.flow.clone(),
-            operation: before.number,
-            response: Released {
-                value: None,
-                durability: Some(durability),
-            },
-        };
-        self.recorder.note(self.now, output);
+        Released {
+            value: None,
+            durability: Some(Durability {
+                sequence: self.first_sequence,
+                held: held.unwrap_or_default(),
+            }),
+        }
     }
 }

@@ -78,8 +78,8 @@ impl World<'_> {
         self.note_lost_chains(store);
         let saved = self.save(store);
         // Unsaved mappings may be lost, and then count as never made.
-        if self.options.program.maps() && saved {
-            self.note_mappings(store);
+        if let Some(class) = self.options.program.mapped_class().filter(|_| saved) {
+            self.note_mappings(store, class);
         }
         let node = &mut self.stores[store];
         let Some(server) = &mut node.server else {
@@ -137,7 +137,7 @@ impl World<'_> {
         }
     }
 
-    fn note_mappings(&mut self, store: usize) {
+    fn note_mappings(&mut self, store: usize, class: u8) {
         let now = self.now;
         let cluster = self.options.scenario.cluster.is_some();
         let Some(server) = &self.stores[store].server else {
@@ -154,7 +154,7 @@ impl World<'_> {
                     self.mappings
                         .entry(key)
                         .or_default()
-                        .events(replica, number),
+                        .events(replica, number, class),
                 );
             }
         }
@@ -215,16 +215,18 @@ impl World<'_> {
             .collect();
         let mut found = Vec::new();
         let mut events = Vec::new();
-        let maps = self.options.program.maps();
+        let mapped = self.options.program.mapped_class();
         if fixed {
-            for (position, replica) in chains[0].iter().enumerate().filter(|_| maps) {
-                events.extend(chain::pool_at_the_end(&[*replica], position as u8));
+            for (position, replica) in (0..).zip(&chains[0]) {
+                if let Some(class) = mapped {
+                    events.extend(chain::pool_at_the_end(&[*replica], position, class));
+                }
             }
             found.extend(chain::anomalies(0, &chains[0]));
         } else {
             let heads: Vec<&Replica> = chains.iter().filter_map(|c| c.first().copied()).collect();
-            if maps {
-                events.extend(chain::pool_at_the_end(&heads, 0));
+            if let Some(class) = mapped {
+                events.extend(chain::pool_at_the_end(&heads, 0, class));
             }
             for (shard, replicas) in (0..).zip(&chains) {
                 found.extend(chain::anomalies(shard, replicas));

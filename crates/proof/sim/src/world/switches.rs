@@ -81,11 +81,12 @@ impl World<'_> {
         } else if let Some(packet) = number_in(&frame)
             && let Some(sent) = self.traffic.sent(packet)
         {
+            let machine = self.options.program.machine();
             let input = EventKind::Call {
                 node: self.switches[switch].identity.switch,
                 object: sent.flow.clone(),
                 operation: packet,
-                request: sent.carried.request(),
+                request: machine.and_then(|_| sent.carried.request()),
             };
             self.recorder.coverage.inputs += 1;
             self.recorder.note(now, input);

@@ -37,9 +37,9 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
     );
     figure.differs("a message has 72 bytes of header here, more than the paper's");
     figure.differs("snapshots of heavy hitters each 25 ms, not each 1 ms");
-    let mut rows: Vec<(Application, Vec<[f64; 4]>)> = super::APPLICATIONS
-        .iter()
-        .map(|(of, _)| (*of, Vec::new()))
+    let mut rows: Vec<(Application, Vec<[f64; 4]>)> = super::applications()?
+        .into_iter()
+        .map(|(of, _)| (of, Vec::new()))
         .collect();
     bar.set_length((plan.runs * rows.len()) as u64);
     for _ in 0..plan.runs {
@@ -107,9 +107,10 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
 fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
     let probe = &outcome.probe;
     let sent = probe.sent as f64;
-    let new_flows = match setup.application {
-        Application::HeavyHitter => 0.0,
-        _ => probe.new_flows as f64,
+    let new_flows = if setup.keeps_sketches() {
+        0.0
+    } else {
+        probe.new_flows as f64
     };
     let waits = match probe.written_us.len() {
         0 => 0.0,
@@ -121,7 +122,7 @@ fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
         // Of a packet that writes, the way through the switch and back is part of its time.
         round_trip_s: waits / 1e6,
         probes_per_s: 0.0,
-        snapshots: (setup.application == Application::HeavyHitter).then(|| Snapshots {
+        snapshots: setup.keeps_sketches().then(|| Snapshots {
             elements: ELEMENTS,
             period_s: setup.snapshot_us as f64 / 1e6,
         }),
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_application_says_to_its_store_what_the_model_foresees() {
-        for (application, _) in super::super::APPLICATIONS {
+        for (application, _) in super::super::applications().expect("applications") {
             let setup = Setup::protected(application);
             let outcome = measured(&setup);
             let (foreseen, _) = predict(&setup, &outcome);

@@ -101,7 +101,8 @@ fn measure(
     loss: f64,
     plan: Plan,
 ) -> Result<(u64, u64), EvalError> {
-    let setup = Setup::protected(Application::Counter);
+    let counter = Application::of("counter")?;
+    let setup = Setup::protected(counter);
     let links = Links {
         delay_us: LINKS_DELAY_US,
         loss,
@@ -121,7 +122,7 @@ fn measure(
     let mut bed = Bed::new(&place.lab, &setup, links, shorter)?;
     let send = |bed: &mut Bed, number: u64| {
         let place = place_of(number, FLOWS, u64::MAX);
-        let (side, bytes) = frame(Application::Counter, place, number, 0, 0);
+        let (side, bytes) = frame(counter, place, number, 0, 0);
         bed.frame(side as u16, &bytes);
     };
     // Every flow gets its lease first, one after the other.

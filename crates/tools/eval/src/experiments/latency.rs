@@ -165,11 +165,12 @@ pub(super) fn of_nat(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Fig
         "the external controller, with a chain of two replicas as the stores are one of three, \
          speaks P4Runtime over TCP on the machine itself, not over a network of 1 Gb/s",
     );
-    let bare = Setup::bare(Application::Nat);
+    let nat = Application::of("nat")?;
+    let bare = Setup::bare(nat);
     let by = |system| Setup { system, ..bare };
     let mut systems = vec![
         Measured::new("switch alone", bare),
-        Measured::new("switch, replicated", Setup::protected(Application::Nat)),
+        Measured::new("switch, replicated", Setup::protected(nat)),
         Measured::new("switch, external controller", by(System::Controlled)),
     ];
     for (name, system, tools) in [
@@ -276,7 +277,7 @@ impl Compared {
             Measured::new(name(SYSTEMS[0]), Setup::bare(application)),
             Measured::new(name(SYSTEMS[1]), kept),
         ];
-        if application == Application::Counter {
+        if application.always_writes() {
             let system = System::Protected(Store::Chain(1));
             let one = Setup { system, ..kept };
             systems.push(Measured::new(name(SYSTEMS[2]), one));
@@ -311,18 +312,19 @@ pub(super) fn of_applications(
          as in the paper",
     );
     figure.differs("snapshots of heavy hitters each 25 ms, not each 1 ms");
-    let mut all: Vec<Compared> = super::APPLICATIONS
-        .iter()
-        .map(|(application, reads)| Compared::new(*application, *reads))
+    let mut all: Vec<Compared> = super::applications()?
+        .into_iter()
+        .map(|(application, reads)| Compared::new(application, reads))
         .collect();
+    let nat = Application::of("nat")?;
     // The same NAT a second time: the difference is chance.
-    let mut equal = Measured::new("nat, alone again", Setup::bare(Application::Nat));
+    let mut equal = Measured::new("nat, alone again", Setup::bare(nat));
     let each: usize = all.iter().map(|of| of.systems.len()).sum();
     bar.set_length((plan.runs * (each + 1)) as u64);
     for run in 0..plan.runs {
         for compared in &mut all {
             turns(&mut compared.systems, run, place, plan, "fig9", bar)?;
-            if compared.application == Application::Nat {
+            if compared.application == nat {
                 equal.turn(place, plan, "fig9", bar)?;
             }
         }
@@ -344,7 +346,7 @@ pub(super) fn of_applications(
         for system in &compared.systems {
             table.row(row(system));
         }
-        if compared.application == Application::Nat {
+        if compared.application == nat {
             table.row(row(&equal));
             limit(&mut figure, &compared.systems[0], &equal);
         }

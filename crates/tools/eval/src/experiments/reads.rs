@@ -227,9 +227,10 @@ fn measure(
     in_order: bool,
     plan: Plan,
 ) -> Result<Outcome, EvalError> {
+    let store = Application::of("key-value")?;
     let setup = Setup {
         in_order,
-        ..Setup::protected(Application::KeyValue)
+        ..Setup::protected(store)
     };
     let links = Links {
         delay_us: round_trip_us / 2,
@@ -243,7 +244,7 @@ fn measure(
             packet: 0,
         };
         let updates = if update { 100 } else { 0 };
-        let (side, bytes) = frame(Application::KeyValue, of, number, 0, updates);
+        let (side, bytes) = frame(store, of, number, 0, updates);
         bed.frame(side as u16, &bytes);
         Sent {
             at: bed.now,

@@ -59,8 +59,9 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
             "more (%)",
         ],
     );
-    bar.set_length(super::APPLICATIONS.len() as u64);
-    for (application, _) in super::APPLICATIONS {
+    let applications = super::applications()?;
+    bar.set_length(applications.len() as u64);
+    for (application, _) in applications {
         bar.set_message(format!("table2: {}", application.name()));
         let setups = [Setup::bare(application), Setup::protected(application)];
         let programs = [compile(&setups[0])?, compile(&setups[1])?];
@@ -142,7 +143,7 @@ fn nanoseconds(bed: &mut Bed, application: Application) -> f64 {
     for (port, bytes) in &frames {
         bed.frame(*port, bytes);
     }
-    if application == Application::Counter {
+    if application.always_writes() {
         bed.advance(bed.now + 4);
     }
     begun.elapsed().as_nanos() as f64 / FLOWS as f64

@@ -119,7 +119,7 @@ fn measure(
     let setup = Setup {
         tenants,
         snapshot_us: period_us,
-        ..Setup::protected(Application::HeavyHitter)
+        ..Setup::protected(Application::of("heavy-hitter")?)
     };
     // The lab's walk is made for one tenant and 10 ms; it goes as fast as it has to here.
     let without_walk = |text: String| {

@@ -1,7 +1,7 @@
 //! Fig. 12 (throughput by application, with and without replication) and Fig. 13 (a
 //! key-value store, by the share of updates and the number of store servers).
 
-use super::{APPLICATIONS, Place, Plan, TOO_SHORT, lab_differs, paced};
+use super::{Place, Plan, TOO_SHORT, applications, lab_differs, paced};
 use crate::error::EvalError;
 use crate::figure::Figure;
 use crate::network::{Setup, Store, System};
@@ -108,9 +108,9 @@ pub(super) fn of_applications(
     );
     differs(&mut figure);
     figure.differs(OF_WORK);
-    let mut rows: Vec<(Application, bool, [Vec<Rates>; 2])> = APPLICATIONS
-        .iter()
-        .map(|(of, reads)| (*of, *reads, Default::default()))
+    let mut rows: Vec<(Application, bool, [Vec<Rates>; 2])> = applications()?
+        .into_iter()
+        .map(|(of, reads)| (of, reads, Default::default()))
         .collect();
     bar.set_length((plan.runs * rows.len() * 2) as u64);
     for run in 0..plan.runs {
@@ -225,6 +225,7 @@ pub(super) fn of_updates(
         "store servers without replicas, each with its part of the keys, as in the paper; 1024 \
          keys",
     );
+    let store = Application::of("key-value")?;
     let servers: &[u8] = if plan.quick { &[1, 3] } else { &[1, 2, 3] };
     let updates: &[u32] = if plan.quick { &[0, 100] } else { &UPDATES };
     let mut found = vec![vec![Vec::new(); updates.len()]; servers.len()];
@@ -233,7 +234,7 @@ pub(super) fn of_updates(
         for (count, found) in servers.iter().zip(&mut found) {
             let setup = Setup {
                 system: System::Protected(Store::Servers(*count)),
-                ..Setup::protected(Application::KeyValue)
+                ..Setup::protected(store)
             };
             for (share, found) in updates.iter().zip(found) {
                 bar.set_message(format!("fig13: {count} servers, {share} % updates"));

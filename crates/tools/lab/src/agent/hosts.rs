@@ -9,18 +9,18 @@ use crate::error::LabError;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use stateplane_apps::{
-    APPS, AppId, Asked, Hosts, INSIDE_PORT, OUTSIDE_PORT, Random, app, number_in,
+    APPS, AppId, Asked, Hosts, INSIDE_PORT, OUTSIDE_PORT, Random, Segment, app, number_in,
 };
 use stateplane_history::replication::{
     Direction, Document, Event, EventKind, Flow, History, Released, Replication, StateEvent,
 };
 use stateplane_wire::{ethernet, ipv4};
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-const PROTOCOL_ICMP: u8 = 1;
 const LONGEST_FRAME: usize = 65_536;
 /// Bytes of an Ethernet header in front of its type.
 const ADDRESSES: usize = 12;
@@ -71,7 +71,12 @@ pub struct HostsReport {
 struct Notes {
     app: Box<dyn Hosts>,
     random: Random,
-    sent: Vec<Asked>,
+    /// Packets sent, with their flows.
+    sent: Vec<(usize, Asked)>,
+    /// Names of flows in the history.
+    names: Vec<Flow>,
+    /// Flows whose hosts outside answer next.
+    owed: BTreeSet<usize>,
     history: History,
     report: HostsReport,
 }
@@ -87,23 +92,46 @@ impl Notes {
     /// The next packet of a flow, noted as sent.
     fn send(&mut self, flow: usize) -> (Direction, Vec<u8>) {
         let number = self.sent.len() as u64;
-        let asked = self.app.send(flow, number, &mut self.random);
+        let owed = self.owed.remove(&flow);
+        let reply = owed.then(|| self.app.reply(flow, number, &mut self.random));
+        let asked = reply
+            .flatten()
+            .unwrap_or_else(|| self.app.send(flow, number, &mut self.random));
+        let object = self.name(flow, &asked);
         self.note(EventKind::Call {
             node: 0,
-            object: name(&asked),
+            object,
             operation: number,
             request: self.history.system.application.map(|_| asked.request),
         });
         let ready = (asked.direction, asked.datagram.clone());
-        self.sent.push(asked);
+        self.sent.push((flow, asked));
         ready
+    }
+
+    /// Name of a flow: the key of its first packet, which flows take turns to send.
+    fn name(&mut self, flow: usize, asked: &Asked) -> Flow {
+        if flow >= self.names.len() {
+            let key = asked.key.to_string();
+            let name = Flow::new(&key);
+            let name = match self.names.contains(&name) {
+                true => Flow::new(&format!("{key}#{flow}")),
+                false => name,
+            };
+            self.names.push(name);
+        }
+        self.names[flow].clone()
     }
 
     fn receive(&mut self, port: u16, frame: &[u8]) {
         let Some(datagram) = datagram_in(frame) else {
             return;
         };
-        if ipv4::Packet::new_checked(datagram).is_ok_and(|d| d.protocol() == PROTOCOL_ICMP) {
+        let is_icmp = |d: ipv4::Packet<'_>| d.protocol() == ipv4::PROTOCOL_ICMP;
+        // Of ICMP, hosts read echoes alone.
+        if ipv4::Packet::new_checked(datagram).is_ok_and(is_icmp)
+            && Segment::read_datagram(datagram).is_none()
+        {
             self.report.unreachable += 1;
             return;
         }
@@ -113,7 +141,7 @@ impl Notes {
         let Some(asked) = asked else {
             return self.strange("nobody sent it".to_owned(), frame);
         };
-        let asked = asked.clone();
+        let (flow, asked) = asked.clone();
         let frame = tagged(frame, &asked.tag);
         match self.app.observe(&asked, port, &frame) {
             Ok(value) => {
@@ -126,9 +154,13 @@ impl Notes {
                         public: translation.public,
                     }));
                 }
+                if port == OUTSIDE_PORT && self.app.arrived(flow, &asked, &frame, &mut self.random)
+                {
+                    self.owed.insert(flow);
+                }
                 let output = EventKind::Return {
                     node: 0,
-                    object: name(&asked),
+                    object: self.names[flow].clone(),
                     operation: asked.number,
                     response: Released {
                         value: translation.is_none().then_some(value),
@@ -147,10 +179,6 @@ impl Notes {
             self.report.strange.push(format!("{because}: {frame:02x?}"));
         }
     }
-}
-
-fn name(asked: &Asked) -> Flow {
-    Flow::new(&asked.key.to_string())
 }
 
 /// The frame with the tag that the application was to see: routers know no VLANs, and
@@ -245,7 +273,7 @@ pub fn hosts(arguments: &HostsArguments) -> Result<(), LabError> {
     let notes = Mutex::new(Notes {
         history: History {
             system: Replication {
-                application: app.judge(),
+                application: app.judge().machine(),
                 ..Replication::default()
             },
             events: Vec::new(),
@@ -253,6 +281,8 @@ pub fn hosts(arguments: &HostsArguments) -> Result<(), LabError> {
         app: app.hosts(),
         random: Random::new(arguments.seed),
         sent: Vec::new(),
+        names: Vec::new(),
+        owed: BTreeSet::new(),
         report: HostsReport::default(),
     });
     let until = Instant::now() + Duration::from_secs(arguments.seconds);

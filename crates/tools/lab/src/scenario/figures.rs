@@ -219,7 +219,7 @@ mod tests {
         let mut judged = history(&packets);
         // Of a firewall, UDP: from inside, and a stray from outside of another flow.
         judged.system.application =
-            stateplane_apps::app("firewall").and_then(stateplane_apps::AppId::judge);
+            stateplane_apps::app("firewall").and_then(|app| app.judge().machine());
         for event in &mut judged.events {
             match &mut event.kind {
                 EventKind::Call { request, .. } => *request = Some(1 << 9),

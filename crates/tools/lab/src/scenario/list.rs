@@ -1,67 +1,59 @@
-//! List of the scenarios.
+//! List of the scenarios: applications whose `app.toml` has a section `[lab]`.
 
 use serde::Serialize;
-use stateplane_apps::heavy_hitter::CLASS;
+pub use stateplane_apps::spec::Side;
+use stateplane_apps::spec::{FILE, LabScenario};
+use stateplane_apps::{APPS, Room};
+use std::collections::BTreeMap;
+use std::path::Path;
 
-/// The annotation in `lab/apps/count-min/count_min.p4` has it.
-const PROTECTED_CLASS: u8 = 71;
+/// Rooms of the lab, with scenarios that the hosts of an application take part in.
+static ROOMS: [Room; 1] = [Room::new("lab/apps", "count-min")];
 
-/// A side of the switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// Side of the host `in1`.
-    Inside,
-    /// Side of the host `out1`.
-    Outside,
+/// Name of the node with a host's TCP on this side.
+pub(super) const fn node(of: Side) -> &'static str {
+    match of {
+        Side::Inside => "in1",
+        Side::Outside => "out1",
+    }
 }
 
-impl Side {
-    /// The node with a host's TCP on this side.
-    pub const fn node(self) -> &'static str {
-        match self {
-            Self::Inside => "in1",
-            Self::Outside => "out1",
-        }
-    }
-
-    /// The other side.
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Inside => Self::Outside,
-            Self::Outside => Self::Inside,
-        }
+/// The other side.
+pub(super) const fn other(than: Side) -> Side {
+    match than {
+        Side::Inside => Side::Outside,
+        Side::Outside => Side::Inside,
     }
 }
 
 /// Real TCP connections of a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sessions {
     /// Side that opens the connections; servers are on the other side.
     pub from: Side,
     /// The address and port to which they are opened.
     pub to: ([u8; 4], u16),
     /// Ports at which the servers listen.
-    pub ports: &'static [u16],
+    pub ports: Vec<u16>,
 }
 
 /// Sketches that switches keep in bounded-inconsistency mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sketches {
     /// First byte of their keys in the store.
     pub class: u8,
     /// Elements of a row.
     pub slots: usize,
     /// Value of the variant that says how many packets are heavy.
-    pub limit: &'static str,
+    pub limit: String,
     /// Value of the variant that says what ε is, in µs.
-    pub bound: &'static str,
+    pub bound: String,
 }
 
 /// An application under traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Scenario {
-    /// Its name, and of its variant in `lab/apps.toml`.
+    /// Its name, and of its variant in topologies with `applications`.
     pub name: &'static str,
     /// Description of the traffic, for `lab list`.
     pub about: &'static str,
@@ -71,117 +63,86 @@ pub struct Scenario {
     pub sessions: Option<Sessions>,
     /// Sketches that are read from the store in the end.
     pub sketches: Option<Sketches>,
+    #[serde(skip)]
+    room: &'static Room,
+    #[serde(skip)]
+    lab: &'static LabScenario,
 }
 
-const TO_OUT1: Sessions = Sessions {
-    from: Side::Inside,
-    to: ([198, 51, 101, 2], 7000),
-    ports: &[7000],
-};
+impl Scenario {
+    fn of(room: &'static Room) -> Option<Self> {
+        let lab = room.lab.as_ref()?;
+        let sessions = lab.sessions.as_ref().map(|sessions| Sessions {
+            from: sessions.from,
+            to: (sessions.to.ip().octets(), sessions.to.port()),
+            ports: sessions.ports.clone(),
+        });
+        let sketches = lab.sketches.as_ref().map(|sketches| Sketches {
+            class: room.class().id,
+            slots: sketches.slots,
+            limit: sketches.limit.clone(),
+            bound: sketches.bound.clone(),
+        });
+        Some(Self {
+            name: room.name(),
+            about: &lab.about,
+            hosts: Some(lab.hosts.as_deref().unwrap_or(room.name())),
+            sessions,
+            sketches,
+            room,
+            lab,
+        })
+    }
 
-/// All scenarios.
-pub const SCENARIOS: &[Scenario] = &[
-    Scenario {
-        name: "count-min",
-        about: "the traffic of heavy-hitter, through what `protect` makes of a plain program",
-        hosts: Some("heavy-hitter"),
-        sessions: None,
-        sketches: Some(Sketches {
-            class: PROTECTED_CLASS,
-            slots: 64,
-            limit: "limit",
-            bound: "bound_us",
-        }),
-    },
-    Scenario {
-        name: "counter",
-        about: "packets that carry their number away, and TCP whose every segment writes",
-        hosts: Some("counter"),
-        sessions: Some(TO_OUT1),
-        sketches: None,
-    },
-    Scenario {
-        name: "firewall",
-        about: "connections from inside with strays from outside, and TCP",
-        hosts: Some("firewall"),
-        sessions: Some(TO_OUT1),
-        sketches: None,
-    },
-    Scenario {
-        name: "heavy-hitter",
-        about: "flows of two tenants, of which some are heavy, counted in sketches",
-        hosts: Some("heavy-hitter"),
-        sessions: None,
-        sketches: Some(Sketches {
-            class: CLASS,
-            slots: 64,
-            limit: "limit",
-            bound: "bound_us",
-        }),
-    },
-    Scenario {
-        name: "key-value",
-        about: "reads, updates and deletions from both sides",
-        hosts: Some("key-value"),
-        sessions: None,
-        sketches: None,
-    },
-    Scenario {
-        name: "load-balancer",
-        about: "connections to a service of eight servers, and TCP to one of four",
-        hosts: Some("load-balancer"),
-        sessions: Some(Sessions {
-            from: Side::Outside,
-            to: ([192, 0, 2, 4], 7000),
-            ports: &[7001, 7002, 7003, 7004],
-        }),
-        sketches: None,
-    },
-    Scenario {
-        name: "nat",
-        about: "UDP and TCP from inside behind one public address, and answers from outside",
-        hosts: Some("nat"),
-        sessions: Some(TO_OUT1),
-        sketches: None,
-    },
-    Scenario {
-        name: "object-routing",
-        about: "reads and writes of objects, and what servers say they hold",
-        hosts: Some("object-routing"),
-        sessions: None,
-        sketches: None,
-    },
-    Scenario {
-        name: "sequencer",
-        about: "packets to groups, from several senders each",
-        hosts: Some("sequencer"),
-        sessions: None,
-        sketches: None,
-    },
-    Scenario {
-        name: "serving-gateway",
-        about: "sessions signalled, moved and deleted under GTP-U in both directions",
-        hosts: Some("serving-gateway"),
-        sessions: None,
-        sketches: None,
-    },
-    Scenario {
-        name: "super-spreader",
-        about: "sources with few and with many destinations",
-        hosts: Some("super-spreader"),
-        sessions: None,
-        sketches: None,
-    },
-    Scenario {
-        name: "syn-defence",
-        about: "SYNs, cookies shown and data, from sources known and unknown",
-        hosts: Some("syn-defence"),
-        sessions: None,
-        sketches: None,
-    },
-];
+    /// The values of its variant: room, program, the class of its records, and its own. Paths
+    /// start from a folder beside that of the rooms.
+    pub(crate) fn values(&self) -> BTreeMap<String, String> {
+        let room = format!("../{}", self.room.folder());
+        let program = self.lab.program.as_ref().unwrap_or(&self.room.program);
+        let mut values = self.lab.values.clone();
+        let mut set = |name: &str, value: String| values.insert(name.to_owned(), value);
+        set("class", format!("{room}/{FILE}#store"));
+        let program_path = format!("${{lab}}/{room}/{program}");
+        if self.room.protects {
+            let stem = Path::new(program).file_stem().unwrap_or_default().display();
+            set("protects", program_path);
+            set("program", format!("${{run}}/{stem}.protected.p4"));
+        } else {
+            set("program", program_path);
+        }
+        set("room", room);
+        values
+    }
+}
 
-/// Their names.
-pub(super) fn names() -> Vec<&'static str> {
-    SCENARIOS.iter().map(|scenario| scenario.name).collect()
+/// All scenarios, in the order of their names.
+pub fn scenarios() -> Vec<Scenario> {
+    let rooms = APPS.into_iter().map(|app| app.room()).chain(&ROOMS);
+    let mut scenarios: Vec<_> = rooms.filter_map(Scenario::of).collect();
+    scenarios.sort_by_key(|scenario| scenario.name);
+    scenarios
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template;
+    use crate::topology::Topology;
+
+    #[test]
+    fn every_scenario_has_its_files_and_its_hosts() {
+        let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../lab");
+        let topology = Topology::load(lab.join("apps.toml")).expect("the topology");
+        for scenario in scenarios() {
+            let values = &topology.variants[scenario.name];
+            for file in [&values["class"], &format!("{}/switch.toml", values["room"])] {
+                template::read(&lab.join(file)).expect(file);
+            }
+            let program = values.get("protects").unwrap_or(&values["program"]);
+            let program = program.replace("${lab}", &lab.display().to_string());
+            assert!(Path::new(&program).is_file(), "{program}");
+            let hosts = scenario.hosts.expect("hosts");
+            assert!(stateplane_apps::app(hosts).is_some(), "{hosts}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Real TCP connections through the switches.
 
-use super::list::Sessions;
+use super::list::{Sessions, node, other};
 use super::report::SessionsReport;
 use crate::agent::client::{ClientReport, Line, Plan, Planned};
 use crate::agent::server::ServerReport;
@@ -37,10 +37,10 @@ impl Talk {
         sessions: &Sessions,
         agent: impl Fn(&[&str]) -> Vec<String>,
     ) -> Result<Self, LabError> {
-        let from = sessions.from.node();
+        let from = node(sessions.from);
         let ports: Vec<String> = sessions.ports.iter().map(u16::to_string).collect();
         let command = agent(&["server", "--ports", &ports.join(",")]);
-        let mut server = lab.spawn(sessions.from.other().node(), "tcp-server", &command)?;
+        let mut server = lab.spawn(node(other(sessions.from)), "tcp-server", &command)?;
         server.wait_for_line("ready")?;
         let address = lab
             .topology()

@@ -245,14 +245,18 @@ mod tests {
     use super::*;
     use stateplane_history::replication::{Event, Flow, Released};
 
-    const SKETCHES: Sketches = Sketches {
-        class: 13,
-        slots: 8,
-        limit: "limit",
-        bound: "bound_us",
-    };
+    const SLOTS: usize = 8;
     const FLOW: u32 = 0x0500_3001;
     const BOUND: u64 = 400_000;
+
+    fn sketches() -> Sketches {
+        Sketches {
+            class: 13,
+            slots: SLOTS,
+            limit: "limit".to_owned(),
+            bound: "bound_us".to_owned(),
+        }
+    }
 
     /// Packets of one flow of each tenant, each 100 ms, which come through at once.
     fn history(count: u64) -> History {
@@ -290,8 +294,8 @@ mod tests {
 
     /// Sketches of both tenants in which the flow has `count` packets.
     fn merged(count: u32) -> Vec<Merged> {
-        let mut of_one = vec![vec![0; 3]; SKETCHES.slots];
-        for (row, slot) in elements(FLOW, SKETCHES.slots).into_iter().enumerate() {
+        let mut of_one = vec![vec![0; 3]; SLOTS];
+        for (row, slot) in elements(FLOW, SLOTS).into_iter().enumerate() {
             of_one[slot][row] = count;
         }
         let merged = Merged {
@@ -305,7 +309,7 @@ mod tests {
     fn only_what_was_counted_within_the_bound_may_be_lost() {
         let history = history(40);
         let judge = |count, deaths: &[Death]| {
-            judge(&history, &SKETCHES, &merged(count), deaths, (10, BOUND))
+            judge(&history, &sketches(), &merged(count), deaths, (10, BOUND))
         };
         let (report, wrong) = judge(20, &[]);
         assert!(wrong.is_empty(), "{wrong:?}");
@@ -326,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_store_without_sketches_says_nothing_good() {
-        let (report, wrong) = judge(&history(40), &SKETCHES, &[], &[], (10, BOUND));
+        let (report, wrong) = judge(&history(40), &sketches(), &[], &[], (10, BOUND));
         assert!(!wrong.is_empty());
         assert!(!report.bites());
     }

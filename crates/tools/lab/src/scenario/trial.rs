@@ -107,8 +107,8 @@ pub(super) fn run(
     let mut sketch = None;
     if let (Some(sketches), Some(merged)) = (&scenario.sketches, merged) {
         let numbers = (
-            value(topology, scenario, sketches.limit)? as u32,
-            value(topology, scenario, sketches.bound)?,
+            value(topology, scenario, &sketches.limit)? as u32,
+            value(topology, scenario, &sketches.bound)?,
         );
         let (report, objections) = sketch::judge(&history, sketches, &merged, &deaths, numbers);
         wrong.extend(objections);

@@ -3,6 +3,7 @@
 use super::{End, Link, Node, Process, Topology, Traffic};
 use crate::address::{Mac, Prefix};
 use crate::error::LabError;
+use crate::scenario::scenarios;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,6 +12,9 @@ use std::path::Path;
 #[serde(deny_unknown_fields)]
 struct File {
     name: String,
+    /// True if each application of the list with a scenario is a variant.
+    #[serde(default)]
+    applications: bool,
     #[serde(default)]
     variant: BTreeMap<String, BTreeMap<String, String>>,
     #[serde(default)]
@@ -76,6 +80,12 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Topology, LabError> {
         reason: error.to_string(),
     })?;
     let links = file.link.into_iter().zip(1..);
+    let mut variants = file.variant;
+    if file.applications {
+        for scenario in scenarios() {
+            variants.insert(scenario.name.to_owned(), scenario.values());
+        }
+    }
     Ok(Topology {
         name: file.name,
         path: path.to_path_buf(),
@@ -87,7 +97,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Topology, LabError> {
             })
             .collect(),
         processes: file.process,
-        variants: file.variant,
+        variants,
         traffic: file.traffic,
     })
 }

@@ -1,0 +1,91 @@
+//! An application's folder: `app.toml`, its program and its packet tests.
+
+use crate::exit::{CommandError, Failure};
+use stateplane_apps::SpecError;
+use stateplane_apps::spec::{FILE, Spec};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// An application's folder that was read.
+pub struct Folder {
+    path: PathBuf,
+    /// Content of `app.toml`.
+    pub spec: Spec,
+}
+
+impl Folder {
+    /// Reads the `app.toml` of a folder.
+    pub fn read(folder: &Path) -> Result<Self, CommandError> {
+        let path = folder.join(FILE);
+        let name = path.display().to_string();
+        let text = fs::read_to_string(&path).map_err(|reason| {
+            refused(&SpecError::File {
+                path: name.clone(),
+                reason: reason.to_string(),
+            })
+        })?;
+        let spec = Spec::parse(&name, &text).map_err(|error| refused(&error))?;
+        let folder = Self {
+            path: folder.to_path_buf(),
+            spec,
+        };
+        if !folder.program().is_file() {
+            let problem = format!("there is no program {}", folder.program().display());
+            return Err(folder.contradiction(problem, "name a file of the folder as `program`"));
+        }
+        Ok(folder)
+    }
+
+    /// Refuses the folder for what its `app.toml` says.
+    pub fn contradiction(&self, problem: String, help: &str) -> CommandError {
+        refused(&SpecError::Contradiction {
+            path: self.path.join(FILE).display().to_string(),
+            problem,
+            help: help.to_owned(),
+        })
+    }
+
+    /// Main file of the program.
+    pub fn program(&self) -> PathBuf {
+        self.path.join(&self.spec.program)
+    }
+
+    /// Macros with which the program is compiled.
+    pub fn macros(&self) -> Vec<(String, String)> {
+        let macros = self.spec.macros.iter();
+        macros
+            .map(|(name, body)| (name.clone(), body.clone()))
+            .collect()
+    }
+
+    /// Its packet tests, in the order of their names.
+    pub fn tests(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path.join("tests"));
+        let entries = entries.into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let mut tests: Vec<_> = paths
+            .filter(|path| path.extension().is_some_and(|ending| ending == "stf"))
+            .collect();
+        tests.sort();
+        tests
+    }
+
+    /// The packet test whose packets hosts send in the simulator.
+    pub fn packets(&self) -> Result<PathBuf, CommandError> {
+        if !self.spec.protects {
+            let problem = "the program is not one that `stateplane protect` makes fault-tolerant";
+            let help = "annotate it and say `protects = true`, or write hosts for it in Rust \
+                        (docs/your-own-application.md)";
+            return Err(self.contradiction(problem.to_owned(), help));
+        }
+        let packets = self.spec.packets.as_ref().map(|test| self.path.join(test));
+        packets.filter(|path| path.is_file()).ok_or_else(|| {
+            let problem = "there is no packet test whose packets hosts could send".to_owned();
+            self.contradiction(problem, "name one of the folder as `packets`")
+        })
+    }
+}
+
+fn refused(error: &SpecError) -> CommandError {
+    CommandError::coded(Failure::Input, error.code(), error)
+}
