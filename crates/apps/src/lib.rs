@@ -12,7 +12,6 @@ mod key_value;
 mod load_balancer;
 mod nat;
 mod object_routing;
-mod random;
 mod registry;
 mod segment;
 mod sequencer;
@@ -29,6 +28,7 @@ pub use walk::{SNAPSHOT_PORT, walk_frame};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_history::replication::{Application, Direction, Endpoint, Occupant};
+use stateplane_random as random;
 use stateplane_runtime::{StateError, TargetState};
 use stateplane_store::Service;
 use stateplane_switch::Generator;
