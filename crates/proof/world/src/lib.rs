@@ -29,4 +29,4 @@ pub use net::{Counters, Loss, Net, Step};
 pub use node::{Effect, Node, Nodes, Sent};
 pub use schedule::Schedule;
 pub use stateplane_random::Random;
-pub use topology::{Endpoint, Link, NodeSpec, Topology};
+pub use topology::{Link, NodePort, NodeSpec, Topology};

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::link::LinkQuality;
 use crate::node::Node;
 use crate::schedule::Schedule;
-use crate::topology::{Endpoint, Topology};
+use crate::topology::{NodePort, Topology};
 use core::hash::{Hash, Hasher};
 use rustc_hash::FxHasher;
 use stateplane_random::Random;
@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 enum Happening<M, E> {
     Arrive {
-        from: Endpoint,
-        to: Endpoint,
+        from: NodePort,
+        to: NodePort,
         message: M,
     },
     /// A node takes the next message from its ring.
@@ -44,9 +44,9 @@ pub enum Step<M, E> {
     /// A node takes a message.
     Message {
         /// Port of the sender; the port itself for a message from outside.
-        from: Endpoint,
+        from: NodePort,
         /// Port of the node.
-        to: Endpoint,
+        to: NodePort,
         /// The message.
         message: M,
     },
@@ -58,9 +58,9 @@ pub enum Step<M, E> {
     /// A message was lost on its arrival.
     Lost {
         /// Port of the sender.
-        from: Endpoint,
+        from: NodePort,
         /// Destination of the message.
-        to: Endpoint,
+        to: NodePort,
         /// Reason of the loss.
         cause: Loss,
     },
@@ -94,7 +94,7 @@ struct Seat<M> {
     busy_until: u64,
     service: u64,
     capacity: Option<usize>,
-    ring: VecDeque<(Endpoint, Endpoint, M)>,
+    ring: VecDeque<(NodePort, NodePort, M)>,
     /// True if a `Serve` is scheduled.
     serving: bool,
 }
@@ -107,11 +107,11 @@ pub struct Net<M, E> {
     schedule: Schedule<Happening<M, E>>,
     seats: Vec<Seat<M>>,
     /// Quality of the way from one port to another.
-    links: BTreeMap<(Endpoint, Endpoint), LinkQuality>,
+    links: BTreeMap<(NodePort, NodePort), LinkQuality>,
     /// End times of one-way cuts.
-    cuts: BTreeMap<(Endpoint, Endpoint), u64>,
+    cuts: BTreeMap<(NodePort, NodePort), u64>,
     /// Times until which ports are down.
-    down: BTreeMap<Endpoint, u64>,
+    down: BTreeMap<NodePort, u64>,
     /// Links lose nothing any more.
     whole: bool,
     counters: Counters,
@@ -201,8 +201,8 @@ impl<M: Clone + Hash, E> Net<M, E> {
     }
 
     /// The port at the other end of a port's link, of the first by number if it has several.
-    pub fn peer(&self, from: Endpoint) -> Option<Endpoint> {
-        let first = (from, Endpoint::new(0, 0));
+    pub fn peer(&self, from: NodePort) -> Option<NodePort> {
+        let first = (from, NodePort::new(0, 0));
         let (&(found, to), _) = self.links.range(first..).next()?;
         (found == from).then_some(to)
     }
@@ -213,7 +213,7 @@ impl<M: Clone + Hash, E> Net<M, E> {
     /// # Panics
     ///
     /// If no link joins the ports.
-    pub fn send(&mut self, from: Endpoint, to: Endpoint, message: &M) -> u32 {
+    pub fn send(&mut self, from: NodePort, to: NodePort, message: &M) -> u32 {
         self.send_each(from, to, |_| message.clone())
     }
 
@@ -225,8 +225,8 @@ impl<M: Clone + Hash, E> Net<M, E> {
     /// If no link joins the ports.
     pub fn send_each(
         &mut self,
-        from: Endpoint,
-        to: Endpoint,
+        from: NodePort,
+        to: NodePort,
         mut make: impl FnMut(&mut Random) -> M,
     ) -> u32 {
         let quality = self.links.get(&(from, to));
@@ -254,7 +254,7 @@ impl<M: Clone + Hash, E> Net<M, E> {
     }
 
     /// Gives a node a message from outside, at once.
-    pub fn inject(&mut self, to: Endpoint, message: M) {
+    pub fn inject(&mut self, to: NodePort, message: M) {
         let from = to;
         self.schedule
             .add(self.now, Happening::Arrive { from, to, message });
@@ -294,7 +294,21 @@ impl<M: Clone + Hash, E> Net<M, E> {
         None
     }
 
-    fn arrive(&mut self, from: Endpoint, to: Endpoint, message: M) -> Option<Step<M, E>> {
+    /// Lets time pass to `until`, before which nothing is due.
+    ///
+    /// # Panics
+    ///
+    /// If something is due before.
+    pub fn rest_until(&mut self, until: u64) {
+        let due = self.schedule.next_at();
+        assert!(
+            due.is_none_or(|at| at >= until),
+            "{due:?} is before {until}"
+        );
+        self.now = self.now.max(until);
+    }
+
+    fn arrive(&mut self, from: NodePort, to: NodePort, message: M) -> Option<Step<M, E>> {
         let now = self.now;
         let down = self.is_down(to);
         let seat = &mut self.seats[to.node];
@@ -363,7 +377,7 @@ impl<M: Clone + Hash, E> Net<M, E> {
         Some(Step::Timeout { node })
     }
 
-    fn take(&mut self, from: Endpoint, to: Endpoint, message: M) -> Step<M, E> {
+    fn take(&mut self, from: NodePort, to: NodePort, message: M) -> Step<M, E> {
         self.counters.taken += 1;
         self.trace.write_u64(self.now);
         to.hash(&mut self.trace);
@@ -415,19 +429,19 @@ impl<M, E> Net<M, E> {
     }
 
     /// Nothing that is sent from one port to another arrives until then, if not longer.
-    pub fn cut(&mut self, from: Endpoint, to: Endpoint, until: u64) {
+    pub fn cut(&mut self, from: NodePort, to: NodePort, until: u64) {
         let present = self.cuts.entry((from, to)).or_default();
         *present = (*present).max(until);
     }
 
     /// A port is down until then, if not longer: nothing leaves it, and what arrives is lost.
-    pub fn take_down(&mut self, port: Endpoint, until: u64) {
+    pub fn take_down(&mut self, port: NodePort, until: u64) {
         let present = self.down.entry(port).or_default();
         *present = (*present).max(until);
     }
 
     /// True if what is sent from one port to another does not arrive.
-    pub fn is_cut(&self, from: Endpoint, to: Endpoint) -> bool {
+    pub fn is_cut(&self, from: NodePort, to: NodePort) -> bool {
         let until = self.cuts.get(&(from, to));
         until.is_some_and(|until| self.now < *until)
     }
@@ -437,7 +451,7 @@ impl<M, E> Net<M, E> {
         self.cuts.values().any(|until| self.now < *until)
     }
 
-    fn is_down(&self, port: Endpoint) -> bool {
+    fn is_down(&self, port: NodePort) -> bool {
         let until = self.down.get(&port);
         until.is_some_and(|until| self.now < *until)
     }

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::net::{Loss, Net, Step};
-use crate::topology::{Endpoint, Topology};
+use crate::topology::{NodePort, Topology};
 use core::hash::Hash;
 use stateplane_random::Random;
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ pub trait Node {
     type Transmit;
 
     /// Takes a message that came from `from` to the node's port `port`.
-    fn handle_message(&mut self, now: u64, port: u16, from: Endpoint, message: Self::Message);
+    fn handle_message(&mut self, now: u64, port: u16, from: NodePort, message: Self::Message);
 
     /// Does what is due at `now`.
     fn handle_timeout(&mut self, now: u64);
@@ -42,14 +42,14 @@ pub enum Effect<M, E> {
     /// A message left by a port without a link.
     Left {
         /// The port.
-        from: Endpoint,
+        from: NodePort,
         /// The message.
         message: M,
     },
     /// A message was lost on its arrival.
     Lost {
         /// Destination of the message.
-        to: Endpoint,
+        to: NodePort,
         /// Reason of the loss.
         cause: Loss,
     },
@@ -105,7 +105,7 @@ impl<M: Clone + Hash, N: Node<Message = M, Transmit = Sent<M>>, E> Nodes<N, E> {
     }
 
     /// Gives a node a message from outside, at once.
-    pub fn give(&mut self, to: Endpoint, message: M) {
+    pub fn give(&mut self, to: NodePort, message: M) {
         self.net.inject(to, message);
     }
 
@@ -135,7 +135,7 @@ impl<M: Clone + Hash, N: Node<Message = M, Transmit = Sent<M>>, E> Nodes<N, E> {
 
     fn after(&mut self, node: usize) {
         for Sent { port, message } in self.net.poll(node, &mut self.cores[node]) {
-            let from = Endpoint::new(node, port);
+            let from = NodePort::new(node, port);
             match self.net.peer(from) {
                 Some(to) => {
                     self.net.send(from, to, &message);

@@ -65,9 +65,14 @@ impl<T> Schedule<T> {
         self.heap.push(Reverse(Entry { at, number, what }));
     }
 
+    /// Time of the next thing.
+    pub fn next_at(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(entry)| entry.at)
+    }
+
     /// The next thing and its time, if it happens before `end`.
     pub fn pop_before(&mut self, end: u64) -> Option<(u64, T)> {
-        if self.heap.peek()?.0.at >= end {
+        if self.next_at()? >= end {
             return None;
         }
         self.heap.pop().map(|Reverse(entry)| (entry.at, entry.what))

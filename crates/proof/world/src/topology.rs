@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 /// A port of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Endpoint {
+pub struct NodePort {
     /// Number of the node: its place in the topology.
     pub node: usize,
     /// Number of the port.
     pub port: u16,
 }
 
-impl Endpoint {
+impl NodePort {
     /// Port `port` of node `node`.
     pub const fn new(node: usize, port: u16) -> Self {
         Self { node, port }
@@ -40,7 +40,7 @@ pub struct NodeSpec {
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// The ports at its ends.
-    pub ends: [Endpoint; 2],
+    pub ends: [NodePort; 2],
     /// Loss, duplication, reordering, delay.
     pub quality: LinkQuality,
 }
@@ -64,7 +64,7 @@ impl Topology {
     }
 
     /// Joins two ports.
-    pub fn join(&mut self, one: Endpoint, other: Endpoint, quality: LinkQuality) {
+    pub fn join(&mut self, one: NodePort, other: NodePort, quality: LinkQuality) {
         self.links.push(Link {
             ends: [one, other],
             quality,
@@ -78,7 +78,7 @@ impl Topology {
             links: Vec::new(),
         };
         for node in 1..count {
-            chain.join(Endpoint::new(node - 1, 1), Endpoint::new(node, 0), quality);
+            chain.join(NodePort::new(node - 1, 1), NodePort::new(node, 0), quality);
         }
         chain
     }
@@ -92,8 +92,8 @@ impl Topology {
         };
         for spine in 0..spines {
             for leaf in 0..leaves {
-                let up = Endpoint::new(spines + leaf, spine as u16);
-                network.join(Endpoint::new(spine, leaf as u16), up, quality);
+                let up = NodePort::new(spines + leaf, spine as u16);
+                network.join(NodePort::new(spine, leaf as u16), up, quality);
             }
         }
         network

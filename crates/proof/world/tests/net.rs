@@ -1,11 +1,11 @@
 //! Links, seats and faults of a net, each alone.
 
 use stateplane_world::{
-    Clock, Endpoint, LinkQuality, Loss, Net, Node, NodeSpec, Random, Step, Topology,
+    Clock, LinkQuality, Loss, Net, Node, NodePort, NodeSpec, Random, Step, Topology,
 };
 
-const A: Endpoint = Endpoint::new(0, 1);
-const B: Endpoint = Endpoint::new(1, 1);
+const A: NodePort = NodePort::new(0, 1);
+const B: NodePort = NodePort::new(1, 1);
 
 type Bytes = Vec<u8>;
 
@@ -178,6 +178,26 @@ fn links_end_at_nodes() {
     let _: Net<Bytes, ()> = Net::new(&topology, Random::new(1));
 }
 
+#[test]
+fn time_may_pass_without_a_step() {
+    let mut net = net(NodeSpec::default());
+    net.send(A, B, &vec![1]);
+    net.rest_until(10);
+    assert_eq!(net.now(), 10);
+    assert_eq!(steps(&mut net, 11), [taken(10, 1)]);
+    net.rest_until(70);
+    net.rest_until(60);
+    assert_eq!(net.now(), 70);
+}
+
+#[test]
+#[should_panic(expected = "Some(10) is before 11")]
+fn time_does_not_pass_over_a_step() {
+    let mut net = net(NodeSpec::default());
+    net.send(A, B, &vec![1]);
+    net.rest_until(11);
+}
+
 /// Has timeouts at these times of its clock, earliest last.
 struct Alarm(Vec<u64>);
 
@@ -185,7 +205,7 @@ impl Node for Alarm {
     type Message = Bytes;
     type Transmit = Bytes;
 
-    fn handle_message(&mut self, _: u64, _: u16, _: Endpoint, _: Bytes) {}
+    fn handle_message(&mut self, _: u64, _: u16, _: NodePort, _: Bytes) {}
 
     fn handle_timeout(&mut self, now: u64) {
         self.0.retain(|due| *due > now);
@@ -235,7 +255,7 @@ fn a_timeout_that_stays_due_does_not_stop_time() {
     impl Node for Stuck {
         type Message = Bytes;
         type Transmit = Bytes;
-        fn handle_message(&mut self, _: u64, _: u16, _: Endpoint, _: Bytes) {}
+        fn handle_message(&mut self, _: u64, _: u16, _: NodePort, _: Bytes) {}
         fn handle_timeout(&mut self, _: u64) {}
         fn poll_transmit(&mut self, _: u64) -> Option<Bytes> {
             None

@@ -3,7 +3,7 @@
 //! equal traces.
 
 use stateplane_world::{
-    Clock, Effect, Endpoint, LinkQuality, MAX_DRIFT_PPM, Node, NodeSpec, Nodes, Random, Sent,
+    Clock, Effect, LinkQuality, MAX_DRIFT_PPM, Node, NodePort, NodeSpec, Nodes, Random, Sent,
     Topology,
 };
 
@@ -68,7 +68,7 @@ impl Node for Core {
     type Message = Message;
     type Transmit = Sent<Message>;
 
-    fn handle_message(&mut self, now: u64, port: u16, _: Endpoint, message: Message) {
+    fn handle_message(&mut self, now: u64, port: u16, _: NodePort, message: Message) {
         match (&mut self.role, message) {
             (Role::Source { due, .. }, Message::Acknowledgement(token)) => {
                 if token == self.newest + 1 {
@@ -124,8 +124,8 @@ enum Fault {
     Die(usize),
     Return(usize),
     Stall(usize),
-    Cut(Endpoint, Endpoint),
-    Down(Endpoint),
+    Cut(NodePort, NodePort),
+    Down(NodePort),
     Heal,
 }
 

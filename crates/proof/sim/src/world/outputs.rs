@@ -1,6 +1,6 @@
 //! Records of packets that switches release.
 
-use super::{Happening, World};
+use super::World;
 use crate::frame::{HostPacket, INSIDE_PORT, OUTSIDE_PORT, number_in};
 use crate::traffic::{Carried, STRANGER, Sent};
 use stateplane_apps::Asked;
@@ -8,7 +8,6 @@ use stateplane_history::replication::{Direction, Durability, EventKind, Released
 
 impl World<'_> {
     pub(super) fn output(&mut self, switch: usize, port: u16, frame: &[u8]) {
-        let now = self.now;
         let sent = number_in(frame).and_then(|number| self.traffic.sent(number));
         let Some(sent) = sent.cloned() else {
             self.anomaly(format!("no host would take this frame: {frame:02x?}"));
@@ -39,10 +38,7 @@ impl World<'_> {
             self.translated(number, &sent, before, &packet);
         }
         if port == OUTSIDE_PORT {
-            let link = self.quality(|options| options.scenario.host_link);
-            for delay in link.carry(&mut self.random) {
-                self.schedule.add(now + delay, Happening::ToHost { packet });
-            }
+            self.send_to_host(switch, packet);
         }
     }
 
