@@ -253,7 +253,7 @@ impl<O: Observer> Run<'_, O> {
         let mut draw = BigUint::default();
         // 64 bits more than needed make the remainder even to 2^-64.
         for _ in 0..width.div_ceil(64) + 1 {
-            draw = (draw << 64u32) + random.next_u64();
+            draw = (draw << 64u32) + random.next();
         }
         let number = if low < high {
             let span = &high - &low + 1u32;

@@ -322,7 +322,7 @@ fn shipped_programs_survive_any_frame() {
         let mut random = stateplane_runtime::hash::Random::new(1);
         for length in 0..200 {
             for kind in 0..4 {
-                let mut frame: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
+                let mut frame: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
                 // Beginnings that get further: IPv4, then UDP between the protocol's ports.
                 if length >= 38 && kind > 0 {
                     frame[12..15].copy_from_slice(&[8, 0, 0x45]);

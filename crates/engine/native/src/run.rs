@@ -338,7 +338,7 @@ pub(crate) unsafe extern "C" fn random(
     let mut draw = BigUint::default();
     // 64 bits more than needed make the remainder even to 2^-64.
     for _ in 0..width.max(1).div_ceil(64) + 1 {
-        draw = (draw << 64u32) + machine.state.random.next_u64();
+        draw = (draw << 64u32) + machine.state.random.next();
     }
     let number = if low < high {
         let span = &high - &low + 1u32;

@@ -1,6 +1,7 @@
 //! Hash algorithms and checksums of v1model, as BMv2 computes them.
 
 use stateplane_ir::HashAlgorithm;
+pub use stateplane_random::Random;
 
 const fn crc32_table() -> [u32; 256] {
     let mut table = [0; 256];
@@ -140,29 +141,6 @@ pub fn identity(data: &[u8]) -> u64 {
         .fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// A pseudo-random sequence that depends on its seed alone, on every machine and in
-/// every version (SplitMix64, Steele et al., OOPSLA 2014).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Random {
-    state: u64,
-}
-
-impl Random {
-    /// A sequence.
-    pub fn new(seed: u64) -> Random {
-        Random { state: seed }
-    }
-
-    /// The next number.
-    pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
 /// Parameters of a CRC of 16 or 32 bits (Williams, "A Painless Guide to CRC Error Detection
 /// Algorithms", §15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +208,7 @@ pub fn hash(algorithm: HashAlgorithm, data: &[u8], custom: &CustomCrc, random: &
     match algorithm {
         HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => u64::from(crc32(data)),
         HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom => u64::from(crc16(data)),
-        HashAlgorithm::Random => random.next_u64(),
+        HashAlgorithm::Random => random.next(),
         HashAlgorithm::Identity => identity(data),
         HashAlgorithm::Csum16 => u64::from(internet_checksum(data)),
         HashAlgorithm::Xor16 => u64::from(xor16(data)),
@@ -333,9 +311,9 @@ mod tests {
     #[test]
     fn the_random_sequence_is_fixed_by_its_seed() {
         let mut random = Random::new(0);
-        assert_eq!(random.next_u64(), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(random.next_u64(), 0x6e78_9e6a_a1b9_65f4);
-        assert_ne!(Random::new(1).next_u64(), Random::new(2).next_u64());
+        assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);
+        assert_ne!(Random::new(1).next(), Random::new(2).next());
     }
 
     proptest! {

@@ -15,12 +15,13 @@ use stateplane_ir::Program;
 use stateplane_library::{WithLibrary, path_of, with_library};
 use stateplane_runtime::{Engine, Entry, KeyMatch, TargetState};
 use stateplane_setup::{Chain, Hold, Probe, Replication, Server};
-use stateplane_switch::{Port, Switch, SwitchConfig};
+use stateplane_switch::{Port, Switch, SwitchConfig, Transmit};
 use stateplane_syntax::MemoryLoader;
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, Packet, RefusalCode, Repr,
 };
 use stateplane_wire::{checksum, ethernet, ipv4, tcp, udp};
+use stateplane_world::{Clock, LinkQuality, Net, Node, NodePort, NodeSpec, Random, Topology};
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
@@ -337,23 +338,57 @@ impl Damage {
     }
 }
 
+/// When the switch begins to live, in µs.
+const BEGIN: u64 = 1_000_000;
+
+/// The switch as the one node of a net without links: what it gets is a test's steps.
+struct Core(Switch<Interp>);
+
+impl Node for Core {
+    type Message = Vec<u8>;
+    type Transmit = Transmit;
+
+    fn handle_message(&mut self, now: u64, port: u16, _: NodePort, frame: Vec<u8>) {
+        self.0.handle_frame(now, port, &frame);
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        self.0.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, _: u64) -> Option<Transmit> {
+        self.0.poll_transmit()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.0.poll_timeout()
+    }
+}
+
 /// The switch and what it asked for.
-struct World<'a> {
+struct Trial<'a> {
     app: &'a App,
-    switch: Switch<Interp>,
-    now: u64,
+    switch: Core,
+    net: Net<Vec<u8>, ()>,
     epoch: u32,
     /// Bytes of the last requests.
     asked: Vec<Vec<u8>>,
     released: u64,
 }
 
-impl<'a> World<'a> {
+impl<'a> Trial<'a> {
     fn new(app: &'a App) -> Self {
+        let topology = Topology::chain(1, NodeSpec::default(), LinkQuality::whole(0));
+        let mut net = Net::new(&topology, Random::new(1));
+        let begun = Clock {
+            offset: BEGIN,
+            ..Clock::TRUE
+        };
+        net.set_clock(0, begun);
         Self {
             app,
-            switch: switch(app),
-            now: 1_000_000,
+            switch: Core(switch(app)),
+            net,
             epoch: 1,
             asked: Vec::new(),
             released: 0,
@@ -363,13 +398,14 @@ impl<'a> World<'a> {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Pass(time) => {
-                let end = self.now + time;
-                while let Some(due) = self.switch.poll_timeout().filter(|due| *due <= end) {
-                    self.now = self.now.max(due);
-                    self.switch.handle_timeout(self.now);
+                let end = self.net.now() + time;
+                self.look();
+                while let Some(step) = self.net.next_before(end + 1) {
+                    assert_eq!(step, stateplane_world::Step::Timeout { node: 0 });
+                    self.switch.handle_timeout(self.net.local(0));
                     self.look();
                 }
-                self.now = end;
+                self.net.rest_until(end);
             }
             Step::Data(data, damage) => {
                 let (port, mut frame) = data.frame(self.app.is_nat);
@@ -446,17 +482,17 @@ impl<'a> World<'a> {
     }
 
     fn give(&mut self, port: Port, frame: &[u8]) {
-        self.switch.handle_frame(self.now, port, frame);
+        self.switch.0.handle_frame(self.net.local(0), port, frame);
         self.look();
     }
 
     /// Fetches and judges what was sent, and balances the counters.
     fn look(&mut self) {
-        while let Some(sent) = self.switch.poll_transmit() {
+        for sent in self.net.poll(0, &mut self.switch) {
             self.judge(sent.port, &sent.frame);
-            self.switch.recycle(sent.frame);
+            self.switch.0.recycle(sent.frame);
         }
-        let (counters, occupancy) = (self.switch.counters(), self.switch.occupancy());
+        let (counters, occupancy) = (self.switch.0.counters(), self.switch.0.occupancy());
         assert_eq!(
             counters.born(),
             counters.ended() + occupancy.total(),
@@ -491,7 +527,7 @@ impl<'a> World<'a> {
         assert_eq!(message.switch_id, SWITCH_ID);
         assert_eq!(message.incarnation, INCARNATION);
         assert_eq!(message.chain_epoch, CHAIN_EPOCH);
-        assert_eq!(message.send_time, self.now);
+        assert_eq!(message.send_time, self.net.local(0));
         let is_write = message.message_type == MessageType::WriteRequest;
         let state_bytes = if is_write { self.app.state_bytes } else { 0 };
         assert_eq!(message.state.len(), state_bytes);
@@ -503,11 +539,11 @@ impl<'a> World<'a> {
 }
 
 fn run(app: &App, steps: &[Step]) -> u64 {
-    let mut world = World::new(app);
+    let mut trial = Trial::new(app);
     for step in steps {
-        world.take(step);
+        trial.take(step);
     }
-    world.released
+    trial.released
 }
 
 proptest! {

@@ -1,21 +1,22 @@
 //! The store servers as nodes of the world.
 
-use crate::clock::Clock;
 use crate::frame::{PUBLIC_ADDRESS, store_address};
 use crate::key::{endpoint_in, endpoint_of};
 use crate::options::{Options, ProgramKind};
+use crate::places::{CONTROL, Message, REQUESTS};
 use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_apps::Room;
 use stateplane_disk::{Disk, DiskError, FaultyFiles, Files as _};
 use stateplane_history::replication::{Endpoint, PoolRange, Protocol, StateEvent};
 use stateplane_store::{
-    ClassConfig, Config, FirstLease, IdleTimeouts, Limits, NatPool, Replica, Server, ServiceAt,
-    Setup,
+    ClassConfig, Config, Datagram, FirstLease, IdleTimeouts, Limits, NatPool, Replica, Server,
+    ServiceAt, Setup,
 };
 use stateplane_wire::control::Member;
 use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::{Key, PORT};
+use stateplane_world::{Node, NodePort};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -39,15 +40,12 @@ pub(crate) const fn link_address(store: usize) -> SocketAddrV4 {
 /// The folder of its disk.
 pub(crate) const FOLDER: &str = "data";
 
-/// One store server and its clock.
+/// One store server. Times are of its clock.
 pub(crate) struct StoreNode {
     /// `None` while it is dead.
     pub(crate) server: Option<Server>,
     pub(crate) identity: Member,
-    pub(crate) clock: Clock,
-    pub(crate) busy_until: u64,
-    pub(crate) timer: Option<u64>,
-    /// When it died last.
+    /// True time of its last death.
     pub(crate) died_at: Option<u64>,
     /// Files on its disk.
     pub(crate) files: FaultyFiles,
@@ -70,7 +68,7 @@ pub(crate) struct StoreNode {
 }
 
 impl StoreNode {
-    pub(crate) fn new(store: usize, incarnation: u32, clock: Clock) -> Self {
+    pub(crate) fn new(store: usize, incarnation: u32) -> Self {
         Self {
             server: None,
             identity: Member {
@@ -79,9 +77,6 @@ impl StoreNode {
                 requests: SocketAddrV4::new(store_address(store), PORT),
                 links: link_address(store),
             },
-            clock,
-            busy_until: 0,
-            timer: None,
             died_at: None,
             files: FaultyFiles::new(incarnation.into()),
             disk: None,
@@ -95,7 +90,7 @@ impl StoreNode {
         }
     }
 
-    /// Starts its server at `now` of true time: with a disk as that says, else empty.
+    /// Starts its server at `now`: with a disk as that says, else empty.
     pub(crate) fn start(
         &mut self,
         options: &Options,
@@ -104,12 +99,11 @@ impl StoreNode {
         now: u64,
     ) -> Result<(), DiskError> {
         let setup = self.setup(options, store, first_sequence);
-        let local = self.clock.local(now);
         let server = match options.scenario.disks {
-            None => setup.server(local)?,
+            None => setup.server(now)?,
             Some(disks) => {
                 let (mut disk, server) =
-                    Disk::open(self.files.clone(), FOLDER.as_ref(), &setup, local)?;
+                    Disk::open(self.files.clone(), FOLDER.as_ref(), &setup, now)?;
                 disk.set_snapshot_after(disks.snapshot_after);
                 self.disk = Some(disk);
                 self.chains_lost = 0;
@@ -141,7 +135,6 @@ impl StoreNode {
     pub(crate) fn stop(&mut self) {
         self.server = None;
         self.disk = None;
-        self.timer = None;
         self.syncing = false;
         self.unheeding = false;
         self.deaths += 1;
@@ -160,7 +153,7 @@ impl StoreNode {
         }
     }
 
-    /// The server that its disk would make at `now` of true time.
+    /// The server that its disk would make at `now`.
     pub(crate) fn recovered(
         &self,
         options: &Options,
@@ -169,10 +162,9 @@ impl StoreNode {
         now: u64,
     ) -> Result<Server, DiskError> {
         let setup = self.setup(options, store, first_sequence);
-        let local = self.clock.local(now);
         let files = self.files.copy();
         files.mend();
-        let (_, server) = Disk::open(files, FOLDER.as_ref(), &setup, local)?;
+        let (_, server) = Disk::open(files, FOLDER.as_ref(), &setup, now)?;
         Ok(server)
     }
 
@@ -198,6 +190,36 @@ impl StoreNode {
         let record = self.replica(options, shard)?.record(shard, key)?;
         let state = endpoint_in(record.state(), key.0[1]);
         (state == Some(to)).then(|| record.sequence())
+    }
+}
+
+impl Node for StoreNode {
+    type Message = Message;
+    type Transmit = Datagram;
+
+    fn handle_message(&mut self, now: u64, port: u16, sender: NodePort, message: Message) {
+        let (Some(server), Message::Datagram { from, bytes }) = (&mut self.server, message) else {
+            return;
+        };
+        match (port, sender.port) {
+            (REQUESTS, _) => server.handle_request(now, from, &bytes),
+            (_, CONTROL) => server.handle_control(now, &bytes),
+            _ => server.handle_link(now, from, &bytes),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        if let Some(server) = &mut self.server {
+            server.handle_timeout(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: u64) -> Option<Datagram> {
+        self.server.as_mut()?.poll_transmit(now)
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.server.as_ref()?.poll_timeout()
     }
 }
 

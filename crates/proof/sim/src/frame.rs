@@ -123,7 +123,7 @@ pub(crate) const PAYLOAD_LENGTH: usize = 24;
 
 /// Payload of a packet between hosts: the packet's number, and room for a number that a sequencer
 /// writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HostPacket {
     pub(crate) protocol: u8,
     pub(crate) source: SocketAddrV4,

@@ -290,6 +290,11 @@ impl Own {
         Ok(flows)
     }
 
+    /// Ports by which the packets come.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = u16> {
+        self.templates.iter().map(|template| template.port)
+    }
+
     /// The next packet of a flow: its key, the port by which it comes, and the frame.
     pub(crate) fn send(
         &self,

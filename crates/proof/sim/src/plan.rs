@@ -1,13 +1,14 @@
 //! Plan of one run, drawn before it starts: the hosts' packets, the faults and their times.
 
+use crate::places::Places;
 use crate::scenario::{Cluster, Disks, Scenario};
-use stateplane_apps::Random;
 use stateplane_disk::Failure;
+use stateplane_world::Random;
 use std::fmt;
 
-/// Switches in the world.
+/// Switches of every scenario: hosts choose among two paths.
 pub(crate) const SWITCHES: usize = 2;
-/// Replicas of the store.
+/// Replicas of a chain.
 pub(crate) const REPLICAS: usize = 3;
 
 /// A node of the cluster: a store server by place, or the controller.
@@ -182,6 +183,7 @@ impl Plan {
     /// Draws `bursts` bursts of packets of `connections` connections, and the faults of the world.
     pub(crate) fn draw(
         scenario: &Scenario,
+        places: Places,
         bursts: u64,
         connections: usize,
         random: &mut Random,
@@ -197,13 +199,13 @@ impl Plan {
         }
         Plan {
             packets,
-            faults: faults(scenario, random),
+            faults: faults(scenario, places, random),
         }
     }
 }
 
 /// Faults of a run.
-fn faults(scenario: &Scenario, random: &mut Random) -> Vec<Fault> {
+fn faults(scenario: &Scenario, places: Places, random: &mut Random) -> Vec<Fault> {
     let mut plan = Vec::new();
     let end = scenario.traffic;
     // One death in each part of the run, so that never all switches are dead.
@@ -216,7 +218,7 @@ fn faults(scenario: &Scenario, random: &mut Random) -> Vec<Fault> {
             part * number + part / 8,
             latest.max(part * number + part / 8),
         );
-        let switch = random.place(SWITCHES);
+        let switch = random.place(places.switches);
         let mut death = vec![(at, Misfortune::Die { switch })];
         if outage > 20_000 {
             let noticed = at + random.between(1_000, 20_000);
@@ -228,20 +230,20 @@ fn faults(scenario: &Scenario, random: &mut Random) -> Vec<Fault> {
     for _ in 0..scenario.cuts {
         let at = random.between(0, end);
         let until = at + random.between(1, scenario.cut);
-        let switch = random.place(SWITCHES);
+        let switch = random.place(places.switches);
         plan.push(vec![(at, Misfortune::Cut { switch, until })]);
     }
     for _ in 0..scenario.stalls {
         let at = random.between(0, end);
         let until = at + random.between(1, scenario.stall);
         let replicas = match scenario.cluster {
-            None => REPLICAS,
+            None => places.stores,
             Some(_) => 0,
         };
-        let place = random.place(SWITCHES + replicas);
+        let place = random.place(places.switches + replicas);
         plan.push(vec![(
             at,
-            match place.checked_sub(SWITCHES) {
+            match place.checked_sub(places.switches) {
                 None => Misfortune::StallSwitch {
                     switch: place,
                     until,

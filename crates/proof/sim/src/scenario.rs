@@ -1,8 +1,7 @@
 //! Scenarios: link quality, faults and traffic of a run.
 
-use crate::clock::MAX_DRIFT_PPM;
-use crate::link::LinkQuality;
 use serde::{Deserialize, Serialize};
+use stateplane_world::{LinkQuality, MAX_DRIFT_PPM};
 
 /// The knobs of a world. Times are in µs, chances in thousandths; each run draws
 /// the details from its seed.

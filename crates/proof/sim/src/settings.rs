@@ -147,8 +147,8 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::LinkQuality;
     use crate::scenario::{Cluster, Disks};
+    use stateplane_world::LinkQuality;
 
     /// Scenario that the settings of `scenario` make from the one with its name.
     fn again(scenario: &Scenario) -> Scenario {

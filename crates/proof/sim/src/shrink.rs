@@ -2,12 +2,12 @@
 //! better links, as long as the objection remains.
 
 use crate::chosen::{Chosen, Numbers};
-use crate::link::LinkQuality;
 use crate::options::Options;
 use crate::plan::REPLICAS;
 use crate::report::Report;
 use crate::scenario::{Cluster, Disks, Scenario};
 use crate::simulator::{SimError, Simulator};
+use stateplane_world::LinkQuality;
 use std::collections::BTreeSet;
 
 /// A time in µs that is not made shorter.

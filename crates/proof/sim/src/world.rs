@@ -7,31 +7,26 @@ mod store;
 mod switches;
 
 use crate::chain::{self, Mappings, StoreNode};
-use crate::clock::Clock;
 use crate::device::{Device, Identity};
-use crate::link::LinkQuality;
+use crate::frame::{OUTSIDE_PORT, STORE_PORT};
 use crate::options::{Options, ProgramKind};
 use crate::own::{Own, Released};
-use crate::plan::{Misfortune, Node, Plan, REPLICAS, SWITCHES};
+use crate::places::{Message, Party, Places, host_ports};
+use crate::plan::{Misfortune, Plan};
 use crate::recorder::Recorder;
 use crate::report::Coverage;
-use crate::schedule::Schedule;
 use crate::simulator::SimError;
 use crate::traffic::Traffic;
-use core::net::{Ipv4Addr, SocketAddrV4};
-use rustc_hash::FxHasher;
-use stateplane_apps::Random;
 use stateplane_chains::Rows;
-use stateplane_history::replication::{Direction, EventKind, History, Occupant, StateEvent};
-use std::collections::{BTreeMap, VecDeque};
-use std::hash::Hasher;
+use stateplane_history::replication::{Direction, EventKind, History, StateEvent};
+use stateplane_world::{Clock, Net, NodePort, Random, Step};
+use std::collections::BTreeMap;
 
 pub use controller::DETECTION;
 
 use controller::ControllerNode;
+use switches::SwitchNode;
 
-/// Frames that wait before a switch; more are lost, as in a real ring.
-const RING: usize = 512;
 /// Least flows of an application.
 const APPLICATION_FLOWS: u64 = 28;
 /// Bursts of each flow of a user's program: an order of its packets is searched.
@@ -42,93 +37,25 @@ const LONGEST_GRACE: u64 = 100_000;
 /// Makes a switch that knows nothing yet.
 pub(crate) type MakeDevice<'a> = &'a dyn Fn(Identity) -> Result<Box<dyn Device>, SimError>;
 
+/// Planned events, but for the arrival of messages and timeouts, which the net knows.
 enum Happening {
     Send {
         connection: usize,
         direction: Direction,
-    },
-    /// A frame comes to a switch.
-    ToSwitch {
-        switch: usize,
-        port: u16,
-        frame: Vec<u8>,
-    },
-    /// A switch takes the next frame from its ring.
-    Serve {
-        switch: usize,
-        incarnation: u32,
-    },
-    SwitchTimer {
-        switch: usize,
-        incarnation: u32,
-    },
-    Request {
-        to: Ipv4Addr,
-        from: SocketAddrV4,
-        bytes: Vec<u8>,
-    },
-    /// A message comes to the chain port of a store server.
-    ToStore {
-        store: usize,
-        from: Node,
-        bytes: Vec<u8>,
-    },
-    StoreTimer {
-        store: usize,
     },
     /// The disk of a store server has what was written, if the server has not died since.
     Synced {
         store: usize,
         deaths: u64,
     },
-    ToController {
-        from: SocketAddrV4,
-        bytes: Vec<u8>,
-    },
-    ControllerTimer,
     /// A switch asks the controller where the heads are.
     Ask {
         switch: usize,
         incarnation: u32,
     },
-    /// The controller's answer.
-    Rows {
-        switch: usize,
-        bytes: Vec<u8>,
-    },
-    ToHost {
-        number: u64,
-        frame: Vec<u8>,
-    },
     Misfortune(Misfortune),
     /// All links are whole from here on.
     Heal,
-}
-
-struct SwitchNode {
-    device: Option<Box<dyn Device>>,
-    identity: Identity,
-    clock: Clock,
-    ring: VecDeque<(u16, Vec<u8>)>,
-    /// True if a `Serve` is scheduled.
-    serving: bool,
-    busy_until: u64,
-    timer: Option<u64>,
-    cut_until: u64,
-    /// µs for one frame.
-    service: u64,
-    /// Its data ports were down when it was last looked at.
-    aloof: bool,
-    rows: Rows,
-}
-
-impl SwitchNode {
-    fn occupant(&self) -> Occupant {
-        Occupant {
-            switch: self.identity.switch,
-            incarnation: self.identity.incarnation,
-        }
-    }
 }
 
 /// Results of a world that has ended.
@@ -148,24 +75,21 @@ pub(crate) struct Remains {
 pub(crate) struct World<'a> {
     options: &'a Options,
     make_device: MakeDevice<'a>,
-    random: Random,
-    schedule: Schedule<Happening>,
+    places: Places,
+    net: Net<Message, Happening>,
+    /// True time.
     now: u64,
     switches: Vec<SwitchNode>,
     stores: Vec<StoreNode>,
     controller: ControllerNode,
-    /// End times of one-way partitions between two nodes.
-    cuts: BTreeMap<(Node, Node), u64>,
     /// Known mappings, by replica and chain.
     mappings: BTreeMap<(u8, u16), Mappings>,
     traffic: Traffic<'a>,
     recorder: Recorder,
-    trace: FxHasher,
     anomalies: Vec<String>,
     faults: Vec<(u64, String)>,
     planned: (usize, usize),
     first_sequence: u32,
-    whole: bool,
     /// A switch that returned could not be made.
     failure: Option<SimError>,
 }
@@ -195,25 +119,33 @@ impl<'a> World<'a> {
             own,
             traffic_random.split(),
         );
+        let places = Places::of(scenario);
+        let mut ports = host_ports();
+        ports.extend(own.into_iter().flat_map(Own::ports));
+        let mut net = Net::new(&places.topology(scenario, &ports), random);
         let mut stores = Vec::new();
-        let count = scenario.cluster.map_or(REPLICAS, |c| c.stores.into());
-        for store in 0..count {
-            let incarnation = random.between(1, u32::MAX.into()) as u32;
-            let clock = Clock::draw(&mut random, 0, scenario.drift);
-            let mut node = StoreNode::new(store, incarnation, clock);
-            node.start(options, store, first_sequence, 0)?;
+        for store in 0..places.stores {
+            let incarnation = net.random.between(1, u32::MAX.into()) as u32;
+            let clock = Clock::draw(&mut net.random, 0, scenario.drift);
+            let place = places.store(store);
+            net.set_clock(place, clock);
+            let mut node = StoreNode::new(store, incarnation);
+            node.start(options, store, first_sequence, net.local(place))?;
             stores.push(node);
         }
-        let controller = ControllerNode::new(&mut random, scenario);
+        if scenario.cluster.is_some() {
+            let clock = Clock::draw(&mut net.random, 0, scenario.drift);
+            net.set_clock(places.controller(), clock);
+        }
         let mut world = Self {
             options,
             make_device,
-            schedule: Schedule::new(),
+            places,
+            net,
             now: 0,
             switches: Vec::new(),
             stores,
-            controller,
-            cuts: BTreeMap::new(),
+            controller: ControllerNode::default(),
             mappings: BTreeMap::new(),
             traffic,
             recorder: Recorder::new(
@@ -224,32 +156,24 @@ impl<'a> World<'a> {
                 },
                 first_sequence,
             ),
-            trace: FxHasher::default(),
             anomalies: Vec::new(),
             faults: Vec::new(),
             planned: (0, 0),
             first_sequence,
-            whole: false,
             failure: None,
-            random,
         };
-        for place in 0..SWITCHES {
+        for place in 0..places.switches {
             let identity = Identity {
                 switch: place as u32 + 1,
-                incarnation: world.random.between(1, u32::MAX.into()) as u32,
+                incarnation: world.net.random.between(1, u32::MAX.into()) as u32,
             };
-            let clock = Clock::draw(&mut world.random, 0, scenario.drift);
-            let service = world.random.between(0, scenario.service);
+            let clock = Clock::draw(&mut world.net.random, 0, scenario.drift);
+            let service = world.net.random.between(0, scenario.service);
+            world.net.set_clock(places.switch(place), clock);
+            world.net.set_service(places.switch(place), service);
             world.switches.push(SwitchNode {
                 device: Some(make_device(identity)?),
                 identity,
-                clock,
-                ring: VecDeque::new(),
-                serving: false,
-                busy_until: 0,
-                timer: None,
-                cut_until: 0,
-                service,
                 aloof: false,
                 rows: Rows::new(identity.switch),
             });
@@ -257,7 +181,7 @@ impl<'a> World<'a> {
             world.begin_asking(place);
         }
         world.start_controller();
-        for store in 0..count {
+        for store in 0..places.stores {
             world.after_store(store);
         }
         world.plan(&mut traffic_random);
@@ -273,7 +197,13 @@ impl<'a> World<'a> {
             }
             _ => scenario.bursts,
         };
-        let plan = Plan::draw(scenario, bursts, self.traffic.connections(), random);
+        let plan = Plan::draw(
+            scenario,
+            self.places,
+            bursts,
+            self.traffic.connections(),
+            random,
+        );
         let chosen = &self.options.chosen;
         for (number, &(at, connection)) in plan.packets.iter().enumerate() {
             if chosen.has_packet(number) {
@@ -282,49 +212,103 @@ impl<'a> World<'a> {
                     connection,
                     direction,
                 };
-                self.schedule.add(at, send);
+                self.net.plan(at, send);
             }
         }
         for (number, fault) in plan.faults.iter().enumerate() {
             if chosen.has_fault(number) {
                 for &(at, misfortune) in fault {
-                    self.schedule.add(at, Happening::Misfortune(misfortune));
+                    self.net.plan(at, Happening::Misfortune(misfortune));
                     self.faults.push((at, misfortune.to_string()));
                 }
             }
         }
         self.planned = (plan.packets.len(), plan.faults.len());
         self.faults.sort_by_key(|(at, _)| *at);
-        self.schedule.add(scenario.traffic, Happening::Heal);
+        self.net.plan(scenario.traffic, Happening::Heal);
     }
 
     /// Lets everything happen.
     pub(crate) fn run(mut self) -> Result<Remains, SimError> {
         let end = self.options.scenario.traffic + self.options.scenario.settle;
-        while let Some((at, what)) = self.schedule.pop_before(end) {
-            self.now = at;
-            self.happen(what);
+        while let Some(step) = self.net.next_before(end) {
+            self.take(step);
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
         }
         // Probes never end; what they are about to do to the chain does.
         while self.chain_is_busy()
-            && let Some((at, what)) = self.schedule.pop_before(end + LONGEST_GRACE)
+            && let Some(step) = self.net.next_before(end + LONGEST_GRACE)
         {
-            self.now = at;
-            self.happen(what);
+            self.take(step);
         }
+        self.now = self.net.now();
         self.finish();
         Ok(Remains {
             history: self.recorder.history,
             coverage: self.recorder.coverage,
             anomalies: self.anomalies,
-            trace: self.trace.finish(),
+            trace: self.net.trace(),
             faults: self.faults,
             planned: self.planned,
             released: self.traffic.into_released(),
         })
+    }
+
+    fn take(&mut self, step: Step<Message, Happening>) {
+        self.now = self.net.now();
+        match step {
+            Step::Message { from, to, message } => self.deliver(from, to, message),
+            Step::Timeout { node } => match self.places.party(node) {
+                Party::Switch(switch) => self.switch_timer(switch),
+                Party::Store(store) => self.store_timer(store),
+                Party::Controller => self.controller_timer(),
+                Party::Agent(_) | Party::Hosts => {}
+            },
+            Step::Lost { to, .. } => {
+                let of_switch = matches!(self.places.party(to.node), Party::Switch(_));
+                self.recorder.coverage.lost += u64::from(of_switch && to.port == STORE_PORT);
+            }
+            Step::Event(what) => self.happen(what),
+        }
+    }
+
+    fn deliver(&mut self, from: NodePort, to: NodePort, message: Message) {
+        match (self.places.party(to.node), message) {
+            (Party::Switch(switch), Message::Frame(frame)) => {
+                self.switch_takes(switch, from, to.port, frame);
+            }
+            (Party::Store(store), message) => self.store_takes(store, from, to.port, message),
+            (Party::Controller, message) => self.controller_takes(from, to.port, message),
+            (Party::Agent(switch), Message::Datagram { bytes, .. }) => self.rows(switch, &bytes),
+            (Party::Hosts, Message::Packet { number, frame }) => self.host_takes(number, &frame),
+            (party, message) => self.anomaly(format!("{party:?} takes no {message:?}")),
+        }
+    }
+
+    fn host_takes(&mut self, number: u64, frame: &[u8]) {
+        let answers = self.traffic.arrived_outside(number, frame);
+        let over = self.now >= self.options.scenario.traffic;
+        if let Some(connection) = answers.filter(|_| !over) {
+            let at = self.now + self.net.random.between(0, 3_000);
+            let direction = Direction::Inbound;
+            self.net.plan(
+                at,
+                Happening::Send {
+                    connection,
+                    direction,
+                },
+            );
+        }
+    }
+
+    /// Carries a packet that left a switch to the hosts outside.
+    fn send_to_host(&mut self, switch: usize, number: u64, frame: &[u8]) {
+        let from = self.places.port(switch, OUTSIDE_PORT);
+        let to = self.places.outside();
+        let frame = frame.to_vec();
+        self.net.send(from, to, &Message::Packet { number, frame });
     }
 
     fn happen(&mut self, what: Happening) {
@@ -333,51 +317,14 @@ impl<'a> World<'a> {
                 connection,
                 direction,
             } => self.send(connection, direction),
-            Happening::ToSwitch {
-                switch,
-                port,
-                frame,
-            } => self.arrive(switch, port, frame),
-            Happening::Serve {
-                switch,
-                incarnation,
-            } => self.serve(switch, incarnation),
-            Happening::SwitchTimer {
-                switch,
-                incarnation,
-            } => self.switch_timer(switch, incarnation),
-            Happening::Request { to, from, bytes } => self.request(to, from, bytes),
-            Happening::ToStore { store, from, bytes } => self.link_message(store, from, bytes),
-            Happening::StoreTimer { store } => self.store_timer(store),
             Happening::Synced { store, deaths } => self.synced(store, deaths),
-            Happening::ToController { from, bytes } => self.controller_message(from, &bytes),
-            Happening::ControllerTimer => self.controller_timer(),
             Happening::Ask {
                 switch,
                 incarnation,
             } => self.ask(switch, incarnation),
-            Happening::Rows { switch, bytes } => self.rows(switch, &bytes),
-            Happening::ToHost { number, frame } => {
-                let answers = self.traffic.arrived_outside(number, &frame);
-                let over = self.now >= self.options.scenario.traffic;
-                if let Some(connection) = answers.filter(|_| !over) {
-                    let at = self.now + self.random.between(0, 3_000);
-                    let direction = Direction::Inbound;
-                    self.schedule.add(
-                        at,
-                        Happening::Send {
-                            connection,
-                            direction,
-                        },
-                    );
-                }
-            }
             Happening::Misfortune(misfortune) => self.befall(misfortune),
             Happening::Heal => {
-                self.whole = true;
-                for switch in &mut self.switches {
-                    switch.cut_until = self.now;
-                }
+                self.net.heal();
                 self.mend_disks();
                 if self.options.scenario.cluster.is_some() {
                     self.heal_stores();
@@ -403,24 +350,7 @@ impl<'a> World<'a> {
                 switch,
                 incarnation,
             };
-            self.schedule.add(self.now, ask);
-        }
-    }
-
-    /// Adds to the trace that a node takes `bytes`: switches count first, then
-    /// store servers.
-    fn witness(&mut self, node: usize, bytes: &[u8]) {
-        self.trace.write_u64(self.now);
-        self.trace.write_usize(node);
-        self.trace.write(bytes);
-    }
-
-    fn quality(&self, link: impl Fn(&Options) -> LinkQuality) -> LinkQuality {
-        let quality = link(self.options);
-        if self.whole {
-            LinkQuality::whole(quality.delay)
-        } else {
-            quality
+            self.net.plan(self.now, ask);
         }
     }
 
@@ -446,10 +376,8 @@ impl<'a> World<'a> {
                 let Some(device) = node.device.take() else {
                     return;
                 };
-                node.ring.clear();
-                node.serving = false;
-                node.timer = None;
                 let of = node.occupant();
+                self.net.die(self.places.switch(switch));
                 self.recorder.coverage.table_full += device.table_full();
                 self.recorder.died(now, of);
             }
@@ -457,11 +385,11 @@ impl<'a> World<'a> {
                 if self.switches[switch].device.is_some() {
                     return;
                 }
-                let clock = Clock::draw(&mut self.random, now, self.options.scenario.drift);
-                let incarnation = self.random.between(1, u32::MAX.into()) as u32;
+                let drift = self.options.scenario.drift;
+                let clock = Clock::draw(&mut self.net.random, now, drift);
+                let incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
+                self.net.restart(self.places.switch(switch), clock);
                 let node = &mut self.switches[switch];
-                node.clock = clock;
-                node.busy_until = now;
                 node.identity.incarnation = incarnation;
                 match (self.make_device)(node.identity) {
                     Ok(device) => node.device = Some(device),
@@ -478,16 +406,14 @@ impl<'a> World<'a> {
                 self.traffic.know(switch, useless);
             }
             Misfortune::Cut { switch, until } => {
-                let node = &mut self.switches[switch];
-                node.cut_until = node.cut_until.max(until);
+                let port = self.places.port(switch, STORE_PORT);
+                self.net.take_down(port, until);
             }
             Misfortune::StallSwitch { switch, until } => {
-                let node = &mut self.switches[switch];
-                node.busy_until = node.busy_until.max(until);
+                self.net.stall(self.places.switch(switch), until);
             }
             Misfortune::StallReplica { replica, until } => {
-                let node = &mut self.stores[replica];
-                node.busy_until = node.busy_until.max(until);
+                self.net.stall(self.places.store(replica), until);
             }
             Misfortune::Reroute { chance } => self.traffic.reroute(chance),
             of_stores if self.options.scenario.disks.is_some() => self.befall_disks(of_stores),

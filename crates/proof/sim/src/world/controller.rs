@@ -1,16 +1,15 @@
 //! The controller, and the faults of the controller and the store servers.
 
 use super::{Happening, World};
-use crate::clock::Clock;
+use crate::places::Message;
 use crate::plan::{Misfortune, Node};
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_chains::{Controller, Rows, Settings};
+use stateplane_chains::{Controller, Rows, Settings, Transmit};
 use stateplane_wire::control::ChainConfig;
+use stateplane_world::{Clock, Node as _, NodePort};
 use std::collections::BTreeMap;
 
 use crate::chain::{SHARDS, link_address};
-use crate::scenario::Scenario;
-use stateplane_apps::Random;
 
 /// Silence in µs after which a server is taken for dead.
 pub const DETECTION: u64 = 30_000;
@@ -18,7 +17,12 @@ pub const DETECTION: u64 = 30_000;
 /// Members of a whole chain.
 const MEMBERS: u8 = 3;
 
-/// The controller's address as switches see it does not matter; theirs do.
+/// The controller's address, by which nobody knows it: servers know it by the kind of its
+/// messages, agents ask nobody else.
+pub(super) const CONTROLLER: SocketAddrV4 =
+    SocketAddrV4::new(Ipv4Addr::new(10, 255, 3, 0), stateplane_wire::control::PORT);
+
+/// Address of a switch's agent.
 fn switch_address(switch: usize) -> SocketAddrV4 {
     SocketAddrV4::new(
         Ipv4Addr::new(10, 255, 3, switch as u8 + 1),
@@ -27,10 +31,9 @@ fn switch_address(switch: usize) -> SocketAddrV4 {
 }
 
 /// The controller and its disk.
+#[derive(Default)]
 pub(crate) struct ControllerNode {
     controller: Option<Controller>,
-    clock: Clock,
-    timer: Option<u64>,
     /// Stored configurations, in order; they outlive the controller.
     disk: Vec<ChainConfig>,
     /// The newest configuration of each chain that was stored.
@@ -42,25 +45,30 @@ pub(crate) struct ControllerNode {
     waiting: BTreeMap<u16, (u64, u32)>,
 }
 
-impl ControllerNode {
-    /// Servers and controller before their start.
-    pub(crate) fn new(random: &mut Random, scenario: &Scenario) -> ControllerNode {
-        ControllerNode {
-            controller: None,
-            clock: match scenario.cluster {
-                Some(_) => Clock::draw(random, 0, scenario.drift),
-                None => Clock {
-                    began: 0,
-                    offset: 0,
-                    drift_ppm: 0,
-                },
-            },
-            timer: None,
-            disk: Vec::new(),
-            current: BTreeMap::new(),
-            drained: BTreeMap::new(),
-            waiting: BTreeMap::new(),
+impl stateplane_world::Node for ControllerNode {
+    type Message = Message;
+    type Transmit = Transmit;
+
+    fn handle_message(&mut self, now: u64, _: u16, _: NodePort, message: Message) {
+        if let (Some(controller), Message::Datagram { from, bytes }) =
+            (&mut self.controller, message)
+        {
+            controller.handle_message(now, from, &bytes);
         }
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        if let Some(controller) = &mut self.controller {
+            controller.handle_timeout(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, _: u64) -> Option<Transmit> {
+        self.controller.as_mut()?.poll_transmit()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        Some(self.controller.as_ref()?.poll_timeout())
     }
 }
 
@@ -79,9 +87,9 @@ impl World<'_> {
             joins: 2,
             ..Settings::new(SHARDS, MEMBERS)
         };
-        let incarnation = self.random.between(1, u32::MAX.into()) as u32;
+        let incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
+        let local = self.net.local(self.places.controller());
         let node = &mut self.controller;
-        let local = node.clock.local(self.now);
         let controller = Controller::new(settings, incarnation, node.disk.clone(), local);
         match controller {
             Ok(mut controller) => {
@@ -95,62 +103,45 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn controller_message(&mut self, from: SocketAddrV4, bytes: &[u8]) {
-        let local = self.controller.clock.local(self.now);
-        if let Some(controller) = &mut self.controller.controller {
-            controller.handle_message(local, from, bytes);
-            self.after_controller();
-        }
+    pub(super) fn controller_takes(&mut self, from: NodePort, port: u16, message: Message) {
+        let local = self.net.local(self.places.controller());
+        self.controller.handle_message(local, port, from, message);
+        self.after_controller();
     }
 
     pub(super) fn controller_timer(&mut self) {
-        if self.controller.timer != Some(self.now) {
-            return;
-        }
-        self.controller.timer = None;
-        let local = self.controller.clock.local(self.now);
-        if let Some(controller) = &mut self.controller.controller {
-            controller.handle_timeout(local);
-            self.after_controller();
-        }
+        let local = self.net.local(self.places.controller());
+        self.controller.handle_timeout(local);
+        self.after_controller();
     }
 
     /// Stores what the controller decided, carries what it sends, and sees when it
     /// wants to be woken.
     fn after_controller(&mut self) {
-        let now = self.now;
+        let place = self.places.controller();
+        let local = self.net.local(place);
         let node = &mut self.controller;
         let Some(controller) = &mut node.controller else {
             return;
         };
-        let local = node.clock.local(now);
         while let Some(config) = controller.poll_record() {
             self.recorder.coverage.configurations += 1;
             node.disk.push(config.clone());
             controller.handle_stored(local, &config);
             node.current.insert(config.chain, config);
         }
-        let mut sent = Vec::new();
-        while let Some(transmit) = controller.poll_transmit() {
-            sent.push(transmit);
-        }
-        let due = node.clock.time_of(controller.poll_timeout()).max(now + 1);
-        if node.timer != Some(due) {
-            node.timer = Some(due);
-            self.schedule.add(due, Happening::ControllerTimer);
-        }
-        for transmit in sent {
+        for transmit in self.net.poll(place, node) {
             let store = (0..self.stores.len()).find(|&store| link_address(store) == transmit.to);
             let mut switches = 0..self.switches.len();
             if let Some(store) = store {
                 self.between_nodes(Node::Controller, Node::Store(store), &transmit.bytes);
             } else if let Some(switch) = switches.find(|&s| switch_address(s) == transmit.to) {
-                let link = self.quality(|options| options.scenario.chain_link);
-                for delay in link.carry(&mut self.random) {
-                    let bytes = transmit.bytes.clone();
-                    self.schedule
-                        .add(now + delay, Happening::Rows { switch, bytes });
-                }
+                let from = self.places.cluster(Node::Controller);
+                let rows = Message::Datagram {
+                    from: CONTROLLER,
+                    bytes: transmit.bytes,
+                };
+                self.net.send(from, self.places.rows(switch), &rows);
             }
         }
     }
@@ -166,19 +157,17 @@ impl World<'_> {
             switch,
             incarnation,
         };
-        self.schedule.add(self.now + Rows::PERIOD, again);
+        self.net.plan(self.now + Rows::PERIOD, again);
     }
 
     fn ask_once(&mut self, switch: usize) {
         let question = self.switches[switch].rows.ask();
-        let link = self.quality(|options| options.scenario.chain_link);
-        for delay in link.carry(&mut self.random) {
-            let arrival = Happening::ToController {
-                from: switch_address(switch),
-                bytes: question.clone(),
-            };
-            self.schedule.add(self.now + delay, arrival);
-        }
+        let question = Message::Datagram {
+            from: switch_address(switch),
+            bytes: question,
+        };
+        let to = self.places.cluster(Node::Controller);
+        self.net.send(self.places.rows(switch), to, &question);
     }
 
     /// A switch hears where heads are.
@@ -210,10 +199,10 @@ impl World<'_> {
     /// True if a server may die without too many failures at once: every chain is complete, and all
     /// other servers can be reached.
     pub(super) fn may_die(&self) -> bool {
-        let now = self.now;
         let whole = (0..SHARDS).all(|shard| self.keepers(shard).len() >= MEMBERS.into());
-        let awake = self.stores.iter().all(|node| node.busy_until <= now);
-        whole && awake && self.cuts.values().all(|until| *until <= now)
+        let mut stores = 0..self.stores.len();
+        let awake = stores.all(|store| self.net.stands_until(self.places.store(store)).is_none());
+        whole && awake && !self.net.has_cuts()
     }
 
     /// True if the last death is so recent that the others are spared.
@@ -238,10 +227,10 @@ impl World<'_> {
                 }
                 let node = &mut self.stores[store];
                 node.server = None;
-                node.timer = None;
                 node.died_at = Some(now);
+                self.net.die(self.places.store(store));
                 self.recorder.coverage.store_deaths += 1;
-                self.schedule.add(
+                self.net.plan(
                     until,
                     Happening::Misfortune(Misfortune::StoreReturns { store }),
                 );
@@ -253,36 +242,39 @@ impl World<'_> {
                 if self.stores[store].server.is_some() {
                     return;
                 }
-                let clock = Clock::draw(&mut self.random, now, self.options.scenario.drift);
-                let incarnation = self.random.between(1, u32::MAX.into()) as u32;
+                let drift = self.options.scenario.drift;
+                let clock = Clock::draw(&mut self.net.random, now, drift);
+                let incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
+                let place = self.places.store(store);
+                self.net.restart(place, clock);
+                let local = self.net.local(place);
                 let node = &mut self.stores[store];
-                node.clock = clock;
-                node.busy_until = now;
                 node.identity.incarnation = incarnation;
                 let first = self.first_sequence;
-                if let Err(error) = node.start(self.options, store, first, now) {
+                if let Err(error) = node.start(self.options, store, first, local) {
                     self.anomaly(error.to_string());
                 }
                 self.after_store(store);
             }
             Misfortune::StorePauses { .. } | Misfortune::CutNodes { .. } if self.mourns() => {}
             Misfortune::StorePauses { store, until } => {
-                let node = &mut self.stores[store];
-                node.busy_until = node.busy_until.max(until);
+                self.net.stall(self.places.store(store), until);
             }
             Misfortune::CutNodes { from, to, until } => {
-                let present = self.cuts.entry((from, to)).or_default();
-                *present = (*present).max(until);
+                let (from, to) = (self.places.cluster(from), self.places.cluster(to));
+                self.net.cut(from, to, until);
             }
             Misfortune::ControllerRestarts => {
                 self.controller.controller = None;
-                self.controller.timer = None;
+                let place = self.places.controller();
+                self.net.die(place);
+                self.net.restart(place, *self.net.clock(place));
                 self.start_controller();
             }
             Misfortune::Drain { store, drained } => {
                 let server = self.stores[store].identity.server;
                 self.controller.drained.insert(server, drained);
-                let local = self.controller.clock.local(now);
+                let local = self.net.local(self.places.controller());
                 if let Some(controller) = &mut self.controller.controller {
                     controller.drain(local, server, drained);
                     self.after_controller();
@@ -294,13 +286,8 @@ impl World<'_> {
 
     /// Ends the faults of servers and controller.
     pub(super) fn heal_stores(&mut self) {
-        self.cuts.clear();
         for store in 0..self.stores.len() {
-            let now = self.now;
-            let node = &mut self.stores[store];
-            if node.busy_until > now {
-                node.busy_until = now;
-            }
+            self.net.rouse(self.places.store(store));
             self.befall_stores(Misfortune::StoreReturns { store });
         }
     }

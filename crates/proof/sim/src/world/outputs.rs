@@ -1,6 +1,6 @@
 //! Records of packets that switches release.
 
-use super::{Happening, World};
+use super::World;
 use crate::frame::{OUTSIDE_PORT, number_in};
 use crate::traffic::{Carried, Sent};
 use stateplane_apps::{Asked, Translation};
@@ -87,14 +87,7 @@ impl World<'_> {
         };
         self.recorder.note(self.now, output);
         if port == OUTSIDE_PORT && self.traffic.listens() {
-            let link = self.quality(|options| options.scenario.host_link);
-            for delay in link.carry(&mut self.random) {
-                let arrival = Happening::ToHost {
-                    number: asked.number,
-                    frame: frame.to_vec(),
-                };
-                self.schedule.add(self.now + delay, arrival);
-            }
+            self.send_to_host(switch, asked.number, frame);
         }
     }
 

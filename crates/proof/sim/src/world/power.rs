@@ -1,10 +1,10 @@
 //! Disks of the store servers, and power cuts.
 
 use super::{Happening, World};
-use crate::clock::Clock;
 use crate::options::Rule;
 use crate::plan::Misfortune;
 use stateplane_disk::{DiskError, FaultyFiles};
+use stateplane_world::Clock;
 
 /// Greatest time in µs after which a server that ended is started again.
 const RESTART: u64 = 5_000;
@@ -36,11 +36,10 @@ impl World<'_> {
                 return self.stores[store].unheeding && self.save(store);
             }
         }
-        let until = self.now + self.random.between(1, disks.sync);
-        node.busy_until = node.busy_until.max(until);
         let deaths = node.deaths;
-        self.schedule
-            .add(until, Happening::Synced { store, deaths });
+        let until = self.now + self.net.random.between(1, disks.sync);
+        self.net.stall(self.places.store(store), until);
+        self.net.plan(until, Happening::Synced { store, deaths });
         false
     }
 
@@ -49,9 +48,9 @@ impl World<'_> {
         if node.deaths != deaths {
             return;
         }
-        if self.now < node.busy_until {
+        if let Some(until) = self.net.stands_until(self.places.store(store)) {
             let again = Happening::Synced { store, deaths };
-            self.schedule.add(node.busy_until, again);
+            self.net.plan(until, again);
             return;
         }
         let (Some(server), Some(disk)) = (&mut node.server, &mut node.disk) else {
@@ -91,24 +90,25 @@ impl World<'_> {
 
     /// A server that ended is started again.
     fn retry(&mut self, store: usize) {
-        let at = self.now + self.random.between(500, RESTART);
+        let at = self.now + self.net.random.between(500, RESTART);
         let returns = Misfortune::StoreReturns { store };
-        self.schedule.add(at, Happening::Misfortune(returns));
+        self.net.plan(at, Happening::Misfortune(returns));
     }
 
     /// The process of a server ends, and its machine does not.
     fn process_ends(&mut self, store: usize) {
-        let now = self.now;
         let node = &mut self.stores[store];
         node.stop();
         node.files.lose_process();
-        self.remember(store, now);
+        self.net.die(self.places.store(store));
+        self.remember(store);
     }
 
     /// Notes what its disk would make of a server that has died.
-    fn remember(&mut self, store: usize, now: u64) {
+    fn remember(&mut self, store: usize) {
+        let local = self.net.local(self.places.store(store));
         let node = &mut self.stores[store];
-        match node.recovered(self.options, store, self.first_sequence, now) {
+        match node.recovered(self.options, store, self.first_sequence, local) {
             Ok(server) => node.remains = Some(server),
             // It is found again when the server comes back.
             Err(_) if node.rotted => {}
@@ -120,7 +120,7 @@ impl World<'_> {
         match misfortune {
             Misfortune::PowerCut { until } => {
                 for store in 0..self.stores.len() {
-                    let late = self.random.between(0, 20_000);
+                    let late = self.net.random.between(0, 20_000);
                     self.store_dies(store, until + late);
                 }
             }
@@ -169,11 +169,10 @@ impl World<'_> {
     }
 
     fn store_dies(&mut self, store: usize, until: u64) {
-        let now = self.now;
         if self.rots() && !self.may_die() {
             return;
         }
-        let rot = self.rots().then(|| self.random.place(3));
+        let rot = self.rots().then(|| self.net.random.place(3));
         if self.stores[store].server.is_none() {
             return;
         }
@@ -184,17 +183,18 @@ impl World<'_> {
         let node = &mut self.stores[store];
         node.stop();
         node.rotted = rot.is_some();
-        node.files.reseed(self.random.next());
+        node.files.reseed(self.net.random.next());
         node.files.lose_power();
         match rot {
             Some(0) => node.rot("log-", 1_000),
             Some(1) => node.rot("snapshot-", 10_000),
             _ => {}
         }
-        self.remember(store, now);
+        self.net.die(self.places.store(store));
+        self.remember(store);
         self.recorder.coverage.store_deaths += 1;
         let returns = Misfortune::StoreReturns { store };
-        self.schedule.add(until, Happening::Misfortune(returns));
+        self.net.plan(until, Happening::Misfortune(returns));
     }
 
     pub(super) fn store_returns(&mut self, store: usize) {
@@ -202,23 +202,28 @@ impl World<'_> {
         if self.stores[store].server.is_some() {
             return;
         }
-        let clock = Clock::draw(&mut self.random, now, self.options.scenario.drift);
+        let drift = self.options.scenario.drift;
+        let clock = Clock::draw(&mut self.net.random, now, drift);
         let rots = self.rots();
+        let place = self.places.store(store);
+        self.net.restart(place, clock);
+        let local = self.net.local(place);
         let node = &mut self.stores[store];
-        node.clock = clock;
-        node.busy_until = now;
         let first = self.first_sequence;
-        let mut started = node.start(self.options, store, first, now);
+        let mut started = node.start(self.options, store, first, local);
         if started.is_err() && rots {
             // The operator empties the folder, as the message says.
-            let incarnation = self.random.between(1, u32::MAX.into()) as u32;
+            let incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
             node.identity.incarnation = incarnation;
             node.files = FaultyFiles::new(incarnation.into());
-            started = node.start(self.options, store, first, now);
+            started = node.start(self.options, store, first, local);
             self.recorder.coverage.disks_emptied += 1;
         }
-        if rots && self.random.place(3) == 0 {
-            node.files.lie_after(self.random.between(1, 100));
+        if rots && self.net.random.place(3) == 0 {
+            node.files.lie_after(self.net.random.between(1, 100));
+        }
+        if started.is_err() {
+            self.net.die(place);
         }
         if started.is_err() && node.files.is_to_fail() {
             self.recorder.coverage.failed_starts += 1;

@@ -1,106 +1,45 @@
 //! Messages at the store servers.
 
-use super::{Happening, World};
+use super::World;
+use super::controller::CONTROLLER;
+use super::switches::damaged;
 use crate::chain::{self, SHARDS, link_address};
-use crate::frame::{MESSAGE_AT, STORE_PORT, message_to_switch, store_address};
-use crate::plan::{Node, SWITCHES};
-use core::net::{Ipv4Addr, SocketAddrV4};
+use crate::frame::{MESSAGE_AT, STORE_PORT, message_to_switch};
+use crate::places::Message;
+use crate::plan::Node;
+use core::net::SocketAddrV4;
 use stateplane_history::replication::{EventKind, StateEvent};
 use stateplane_store::{Recipient, Replica};
 use stateplane_wire::replication::{MessageType, Packet};
+use stateplane_world::{Node as _, NodePort};
 
 impl World<'_> {
-    /// A message comes from a switch to a server. One that finds it at rest waits.
-    pub(super) fn request(&mut self, to: Ipv4Addr, from: SocketAddrV4, bytes: Vec<u8>) {
-        let Some(store) = (0..self.stores.len()).find(|&store| store_address(store) == to) else {
-            self.anomaly(format!("a request goes to {to}, where no server is"));
-            return;
-        };
-        let until = self.stores[store].busy_until;
-        if self.now < until {
-            self.schedule
-                .add(until, Happening::Request { to, from, bytes });
-            return;
-        }
-        self.witness(SWITCHES + store, &bytes);
-        let node = &mut self.stores[store];
-        let local = node.clock.local(self.now);
-        if let Some(server) = &mut node.server {
-            server.handle_request(local, from, &bytes);
-            self.after_store(store);
-        }
-    }
-
-    /// A message comes to a server from another, or from the controller.
-    pub(super) fn link_message(&mut self, store: usize, from: Node, bytes: Vec<u8>) {
-        let until = self.stores[store].busy_until;
-        if self.now < until {
-            let again = Happening::ToStore { store, from, bytes };
-            self.schedule.add(until, again);
-            return;
-        }
-        self.witness(SWITCHES + store, &bytes);
-        let node = &mut self.stores[store];
-        let local = node.clock.local(self.now);
-        if let Some(server) = &mut node.server {
-            match from {
-                Node::Store(from) => server.handle_link(local, link_address(from), &bytes),
-                Node::Controller => server.handle_control(local, &bytes),
-            }
-            self.after_store(store);
-        }
+    /// A server takes a message.
+    pub(super) fn store_takes(&mut self, store: usize, from: NodePort, port: u16, of: Message) {
+        let local = self.net.local(self.places.store(store));
+        self.stores[store].handle_message(local, port, from, of);
+        self.after_store(store);
     }
 
     pub(super) fn store_timer(&mut self, store: usize) {
-        let now = self.now;
-        let node = &mut self.stores[store];
-        if node.timer != Some(now) {
-            return;
-        }
-        if now < node.busy_until {
-            node.timer = Some(node.busy_until);
-            self.schedule
-                .add(node.busy_until, Happening::StoreTimer { store });
-            return;
-        }
-        node.timer = None;
-        let local = node.clock.local(now);
-        if let Some(server) = &mut node.server {
-            server.handle_timeout(local);
-            self.after_store(store);
-        }
+        let local = self.net.local(self.places.store(store));
+        self.stores[store].handle_timeout(local);
+        self.after_store(store);
     }
 
     /// Notes what the server holds, takes its datagrams, and sees when it wants to be
     /// woken.
     pub(super) fn after_store(&mut self, store: usize) {
-        let now = self.now;
         self.note_lost_chains(store);
         let saved = self.save(store);
         // Unsaved mappings may be lost, and then count as never made.
         if let Some(class) = self.options.program.mapped_class().filter(|_| saved) {
             self.note_mappings(store, class);
         }
-        let node = &mut self.stores[store];
-        let Some(server) = &mut node.server else {
-            return;
-        };
-        let local = node.clock.local(now);
-        let mut datagrams = Vec::new();
-        while let Some(datagram) = server.poll_transmit(local) {
-            datagrams.push(datagram);
-        }
-        let due = server.poll_timeout();
-        let due = due.map(|due| node.clock.time_of(due).max(now + 1));
-        if let Some(due) = due
-            && node.timer != Some(due)
-        {
-            node.timer = Some(due);
-            self.schedule.add(due, Happening::StoreTimer { store });
-        }
-        for datagram in datagrams {
+        let place = self.places.store(store);
+        for datagram in self.net.poll(place, &mut self.stores[store]) {
             match datagram.to {
-                Recipient::Switch(to) => self.replied(to, &datagram.bytes),
+                Recipient::Switch(to) => self.replied(store, to, &datagram.bytes),
                 Recipient::Neighbour(address) => {
                     let to = (0..self.stores.len()).find(|&to| link_address(to) == address);
                     match to {
@@ -120,21 +59,16 @@ impl World<'_> {
 
     /// Carries a message from a server or the controller to another.
     pub(super) fn between_nodes(&mut self, from: Node, to: Node, bytes: &[u8]) {
-        let now = self.now;
-        let link = self.quality(|options| options.scenario.chain_link);
-        let cut = self.cuts.get(&(from, to)).is_some_and(|until| now < *until);
-        for delay in link.carry(&mut self.random).filter(|_| !cut) {
-            let bytes = bytes.to_vec();
-            let arrival = match (from, to) {
-                (_, Node::Store(store)) => Happening::ToStore { store, from, bytes },
-                (Node::Store(store), Node::Controller) => Happening::ToController {
-                    from: link_address(store),
-                    bytes,
-                },
-                (Node::Controller, Node::Controller) => continue,
-            };
-            self.schedule.add(now + delay, arrival);
-        }
+        let address = match from {
+            Node::Store(store) => link_address(store),
+            Node::Controller => CONTROLLER,
+        };
+        let (from, to) = (self.places.cluster(from), self.places.cluster(to));
+        let message = Message::Datagram {
+            from: address,
+            bytes: bytes.to_vec(),
+        };
+        self.net.send(from, to, &message);
     }
 
     fn note_mappings(&mut self, store: usize, class: u8) {
@@ -250,7 +184,7 @@ impl World<'_> {
         self.anomalies.extend(found);
     }
 
-    pub(super) fn replied(&mut self, to: SocketAddrV4, bytes: &[u8]) {
+    pub(super) fn replied(&mut self, store: usize, to: SocketAddrV4, bytes: &[u8]) {
         let now = self.now;
         if let Ok(reply) = Packet::new_checked(bytes) {
             self.recorder.reply(now, &reply);
@@ -267,19 +201,16 @@ impl World<'_> {
             return;
         }
         let frame = message_to_switch(to, bytes);
-        let link = self.quality(|options| options.scenario.protocol_link);
-        let mut copies = 0;
-        for delay in link.carry(&mut self.random) {
-            copies += 1;
+        let (from, to) = (
+            self.places.requests(store),
+            self.places.port(switch, STORE_PORT),
+        );
+        let damage = self.options.scenario.damage;
+        let copies = self.net.send_each(from, to, |random| {
             let mut frame = frame.clone();
-            self.damage(&mut frame, MESSAGE_AT);
-            let arrival = Happening::ToSwitch {
-                switch,
-                port: STORE_PORT,
-                frame,
-            };
-            self.schedule.add(now + delay, arrival);
-        }
+            damaged(damage, random, &mut frame, MESSAGE_AT);
+            Message::Frame(frame)
+        });
         self.count_copies(copies);
     }
 }

@@ -1,13 +1,62 @@
 //! Packets and frames at the switches.
 
-use super::{Happening, RING, World};
+use super::{Happening, World};
+use crate::device::{Device, Identity};
 use crate::frame::{
     DATA_PORTS, INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in, message_in, number_in,
+    store_address,
 };
+use crate::places::Message;
 use crate::plan::Misfortune;
 use crate::traffic::Carried;
-use stateplane_history::replication::{Direction, EventKind};
+use stateplane_chains::Rows;
+use stateplane_history::replication::{Direction, EventKind, Occupant};
 use stateplane_wire::replication::{HEADER_LENGTH, Key, Packet};
+use stateplane_world::{Node, NodePort, Random};
+
+/// A switch with its agent, which asks the controller where heads are.
+pub(crate) struct SwitchNode {
+    /// `None` while it is dead.
+    pub(super) device: Option<Box<dyn Device>>,
+    pub(super) identity: Identity,
+    /// Its data ports were down when it was last looked at.
+    pub(super) aloof: bool,
+    pub(super) rows: Rows,
+}
+
+impl SwitchNode {
+    pub(super) fn occupant(&self) -> Occupant {
+        Occupant {
+            switch: self.identity.switch,
+            incarnation: self.identity.incarnation,
+        }
+    }
+}
+
+impl Node for SwitchNode {
+    type Message = Vec<u8>;
+    type Transmit = (u16, Vec<u8>);
+
+    fn handle_message(&mut self, now: u64, port: u16, _: NodePort, frame: Vec<u8>) {
+        if let Some(device) = &mut self.device {
+            device.handle_frame(now, port, &frame);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        if let Some(device) = &mut self.device {
+            device.handle_timeout(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, _: u64) -> Option<(u16, Vec<u8>)> {
+        self.device.as_mut()?.poll_transmit()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.device.as_ref()?.poll_timeout()
+    }
+}
 
 impl World<'_> {
     pub(super) fn send(&mut self, connection: usize, direction: Direction) {
@@ -20,65 +69,18 @@ impl World<'_> {
             (_, Direction::Inbound) => OUTSIDE_PORT,
         };
         let frame = sent.carried.to_frame(self.switches[switch].identity.switch);
-        let link = self.quality(|options| options.scenario.host_link);
-        for delay in link.carry(&mut self.random) {
-            let arrival = Happening::ToSwitch {
-                switch,
-                port,
-                frame: frame.clone(),
-            };
-            self.schedule.add(self.now + delay, arrival);
-        }
+        let (from, to) = (self.places.outside(), self.places.port(switch, port));
+        self.net.send(from, to, &Message::Frame(frame));
     }
 
-    pub(super) fn arrive(&mut self, switch: usize, port: u16, frame: Vec<u8>) {
+    /// A switch takes a frame.
+    pub(super) fn switch_takes(&mut self, switch: usize, from: NodePort, port: u16, of: Vec<u8>) {
         let now = self.now;
-        let node = &mut self.switches[switch];
-        let cut = port == STORE_PORT && now < node.cut_until;
-        if node.device.is_none() || node.ring.len() >= RING || cut {
-            if port == STORE_PORT {
-                self.recorder.coverage.lost += 1;
-            }
-            return;
-        }
-        node.ring.push_back((port, frame));
-        if !node.serving {
-            node.serving = true;
-            let incarnation = node.identity.incarnation;
-            let at = now.max(node.busy_until);
-            self.schedule.add(
-                at,
-                Happening::Serve {
-                    switch,
-                    incarnation,
-                },
-            );
-        }
-    }
-
-    pub(super) fn serve(&mut self, switch: usize, incarnation: u32) {
-        let now = self.now;
-        let node = &mut self.switches[switch];
-        let again = Happening::Serve {
-            switch,
-            incarnation,
-        };
-        if node.identity.incarnation != incarnation || node.device.is_none() {
-            return;
-        }
-        if now < node.busy_until {
-            self.schedule.add(node.busy_until, again);
-            return;
-        }
-        let Some((port, frame)) = node.ring.pop_front() else {
-            node.serving = false;
-            return;
-        };
-        self.witness(switch, &frame);
         let mut replied = None;
+        let number = number_in(&of).filter(|_| port != STORE_PORT);
         if port == STORE_PORT {
-            replied = checked_message_in(&frame).map(|(_, message)| message.key());
-        } else if let Some(packet) = number_in(&frame)
+            replied = checked_message_in(&of).map(|(_, message)| message.key());
+        } else if let Some(packet) = number
             && let Some(sent) = self.traffic.sent(packet)
         {
             let machine = self.options.program.machine();
@@ -91,45 +93,23 @@ impl World<'_> {
             self.recorder.coverage.inputs += 1;
             self.recorder.note(now, input);
         }
+        let local = self.net.local(self.places.switch(switch));
         let node = &mut self.switches[switch];
-        let local = node.clock.local(now);
+        let alarms = |node: &SwitchNode| node.device.as_ref().map_or(0, |it| it.alarms());
+        let before = alarms(node);
+        node.handle_message(local, port, from, of);
+        let alarm = alarms(node) > before;
         let by = node.occupant();
-        if let Some(device) = &mut node.device {
-            let alarms = device.alarms();
-            device.handle_frame(local, port, &frame);
-            if port != STORE_PORT
-                && let Some(number) = number_in(&frame)
-            {
-                let alarm = device.alarms() > alarms;
-                self.traffic
-                    .handled_own((now, by), number, alarm, &**device);
-            }
+        if let (Some(device), Some(number)) = (&node.device, number) {
+            self.traffic
+                .handled_own((now, by), number, alarm, &**device);
         }
-        node.busy_until = now + node.service;
-        self.schedule.add(node.busy_until, again);
         self.after_switch(switch, replied);
     }
 
-    pub(super) fn switch_timer(&mut self, switch: usize, incarnation: u32) {
-        let now = self.now;
-        let node = &mut self.switches[switch];
-        if node.identity.incarnation != incarnation || node.timer != Some(now) {
-            return;
-        }
-        if now < node.busy_until {
-            node.timer = Some(node.busy_until);
-            let again = Happening::SwitchTimer {
-                switch,
-                incarnation,
-            };
-            self.schedule.add(node.busy_until, again);
-            return;
-        }
-        node.timer = None;
-        let local = node.clock.local(now);
-        if let Some(device) = &mut node.device {
-            device.handle_timeout(local);
-        }
+    pub(super) fn switch_timer(&mut self, switch: usize) {
+        let local = self.net.local(self.places.switch(switch));
+        self.switches[switch].handle_timeout(local);
         self.after_switch(switch, None);
     }
 
@@ -137,37 +117,20 @@ impl World<'_> {
     /// frames, and sees when it wants to be woken.
     pub(super) fn after_switch(&mut self, switch: usize, replied: Option<Key>) {
         let now = self.now;
+        let place = self.places.switch(switch);
         let node = &mut self.switches[switch];
         let by = node.occupant();
-        let Some(device) = &mut node.device else {
+        let Some(device) = &node.device else {
             return;
         };
         if let Some(key) = replied {
             let slot = device.slot(&key).filter(|slot| slot.granted);
-            let lease =
-                slot.map(|slot| (slot.epoch, slot.shared, node.clock.time_of(slot.deadline)));
+            let clock = self.net.clock(place);
+            let lease = slot.map(|slot| (slot.epoch, slot.shared, clock.time_of(slot.deadline)));
             self.recorder.lease(now, by, &key, lease);
         }
-        let mut frames = Vec::new();
-        while let Some(transmit) = device.poll_transmit() {
-            frames.push(transmit);
-        }
-        let due = device.poll_timeout();
-        let due = due.map(|due| node.clock.time_of(due).max(now + 1));
-        if let Some(due) = due
-            && node.timer != Some(due)
-        {
-            node.timer = Some(due);
-            let incarnation = node.identity.incarnation;
-            self.schedule.add(
-                due,
-                Happening::SwitchTimer {
-                    switch,
-                    incarnation,
-                },
-            );
-        }
-        let aloof = device.is_aloof();
+        let frames = self.net.poll(place, node);
+        let aloof = node.device.as_ref().is_some_and(|it| it.is_aloof());
         if aloof != node.aloof {
             node.aloof = aloof;
             self.recorder.coverage.aloof += u64::from(aloof);
@@ -180,9 +143,9 @@ impl World<'_> {
 
     /// Routing looks at a switch soon.
     pub(super) fn notice(&mut self, switch: usize) {
-        let at = self.now + self.random.between(100, 3_000);
+        let at = self.now + self.net.random.between(100, 3_000);
         let look = Misfortune::Look { switch };
-        self.schedule.add(at, Happening::Misfortune(look));
+        self.net.plan(at, Happening::Misfortune(look));
     }
 
     pub(super) fn transmitted(&mut self, switch: usize, port: u16, frame: &[u8]) {
@@ -206,29 +169,33 @@ impl World<'_> {
             }
             Err(error) => self.anomaly(format!("a switch sent the store this: {error}")),
         }
-        let link = self.quality(|options| options.scenario.protocol_link);
-        let cut = now < self.switches[switch].cut_until;
-        let mut copies = 0;
-        for delay in link.carry(&mut self.random).filter(|_| !cut) {
-            copies += 1;
+        let Some(store) = (0..self.stores.len()).find(|&store| store_address(store) == to) else {
+            self.anomaly(format!("a request goes to {to}, where no server is"));
+            return;
+        };
+        let damage = self.options.scenario.damage;
+        let (port, to) = (
+            self.places.port(switch, STORE_PORT),
+            self.places.requests(store),
+        );
+        let copies = self.net.send_each(port, to, |random| {
             let mut bytes = bytes.to_vec();
-            self.damage(&mut bytes, 0);
-            self.schedule
-                .add(now + delay, Happening::Request { to, from, bytes });
-        }
+            damaged(damage, random, &mut bytes, 0);
+            Message::Datagram { from, bytes }
+        });
         self.count_copies(copies);
     }
+}
 
-    /// Perhaps flips a bit of the message that begins `at`: of its header or state.
-    pub(super) fn damage(&mut self, bytes: &mut [u8], at: usize) {
-        let chance = self.options.scenario.damage;
-        if chance == 0 || !self.random.permille(chance) {
-            return;
-        }
-        let state = Packet::new_checked(&bytes[at..]).map_or(0, |message| message.state().len());
-        let bit = self.random.place((HEADER_LENGTH + state) * 8);
-        if let Some(byte) = bytes.get_mut(at + bit / 8) {
-            *byte ^= 1 << (bit % 8);
-        }
+/// Perhaps flips a bit of the message that begins `at`: of its header or state. `chance` is in
+/// thousandths.
+pub(super) fn damaged(chance: u32, random: &mut Random, bytes: &mut [u8], at: usize) {
+    if chance == 0 || !random.permille(chance) {
+        return;
+    }
+    let state = Packet::new_checked(&bytes[at..]).map_or(0, |message| message.state().len());
+    let bit = random.place((HEADER_LENGTH + state) * 8);
+    if let Some(byte) = bytes.get_mut(at + bit / 8) {
+        *byte ^= 1 << (bit % 8);
     }
 }

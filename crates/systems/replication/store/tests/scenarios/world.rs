@@ -30,6 +30,7 @@ use stateplane_store::{
     Replica, Service, ServiceAt, ServiceId, ServiceServer, StateTimeout,
 };
 use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr};
+use stateplane_world::exchange;
 
 use crate::command::Command;
 
@@ -314,40 +315,42 @@ impl World {
 
     /// Delivers datagrams until none is in flight.
     fn settle(&mut self) {
-        let mut moved = true;
-        while core::mem::take(&mut moved) {
-            for from in 0..self.replicas.len() {
-                while let Some(transmit) = self.replicas[from].poll_transmit(self.now) {
-                    moved = true;
-                    match transmit.to {
-                        Destination::Switch(to) => self.print_reply(from, to, &transmit.bytes),
-                        Destination::Replica(to) => {
-                            let places = &self.places[from];
-                            let Some(&to) = places.get(usize::from(to)) else {
-                                continue;
-                            };
-                            let link = (from as u8, to);
-                            let bytes = transmit.bytes;
-                            self.carried.entry(link).or_default().push(bytes.clone());
-                            if let Some(held) = self.holding.get_mut(&link) {
-                                held.push(bytes);
-                            } else if !self.dropping.contains(&link) {
-                                self.carry(link, vec![bytes]);
-                            }
-                        }
-                    }
-                }
+        let now = self.now;
+        let mut replicas = core::mem::take(&mut self.replicas);
+        let poll = |replica: &mut Replica| replica.poll_transmit(now);
+        exchange(&mut replicas, poll, |replicas, from, transmit| {
+            let to = match transmit.to {
+                Destination::Switch(to) => return self.print_reply(from, to, &transmit.bytes),
+                Destination::Replica(to) => usize::from(to),
+            };
+            let Some(&to) = self.places[from].get(to) else {
+                return;
+            };
+            let link = (from as u8, to);
+            let bytes = transmit.bytes;
+            self.carried.entry(link).or_default().push(bytes.clone());
+            if let Some(held) = self.holding.get_mut(&link) {
+                held.push(bytes);
+            } else if !self.dropping.contains(&link) {
+                self.give(replicas, link, &bytes);
             }
-        }
+        });
+        self.replicas = replicas;
     }
 
-    fn carry(&mut self, (from, to): Link, messages: Vec<Arc<Vec<u8>>>) {
+    fn carry(&mut self, link: Link, messages: Vec<Arc<Vec<u8>>>) {
+        let mut replicas = core::mem::take(&mut self.replicas);
         for bytes in messages {
-            let places = &self.places[usize::from(to)];
-            if let Some(position) = places.iter().position(|number| *number == from) {
-                let position = position as u8;
-                self.replicas[usize::from(to)].handle_chain(self.now, position, &bytes);
-            }
+            self.give(&mut replicas, link, &bytes);
+        }
+        self.replicas = replicas;
+    }
+
+    fn give(&self, replicas: &mut [Replica], (from, to): Link, bytes: &[u8]) {
+        let to = usize::from(to);
+        let position = self.places[to].iter().position(|number| *number == from);
+        if let Some(position) = position {
+            replicas[to].handle_chain(self.now, position as u8, bytes);
         }
     }
 

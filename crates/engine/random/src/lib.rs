@@ -1,9 +1,10 @@
-//! Random numbers that are the same on every machine and in every version.
+//! Pseudo-random numbers that are the same on every machine and in every version: of the
+//! `random` extern, of hosts, and of all simulations.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
 /// generators", 2014). Written out because a seed that once failed must fail again
 /// after any update of a library.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random {
     state: u64,
 }

@@ -38,28 +38,41 @@ impl<T> Ord for Entry<T> {
 }
 
 /// Things by the true time in µs at which they happen.
-pub(crate) struct Schedule<T> {
+pub struct Schedule<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
     next: u64,
 }
 
+impl<T> Default for Schedule<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T> Schedule<T> {
-    pub(crate) fn new() -> Self {
+    /// Nothing yet.
+    pub fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
             next: 0,
         }
     }
 
-    pub(crate) fn add(&mut self, at: u64, what: T) {
+    /// Adds a thing that happens `at` then.
+    pub fn add(&mut self, at: u64, what: T) {
         let number = self.next;
         self.next += 1;
         self.heap.push(Reverse(Entry { at, number, what }));
     }
 
+    /// Time of the next thing.
+    pub fn next_at(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(entry)| entry.at)
+    }
+
     /// The next thing and its time, if it happens before `end`.
-    pub(crate) fn pop_before(&mut self, end: u64) -> Option<(u64, T)> {
-        if self.heap.peek()?.0.at >= end {
+    pub fn pop_before(&mut self, end: u64) -> Option<(u64, T)> {
+        if self.next_at()? >= end {
             return None;
         }
         self.heap.pop().map(|Reverse(entry)| (entry.at, entry.what))

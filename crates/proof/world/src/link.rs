@@ -1,7 +1,7 @@
 //! Links that lose, duplicate, reorder and delay.
 
 use serde::{Deserialize, Serialize};
-use stateplane_apps::Random;
+use stateplane_random::Random;
 
 /// Quality of a link: loss, duplication, reordering, delay. Chances are in thousandths; times in
 /// µs.
@@ -36,7 +36,7 @@ impl LinkQuality {
     }
 
     /// The delays of the copies that arrive of one frame: none, one or two.
-    pub(crate) fn carry(&self, random: &mut Random) -> impl Iterator<Item = u64> + use<> {
+    pub fn carry(&self, random: &mut Random) -> impl Iterator<Item = u64> + use<> {
         let copies = if random.permille(self.loss) {
             0
         } else if random.permille(self.duplicate) {

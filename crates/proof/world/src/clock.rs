@@ -1,10 +1,10 @@
 //! Clocks that start anywhere and run a little too fast or too slow.
 
-use stateplane_apps::Random;
+use stateplane_random::Random;
 
 /// Maximum deviation of a clock's rate, in parts per million: the bound of the protocol's rule 1,
 /// unless the store has another.
-pub(crate) const MAX_DRIFT_PPM: u32 = 900;
+pub const MAX_DRIFT_PPM: u32 = 900;
 
 const MILLION: i64 = 1_000_000;
 
@@ -13,19 +13,26 @@ const LATEST_OFFSET: u64 = 1 << 44;
 
 /// A node's clock as a function of true time, both in µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Clock {
+pub struct Clock {
     /// True time at which it began.
-    pub(crate) began: u64,
+    pub began: u64,
     /// Value of the clock at its beginning.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// Drift: µs gained in a million µs.
-    pub(crate) drift_ppm: i64,
+    pub drift_ppm: i64,
 }
 
 impl Clock {
+    /// True time.
+    pub const TRUE: Self = Self {
+        began: 0,
+        offset: 0,
+        drift_ppm: 0,
+    };
+
     /// A clock that begins at `now` and is off by at most `drift` ppm; many are off
     /// by as much. Many begin near 0, like that of a machine that was just started.
-    pub(crate) fn draw(random: &mut Random, now: u64, drift: u32) -> Self {
+    pub fn draw(random: &mut Random, now: u64, drift: u32) -> Self {
         let latest = if random.permille(500) {
             10_000_000
         } else {
@@ -45,14 +52,14 @@ impl Clock {
     }
 
     /// Value of the clock at `time`, which is not before its beginning.
-    pub(crate) fn local(&self, time: u64) -> u64 {
+    pub fn local(&self, time: u64) -> u64 {
         let passed = time.saturating_sub(self.began);
         let rate = (MILLION + self.drift_ppm) as u64;
         self.offset + passed * rate / MILLION as u64
     }
 
     /// The first true time at which it shows `local` or more.
-    pub(crate) fn time_of(&self, local: u64) -> u64 {
+    pub fn time_of(&self, local: u64) -> u64 {
         let Some(ahead) = local.checked_sub(self.offset) else {
             return self.began;
         };
