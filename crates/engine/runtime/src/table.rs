@@ -333,7 +333,7 @@ impl Table {
     fn load_entries(&mut self, def: &stateplane_ir::Table) -> Result<(), StateError> {
         let ordered = matches!(self.index, Index::Ordered { .. });
         let mut entries: Vec<_> = def.entries.iter().collect();
-        entries.sort_by_key(|entry| entry.priority);
+        entries.sort_by_key(|entry| Reverse(entry.priority));
         for entry in entries {
             let sets = entry.keys.iter().zip(&def.keys);
             let sets = sets.filter(|(_, key)| key.match_kind != MatchKind::Selector);
@@ -341,11 +341,7 @@ impl Table {
                 .zip(&self.keys)
                 .map(|((set, _), key)| KeyMatch::from_key_set(set, key.width))
                 .collect();
-            let priority = if ordered {
-                (i32::MAX as u32).saturating_sub(entry.priority).max(1)
-            } else {
-                0
-            };
+            let priority = if ordered { entry.priority.max(1) } else { 0 };
             let keys = self.normalise(&given)?;
             let data: Vec<BigUint> = entry.call.data.iter().map(number).collect();
             let call = self.call(entry.call.action, &data)?;
