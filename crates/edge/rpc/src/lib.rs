@@ -34,6 +34,7 @@ mod reconcile;
 mod refusal;
 mod service;
 mod session;
+mod status;
 mod write;
 
 pub use crate::core::{Core, Loader, Options, Outcome, PipelineAction, Prepared, StreamId, Ticket};
