@@ -37,6 +37,7 @@ mod session;
 mod status;
 mod write;
 
+pub use crate::connection::ConnectionCounts;
 pub use crate::core::{Core, Loader, Options, Outcome, PipelineAction, Prepared, StreamId, Ticket};
 pub use driver::{Driver, channel};
 pub use http::{Answers, MetricsServer, Question, Reply, Scrape};

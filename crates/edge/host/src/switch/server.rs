@@ -227,6 +227,7 @@ impl<E: Engine> SwitchServer<E> {
                 .collect(),
             port_state_failed: self.port_state_failed,
             seals: self.sealing.as_ref().map(Sealing::report),
+            control: self.control.as_ref().map(|control| control.report()),
         }
     }
 
