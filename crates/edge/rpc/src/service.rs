@@ -2,6 +2,7 @@
 
 use crate::connection::{Call, Connection, ConnectionCounts, Limits, Pool};
 use crate::core::{Prepared, VERSION};
+use crate::device_config;
 use crate::driver::{Claim, Command, Requests, STREAM, Unread, unanswered};
 use crate::proto::stateplane::v1::{self as own, switch_server::SwitchServer};
 use crate::proto::v1::{self, p4_runtime_server as generated};
@@ -356,7 +357,7 @@ impl<E: Engine + Send + 'static> generated::P4Runtime for Service<E> {
         let source = request
             .config
             .as_ref()
-            .map(|it| it.p4_device_config.clone());
+            .map(|it| device_config::program(&it.p4_device_config).into_owned());
         let prepared = match source {
             Some(source) => Some(Box::new(self.prepare(&request, source).await?)),
             None => None,

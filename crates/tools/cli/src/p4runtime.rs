@@ -146,6 +146,11 @@ fn compiler<E: Engine + Send + 'static>(make: MakeEngine<E>) -> Compile<E> {
         let text = std::str::from_utf8(source).map_err(|_| {
             Refusal::invalid("p4_device_config is not text: it is the source of a P4-16 program")
         })?;
+        if text.trim_start().starts_with('{') {
+            return Err(Refusal::invalid(
+                "p4_device_config is JSON, as for BMv2: give the source of the P4-16 program",
+            ));
+        }
         let loader = MemoryLoader::new().with("pipeline.p4", text);
         let options = with_library(Default::default());
         let compiled = stateplane_check::compile(&WithLibrary(loader), "pipeline.p4", &options);
