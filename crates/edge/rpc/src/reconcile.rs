@@ -54,8 +54,28 @@ pub(crate) fn keep<E: Engine>(
             let entry = table::message(pipeline, state, shadow, index, &listed, fields, now);
             add(Type::Insert, Entity::TableEntry(entry));
         }
-        let default = table::default_message(pipeline, state, shadow, index);
+        let no_fields = table::Fields::default();
+        let default = table::default::message(pipeline, state, shadow, index, no_fields);
         add(Type::Modify, Entity::TableEntry(default));
+        // Apart from the action, which may be constant.
+        let mut default = table::default::message(pipeline, state, shadow, index, fields);
+        default.action = None;
+        let (data, config) = (default.counter_data.take(), default.meter_config.take());
+        let counter_data = default.meter_counter_data.take();
+        let table_entry = Some(default);
+        if index.has_counter {
+            let table_entry = table_entry.clone();
+            let counter = v1::DirectCounterEntry { table_entry, data };
+            add(Type::Modify, Entity::DirectCounterEntry(counter));
+        }
+        if index.has_meter {
+            let meter = v1::DirectMeterEntry {
+                table_entry,
+                config,
+                counter_data,
+            };
+            add(Type::Modify, Entity::DirectMeterEntry(meter));
+        }
     }
     for (id, set) in &pipeline.value_sets {
         if let Ok(entry) = value_set::message(state, *id, set) {

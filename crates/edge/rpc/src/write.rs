@@ -230,10 +230,15 @@ fn direct_counter<E: Engine>(
         .data
         .as_ref()
         .ok_or_else(|| Refusal::invalid("the counter's data are missing"))?;
-    let (keys, priority) = table::identity(index, entry)?;
-    let state = context.switch.engine_mut().state_mut();
     let count = counter::read(data)?;
-    state.table_at(index.at).set_count(&keys, priority, count)?;
+    let target = context.switch.engine_mut().state_mut().table_at(index.at);
+    if entry.is_default_action {
+        table::default::check_named(entry)?;
+        target.set_default_count(count)?;
+        return Ok(());
+    }
+    let (keys, priority) = table::identity(index, entry)?;
+    target.set_count(&keys, priority, count)?;
     Ok(())
 }
 
@@ -257,10 +262,17 @@ fn direct_meter<E: Engine>(
         Some(config) => meter::read(config)?,
         None => None,
     };
-    let (keys, priority) = table::identity(index, entry)?;
     let now = context.now;
-    let state = context.switch.engine_mut().state_mut();
-    let target = state.table_at(index.at);
+    let target = context.switch.engine_mut().state_mut().table_at(index.at);
+    if entry.is_default_action {
+        table::default::check_named(entry)?;
+        target.set_default_meter(config, now)?;
+        if let Some(counts) = counts {
+            target.set_default_meter_counts(counts)?;
+        }
+        return Ok(());
+    }
+    let (keys, priority) = table::identity(index, entry)?;
     target.set_meter(&keys, priority, config, now)?;
     if let Some(counts) = counts {
         target.set_meter_counts(&keys, priority, counts)?;
@@ -272,7 +284,7 @@ fn direct_meter<E: Engine>(
 #[derive(Debug)]
 enum Before {
     Table(Box<table::Before>),
-    Default(table::DefaultBefore),
+    Default(table::default::Before),
     Member(member::Before),
     Group(group::Before),
     Meter(meter::Before),
@@ -284,20 +296,23 @@ enum Before {
 }
 
 impl Before {
+    fn of_table<E: Engine>(context: &Context<'_, E>, entry: &v1::TableEntry) -> Option<Before> {
+        Some(if entry.is_default_action {
+            Before::Default(table::default::before(context, entry)?)
+        } else {
+            Before::Table(Box::new(table::before(context, entry)?))
+        })
+    }
+
     fn of<E: Engine>(context: &Context<'_, E>, update: &v1::Update) -> Option<Before> {
         Some(match entity(update)? {
-            Entity::TableEntry(entry) if entry.is_default_action => {
-                Before::Default(table::default_before(context, entry)?)
+            Entity::TableEntry(entry) => return Before::of_table(context, entry),
+            Entity::DirectCounterEntry(entry) => {
+                return Before::of_table(context, entry.table_entry.as_ref()?);
             }
-            Entity::TableEntry(entry) => Before::Table(Box::new(table::before(context, entry)?)),
-            Entity::DirectCounterEntry(entry) => Before::Table(Box::new(table::before(
-                context,
-                entry.table_entry.as_ref()?,
-            )?)),
-            Entity::DirectMeterEntry(entry) => Before::Table(Box::new(table::before(
-                context,
-                entry.table_entry.as_ref()?,
-            )?)),
+            Entity::DirectMeterEntry(entry) => {
+                return Before::of_table(context, entry.table_entry.as_ref()?);
+            }
             Entity::ActionProfileMember(given) => Before::Member(member::before(context, given)?),
             Entity::ActionProfileGroup(given) => Before::Group(group::before(context, given)?),
             Entity::MeterEntry(entry) => Before::Meter(meter::before(context, entry)?),

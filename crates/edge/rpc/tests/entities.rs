@@ -80,7 +80,28 @@ fn table_entries_of_all_match_kinds() {
         ..v1::TableEntry::default()
     };
     let wildcard = all(&world, "acl");
-    keeps(&mut world, Entity::TableEntry(acl), wildcard);
+    keeps(&mut world, Entity::TableEntry(acl.clone()), wildcard);
+    let of = |priority| {
+        Entity::TableEntry(v1::TableEntry {
+            priority,
+            ..acl.clone()
+        })
+    };
+    let other = Entity::TableEntry(v1::TableEntry {
+        r#match: acl.r#match[..1].to_vec(),
+        ..acl.clone()
+    });
+    for entity in [of(10), of(20), other] {
+        world.update(Type::Insert, entity).unwrap();
+    }
+    let any = Entity::TableEntry(v1::TableEntry {
+        action: None,
+        priority: 0,
+        ..acl.clone()
+    });
+    assert_eq!(world.read(any), [of(10), of(20)], "of any priority");
+    assert_eq!(world.read(of(20)), [of(20)]);
+    assert_eq!(world.read(of(30)), []);
 }
 
 #[test]
@@ -111,7 +132,11 @@ fn default_and_constant_entries() {
         panic!("{read:?}");
     };
     assert!(constant.is_const);
-    let constant = Entity::TableEntry(constant.clone());
+    let constant = v1::TableEntry {
+        is_const: false,
+        ..constant.clone()
+    };
+    let constant = Entity::TableEntry(constant);
     assert_eq!(world.code(Type::Delete, constant), Code::PermissionDenied);
     let fixed = Entity::TableEntry(v1::TableEntry {
         is_default_action: true,
