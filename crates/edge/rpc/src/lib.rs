@@ -37,6 +37,7 @@ mod refusal;
 mod service;
 mod session;
 mod status;
+mod uses;
 mod write;
 
 pub use crate::connection::ConnectionCounts;

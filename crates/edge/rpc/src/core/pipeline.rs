@@ -112,6 +112,7 @@ impl<E: Engine> Core<E> {
                 return Ok(());
             }
         }
+        saved.pipeline.release_names();
         let old = self.pipeline.take();
         let kept = match (&old, reconcile) {
             (Some(old), true) => reconcile::keep(old, &self.shadow, switch, now),
