@@ -644,6 +644,46 @@ fn packets_pass_the_cpu_port_both_ways() {
 }
 
 #[test]
+fn frames_that_a_port_cannot_send_are_errors_of_the_stream() {
+    use v1::stream_message_response::Update as Told;
+    let mut world = World::new();
+    world.switch.set_link_up(2, false).unwrap();
+    world.switch.set_longest_frame(3, 100).unwrap();
+    let primary = world.primary;
+    let long = vec![0; 101];
+    for (port, payload, code) in [
+        (77, frame(1, 1), Code::InvalidArgument),
+        (2, frame(1, 1), Code::Unavailable),
+        (3, long.clone(), Code::InvalidArgument),
+        (1, vec![0; 70_000], Code::InvalidArgument),
+        (1, vec![0; 3], Code::InvalidArgument),
+    ] {
+        let message = packet_out(port, 0, payload);
+        world.say(primary, message.clone());
+        let (stream, told) = world.told.pop().expect("an error");
+        let Some(Told::Error(error)) = told.update else {
+            panic!("{told:?}");
+        };
+        let v1::stream_message_request::Update::Packet(packet) = message else {
+            panic!("{message:?}");
+        };
+        let details = v1::stream_error::Details::PacketOut(v1::PacketOutError {
+            packet_out: Some(packet),
+        });
+        assert_eq!(
+            (stream, error.canonical_code),
+            (primary, code as i32),
+            "{port}"
+        );
+        assert_eq!(error.details, Some(details));
+        assert!(!error.message.is_empty());
+    }
+    world.say(primary, packet_out(3, 0, long[..100].to_vec()));
+    world.say(primary, packet_out(511, 0, frame(1, 1)));
+    assert_eq!(world.told, [], "the program may drop a frame");
+}
+
+#[test]
 fn digests_come_in_lists_and_are_acknowledged() {
     use v1::stream_message_response::Update as Told;
     let mut world = World::new();

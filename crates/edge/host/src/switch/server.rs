@@ -482,6 +482,9 @@ impl<E: Engine> SwitchServer<E> {
                 notify(served.number, served.port.name(), &change);
             }
             self.switch.set_link_up(served.number, up);
+            if let Some(bytes) = served.port.longest() {
+                self.switch.set_longest_frame(served.number, bytes);
+            }
         }
         self.listen();
     }
