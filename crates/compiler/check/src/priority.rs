@@ -38,7 +38,7 @@ impl Order<'_> {
 }
 
 impl<'a> Checker<'a> {
-    /// The priority of each entry, smaller wins.
+    /// The priority of each entry, greatest wins, with the least at 1 or above.
     pub(crate) fn priorities(
         &mut self,
         decl: &'a tree::TableDecl,
@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
         table: &ir::Table,
     ) -> Vec<u32> {
         let Some(written) = entries.iter().find_map(|entry| entry.priority.as_ref()) else {
-            return self.annotated_priorities(entries);
+            return self.annotated_priorities(decl, entries);
         };
         let takes_priorities = table
             .keys
@@ -62,7 +62,7 @@ impl<'a> Checker<'a> {
                 .with_secondary(decl.name.span, "its keys are all `exact` or `lpm`")
                 .with_help("leave out `priority`: at most one entry, or the longest prefix, fits"),
             );
-            return self.annotated_priorities(entries);
+            return self.annotated_priorities(decl, entries);
         }
         if let Some(first) = entries.first().filter(|first| first.priority.is_none()) {
             self.report(
@@ -74,14 +74,11 @@ impl<'a> Checker<'a> {
                 .with_secondary(written.span, "a priority is given here")
                 .with_help("give the first entry a priority: the next ones count from it"),
             );
-            return self.annotated_priorities(entries);
+            return self.annotated_priorities(decl, entries);
         }
         let largest_wins = expression(decl, "largest_priority_wins")
             .is_none_or(|expr| self.constant_bool(expr, "`largest_priority_wins`", true));
-        let delta = match expression(decl, "priority_delta") {
-            Some(expr) => self.property_int(expr, "`priority_delta`"),
-            None => BigInt::one(),
-        };
+        let delta = self.priority_delta(decl);
         let mut values: Vec<BigInt> = Vec::new();
         for entry in entries {
             let value = match (&entry.priority, values.last()) {
@@ -103,11 +100,16 @@ impl<'a> Checker<'a> {
             annotations: property.map_or(&[], |property| &property.annotations),
         };
         self.doubtful_priorities(entries, &values, &order);
-        let smaller_wins = |value: &BigInt| match value.to_u32().unwrap_or(0) {
-            value if largest_wins => u32::MAX - value,
-            value => value,
-        };
-        values.iter().map(smaller_wins).collect()
+        let values = values.iter().map(|value| value.to_u32().unwrap_or(0));
+        let values: Vec<u32> = values.collect();
+        if largest_wins {
+            // Zero, which P4-16 allows, is no priority of P4Runtime.
+            let shift = u32::from(values.contains(&0));
+            let shifted = values.into_iter();
+            shifted.map(|value| value.saturating_add(shift)).collect()
+        } else {
+            reversed(&values)
+        }
     }
 
     /// Warns of the first entry with a priority that an earlier one has, and of the first
@@ -163,17 +165,31 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Priorities from the order of the entries, counted from 1, or where an entry has
-    /// the annotation `@priority` of the reference compiler, from that; smaller wins.
-    fn annotated_priorities(&mut self, entries: &'a [TableEntry]) -> Vec<u32> {
+    /// The distance of the priorities of consecutive entries.
+    fn priority_delta(&mut self, decl: &'a tree::TableDecl) -> BigInt {
+        match expression(decl, "priority_delta") {
+            Some(expr) => self.property_int(expr, "`priority_delta`"),
+            None => BigInt::one(),
+        }
+    }
+
+    /// Priorities from the order of the entries: the last one has 1, the others as much more
+    /// as `priority_delta` says. The annotation `@priority` of the reference compiler, by
+    /// which the smaller wins, is compared with an entry's place, counted from 1.
+    fn annotated_priorities(
+        &mut self,
+        decl: &'a tree::TableDecl,
+        entries: &'a [TableEntry],
+    ) -> Vec<u32> {
+        let delta = self.priority_delta(decl);
         let mut priorities = Vec::new();
-        for (position, entry) in (1u32..).zip(entries) {
+        let mut next = BigInt::one();
+        for entry in entries {
+            let place_value = next.to_u32();
+            next += &delta;
             let annotation = annotation::find(&entry.annotations, "priority");
             let value = match annotation.map(|annotation| &annotation.body) {
-                None => {
-                    priorities.push(position);
-                    continue;
-                }
+                None => place_value,
                 Some(tree::AnnotationBody::Unstructured(tokens)) => match &tokens[..] {
                     [token] => match &token.kind {
                         AnnotationTokenKind::Number(literal) => literal.value.to_u32(),
@@ -185,11 +201,11 @@ impl<'a> Checker<'a> {
             };
             if value.is_none() {
                 let span = annotation.map_or(entry.span, |annotation| annotation.span);
-                self.priority_out_of_range("of the annotation", span);
+                self.priority_out_of_range("of this entry", span);
             }
             priorities.push(value.unwrap_or(0));
         }
-        priorities
+        reversed(&priorities)
     }
 
     fn priority_out_of_range(&mut self, value: impl std::fmt::Display, span: Span) {
@@ -202,6 +218,16 @@ impl<'a> Checker<'a> {
             .with_help("a priority lies between 0 and 4294967295"),
         );
     }
+}
+
+/// Priorities of which the greatest wins, from those of which the smallest wins: the last one
+/// has 1, and the distances stay.
+fn reversed(priorities: &[u32]) -> Vec<u32> {
+    let last = priorities.iter().max().copied().unwrap_or(0);
+    let distances = priorities.iter().map(|priority| last - priority);
+    distances
+        .map(|distance| distance.saturating_add(1))
+        .collect()
 }
 
 /// The priority of an entry, or where there is none the entry.

@@ -323,7 +323,8 @@ pub struct ActionCall {
 pub struct Entry {
     /// Match values, one for each key.
     pub keys: Vec<KeySet>,
-    /// Smaller wins here: entries in source order unless they say `priority`.
+    /// Of entries that match the greatest wins, as in P4Runtime; 1 or more in tables whose
+    /// entries have priorities.
     pub priority: u32,
     /// Action call of the entry.
     pub call: ActionCall,

@@ -426,7 +426,7 @@ fn table() -> Table {
         entries: vec![
             Entry {
                 keys: vec![KeySet::Prefix(big(0xaa << 40), 8), KeySet::Any],
-                priority: 0,
+                priority: 2,
                 call: forward(1),
                 is_const: true,
             },

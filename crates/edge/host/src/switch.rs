@@ -23,8 +23,8 @@ pub use file::{
 };
 pub use remote::{Remote, RemoteCalls};
 pub use report::{
-    CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SealReport, SwitchReport,
-    TableReport,
+    ControlReport, CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SealReport,
+    SwitchReport, TableReport,
 };
 pub use sealing::Sealing;
 pub use server::{

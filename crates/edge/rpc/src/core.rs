@@ -370,6 +370,12 @@ impl<E: Engine> Core<E> {
     pub fn work(&mut self, switch: &mut Switch<E>, now: u64) {
         if let Some(job) = self.jobs.pop_front() {
             self.step(switch, now, job);
+            // A batch that is all or nothing may put back what it took away.
+            if !matches!(self.jobs.front(), Some(Job::Writing(..)))
+                && let Some(pipeline) = &self.pipeline
+            {
+                pipeline.forget_unused_names();
+            }
         }
         self.collect(switch, now);
     }

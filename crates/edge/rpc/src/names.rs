@@ -1,10 +1,12 @@
 //! Texts for numbers of types that are translated to strings (specification, "User-defined
-//! types"): each text stands for one number, and each number for at most one text.
+//! types"): each text stands for one number, and each number for at most one text, as long as
+//! something that was written uses the text.
 
 use crate::refusal::Refusal;
 use num_bigint::BigUint;
+use num_traits::ToPrimitive;
 use stateplane_runtime::Port;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tonic::Code;
 
@@ -20,11 +22,20 @@ pub struct Names(Arc<Mutex<Book>>);
 
 #[derive(Clone, Debug, Default)]
 struct Book {
-    numbers: BTreeMap<String, BigUint>,
+    numbers: BTreeMap<String, Known>,
     texts: BTreeMap<BigUint, String>,
+    /// Texts that nothing uses.
+    unused: BTreeSet<String>,
     /// The least number that may be free.
     next: u64,
     ports: BTreeMap<String, Port>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    number: BigUint,
+    /// Times that it occurs in what was written.
+    uses: u64,
 }
 
 impl Names {
@@ -59,8 +70,8 @@ impl Names {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| Refusal::invalid("a value of a type translated to a string is UTF-8"))?;
         let mut book = self.book();
-        if let Some(number) = book.numbers.get(text) {
-            return Ok(number.clone());
+        if let Some(known) = book.numbers.get(text) {
+            return Ok(known.number.clone());
         }
         if book.numbers.len() >= MAX_NAMES {
             return Err(Refusal::new(
@@ -83,9 +94,53 @@ impl Names {
                 "`{text}` is the number {number}, for which `{other}` stands"
             )));
         }
-        book.numbers.insert(text.to_owned(), number.clone());
+        let known = Known {
+            number: number.clone(),
+            uses: 0,
+        };
+        book.numbers.insert(text.to_owned(), known);
         book.texts.insert(number.clone(), text.to_owned());
+        book.unused.insert(text.to_owned());
         Ok(number)
+    }
+
+    /// Counts one more use of a text.
+    pub(crate) fn hold(&self, text: &str) {
+        let mut book = self.book();
+        if let Some(known) = book.numbers.get_mut(text) {
+            known.uses += 1;
+            book.unused.remove(text);
+        }
+    }
+
+    /// Counts one use less of a text.
+    pub(crate) fn release(&self, text: &str) {
+        let mut book = self.book();
+        if let Some(known) = book.numbers.get_mut(text) {
+            known.uses = known.uses.saturating_sub(1);
+            if known.uses == 0 {
+                book.unused.insert(text.to_owned());
+            }
+        }
+    }
+
+    /// Counts no uses any more: what is still used is written anew.
+    pub(crate) fn release_all(&self) {
+        let mut book = self.book();
+        book.numbers.values_mut().for_each(|known| known.uses = 0);
+        book.unused = book.numbers.keys().cloned().collect();
+    }
+
+    /// Forgets the texts that nothing uses: their numbers are free again.
+    pub(crate) fn forget_unused(&self) {
+        let mut book = self.book();
+        for text in std::mem::take(&mut book.unused) {
+            if let Some(Known { number, .. }) = book.numbers.remove(&text) {
+                book.texts.remove(&number);
+                let free = number.to_u64().filter(|number| *number > 0);
+                book.next = free.map_or(book.next, |free| book.next.min(free));
+            }
+        }
     }
 
     /// The text of a number; its decimal digits if it has none.
@@ -134,6 +189,27 @@ mod tests {
         later.learn(&names);
         assert_eq!(later.number(b"red").unwrap(), 2u32.into());
         assert_eq!(later.number(b"blue").unwrap(), 4u32.into());
+    }
+
+    #[test]
+    fn a_number_is_free_after_the_last_use_of_its_text() {
+        let names = Names::new(&BTreeMap::new());
+        let number = |text: &str| names.number(text.as_bytes()).unwrap();
+        assert_eq!(number("red"), 1u32.into());
+        names.hold("red");
+        names.hold("red");
+        assert_eq!(number("blue"), 2u32.into());
+        names.forget_unused();
+        assert_eq!(number("green"), 2u32.into(), "nothing used blue");
+        names.hold("green");
+        names.release("red");
+        names.forget_unused();
+        assert_eq!(names.text(&1u32.into()), "red", "it is used once more");
+        names.release("red");
+        names.forget_unused();
+        assert_eq!(names.text(&1u32.into()), "1");
+        assert_eq!(number("1"), 1u32.into());
+        assert_eq!(number("next"), 3u32.into());
     }
 
     #[test]

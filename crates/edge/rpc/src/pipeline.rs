@@ -289,6 +289,21 @@ impl Pipeline {
         }
     }
 
+    /// True if some type is translated to texts.
+    pub(crate) fn has_names(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    /// Forgets the texts that nothing uses.
+    pub(crate) fn forget_unused_names(&self) {
+        self.names.values().for_each(Names::forget_unused);
+    }
+
+    /// Counts no texts as used: what is kept is written anew.
+    pub(crate) fn release_names(&self) {
+        self.names.values().for_each(Names::release_all);
+    }
+
     pub(crate) fn table(&self, id: u32) -> Result<&TableIndex, Refusal> {
         self.tables.get(&id).ok_or_else(|| unknown("table", id))
     }

@@ -33,6 +33,17 @@ enum View {
     Meter,
 }
 
+impl View {
+    /// True if the table has such resources.
+    fn is_of(self, index: &TableIndex) -> bool {
+        match self {
+            View::Entry => true,
+            View::Counter => index.has_counter,
+            View::Meter => index.has_meter,
+        }
+    }
+}
+
 /// A part of a read that is still to be done.
 #[derive(Debug)]
 enum Part {
@@ -59,6 +70,8 @@ struct Entries {
     action: Option<String>,
     /// Metadata as number and as bytes; 0 and nothing for all.
     metadata: (u64, Vec<u8>),
+    /// Canonical matches; `None` for all.
+    matches: Option<Vec<u8>>,
 }
 
 impl Entries {
@@ -78,7 +91,11 @@ impl Entries {
                 (*number == 0 || kept.0 == *number) && (bytes.is_empty() || kept.1 == *bytes)
             })
         };
-        by_priority && by_action && by_metadata
+        let by_matches = self.matches.as_ref().is_none_or(|wanted| {
+            let matches = keys::write(&index.fields, &entry.keys);
+            keys::canonical(&matches) == *wanted
+        });
+        by_priority && by_action && by_matches && by_metadata
     }
 
     fn message(&self, source: &Source<'_>, index: &TableIndex, listed: &Listed) -> v1::Entity {
@@ -307,12 +324,7 @@ impl Reading {
         let pipeline = source.pipeline;
         if entry.table_id == 0 {
             for (id, index) in pipeline.tables.iter().rev() {
-                let wanted = match view {
-                    View::Entry => true,
-                    View::Counter => index.has_counter,
-                    View::Meter => index.has_meter,
-                };
-                if wanted {
+                if view.is_of(index) {
                     let all = v1::TableEntry {
                         table_id: *id,
                         is_default_action: entry.is_default_action,
@@ -321,36 +333,22 @@ impl Reading {
                     self.one_table(source, &all, fields, view)?;
                 }
             }
-            return if entry.is_default_action {
-                Ok(wrap(
-                    pipeline
-                        .tables
-                        .values()
-                        .map(|index| {
-                            table::default_message(pipeline, source.state, source.shadow, index)
-                        })
-                        .collect(),
-                    Entity::TableEntry,
-                ))
-            } else {
-                Ok(Vec::new())
-            };
+            let tables = pipeline.tables.values();
+            let defaults = tables.filter(|index| entry.is_default_action && view.is_of(index));
+            return Ok(defaults
+                .map(|index| default(source, index, fields, view))
+                .collect());
         }
         let index = pipeline.table(entry.table_id)?;
-        let has = match view {
-            View::Entry => true,
-            View::Counter => index.has_counter,
-            View::Meter => index.has_meter,
-        };
-        if !has {
+        if !view.is_of(index) {
             return Err(Refusal::invalid(format!(
                 "table `{}` has no such direct resource",
                 index.name
             )));
         }
         if entry.is_default_action {
-            let message = table::default_message(pipeline, source.state, source.shadow, index);
-            return Ok(wrap(vec![message], Entity::TableEntry));
+            table::default::check_named(entry)?;
+            return Ok(vec![default(source, index, fields, view)]);
         }
         self.one_table(source, entry, fields, view)?;
         Ok(Vec::new())
@@ -375,7 +373,16 @@ impl Reading {
             }
             _ => None,
         };
+        let any_priority = target.has_priority() && entry.priority == 0;
+        let named = if entry.r#match.is_empty() {
+            None
+        } else {
+            Some(table::identity(index, entry)?)
+        };
+        let matches = named.as_ref().filter(|_| any_priority);
+        let matches = matches.map(|(keys, _)| keys::canonical(&keys::write(&index.fields, keys)));
         let entries = Box::new(Entries {
+            matches,
             table: index.id,
             fields,
             view,
@@ -383,12 +390,11 @@ impl Reading {
             action,
             metadata: (entry.controller_metadata, entry.metadata.clone()),
         });
-        if entry.r#match.is_empty() {
+        let Some((keys, priority)) = named.filter(|_| !any_priority) else {
             self.parts
                 .push_front(Part::Entries(entries, 0..target.positions()));
             return Ok(());
-        }
-        let (keys, priority) = table::identity(index, entry)?;
+        };
         match target.get(&keys, priority) {
             Ok(listed) => self
                 .parts
@@ -398,6 +404,20 @@ impl Reading {
         }
         Ok(())
     }
+}
+
+/// The default entry of a table, or what it counts and meters.
+fn default(source: &Source<'_>, index: &TableIndex, fields: Fields, view: View) -> v1::Entity {
+    let Source {
+        pipeline,
+        state,
+        shadow,
+        ..
+    } = source;
+    viewed(
+        table::default::message(pipeline, state, shadow, index, fields),
+        view,
+    )
 }
 
 fn viewed(mut entry: v1::TableEntry, view: View) -> v1::Entity {

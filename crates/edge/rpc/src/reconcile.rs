@@ -2,9 +2,7 @@
 
 use crate::entity::{Context, Shadow, counter, group, member, meter, register, table, value_set};
 use crate::pipeline::Pipeline;
-use crate::proto::config;
 use crate::proto::v1::{self, entity::Entity, update::Type};
-use crate::refusal::Refusal;
 use crate::write::apply;
 use stateplane_runtime::Engine;
 use stateplane_switch::Switch;
@@ -56,8 +54,28 @@ pub(crate) fn keep<E: Engine>(
             let entry = table::message(pipeline, state, shadow, index, &listed, fields, now);
             add(Type::Insert, Entity::TableEntry(entry));
         }
-        let default = table::default_message(pipeline, state, shadow, index);
+        let no_fields = table::Fields::default();
+        let default = table::default::message(pipeline, state, shadow, index, no_fields);
         add(Type::Modify, Entity::TableEntry(default));
+        // Apart from the action, which may be constant.
+        let mut default = table::default::message(pipeline, state, shadow, index, fields);
+        default.action = None;
+        let (data, config) = (default.counter_data.take(), default.meter_config.take());
+        let counter_data = default.meter_counter_data.take();
+        let table_entry = Some(default);
+        if index.has_counter {
+            let table_entry = table_entry.clone();
+            let counter = v1::DirectCounterEntry { table_entry, data };
+            add(Type::Modify, Entity::DirectCounterEntry(counter));
+        }
+        if index.has_meter {
+            let meter = v1::DirectMeterEntry {
+                table_entry,
+                config,
+                counter_data,
+            };
+            add(Type::Modify, Entity::DirectMeterEntry(meter));
+        }
     }
     for (id, set) in &pipeline.value_sets {
         if let Ok(entry) = value_set::message(state, *id, set) {
@@ -94,60 +112,4 @@ impl Kept {
             let _ = apply(context, &update);
         }
     }
-}
-
-/// Checks that a P4Info has the ids, names and fields of the program's.
-///
-/// # Errors
-///
-/// `INVALID_ARGUMENT` with the first object that differs.
-pub(crate) fn check_same(given: &config::P4Info, made: &config::P4Info) -> Result<(), Refusal> {
-    macro_rules! compare {
-        ($($field:ident as $noun:literal by $shape:expr;)*) => {$(
-            for object in &given.$field {
-                let Some(preamble) = &object.preamble else { continue };
-                let same = made.$field.iter().find(|other| {
-                    other.preamble.as_ref().is_some_and(|other| {
-                        other.id == preamble.id && other.name == preamble.name
-                    })
-                });
-                let shape = $shape;
-                if same.is_none_or(|same| shape(same) != shape(object)) {
-                    return Err(Refusal::invalid(format!(
-                        "the P4Info's {} `{}` ({}) is not that of the program",
-                        $noun, preamble.name, preamble.id
-                    )));
-                }
-            }
-        )*};
-    }
-    compare! {
-        tables as "table" by |table: &config::Table| {
-            let fields = table.match_fields.iter();
-            let fields: Vec<_> = fields.map(|it| (it.id, it.bitwidth, it.r#match.clone())).collect();
-            let mut actions: Vec<u32> = table.action_refs.iter().map(|it| it.id).collect();
-            actions.sort_unstable();
-            (fields, actions, table.implementation_id)
-        };
-        actions as "action" by |action: &config::Action| {
-            action.params.iter().map(|it| (it.id, it.bitwidth)).collect::<Vec<_>>()
-        };
-        action_profiles as "action profile" by |profile: &config::ActionProfile| {
-            profile.with_selector
-        };
-        counters as "counter" by |counter: &config::Counter| counter.size;
-        meters as "meter" by |meter: &config::Meter| meter.size;
-        registers as "register" by |register: &config::Register| {
-            (register.size, register.type_spec.clone())
-        };
-        value_sets as "value set" by |set: &config::ValueSet| {
-            set.r#match.iter().map(|it| (it.id, it.bitwidth)).collect::<Vec<_>>()
-        };
-        digests as "digest" by |digest: &config::Digest| digest.type_spec.clone();
-        controller_packet_metadata as "controller header"
-            by |header: &config::ControllerPacketMetadata| {
-                header.metadata.iter().map(|it| (it.id, it.bitwidth)).collect::<Vec<_>>()
-            };
-    }
-    Ok(())
 }

@@ -1,14 +1,9 @@
 //! Why a request was refused: a canonical code and a text.
 
-use crate::proto::{rpc, v1};
-use prost::Message;
 use stateplane_runtime::StateError;
 use stateplane_switch::SwitchError;
 use std::fmt;
-use tonic::{Code, Status};
-
-/// Error space of our own codes, for `p4.v1.Error.space`.
-const SPACE: &str = "stateplane";
+use tonic::Code;
 
 /// A refused request. The state is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,30 +46,6 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-/// Bytes of the longest text of a status: clients take 8 KiB of metadata.
-const MAX_TEXT: usize = 4096;
-
-/// Bytes of the longest text of one update's error.
-const MAX_DETAIL: usize = 512;
-
-fn shortened(mut text: String, longest: usize) -> String {
-    if longest == 0 {
-        return String::new();
-    }
-    if text.len() > longest {
-        let end = (0..=longest).rev().find(|at| text.is_char_boundary(*at));
-        text.truncate(end.unwrap_or(0));
-        text.push('…');
-    }
-    text
-}
-
-impl From<Refusal> for Status {
-    fn from(refusal: Refusal) -> Status {
-        Status::new(refusal.code, shortened(refusal.message, MAX_TEXT))
-    }
-}
 
 impl From<StateError> for Refusal {
     fn from(error: StateError) -> Refusal {
@@ -127,50 +98,5 @@ pub enum WriteRefusal {
 impl From<Refusal> for WriteRefusal {
     fn from(refusal: Refusal) -> WriteRefusal {
         WriteRefusal::Whole(refusal)
-    }
-}
-
-impl From<WriteRefusal> for Status {
-    /// With one `p4.v1.Error` for each update in the details, as the specification
-    /// ("Error Reporting") has it.
-    fn from(refusal: WriteRefusal) -> Status {
-        let outcomes = match refusal {
-            WriteRefusal::Whole(refusal) => return refusal.into(),
-            WriteRefusal::Updates(outcomes) => outcomes,
-        };
-        let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-        let first = outcomes.iter().find_map(|outcome| outcome.as_ref().err());
-        let message = shortened(
-            match first {
-                Some(first) => format!("{failed} of {} updates failed: {first}", outcomes.len()),
-                None => "no update failed".to_owned(),
-            },
-            MAX_DETAIL,
-        );
-        let texts = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-        let all: usize = texts.map(|refusal| refusal.message.len()).sum();
-        // Clients take little metadata: without room for all texts, the codes matter most.
-        let longest = if all > MAX_TEXT { 0 } else { MAX_DETAIL };
-        let details = outcomes.into_iter().map(|outcome| {
-            let error = match outcome {
-                Ok(()) => v1::Error::default(),
-                Err(refusal) => v1::Error {
-                    canonical_code: refusal.code.into(),
-                    message: shortened(refusal.message, longest),
-                    space: SPACE.to_owned(),
-                    ..v1::Error::default()
-                },
-            };
-            prost_types::Any {
-                type_url: "type.googleapis.com/p4.v1.Error".to_owned(),
-                value: error.encode_to_vec(),
-            }
-        });
-        let status = rpc::Status {
-            code: Code::Unknown.into(),
-            message: message.clone(),
-            details: details.collect(),
-        };
-        Status::with_details(Code::Unknown, message, status.encode_to_vec().into())
     }
 }

@@ -1,7 +1,8 @@
 //! The gRPC server.
 
-use crate::connection::Connection;
+use crate::connection::{Call, Connection, ConnectionCounts, Limits, Pool};
 use crate::core::{Prepared, VERSION};
+use crate::device_config;
 use crate::driver::{Claim, Command, Requests, STREAM, Unread, unanswered};
 use crate::proto::stateplane::v1::{self as own, switch_server::SwitchServer};
 use crate::proto::v1::{self, p4_runtime_server as generated};
@@ -16,19 +17,27 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tokio_stream::{Stream, StreamExt};
 use tonic::codegen::http;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic::{Code, Request, Response, Status, Streaming};
 use tower::limit::GlobalConcurrencyLimitLayer;
-use tower::util::MapResponseLayer;
+use tower::util::{MapRequestLayer, MapResponseLayer};
 
 /// Bytes of the longest message that is read.
 pub const MAX_MESSAGE: usize = 32 << 20;
 
-/// Connections at one time; more wait to be accepted.
-const MAX_CONNECTIONS: usize = 256;
+/// Limits of connections.
+const LIMITS: Limits = Limits {
+    total: 256,
+    per_address: 64,
+    handshake: Duration::from_secs(10),
+};
+
+/// Time between two looks at connections whose handshake may be late.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Maximum number of calls whose messages are in memory at one time, streams and reads in progress
 /// not counted; more wait in their connections.
@@ -88,6 +97,7 @@ pub enum ServerError {
 /// A server that runs until it is dropped.
 pub struct Server {
     address: SocketAddr,
+    pool: Arc<Pool>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -97,6 +107,12 @@ impl Server {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Counts of its connections.
+    #[must_use]
+    pub fn connections(&self) -> ConnectionCounts {
+        self.pool.counts()
     }
 }
 
@@ -158,16 +174,19 @@ pub fn serve<E: Engine + Send + 'static>(
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(usize::MAX);
     let router = builder
+        .layer(MapRequestLayer::new(Call::mark))
         .layer(MapResponseLayer::new(too_long))
         .layer(GlobalConcurrencyLimitLayer::new(MAX_CALLS))
         .add_service(service)
         .add_service(ports);
     let (stop, stopped) = oneshot::channel();
+    let pool = Arc::new(Pool::new(LIMITS));
+    let admitting = pool.clone();
     let thread = std::thread::Builder::new()
         .name("p4runtime".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                let incoming = connections(listener);
+                let incoming = connections(listener, admitting);
                 tokio::select! {
                     // A server whose listener fails has nobody to tell.
                     _ = router.serve_with_incoming(incoming) => {}
@@ -179,30 +198,37 @@ pub fn serve<E: Engine + Send + 'static>(
         .map_err(ServerError::Start)?;
     Ok(Server {
         address,
+        pool,
         stop: Some(stop),
         thread: Some(thread),
     })
 }
 
-/// Connections of a listener, no more than [`MAX_CONNECTIONS`] at one time.
-fn connections(listener: TcpListener) -> ReceiverStream<io::Result<Connection>> {
+/// Connections of a listener that get a place in the pool; others are closed.
+fn connections(listener: TcpListener, pool: Arc<Pool>) -> ReceiverStream<io::Result<Connection>> {
     let (sender, receiver) = mpsc::channel(1);
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     tokio::spawn(async move {
-        while let Ok(permit) = room.clone().acquire_owned().await {
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    // Answers are short and waited for; without the option they are late.
-                    let _ = stream.set_nodelay(true);
-                    let connection = Connection {
-                        stream,
-                        _permit: permit,
-                    };
-                    if sender.send(Ok(connection)).await.is_err() {
-                        return;
-                    }
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                now = look.tick() => {
+                    pool.expire(now);
+                    continue;
                 }
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            };
+            let Ok((stream, peer)) = accepted else {
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            };
+            let Some(admission) = pool.admit(peer.ip(), Instant::now()) else {
+                continue;
+            };
+            // Answers are short and waited for; without the option they are late.
+            let _ = stream.set_nodelay(true);
+            let connection = Connection { stream, admission };
+            if sender.send(Ok(connection)).await.is_err() {
+                return;
             }
         }
     });
@@ -242,6 +268,7 @@ impl<E: Engine + Send + 'static> own::switch_server::Switch for PortService<E> {
         &self,
         request: Request<own::PortsRequest>,
     ) -> Result<Response<own::PortsResponse>, Status> {
+        let _call = Call::of(&request);
         let (reply, answer) = oneshot::channel();
         self.requests
             .send(Command::Ports(request.into_inner(), reply))
@@ -296,6 +323,7 @@ impl<E: Engine + Send + 'static> generated::P4Runtime for Service<E> {
         &self,
         request: Request<v1::WriteRequest>,
     ) -> Result<Response<v1::WriteResponse>, Status> {
+        let _call = Call::of(&request);
         let (reply, answer) = oneshot::channel();
         self.requests
             .send(Command::Write(request.into_inner(), reply))
@@ -308,25 +336,28 @@ impl<E: Engine + Send + 'static> generated::P4Runtime for Service<E> {
         &self,
         request: Request<v1::ReadRequest>,
     ) -> Result<Response<Self::ReadStream>, Status> {
+        let call = Call::of(&request);
         let (reply, answers) = mpsc::unbounded_channel();
         self.requests
             .send(Command::Read(request.into_inner(), reply))
             .await?;
         let answers = UnboundedReceiverStream::new(answers);
-        Ok(Response::new(Box::pin(
-            answers.map(|part| part.map(Unread::take)),
-        )))
+        Ok(Response::new(Box::pin(answers.map(move |part| {
+            let _reading = &call;
+            part.map(Unread::take)
+        }))))
     }
 
     async fn set_forwarding_pipeline_config(
         &self,
         request: Request<v1::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<v1::SetForwardingPipelineConfigResponse>, Status> {
+        let _call = Call::of(&request);
         let request = request.into_inner();
         let source = request
             .config
             .as_ref()
-            .map(|it| it.p4_device_config.clone());
+            .map(|it| device_config::program(&it.p4_device_config).into_owned());
         let prepared = match source {
             Some(source) => Some(Box::new(self.prepare(&request, source).await?)),
             None => None,
@@ -343,6 +374,7 @@ impl<E: Engine + Send + 'static> generated::P4Runtime for Service<E> {
         &self,
         request: Request<v1::GetForwardingPipelineConfigRequest>,
     ) -> Result<Response<v1::GetForwardingPipelineConfigResponse>, Status> {
+        let _call = Call::of(&request);
         let (reply, answer) = oneshot::channel();
         self.requests
             .send(Command::GetPipeline(request.into_inner(), reply))
@@ -357,6 +389,7 @@ impl<E: Engine + Send + 'static> generated::P4Runtime for Service<E> {
         &self,
         request: Request<Streaming<v1::StreamMessageRequest>>,
     ) -> Result<Response<Self::StreamChannelStream>, Status> {
+        let call = Call::of(&request);
         let mut messages = request.into_inner();
         let (sender, answers) = mpsc::channel(STREAM);
         let (reply, opened) = oneshot::channel();
@@ -396,7 +429,11 @@ impl<E: Engine + Send + 'static> generated::P4Runtime for Service<E> {
             // A switch that has stopped has no streams.
             let _ = requests.send(Command::Close(stream)).await;
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+        let answers = ReceiverStream::new(answers).map(move |message| {
+            let _open = &call;
+            message
+        });
+        Ok(Response::new(Box::pin(answers)))
     }
 
     async fn capabilities(

@@ -5,6 +5,7 @@ use crate::entity::{
 };
 use crate::proto::v1::{self, entity::Entity, update::Type, write_request::Atomicity};
 use crate::refusal::Refusal;
+use crate::uses;
 use stateplane_runtime::Engine;
 
 /// Updates of a batch that packets see as a whole: they wait while it is applied.
@@ -23,8 +24,9 @@ pub(crate) struct Batch {
     /// Results of the attempted updates, in order.
     outcomes: Vec<Result<(), Refusal>>,
     atomicity: Atomicity,
-    /// State to restore, for batches that are all or nothing.
-    undo: Vec<Before>,
+    /// State to restore, for batches that are all or nothing, and what it belongs to where
+    /// texts are counted.
+    undo: Vec<(Option<Entity>, Before)>,
     /// Elements of arrays in `undo`.
     remembered: u64,
 }
@@ -92,12 +94,18 @@ impl Batch {
                 if self.remembered > MAX_REMEMBERED {
                     outcome = Err(too_much())
                 } else {
-                    self.undo.extend(Before::of(context, &update))
+                    let counts = context.pipeline.has_names();
+                    let named = entity(&update).filter(|_| counts).cloned();
+                    let before = Before::of(context, &update);
+                    self.undo.extend(before.map(|before| (named, before)))
                 }
             }
             let outcome = outcome.and_then(|()| apply(context, &update));
             let failed = outcome.is_err();
             self.outcomes.push(outcome);
+            if !whole {
+                context.pipeline.forget_unused_names();
+            }
             if failed && whole {
                 self.roll_back(context);
                 return Progress::Done(self.end());
@@ -110,9 +118,12 @@ impl Batch {
     }
 
     fn roll_back<E: Engine>(&mut self, context: &mut Context<'_, E>) {
-        for before in std::mem::take(&mut self.undo).into_iter().rev() {
+        for (named, before) in std::mem::take(&mut self.undo).into_iter().rev() {
             // What was there once fits again: its room was freed by what follows it.
-            let _ = before.restore(context);
+            let _ = match &named {
+                Some(named) => uses::counted(context, named, |context| before.restore(context)),
+                None => before.restore(context),
+            };
         }
         let aborted = |text| {
             Err(Refusal::new(
@@ -188,6 +199,14 @@ pub(crate) fn apply<E: Engine>(
     let Some(entity) = entity(update) else {
         return Err(Refusal::invalid("the update has no entity"));
     };
+    uses::counted(context, entity, |context| write(context, kind, entity))
+}
+
+fn write<E: Engine>(
+    context: &mut Context<'_, E>,
+    kind: Type,
+    entity: &Entity,
+) -> Result<(), Refusal> {
     match entity {
         Entity::TableEntry(entry) => table::write(context, kind, entry),
         Entity::ActionProfileMember(given) => member::write(context, kind, given),
@@ -230,10 +249,15 @@ fn direct_counter<E: Engine>(
         .data
         .as_ref()
         .ok_or_else(|| Refusal::invalid("the counter's data are missing"))?;
-    let (keys, priority) = table::identity(index, entry)?;
-    let state = context.switch.engine_mut().state_mut();
     let count = counter::read(data)?;
-    state.table_at(index.at).set_count(&keys, priority, count)?;
+    let target = context.switch.engine_mut().state_mut().table_at(index.at);
+    if entry.is_default_action {
+        table::default::check_named(entry)?;
+        target.set_default_count(count)?;
+        return Ok(());
+    }
+    let (keys, priority) = table::identity(index, entry)?;
+    target.set_count(&keys, priority, count)?;
     Ok(())
 }
 
@@ -257,10 +281,17 @@ fn direct_meter<E: Engine>(
         Some(config) => meter::read(config)?,
         None => None,
     };
-    let (keys, priority) = table::identity(index, entry)?;
     let now = context.now;
-    let state = context.switch.engine_mut().state_mut();
-    let target = state.table_at(index.at);
+    let target = context.switch.engine_mut().state_mut().table_at(index.at);
+    if entry.is_default_action {
+        table::default::check_named(entry)?;
+        target.set_default_meter(config, now)?;
+        if let Some(counts) = counts {
+            target.set_default_meter_counts(counts)?;
+        }
+        return Ok(());
+    }
+    let (keys, priority) = table::identity(index, entry)?;
     target.set_meter(&keys, priority, config, now)?;
     if let Some(counts) = counts {
         target.set_meter_counts(&keys, priority, counts)?;
@@ -272,7 +303,7 @@ fn direct_meter<E: Engine>(
 #[derive(Debug)]
 enum Before {
     Table(Box<table::Before>),
-    Default(table::DefaultBefore),
+    Default(table::default::Before),
     Member(member::Before),
     Group(group::Before),
     Meter(meter::Before),
@@ -284,20 +315,23 @@ enum Before {
 }
 
 impl Before {
+    fn of_table<E: Engine>(context: &Context<'_, E>, entry: &v1::TableEntry) -> Option<Before> {
+        Some(if entry.is_default_action {
+            Before::Default(table::default::before(context, entry)?)
+        } else {
+            Before::Table(Box::new(table::before(context, entry)?))
+        })
+    }
+
     fn of<E: Engine>(context: &Context<'_, E>, update: &v1::Update) -> Option<Before> {
         Some(match entity(update)? {
-            Entity::TableEntry(entry) if entry.is_default_action => {
-                Before::Default(table::default_before(context, entry)?)
+            Entity::TableEntry(entry) => return Before::of_table(context, entry),
+            Entity::DirectCounterEntry(entry) => {
+                return Before::of_table(context, entry.table_entry.as_ref()?);
             }
-            Entity::TableEntry(entry) => Before::Table(Box::new(table::before(context, entry)?)),
-            Entity::DirectCounterEntry(entry) => Before::Table(Box::new(table::before(
-                context,
-                entry.table_entry.as_ref()?,
-            )?)),
-            Entity::DirectMeterEntry(entry) => Before::Table(Box::new(table::before(
-                context,
-                entry.table_entry.as_ref()?,
-            )?)),
+            Entity::DirectMeterEntry(entry) => {
+                return Before::of_table(context, entry.table_entry.as_ref()?);
+            }
             Entity::ActionProfileMember(given) => Before::Member(member::before(context, given)?),
             Entity::ActionProfileGroup(given) => Before::Group(group::before(context, given)?),
             Entity::MeterEntry(entry) => Before::Meter(meter::before(context, entry)?),

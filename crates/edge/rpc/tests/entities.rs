@@ -80,7 +80,28 @@ fn table_entries_of_all_match_kinds() {
         ..v1::TableEntry::default()
     };
     let wildcard = all(&world, "acl");
-    keeps(&mut world, Entity::TableEntry(acl), wildcard);
+    keeps(&mut world, Entity::TableEntry(acl.clone()), wildcard);
+    let of = |priority| {
+        Entity::TableEntry(v1::TableEntry {
+            priority,
+            ..acl.clone()
+        })
+    };
+    let other = Entity::TableEntry(v1::TableEntry {
+        r#match: acl.r#match[..1].to_vec(),
+        ..acl.clone()
+    });
+    for entity in [of(10), of(20), other] {
+        world.update(Type::Insert, entity).unwrap();
+    }
+    let any = Entity::TableEntry(v1::TableEntry {
+        action: None,
+        priority: 0,
+        ..acl.clone()
+    });
+    assert_eq!(world.read(any), [of(10), of(20)], "of any priority");
+    assert_eq!(world.read(of(20)), [of(20)]);
+    assert_eq!(world.read(of(30)), []);
 }
 
 #[test]
@@ -111,7 +132,11 @@ fn default_and_constant_entries() {
         panic!("{read:?}");
     };
     assert!(constant.is_const);
-    let constant = Entity::TableEntry(constant.clone());
+    let constant = v1::TableEntry {
+        is_const: false,
+        ..constant.clone()
+    };
+    let constant = Entity::TableEntry(constant);
     assert_eq!(world.code(Type::Delete, constant), Code::PermissionDenied);
     let fixed = Entity::TableEntry(v1::TableEntry {
         is_default_action: true,
@@ -616,6 +641,46 @@ fn packets_pass_the_cpu_port_both_ways() {
     };
     assert_eq!(error.canonical_code, Code::InvalidArgument as i32);
     assert!(world.switch.port_counters(CPU_PORT).is_some());
+}
+
+#[test]
+fn frames_that_a_port_cannot_send_are_errors_of_the_stream() {
+    use v1::stream_message_response::Update as Told;
+    let mut world = World::new();
+    world.switch.set_link_up(2, false).unwrap();
+    world.switch.set_longest_frame(3, 100).unwrap();
+    let primary = world.primary;
+    let long = vec![0; 101];
+    for (port, payload, code) in [
+        (77, frame(1, 1), Code::InvalidArgument),
+        (2, frame(1, 1), Code::Unavailable),
+        (3, long.clone(), Code::InvalidArgument),
+        (1, vec![0; 70_000], Code::InvalidArgument),
+        (1, vec![0; 3], Code::InvalidArgument),
+    ] {
+        let message = packet_out(port, 0, payload);
+        world.say(primary, message.clone());
+        let (stream, told) = world.told.pop().expect("an error");
+        let Some(Told::Error(error)) = told.update else {
+            panic!("{told:?}");
+        };
+        let v1::stream_message_request::Update::Packet(packet) = message else {
+            panic!("{message:?}");
+        };
+        let details = v1::stream_error::Details::PacketOut(v1::PacketOutError {
+            packet_out: Some(packet),
+        });
+        assert_eq!(
+            (stream, error.canonical_code),
+            (primary, code as i32),
+            "{port}"
+        );
+        assert_eq!(error.details, Some(details));
+        assert!(!error.message.is_empty());
+    }
+    world.say(primary, packet_out(3, 0, long[..100].to_vec()));
+    world.say(primary, packet_out(511, 0, frame(1, 1)));
+    assert_eq!(world.told, [], "the program may drop a frame");
 }
 
 #[test]

@@ -152,6 +152,22 @@ fn replicas_go_to_the_first_port_that_is_up() {
 }
 
 #[test]
+fn a_replica_without_port_is_one_to_port_0() {
+    let mut world = World::new();
+    // As a client older than 1.4 sends `egress_port: 0, instance: 4`.
+    let old = v1::Replica {
+        port_kind: None,
+        instance: 4,
+        backup_replicas: Vec::new(),
+    };
+    let written = multicast(vec![old, replicated(1, 1, &[])]);
+    world.update(Type::Insert, written.clone()).unwrap();
+    let group = world.switch.multicast_group(3).unwrap();
+    assert_eq!((group[0].port, group[0].rid), (0, 4));
+    assert_eq!(world.read(written.clone()), [written], "as it was written");
+}
+
+#[test]
 fn wrong_backups_are_refused() {
     let mut world = World::new();
     for replicas in [

@@ -2,12 +2,13 @@
 
 mod support;
 
-use stateplane_rpc::PipelineAction;
 use stateplane_rpc::proto::v1::{
     self, entity::Entity, stream_message_request::Update as Say, update::Type,
+    write_request::Atomicity,
 };
+use stateplane_rpc::{PipelineAction, WriteRefusal};
 use stateplane_runtime::Engine;
-use support::{World, exact, prepare};
+use support::{World, exact, prepare, update};
 use tonic::Code;
 
 const SOURCE: &str = include_str!("programs/translated.p4");
@@ -89,4 +90,89 @@ fn packets_out_name_ports_by_text() {
     assert!(world.told.is_empty(), "{:?}", world.told);
     world.say(primary, packet("600"));
     assert_eq!(world.told.len(), 1, "an error of the stream");
+}
+
+/// The code of a request that inserts or deletes entries.
+fn change(
+    world: &mut World,
+    atomicity: Atomicity,
+    changes: &[(Type, &str, &str)],
+) -> Result<(), WriteRefusal> {
+    let updates = changes
+        .iter()
+        .map(|(kind, class, port)| update(*kind, entry(world, class, port)));
+    let request = v1::WriteRequest {
+        atomicity: atomicity.into(),
+        ..world.request(updates.collect())
+    };
+    world.send(request)
+}
+
+#[test]
+fn a_text_is_free_after_its_last_use() {
+    let mut world = World::of(SOURCE);
+    // More classes than an 8-bit field has numbers, a few at a time.
+    for round in 0..300 {
+        let class = format!("class {round}");
+        let one = [(Type::Insert, class.as_str(), "1")];
+        change(&mut world, Atomicity::ContinueOnError, &one).unwrap();
+        let gone = [(Type::Delete, class.as_str(), "1")];
+        change(&mut world, Atomicity::ContinueOnError, &gone).unwrap();
+    }
+    let kept = entry(&world, "kept", "3");
+    world.update(Type::Insert, kept.clone()).unwrap();
+    let number = entry(&world, "2", "3");
+    assert_eq!(
+        world.code(Type::Insert, number.clone()),
+        Code::Ok,
+        "no text has it"
+    );
+    let all = Entity::TableEntry(v1::TableEntry {
+        table_id: world.id("classes"),
+        ..v1::TableEntry::default()
+    });
+    assert_eq!(world.read(all), [kept, number]);
+}
+
+#[test]
+fn refused_writes_take_no_text() {
+    let modes = [
+        Atomicity::ContinueOnError,
+        Atomicity::RollbackOnError,
+        Atomicity::DataplaneAtomic,
+    ];
+    for mode in modes {
+        let mut world = World::of(SOURCE);
+        for round in 0..300 {
+            let class = format!("class {round}");
+            // The port is out of range.
+            let wrong = [(Type::Insert, class.as_str(), "600")];
+            assert!(change(&mut world, mode, &wrong).is_err());
+            let read = entry(&world, &format!("read {round}"), "1");
+            assert_eq!(world.read(read), []);
+        }
+        let good = [(Type::Insert, "gold", "1")];
+        change(&mut world, mode, &good).unwrap();
+        let number = [(Type::Insert, "1", "1")];
+        assert!(change(&mut world, mode, &number).is_err(), "1 is gold");
+    }
+    // Of a whole batch that fails, all is as before, the texts too.
+    for mode in &modes[1..] {
+        let mut world = World::of(SOURCE);
+        let gold = entry(&world, "gold", "1");
+        world.update(Type::Insert, gold.clone()).unwrap();
+        let batch = [
+            (Type::Delete, "gold", "1"),
+            (Type::Insert, "silver", "2"),
+            (Type::Insert, "bronze", "600"),
+        ];
+        assert!(change(&mut world, *mode, &batch).is_err());
+        let all = Entity::TableEntry(v1::TableEntry {
+            table_id: world.id("classes"),
+            ..v1::TableEntry::default()
+        });
+        assert_eq!(world.read(all), [gold]);
+        let number = [(Type::Insert, "2", "1")];
+        change(&mut world, *mode, &number).unwrap();
+    }
 }

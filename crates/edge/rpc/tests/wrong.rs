@@ -85,8 +85,34 @@ fn entries_that_are_wrong() {
         ..good.clone()
     };
     assert_eq!(code(&mut world, aging), Code::InvalidArgument);
+    let constant = v1::TableEntry {
+        is_const: true,
+        ..good.clone()
+    };
+    let hit = v1::TableEntry {
+        time_since_last_hit: Some(v1::table_entry::IdleTimeout::default()),
+        ..good.clone()
+    };
+    for kind in [Type::Insert, Type::Modify] {
+        for entry in [&constant, &hit] {
+            let code = world.code(kind, table(entry.clone()));
+            assert_eq!(code, Code::InvalidArgument, "{kind:?} {entry:?}");
+        }
+    }
     let missing = world.code(Type::Modify, table(good.clone()));
     assert_eq!(missing, Code::NotFound);
+    assert_eq!(code(&mut world, good.clone()), Code::Ok);
+    assert_eq!(
+        world.code(Type::Delete, table(constant)),
+        Code::InvalidArgument
+    );
+    let nonsense = v1::TableEntry {
+        action: Some(world.action("via", &[])),
+        metadata: vec![0; 5000],
+        ..hit
+    };
+    let deleted = world.code(Type::Delete, table(nonsense));
+    assert_eq!(deleted, Code::Ok, "its match alone counts");
     assert_eq!(code(&mut world, good), Code::Ok);
 }
 

@@ -169,13 +169,12 @@ impl<O: Observer> Run<'_, O> {
         let table = m.state.table_at(id);
         let entry = table.lookup(&mut m.stack[base..]);
         m.stack.truncate(base);
-        if let Some(entry) = entry {
-            let color = table.hit(entry, bytes, now);
-            if let Some(meter) = def.direct_meter {
-                m.colors[meter.index()] = color;
-            }
-        } else if let Some(meter) = def.direct_meter {
-            m.colors[meter.index()] = stateplane_runtime::Color::Green;
+        let color = match entry {
+            Some(entry) => table.hit(entry, bytes, now),
+            None => table.miss(bytes, now),
+        };
+        if let Some(meter) = def.direct_meter {
+            m.colors[meter.index()] = color;
         }
         let hash = match m.state.selector_at(id, entry) {
             Some(selector) => self.selection(selector.algorithm, def),

@@ -364,7 +364,8 @@ pub(crate) unsafe extern "C" fn color(context: *mut Context, meter: u64) -> u64 
     machine.colors[meter as usize] as u64
 }
 
-/// Counts and meters a packet that hit an entry, given by number; 0 is a miss.
+/// Counts and meters a packet that hit an entry, given by number; 0 is a miss, which is
+/// the default entry's.
 pub(crate) unsafe extern "C" fn note_hit(
     context: *mut Context,
     table: u64,
@@ -374,12 +375,10 @@ pub(crate) unsafe extern "C" fn note_hit(
     // SAFETY: see the module.
     let (machine, bytes, now) =
         unsafe { (machine(context), (*context).frame_length, (*context).now) };
+    let table = machine.state.table_at(TableId(table as u32));
     let color = match entry_of(found) {
-        Some(entry) => {
-            let table = machine.state.table_at(TableId(table as u32));
-            table.hit(entry, bytes, now)
-        }
-        None => Color::Green,
+        Some(entry) => table.hit(entry, bytes, now),
+        None => table.miss(bytes, now),
     };
     if let Some(last) = machine.colors.get_mut(meter as usize) {
         *last = color;

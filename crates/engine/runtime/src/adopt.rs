@@ -148,6 +148,7 @@ impl TargetState {
             adopted.entries_lost += mutable.count() as u64;
             return;
         };
+        new.adopt_default_resources(old, now);
         if let Some((action, data)) = old.chosen_default() {
             adopted.entry(new.set_default(&action, &data));
         }

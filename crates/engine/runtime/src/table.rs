@@ -1,6 +1,7 @@
 //! Match-action tables.
 
 mod change;
+mod default;
 mod idle;
 mod indirect;
 mod key;
@@ -233,6 +234,9 @@ pub struct Table {
     initial_default: Call,
     const_default: bool,
     const_entries: bool,
+    /// Direct counter and meter of the default entry.
+    default_count: Count,
+    default_meter: MeterCell,
     size: u64,
     counted: bool,
     /// Hits of all entries that ever were, if `counted`.
@@ -306,6 +310,8 @@ impl Table {
             initial_default: Call::default(),
             const_default: def.const_default,
             const_entries: def.const_entries,
+            default_count: Count::default(),
+            default_meter: MeterCell::default(),
             size: def.size.max(def.entries.len() as u64),
             counted: def.direct_counter.is_some(),
             hits: Count::default(),
@@ -333,7 +339,7 @@ impl Table {
     fn load_entries(&mut self, def: &stateplane_ir::Table) -> Result<(), StateError> {
         let ordered = matches!(self.index, Index::Ordered { .. });
         let mut entries: Vec<_> = def.entries.iter().collect();
-        entries.sort_by_key(|entry| entry.priority);
+        entries.sort_by_key(|entry| Reverse(entry.priority));
         for entry in entries {
             let sets = entry.keys.iter().zip(&def.keys);
             let sets = sets.filter(|(_, key)| key.match_kind != MatchKind::Selector);
@@ -341,11 +347,7 @@ impl Table {
                 .zip(&self.keys)
                 .map(|((set, _), key)| KeyMatch::from_key_set(set, key.width))
                 .collect();
-            let priority = if ordered {
-                (i32::MAX as u32).saturating_sub(entry.priority).max(1)
-            } else {
-                0
-            };
+            let priority = if ordered { entry.priority.max(1) } else { 0 };
             let keys = self.normalise(&given)?;
             let data: Vec<BigUint> = entry.call.data.iter().map(number).collect();
             let call = self.call(entry.call.action, &data)?;
@@ -444,11 +446,16 @@ impl Table {
             idle.last_hit = now;
             idle.reported = None;
         }
-        match self.metered_bytes {
-            Some(true) => entry.meter.execute(bytes, bytes, now),
-            Some(false) => entry.meter.execute(1, bytes, now),
-            None => Color::Green,
+        metered(&mut entry.meter, self.metered_bytes, bytes, now)
+    }
+
+    /// Notes a packet of `bytes` bytes that hit no entry at `now` in µs: the default entry
+    /// counts and meters it.
+    pub fn miss(&mut self, bytes: u64, now: u64) -> Color {
+        if self.counted {
+            self.default_count.add(bytes);
         }
+        metered(&mut self.default_meter, self.metered_bytes, bytes, now)
     }
 
     /// Packets that hit an entry since the program was loaded, entries that were deleted
@@ -662,6 +669,14 @@ impl Table {
         self.free.push(position);
         self.count -= 1;
         self.log.note(position);
+    }
+}
+
+fn metered(meter: &mut MeterCell, measures: Option<bool>, bytes: u64, now: u64) -> Color {
+    match measures {
+        Some(true) => meter.execute(bytes, bytes, now),
+        Some(false) => meter.execute(1, bytes, now),
+        None => Color::Green,
     }
 }
 

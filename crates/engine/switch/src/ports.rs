@@ -1,6 +1,6 @@
 //! The ports of a switch: whether they are up, and what passed them.
 
-use crate::{PortCounters, SwitchError};
+use crate::{MAX_FRAME, PortCounters, SwitchError};
 use stateplane_runtime::{DROP_PORT, Port};
 use std::collections::VecDeque;
 
@@ -9,6 +9,8 @@ pub(crate) struct PortEntry {
     pub(crate) counters: PortCounters,
     /// Frames waiting for transmission.
     pub(crate) transmit_depth: u32,
+    /// Bytes of the longest frame that the port sends.
+    pub(crate) longest: usize,
     link_up: bool,
     /// Watches that say the port should be down.
     stale_watches: u32,
@@ -43,6 +45,7 @@ impl Ports {
             *entry = Some(PortEntry {
                 counters: PortCounters::default(),
                 transmit_depth: 0,
+                longest: MAX_FRAME,
                 link_up: true,
                 stale_watches: 0,
                 reported_up: true,

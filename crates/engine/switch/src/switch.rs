@@ -204,6 +204,30 @@ impl<E: Engine> Switch<E> {
         self.ports.set_link(port, up)
     }
 
+    /// Tells the switch how many bytes the longest frame has that `port` sends; a longer one
+    /// is still given to [`poll_transmit`](Self::poll_transmit).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the switch has no such port.
+    pub fn set_longest_frame(&mut self, port: Port, bytes: usize) -> Result<(), SwitchError> {
+        self.ports.require(port)?;
+        if let Some(entry) = self.ports.get_mut(port) {
+            entry.longest = bytes;
+        }
+        Ok(())
+    }
+
+    /// Port and length of the first frame, of those that wait to be sent behind the first
+    /// `before`, that is longer than its port sends, with the longest that it does.
+    pub fn too_long_for_port(&self, before: usize) -> Option<(Port, usize, usize)> {
+        self.transmit.iter().skip(before).find_map(|transmit| {
+            let longest = self.ports.get(transmit.port)?.longest;
+            let length = transmit.frame.len();
+            (length > longest).then_some((transmit.port, length, longest))
+        })
+    }
+
     /// Takes a frame that arrived by `port` at `now_us` through the pipeline.
     ///
     /// A frame that is too short, too long, or from a port that is unknown or down

@@ -5,7 +5,7 @@ use crate::program::ProgramArguments;
 use clap::Args;
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_host::ports::PortSpec;
-use stateplane_host::switch::ControlPlane;
+use stateplane_host::switch::{ControlPlane, ControlReport};
 use stateplane_ir::{Interface, Program};
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_rpc::{
@@ -146,6 +146,11 @@ fn compiler<E: Engine + Send + 'static>(make: MakeEngine<E>) -> Compile<E> {
         let text = std::str::from_utf8(source).map_err(|_| {
             Refusal::invalid("p4_device_config is not text: it is the source of a P4-16 program")
         })?;
+        if text.trim_start().starts_with('{') {
+            return Err(Refusal::invalid(
+                "p4_device_config is JSON, as for BMv2: give the source of the P4-16 program",
+            ));
+        }
         let loader = MemoryLoader::new().with("pipeline.p4", text);
         let options = with_library(Default::default());
         let compiled = stateplane_check::compile(&WithLibrary(loader), "pipeline.p4", &options);
@@ -162,8 +167,7 @@ fn compiler<E: Engine + Send + 'static>(make: MakeEngine<E>) -> Compile<E> {
 /// The driver as the host knows it.
 struct Served<E: Engine> {
     driver: Driver<E>,
-    /// Lives as long as the driver.
-    _server: Server,
+    server: Server,
 }
 
 impl<E: Engine> ControlPlane<E> for Served<E> {
@@ -177,6 +181,18 @@ impl<E: Engine> ControlPlane<E> for Served<E> {
 
     fn serve(&mut self, switch: &mut Switch<E>, now: u64) -> Option<u64> {
         self.driver.serve(switch, now)
+    }
+
+    fn report(&self) -> ControlReport {
+        let connections = self.server.connections();
+        ControlReport {
+            open: connections.open,
+            accepted: connections.accepted,
+            closed_idle: connections.closed_idle,
+            closed_late: connections.closed_late,
+            refused: connections.refused,
+            messages_dropped: self.driver.dropped(),
+        }
     }
 }
 
@@ -215,10 +231,7 @@ pub fn attach<E: Engine + Send + 'static>(
     )
     .map_err(|error| error.to_string())?;
     eprintln!("P4Runtime: {}", server.address());
-    Ok(Box::new(Served {
-        driver,
-        _server: server,
-    }))
+    Ok(Box::new(Served { driver, server }))
 }
 
 /// The program, and what controllers see of it.

@@ -2,7 +2,9 @@
 
 use super::{Families, Labels};
 use crate::ports::HostPortCounters;
-use crate::switch::{PacketReport, PortReport, ProgramReport, SealReport, SwitchReport};
+use crate::switch::{
+    ControlReport, PacketReport, PortReport, ProgramReport, SealReport, SwitchReport,
+};
 use stateplane_runtime::Count;
 
 /// Program, engine and ports of a switch, for its metrics.
@@ -57,6 +59,9 @@ pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &Progra
     );
     if let Some(seals) = &report.seals {
         sealed(&mut families, seals);
+    }
+    if let Some(control) = &report.control {
+        controlled(&mut families, control);
     }
     objects(&mut families, program);
     families.text()
@@ -176,6 +181,37 @@ fn sealed(families: &mut Families, seals: &SealReport) {
     );
 }
 
+fn controlled(families: &mut Families, control: &ControlReport) {
+    families.gauge(
+        "stateplane_p4runtime_connections",
+        "Open connections of controllers",
+        vec![(Vec::new(), control.open)],
+    );
+    families.counter(
+        "stateplane_p4runtime_accepted_connections",
+        "Number of connections of controllers that were accepted",
+        vec![(Vec::new(), control.accepted)],
+    );
+    let closed = [
+        ("idle", control.closed_idle),
+        ("late", control.closed_late),
+        ("refused", control.refused),
+    ];
+    families.counter(
+        "stateplane_p4runtime_closed_connections",
+        "Number of connections that the switch closed, by reason: idle, to make room; late in \
+         their handshake; refused for lack of room",
+        closed
+            .map(|(reason, count)| (vec![("reason", reason.to_owned())], count))
+            .to_vec(),
+    );
+    families.counter(
+        "stateplane_p4runtime_dropped_messages",
+        "Number of messages dropped because a controller did not read them in time",
+        vec![(Vec::new(), control.messages_dropped)],
+    );
+}
+
 fn objects(families: &mut Families, program: &ProgramReport) {
     let tables = &program.tables;
     let labels = |name: &str| vec![("table", name.to_owned())];
@@ -282,6 +318,11 @@ mod tests {
                 wrong_address: 6,
                 ..SealReport::default()
             }),
+            control: Some(ControlReport {
+                open: 3,
+                closed_late: 8,
+                ..ControlReport::default()
+            }),
         };
         let count = Count {
             packets: 4,
@@ -315,6 +356,9 @@ mod tests {
             r#"stateplane_waiting_packets{place="held"} 2"#,
             r#"stateplane_sealed_messages_total{event="wrong_address"} 6"#,
             r#"stateplane_sealed_messages_total{event="forged"} 0"#,
+            "stateplane_p4runtime_connections 3",
+            r#"stateplane_p4runtime_closed_connections_total{reason="late"} 8"#,
+            r#"stateplane_p4runtime_closed_connections_total{reason="idle"} 0"#,
             r#"stateplane_table_entries{table="c.t"} 10"#,
             r#"stateplane_table_hit_bytes_total{table="c.t"} 256"#,
             r#"stateplane_counter_packets_total{counter="c.n",index="14"} 4"#,

@@ -228,6 +228,11 @@ impl InterfacePort {
         }
     }
 
+    /// Bytes of the longest frame, a tag included.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+
     /// Gives `frames` to the interface.
     pub(crate) fn send(&mut self, frames: &[Vec<u8>]) {
         let sent = match &mut self.link {

@@ -203,6 +203,14 @@ impl Port {
         }
     }
 
+    /// Bytes of the longest frame that the interface sends; captures take any.
+    pub(crate) fn longest(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Interface(port) => Some(port.longest()),
+            Kind::Capture(_) => None,
+        }
+    }
+
     /// True if more frames may come.
     pub(crate) fn is_open_ended(&self) -> bool {
         match &self.kind {

@@ -1,5 +1,6 @@
 //! A control plane beside the packets.
 
+use super::report::ControlReport;
 use stateplane_runtime::Engine;
 use stateplane_switch::{Port, Switch};
 use std::os::fd::RawFd;
@@ -16,6 +17,9 @@ pub trait ControlPlane<E: Engine> {
     /// Does a bounded part of what waits, at `now` in µs, and returns when there is more to
     /// do: a time that has passed means at once.
     fn serve(&mut self, switch: &mut Switch<E>, now: u64) -> Option<u64>;
+
+    /// Counts of its connections and messages.
+    fn report(&self) -> ControlReport;
 }
 
 /// A control plane, or why there is none.

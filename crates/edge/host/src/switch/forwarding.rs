@@ -114,6 +114,15 @@ impl<E: Engine> Forwarding<E> {
         }
     }
 
+    /// Tells a switch that has a control plane how long frames of `port` may be; workers have
+    /// none.
+    pub(super) fn set_longest_frame(&mut self, port: Port, bytes: usize) {
+        if let Forwarding::Alone(switch) = self {
+            // The port is one of the switch's, by construction.
+            drop(switch.set_longest_frame(port, bytes));
+        }
+    }
+
     /// A watch that keeps its ports down.
     pub(super) fn stale_watch(&mut self) -> Option<Watch> {
         match self {

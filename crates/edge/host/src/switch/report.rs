@@ -23,6 +23,26 @@ pub struct SwitchReport {
     /// Sealed messages, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seals: Option<SealReport>,
+    /// Connections of controllers, if they are served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<ControlReport>,
+}
+
+/// Counts of a control plane's connections and messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ControlReport {
+    /// Open connections.
+    pub open: u64,
+    /// Connections that were accepted.
+    pub accepted: u64,
+    /// Idle connections that were closed to make room.
+    pub closed_idle: u64,
+    /// Connections that were closed because their handshake took too long.
+    pub closed_late: u64,
+    /// Connections that were refused for lack of room.
+    pub refused: u64,
+    /// Messages dropped because a controller did not read them in time.
+    pub messages_dropped: u64,
 }
 
 /// Counts of sealed messages.

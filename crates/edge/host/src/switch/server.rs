@@ -227,6 +227,7 @@ impl<E: Engine> SwitchServer<E> {
                 .collect(),
             port_state_failed: self.port_state_failed,
             seals: self.sealing.as_ref().map(Sealing::report),
+            control: self.control.as_ref().map(|control| control.report()),
         }
     }
 
@@ -481,6 +482,9 @@ impl<E: Engine> SwitchServer<E> {
                 notify(served.number, served.port.name(), &change);
             }
             self.switch.set_link_up(served.number, up);
+            if let Some(bytes) = served.port.longest() {
+                self.switch.set_longest_frame(served.number, bytes);
+            }
         }
         self.listen();
     }

@@ -2,6 +2,7 @@
 
 use super::{Core, PipelineAction, Prepared, Saved};
 use crate::entity::{Context, Shadow, replication};
+use crate::fit;
 use crate::pipeline::Pipeline;
 use crate::proto::v1;
 use crate::reconcile;
@@ -64,10 +65,17 @@ impl<E: Engine> Core<E> {
             Some(engine) => engine,
             None => load()?,
         };
-        let wanted = given.p4info.unwrap_or_else(|| info.clone());
-        crate::reconcile::check_same(&wanted, &info)?;
-        let mut pipeline =
-            Pipeline::new(wanted, &headers, engine.state(), &self.options.port_names)?;
+        let ports = &self.options.port_names;
+        let mut pipeline = match given.p4info {
+            Some(given) => {
+                let fitted = fit::fit(&given, &info)?;
+                let headers = fit::headers(&headers, &info, &fitted);
+                let mut pipeline = Pipeline::new(fitted, &headers, engine.state(), ports)?;
+                pipeline.info = given;
+                pipeline
+            }
+            None => Pipeline::new(info.clone(), &headers, engine.state(), ports)?,
+        };
         pipeline.device_config = given.p4_device_config;
         pipeline.cookie = given.cookie.map(|cookie| cookie.cookie);
         Ok(Saved {
@@ -93,6 +101,7 @@ impl<E: Engine> Core<E> {
                 source.clone_from(&present.device_config);
             }
             if reconcile {
+                fit::check_same_ids(&present.info, &saved.pipeline.info)?;
                 saved.pipeline.learn_names(present);
             }
             let source = &saved.pipeline.device_config;
@@ -103,6 +112,7 @@ impl<E: Engine> Core<E> {
                 return Ok(());
             }
         }
+        saved.pipeline.release_names();
         let old = self.pipeline.take();
         let kept = match (&old, reconcile) {
             (Some(old), true) => reconcile::keep(old, &self.shadow, switch, now),

@@ -6,8 +6,8 @@ use crate::entity::{action_set, group, keys, replication};
 use crate::proto::v1::{self, stream_message_request::Update as Said};
 use crate::refusal::Refusal;
 use crate::session::Notice;
-use stateplane_runtime::Engine;
-use stateplane_switch::Switch;
+use stateplane_runtime::{Engine, Port};
+use stateplane_switch::{DropReason, Switch};
 use tonic::Code;
 
 impl<E: Engine> Core<E> {
@@ -83,8 +83,7 @@ impl<E: Engine> Core<E> {
                 ));
             }
         };
-        switch.handle_frame(now, port, &frame);
-        Ok(())
+        send(switch, now, port, &frame)
     }
 
     /// Takes what the data plane says: digests, entries that were idle, ports that changed.
@@ -191,6 +190,69 @@ impl<E: Engine> Core<E> {
         };
         self.tell(stream, Told::Error(error));
     }
+}
+
+/// Reasons for which a frame cannot be sent, other than that the program drops it.
+const UNSENT: [DropReason; 8] = [
+    DropReason::Runt,
+    DropReason::Oversize,
+    DropReason::UnknownPort,
+    DropReason::PortDown,
+    DropReason::QueueFull,
+    DropReason::EgressRunt,
+    DropReason::EgressOversize,
+    DropReason::TransmitFull,
+];
+
+/// Lets the program take a frame from the CPU port.
+///
+/// # Errors
+///
+/// If a copy of it cannot be sent by the port that the program chose.
+fn send<E: Engine>(
+    switch: &mut Switch<E>,
+    now: u64,
+    port: Port,
+    frame: &[u8],
+) -> Result<(), Refusal> {
+    // What other packets have to wait for is done first, so that new drops are this frame's.
+    switch.handle_timeout(now);
+    let dropped = |switch: &Switch<E>| UNSENT.map(|reason| switch.counters().dropped(reason));
+    let before = dropped(switch);
+    let waiting = usize::try_from(switch.occupancy().transmit).unwrap_or(usize::MAX);
+    switch.handle_frame(now, port, frame);
+    let changes = before.into_iter().zip(dropped(switch)).zip(UNSENT);
+    let mut reasons = changes.filter(|((before, after), _)| before < after);
+    if let Some((_, reason)) = reasons.next() {
+        return Err(unsent(reason));
+    }
+    match switch.too_long_for_port(waiting) {
+        Some((port, length, longest)) => Err(Refusal::invalid(format!(
+            "the frame has {length} bytes where it leaves, port {port} sends at most {longest}: \
+             raise its MTU"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn unsent(reason: DropReason) -> Refusal {
+    let (code, text) = match reason {
+        DropReason::UnknownPort => (
+            Code::InvalidArgument,
+            "the switch does not have the port that the program chose",
+        ),
+        DropReason::PortDown => (Code::Unavailable, "the port that the program chose is down"),
+        DropReason::Runt | DropReason::EgressRunt => (
+            Code::InvalidArgument,
+            "the frame is shorter than an Ethernet header",
+        ),
+        DropReason::Oversize | DropReason::EgressOversize => (
+            Code::InvalidArgument,
+            "the frame is longer than any port sends",
+        ),
+        _ => (Code::ResourceExhausted, "the port's queue is full"),
+    };
+    Refusal::new(code, format!("{text} ({reason})"))
 }
 
 fn not_primary() -> Refusal {

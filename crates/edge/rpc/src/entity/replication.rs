@@ -39,7 +39,8 @@ fn ranked(given: &v1::Replica) -> Result<Vec<Replica>, Refusal> {
     let port = match &given.port_kind {
         Some(replica::PortKind::EgressPort(port)) => number(&port.to_be_bytes())?,
         Some(replica::PortKind::Port(bytes)) => number(bytes)?,
-        None => return Err(Refusal::invalid("a replica has no port")),
+        // Until 1.3 the port was a plain number, of which 0 is not sent.
+        None => 0,
     };
     let mut ranked = vec![replica(port, given.instance)?];
     for backup in &given.backup_replicas {

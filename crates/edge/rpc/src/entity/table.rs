@@ -1,7 +1,9 @@
 //! Table entries (specification, "TableEntry").
 
+pub(crate) mod default;
+
 use super::action_set::ActionSet;
-use super::wanted::{Target, Wanted, check_listed};
+use super::wanted::{Target, Wanted};
 use super::{Context, EntryKey, Shadow, action, counter, keys, meter};
 use crate::pipeline::{Pipeline, TableIndex};
 use crate::proto::v1::{self, table_action, update::Type};
@@ -38,16 +40,22 @@ pub(crate) fn write<E: Engine>(
     entry: &v1::TableEntry,
 ) -> Result<(), Refusal> {
     let table = context.pipeline.table(entry.table_id)?;
+    check_read_only(kind, entry)?;
     if entry.is_default_action {
-        return write_default(context, table, kind, entry);
+        return default::write(context, table, kind, entry);
     }
-    super::check_metadata(&entry.metadata)?;
     let (keys, priority) = identity(table, entry)?;
     check_priority(table, priority)?;
-    let wanted = Wanted::read(context.pipeline, table, &keys, entry.action.as_ref())?;
-    if kind != Type::Delete {
-        check_resources(table, entry)?;
-    }
+    // What names an entry is all that matters of one to be deleted.
+    let wanted = match kind {
+        Type::Delete => Wanted::Nothing,
+        _ => {
+            super::check_metadata(&entry.metadata)?;
+            check_resources(table, entry)?;
+            check_idle_timeout(table, entry)?;
+            Wanted::read(context.pipeline, table, &keys, entry.action.as_ref())?
+        }
+    };
     let now = context.now;
     let key = entry_key(table, &keys, priority);
     let before = match kind {
@@ -98,6 +106,19 @@ pub(crate) fn unspecified() -> Refusal {
     Refusal::invalid("the update has no type: INSERT, MODIFY or DELETE")
 }
 
+/// Checks that fields which the switch alone sets are not given.
+fn check_read_only(kind: Type, entry: &v1::TableEntry) -> Result<(), Refusal> {
+    if entry.is_const {
+        return Err(Refusal::invalid(
+            "is_const is read only: entries of clients can be changed",
+        ));
+    }
+    if kind != Type::Delete && entry.time_since_last_hit.is_some() {
+        return Err(Refusal::invalid("time_since_last_hit is read only"));
+    }
+    Ok(())
+}
+
 fn check_priority(table: &TableIndex, priority: u32) -> Result<(), Refusal> {
     use crate::proto::config::match_field::MatchType;
     let ordered = table.fields.iter().any(|field| {
@@ -143,6 +164,10 @@ fn check_resources(table: &TableIndex, entry: &v1::TableEntry) -> Result<(), Ref
         }
         meter::read_counts(counts)?;
     }
+    Ok(())
+}
+
+fn check_idle_timeout(table: &TableIndex, entry: &v1::TableEntry) -> Result<(), Refusal> {
     if entry.idle_timeout_ns < 0 {
         return Err(Refusal::invalid("the idle timeout is negative"));
     }
@@ -209,43 +234,6 @@ fn remember(shadow: &mut Shadow, key: EntryKey, entry: &v1::TableEntry, wanted: 
 #[expect(deprecated, reason = "clients of P4Runtime 1.0 use it")]
 fn metadata(entry: &v1::TableEntry) -> (u64, Vec<u8>) {
     (entry.controller_metadata, entry.metadata.clone())
-}
-
-fn write_default<E: Engine>(
-    context: &mut Context<'_, E>,
-    table: &TableIndex,
-    kind: Type,
-    entry: &v1::TableEntry,
-) -> Result<(), Refusal> {
-    super::only_modify(kind, "default entries")?;
-    super::check_metadata(&entry.metadata)?;
-    if !entry.r#match.is_empty() || entry.priority != 0 {
-        return Err(Refusal::invalid(
-            "a default entry has neither matches nor a priority",
-        ));
-    }
-    let resources = entry.counter_data.is_some()
-        || entry.meter_config.is_some()
-        || entry.meter_counter_data.is_some();
-    if resources || entry.idle_timeout_ns != 0 {
-        return Err(Refusal::unimplemented(
-            "default entries have no counter, meter or idle timeout",
-        ));
-    }
-    let target = context.switch.engine_mut().state_mut().table_at(table.at);
-    let Some(action) = entry.action.as_ref().and_then(|it| it.r#type.as_ref()) else {
-        target.reset_default()?;
-        context.shadow.defaults.remove(&table.id);
-        return Ok(());
-    };
-    let table_action::Type::Action(given) = action else {
-        return Err(Refusal::invalid("a default entry has an action of its own"));
-    };
-    check_listed(table, given.action_id)?;
-    let action = action::read(context.pipeline, given)?;
-    target.set_default(&action.action, &action.data)?;
-    context.shadow.defaults.insert(table.id, metadata(entry));
-    Ok(())
 }
 
 /// Fields of an entry that a reader requests besides its action.
@@ -358,29 +346,6 @@ fn action_message(
     Some(v1::TableAction { r#type: Some(kind) })
 }
 
-/// The message of a default entry.
-#[expect(deprecated, reason = "clients of P4Runtime 1.0 use it")]
-pub(crate) fn default_message(
-    pipeline: &Pipeline,
-    state: &TargetState,
-    shadow: &Shadow,
-    table: &TableIndex,
-) -> v1::TableEntry {
-    let (action, data) = state.tables()[table.at.index()].default_action();
-    let action = action::named(pipeline, &Invocation { action, data });
-    let metadata = shadow.defaults.get(&table.id).cloned().unwrap_or_default();
-    v1::TableEntry {
-        table_id: table.id,
-        action: action.map(|action| v1::TableAction {
-            r#type: Some(table_action::Type::Action(action)),
-        }),
-        is_default_action: true,
-        controller_metadata: metadata.0,
-        metadata: metadata.1,
-        ..v1::TableEntry::default()
-    }
-}
-
 /// Entry before an update, to restore it.
 #[derive(Clone, Debug)]
 pub(crate) struct Before {
@@ -392,14 +357,6 @@ pub(crate) struct Before {
     meter_counts: [Count; 3],
     metadata: Option<(u64, Vec<u8>)>,
     set: Option<ActionSet>,
-}
-
-/// Default entry before an update.
-#[derive(Clone, Debug)]
-pub(crate) struct DefaultBefore {
-    table: u32,
-    action: Invocation,
-    metadata: Option<(u64, Vec<u8>)>,
 }
 
 /// The entry that an update names, as it is; none if it names nothing that is there or
@@ -421,21 +378,6 @@ pub(crate) fn before<E: Engine>(
         set: context.shadow.sets.get(&key).cloned(),
         keys,
         priority,
-    })
-}
-
-/// The default entry of a table as it is.
-pub(crate) fn default_before<E: Engine>(
-    context: &Context<'_, E>,
-    entry: &v1::TableEntry,
-) -> Option<DefaultBefore> {
-    let table = context.pipeline.table(entry.table_id).ok()?;
-    let state = context.switch.engine().state();
-    let (action, data) = state.tables()[table.at.index()].default_action();
-    Some(DefaultBefore {
-        table: table.id,
-        action: Invocation { action, data },
-        metadata: context.shadow.defaults.get(&table.id).cloned(),
     })
 }
 
@@ -507,17 +449,6 @@ pub(crate) fn put<K: Ord + Clone, V>(
         Some(value) => map.insert(key.clone(), value),
         None => map.remove(key),
     };
-}
-
-impl DefaultBefore {
-    /// Puts the default entry back.
-    pub(crate) fn restore<E: Engine>(self, context: &mut Context<'_, E>) -> Result<(), Refusal> {
-        let table = context.pipeline.table(self.table)?;
-        let target = context.switch.engine_mut().state_mut().table_at(table.at);
-        target.set_default(&self.action.action, &self.action.data)?;
-        put(&mut context.shadow.defaults, &table.id, self.metadata);
-        Ok(())
-    }
 }
 
 /// Refusal of a read that names a missing table entry.

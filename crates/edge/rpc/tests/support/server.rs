@@ -4,7 +4,7 @@
 
 use super::{CPU_PORT, SOURCE, exact, prepare};
 use stateplane_rpc::proto::{config, v1};
-use stateplane_rpc::{Core, Driver, Options, Refusal, Server, channel, serve};
+use stateplane_rpc::{Core, Driver, Options, Refusal, Server, Tls, channel, serve};
 use stateplane_switch::{Switch, SwitchConfig};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,11 @@ pub struct Running {
 
 impl Running {
     pub fn start() -> Running {
+        Running::start_with(None)
+    }
+
+    /// A server that speaks TLS if keys are given.
+    pub fn start_with(tls: Option<Tls>) -> Running {
         let prepared = prepare(SOURCE);
         let info = prepared.info.clone();
         let load = prepared.load.clone();
@@ -63,7 +68,7 @@ impl Running {
         });
         let address = "127.0.0.1:0".parse().unwrap();
         // It has a runtime of its own, which cannot start within the test's.
-        let server = std::thread::spawn(move || serve(client, compile, address, None));
+        let server = std::thread::spawn(move || serve(client, compile, address, tls.as_ref()));
         Running {
             server: server.join().unwrap().unwrap(),
             info,

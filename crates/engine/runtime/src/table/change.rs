@@ -146,13 +146,7 @@ impl Table {
         priority: u32,
         count: Count,
     ) -> Result<(), StateError> {
-        if !self.counted {
-            return Err(StateError::Unsupported {
-                what: "counting without a direct counter",
-                place: self.name.clone(),
-                instead: "declare a direct_counter in the program",
-            });
-        }
+        self.check_counted()?;
         let position = self.existing(keys, priority)?;
         if let Some(Some(stored)) = self.entries.get_mut(position as usize) {
             stored.count = count;
@@ -209,7 +203,18 @@ impl Table {
         Ok(())
     }
 
-    fn check_metered(&self) -> Result<(), StateError> {
+    pub(super) fn check_counted(&self) -> Result<(), StateError> {
+        if self.counted {
+            return Ok(());
+        }
+        Err(StateError::Unsupported {
+            what: "counting without a direct counter",
+            place: self.name.clone(),
+            instead: "declare a direct_counter in the program",
+        })
+    }
+
+    pub(super) fn check_metered(&self) -> Result<(), StateError> {
         match self.metered_bytes {
             Some(_) => Ok(()),
             None => Err(StateError::Unsupported {
