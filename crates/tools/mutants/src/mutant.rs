@@ -152,6 +152,8 @@ mod tests {
         dependencies
             .iter()
             .filter_map(|(name, value)| Some((name.clone(), folder(value)?)))
+            // Nothing depends on it.
+            .chain([("stateplane-cli".to_owned(), "crates/tools/cli".to_owned())])
             .collect()
     }
 
