@@ -287,6 +287,8 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     // So do epochs soon.
     config.first_epoch = first_sequence;
     config.durable = scenario.disks.is_some();
+    // No sender forges messages between servers, and checksums find damaged ones.
+    config.authentic = true;
     config.limits = Limits {
         resend_first: 2_000,
         resend_bound: 64_000,
@@ -298,6 +300,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     };
     if let Some(rule) = options.without {
         config.faults = rule.store_faults();
+        config.authentic = false;
     }
     config
 }

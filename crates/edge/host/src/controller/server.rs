@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use stateplane_chains::{Controller, ControllerCounters, Settings};
+use stateplane_invariant::BrokenCounts;
 use stateplane_wire::control::Message;
 
 use super::{
     Backend, ControllerError, ControllerFile, ControllerView, Kept, MOST_RECORDS, Record, Stored,
     server_number,
 };
+use crate::broken::say_broken;
 use crate::clock::boot_time_us;
 use crate::datagram::receive;
 use crate::poll::Readable;
@@ -31,6 +33,8 @@ const LONGEST_WAIT: u64 = 50_000;
 pub struct ControllerReport {
     /// In the core, since it leads.
     pub controller: ControllerCounters,
+    /// Broken invariants, since it leads.
+    pub broken: BrokenCounts,
     /// Datagrams that the system did not take.
     pub send_failed: u64,
     /// Number of times that this controller became the leader.
@@ -109,6 +113,7 @@ impl<B: Backend> ControllerServer<B> {
         let counters = self.controller.as_ref().map(Controller::counters);
         ControllerReport {
             controller: counters.copied().unwrap_or_default(),
+            broken: (self.controller.as_ref()).map_or(BrokenCounts::default(), Controller::broken),
             seals: (self.guard.as_ref()).map(|guard| SealReport::of(guard, self.impersonated)),
             ..self.report
         }
@@ -197,6 +202,9 @@ impl<B: Backend> ControllerServer<B> {
             self.receive(buffer)?;
             if let Some(controller) = &mut self.controller {
                 controller.handle_timeout(boot_time_us());
+                while let Some(broken) = controller.poll_broken() {
+                    say_broken(&broken);
+                }
                 if controller.is_behind() && self.backend.is_shared() {
                     // Another one decided what this one has not read.
                     break;

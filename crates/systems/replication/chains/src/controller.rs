@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::net::SocketAddrV4;
 
 use serde::Serialize;
+use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
 use stateplane_wire::control::{
     ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message, Row,
 };
 
-use crate::health::{Beat, Servers};
+use crate::health::{Beat, MOST_SERVERS, Servers};
 use crate::placement::Ring;
 use crate::settings::{Settings, SettingsError};
 
@@ -105,6 +106,9 @@ pub struct Controller {
     ahead: BTreeMap<(u32, u16), u32>,
     wake: u64,
     counters: ControllerCounters,
+    /// Number of servers that stored configurations name.
+    named: usize,
+    invariants: Invariants,
 }
 
 impl Controller {
@@ -136,6 +140,8 @@ impl Controller {
             ahead: BTreeMap::new(),
             wake: now,
             counters: ControllerCounters::default(),
+            named: 0,
+            invariants: Invariants::new(false),
         };
         for config in stored {
             let known = controller.chains.get(&config.chain);
@@ -152,12 +158,16 @@ impl Controller {
                 controller.servers.remember(now, *member);
             }
         }
+        controller.named = controller.servers.all.len();
         controller.place_anew(now);
         Ok(controller)
     }
 
     /// Takes a datagram that came from `from` at `now`.
     pub fn handle_message(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        if self.silenced().is_some() {
+            return;
+        }
         self.handle_timeout(now);
         match Message::parse(bytes) {
             Ok(Message::Heartbeat(heartbeat)) => self.heartbeat(now, from, &heartbeat),
@@ -188,10 +198,29 @@ impl Controller {
             Beat::Same => {}
             Beat::Changed => self.place_anew(now),
         }
+        if !self.judge_servers(member.server) {
+            return;
+        }
         self.doubt_what_is_not_repeated(member.server);
         for status in &heartbeat.statuses {
             self.status(now, &member, status);
         }
+    }
+
+    /// Checks that the servers remembered are no more than may be, or than stored configurations
+    /// name; otherwise forgets `server`, which was just heard.
+    fn judge_servers(&mut self, server: u32) -> bool {
+        let (known, named) = (self.servers.all.len(), self.named);
+        let within = invariant!(
+            self.invariants,
+            ControllerTable,
+            known <= MOST_SERVERS.max(named),
+            "{known} servers are remembered"
+        );
+        if !within {
+            self.servers.all.remove(&server);
+        }
+        within
     }
 
     /// Heartbeats of a server that really follows a configuration tell of it again and again;
@@ -345,6 +374,15 @@ impl Controller {
                 version,
             },
         );
+        let known = self.switches.len();
+        if !invariant!(
+            self.invariants,
+            ControllerTable,
+            known <= MOST_SWITCHES,
+            "{known} switches are remembered"
+        ) {
+            self.switches.clear();
+        }
         self.send_rows(switch);
     }
 
@@ -376,6 +414,9 @@ impl Controller {
     /// Does what is due at `now`: takes the silent for dead, sends configurations
     /// again.
     pub fn handle_timeout(&mut self, now: u64) {
+        if self.silenced().is_some() {
+            return;
+        }
         let detection = self.settings.detection;
         self.servers.excuse_own_absence(now, detection);
         let alive = |servers: &Servers| servers.all.values().filter(|h| h.alive).count();
@@ -413,15 +454,24 @@ impl Controller {
     /// [`Controller::handle_stored`]; if it cannot be stored, the controller must not
     /// go on.
     pub fn poll_record(&mut self) -> Option<ChainConfig> {
-        self.records.pop_front()
+        self.records
+            .pop_front()
+            .filter(|_| self.silenced().is_none())
     }
 
     /// A configuration lies where it outlives the controller.
     pub fn handle_stored(&mut self, now: u64, config: &ChainConfig) {
-        if let Some(chain) = self.chains.get_mut(&config.chain)
-            && chain.config == *config
-            && !chain.stored
-        {
+        let decided = self.chains.get_mut(&config.chain);
+        let decided = decided.filter(|chain| chain.config == *config && !chain.stored);
+        invariant!(
+            self.invariants,
+            StoredDecision,
+            decided.is_some(),
+            "configuration {} of chain {} is stored, which was not decided last",
+            config.epoch,
+            config.chain
+        );
+        if let Some(chain) = decided {
             chain.stored = true;
             self.send_configs(now, config.chain, false);
         }
@@ -429,7 +479,24 @@ impl Controller {
 
     /// The next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.outbox.pop_front()
+        self.outbox
+            .pop_front()
+            .filter(|_| self.silenced().is_none())
+    }
+
+    /// The broken invariant that silences this controller: it decides and sends nothing more.
+    pub fn silenced(&self) -> Option<Broken> {
+        self.invariants.silenced()
+    }
+
+    /// The next broken invariant to report; each is given once.
+    pub fn poll_broken(&mut self) -> Option<Broken> {
+        self.invariants.poll()
+    }
+
+    /// Counters of broken invariants since the start.
+    pub fn broken(&self) -> BrokenCounts {
+        self.invariants.counts()
     }
 
     /// Sends the configuration of a chain to its members, and to the joining server, if they do not

@@ -19,7 +19,7 @@ const RUNS: usize = 8;
 
 /// Servers remembered at most. Heartbeats of others are not heard while none of these can
 /// be forgotten.
-const MOST_SERVERS: usize = 1024;
+pub(crate) const MOST_SERVERS: usize = 1024;
 
 /// A server that was heard, or that a stored configuration names.
 #[derive(Debug, Clone)]

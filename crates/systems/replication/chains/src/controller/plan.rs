@@ -1,5 +1,6 @@
 //! Planning: one step at a time towards the wanted configuration of every chain.
 
+use stateplane_invariant::invariant;
 use stateplane_wire::control::{ChainConfig, Member};
 
 use super::{Chain, Controller};
@@ -74,6 +75,18 @@ impl Controller {
     }
 
     fn propose(&mut self, now: u64, config: ChainConfig) {
+        let before = self.chains.get(&config.chain);
+        let before = before.map_or(0, |chain| chain.config.epoch);
+        if !invariant!(
+            self.invariants,
+            DecisionNumber,
+            config.epoch > before,
+            "configuration {} of chain {} would follow number {before}",
+            config.epoch,
+            config.chain
+        ) {
+            return;
+        }
         self.counters.configurations += 1;
         self.records.push_back(config.clone());
         let before = self.chains.remove(&config.chain);
