@@ -6,6 +6,9 @@ use stateplane_wire::control::{ChainConfig, Member};
 use super::{Chain, Controller};
 use crate::placement::Ring;
 
+/// Number of the first configuration of a chain.
+const FOUNDING: u32 = 1;
+
 impl Controller {
     /// The servers that should keep a shard. A server that died lately keeps its
     /// place: it may be back soon.
@@ -113,7 +116,7 @@ impl Controller {
             .collect();
         (!members.is_empty()).then_some(ChainConfig {
             chain: shard,
-            epoch: 1,
+            epoch: FOUNDING,
             members,
             joining: None,
         })
@@ -137,6 +140,11 @@ impl Controller {
         let survivors: Vec<Member> = present.members.iter().filter(usable).copied().collect();
         if survivors.is_empty() {
             // No live server has the state. A server that returns may still have it.
+            return None;
+        }
+        if present.epoch == FOUNDING && chain.needs().any(|member| usable(&member)) {
+            // A member of a later configuration whose disk knows no earlier one takes what it
+            // had for lost, so each founder that lives has to follow the first one first.
             return None;
         }
         let joining = present.joining.filter(|member| usable(&member));
