@@ -183,7 +183,10 @@ fn is_code(text: &str) -> bool {
 #[test]
 fn every_code_of_another_crate_has_a_text_and_every_text_a_code() {
     let mut text = String::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), &mut text);
+    sources(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."),
+        &mut text,
+    );
     let declared = declared(&text);
     let explained: BTreeSet<&str> = all()
         .map(|text| text.code)

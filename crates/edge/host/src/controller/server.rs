@@ -11,8 +11,8 @@ use stateplane_invariant::BrokenCounts;
 use stateplane_wire::control::Message;
 
 use super::{
-    Backend, ControllerError, ControllerFile, ControllerView, Kept, MOST_RECORDS, Record, Stored,
-    server_number,
+    ChainBackend, ControllerError, ControllerFile, ControllerView, Kept, MOST_RECORDS, Record,
+    Stored, server_number,
 };
 use crate::broken::say_broken;
 use crate::clock::boot_time_us;
@@ -45,7 +45,7 @@ pub struct ControllerReport {
 }
 
 /// A controller with its socket and what keeps its decisions.
-pub struct ControllerServer<B: Backend> {
+pub struct ControllerServer<B> {
     settings: Settings,
     backend: B,
     socket: UdpSocket,
@@ -58,7 +58,7 @@ pub struct ControllerServer<B: Backend> {
     report: ControllerReport,
 }
 
-impl<B: Backend> ControllerServer<B> {
+impl<B: ChainBackend> ControllerServer<B> {
     /// Opens the socket at `address` of a controller of `shards` shards. With a guard only
     /// sealed messages are taken and sent.
     ///
@@ -124,7 +124,7 @@ impl<B: Backend> ControllerServer<B> {
     ///
     /// # Errors
     ///
-    /// [`ControllerError::NoLeader`] if it does not lead; what [`Backend::store`] says.
+    /// [`ControllerError::NoLeader`] if it does not lead; what [`store`](stateplane_membership::Backend::store) says.
     pub fn drain(&mut self, address: Ipv4Addr, drained: bool) -> Result<(), ControllerError> {
         let server = server_number(address);
         let Some(controller) = &mut self.controller else {
@@ -145,7 +145,8 @@ impl<B: Backend> ControllerServer<B> {
     ///
     /// # Errors
     ///
-    /// [`ControllerError::Receive`]; what [`Backend::lead`] and [`Backend::store`] say,
+    /// [`ControllerError::Receive`]; what [`lead`](stateplane_membership::Backend::lead) and
+    /// [`store`](stateplane_membership::Backend::store) say,
     /// since what is not kept must not take effect.
     pub fn run(
         mut self,

@@ -8,12 +8,11 @@ use core::net::SocketAddrV4;
 
 use serde::Serialize;
 use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
+use stateplane_membership::{Beat, Claims, MOST_SERVERS, Ring, Servers};
 use stateplane_wire::control::{
     ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message, Row,
 };
 
-use crate::health::{Beat, MOST_SERVERS, Servers};
-use crate::placement::Ring;
 use crate::settings::{Settings, SettingsError};
 
 /// Maximum number of remembered switches; any further one gets configurations only when it asks.
@@ -90,7 +89,7 @@ struct Subscriber {
 pub struct Controller {
     settings: Settings,
     incarnation: u32,
-    servers: Servers,
+    servers: Servers<Member>,
     ring: Ring,
     chains: BTreeMap<u16, Chain>,
     /// Shard by version of its row.
@@ -101,9 +100,9 @@ pub struct Controller {
     outbox: VecDeque<Transmit>,
     /// Chains to look at again.
     stale: BTreeSet<u16>,
-    /// Servers and chains in which they follow a configuration that this controller never
-    /// made, with how many more heartbeats of the server may pass without another word of it.
-    ahead: BTreeMap<(u32, u16), u32>,
+    /// Servers and chains in which they say that they follow a configuration that this controller
+    /// never made.
+    ahead: Claims,
     wake: u64,
     counters: ControllerCounters,
     /// Number of servers that stored configurations name.
@@ -137,7 +136,7 @@ impl Controller {
             records: VecDeque::new(),
             outbox: VecDeque::new(),
             stale: BTreeSet::new(),
-            ahead: BTreeMap::new(),
+            ahead: Claims::default(),
             wake: now,
             counters: ControllerCounters::default(),
             named: 0,
@@ -229,10 +228,7 @@ impl Controller {
         if self.ahead.is_empty() {
             return;
         }
-        self.ahead.retain(|(of, _), left| {
-            *left -= u32::from(*of == server);
-            *left > 0
-        });
+        self.ahead.heard(server);
         if self.ahead.is_empty() {
             self.stale.extend(0..self.settings.shards);
         }
@@ -252,12 +248,12 @@ impl Controller {
             ahead,
             ..
         } = self;
-        ahead.retain(|(server, chain), _| {
-            let may_keep = match chains.get(chain) {
-                Some(chain) => chain.config.members.iter().any(|m| m.server == *server),
-                None => *chain < settings.shards,
+        ahead.doubt(|server, number| {
+            let may_keep = match chains.get(&number) {
+                Some(chain) => chain.config.members.iter().any(|m| m.server == server),
+                None => number < settings.shards,
             };
-            may_keep || !servers.is_gone(now, *server, settings.replace_after)
+            may_keep || !servers.is_gone(now, server, settings.replace_after)
         });
         if ahead.is_empty() {
             self.stale.extend(0..self.settings.shards);
@@ -268,7 +264,7 @@ impl Controller {
     fn is_ahead(&mut self, server: u32, chain: u16) {
         // Twice as many as a server needs to tell of all its chains.
         let turns = u32::from(self.settings.shards).div_ceil(MOST_ROWS as u32);
-        self.ahead.insert((server, chain), 2 * turns + 2);
+        self.ahead.note(server, chain, 2 * turns + 2);
         self.counters.ahead += 1;
     }
 
@@ -419,7 +415,7 @@ impl Controller {
         }
         let detection = self.settings.detection;
         self.servers.excuse_own_absence(now, detection);
-        let alive = |servers: &Servers| servers.all.values().filter(|h| h.alive).count();
+        let alive = |servers: &Servers<Member>| servers.all.values().filter(|h| h.alive).count();
         let before = alive(&self.servers);
         if self.servers.bury(now, detection) {
             self.counters.deaths += (before - alive(&self.servers)) as u64;
@@ -582,7 +578,7 @@ impl Controller {
     /// All servers known, by number.
     pub fn servers(&self) -> impl Iterator<Item = ServerView> {
         self.servers.all.values().map(|health| ServerView {
-            member: health.member,
+            member: health.start,
             alive: health.alive,
             drained: health.drained,
         })

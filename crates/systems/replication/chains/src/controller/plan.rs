@@ -1,10 +1,10 @@
 //! Planning: one step at a time towards the wanted configuration of every chain.
 
 use stateplane_invariant::invariant;
+use stateplane_membership::Ring;
 use stateplane_wire::control::{ChainConfig, Member};
 
 use super::{Chain, Controller};
-use crate::placement::Ring;
 
 /// Number of the first configuration of a chain.
 const FOUNDING: u32 = 1;
@@ -112,7 +112,7 @@ impl Controller {
             .into_iter()
             .filter_map(|server| self.servers.all.get(&server))
             .filter(|health| health.alive)
-            .map(|health| health.member)
+            .map(|health| health.start)
             .collect();
         (!members.is_empty()).then_some(ChainConfig {
             chain: shard,
@@ -166,7 +166,7 @@ impl Controller {
         let is_member = |server: &u32| survivors.iter().any(|m| m.server == *server);
         let missing: Vec<u32> = wanted.iter().filter(|s| !is_member(s)).copied().collect();
         let newcomer = missing.iter().find_map(|server| {
-            let member = &self.servers.all.get(server)?.member;
+            let member = &self.servers.all.get(server)?.start;
             usable(&member).then_some(*member)
         });
         if let Some(newcomer) = newcomer {
