@@ -210,6 +210,9 @@ impl EtcdBackend {
 }
 
 impl Backend for EtcdBackend {
+    type Version = ChainConfig;
+    type Error = ControllerError;
+
     fn lead(&mut self, stop: &AtomicBool) -> Result<Option<Kept>, ControllerError> {
         while !stop.load(Ordering::Relaxed) {
             self.leads = false;

@@ -7,10 +7,11 @@ mod file_backend;
 mod server;
 pub mod view;
 
-pub use backend::{Backend, Kept, MOST_RECORDS, Record, Stored};
+pub use backend::{ChainBackend, Kept, Record};
 pub use error::ControllerError;
 pub(crate) use file::server_number;
 pub use file::{ControllerFile, EtcdFile};
 pub use file_backend::FileBackend;
 pub use server::{ControllerReport, ControllerServer};
+pub use stateplane_membership::{Backend, MOST_RECORDS, Stored};
 pub use view::ControllerView;

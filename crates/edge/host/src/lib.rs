@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod broken;
 pub mod clock;
 pub mod controller;
 mod datagram;

@@ -21,7 +21,7 @@ use crate::table::View;
 use num_bigint::BigUint;
 use stateplane_ir::{HashAlgorithm, MeterId, TableId, ValueSetId};
 use stateplane_runtime::bits::{self, BitWriter, word_count};
-use stateplane_runtime::{Color, Digest, EntryId, Value};
+use stateplane_runtime::{Digest, EntryId, Value};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 /// The algorithms by number.

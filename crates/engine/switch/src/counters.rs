@@ -62,6 +62,8 @@ drop_reasons! {
     ProgramReplaced = "program_replaced",
     /// Frames for the port are not fetched for transmission as fast as they come.
     TransmitFull = "transmit_full",
+    /// An invariant of the switch broke.
+    BrokenInvariant = "broken_invariant",
 }
 
 impl fmt::Display for DropReason {

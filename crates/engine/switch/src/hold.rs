@@ -1,6 +1,7 @@
 //! Copies that wait for their time.
 
 use crate::queue::Queued;
+use stateplane_invariant::{Invariants, invariant};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
@@ -38,6 +39,9 @@ impl<P> Ord for Held<P> {
     }
 }
 
+/// More copies are held, or more bytes, than counted.
+pub(crate) struct Overfull;
+
 /// Copies ordered by the time at which they are due, bounded in number and bytes.
 pub(crate) struct HoldQueue<P> {
     heap: BinaryHeap<Reverse<Held<P>>>,
@@ -56,6 +60,12 @@ impl<P> HoldQueue<P> {
             max_packets: max_packets as usize,
             max_bytes,
         }
+    }
+
+    /// Counts no byte of what is held.
+    #[cfg(test)]
+    pub(crate) fn forget_bytes(&mut self) {
+        self.bytes = 0;
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -92,9 +102,26 @@ impl<P> HoldQueue<P> {
             .map(|Reverse(held)| held.packet.port)
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Queued<P>> {
-        let Reverse(held) = self.heap.pop()?;
-        self.bytes -= held.bytes;
-        Some(held.packet)
+    /// Takes out the first copy; an error if more is held than may be, and the copy is dropped.
+    pub(crate) fn pop(
+        &mut self,
+        invariants: &mut Invariants,
+    ) -> Option<Result<Queued<P>, Overfull>> {
+        let (held, bytes) = (self.heap.len(), self.bytes);
+        let Reverse(first) = self.heap.pop()?;
+        let rest = bytes.checked_sub(first.bytes);
+        self.bytes = rest.unwrap_or(0);
+        let within = invariant!(
+            invariants,
+            HeldCopies,
+            rest.is_some() && held <= self.max_packets && bytes <= self.max_bytes,
+            "{held} copies of {bytes} bytes are held, the first of {} bytes",
+            first.bytes
+        );
+        Some(if within {
+            Ok(first.packet)
+        } else {
+            Err(Overfull)
+        })
     }
 }

@@ -7,10 +7,11 @@ mod replace;
 use crate::config::{Generator, Limits, MAX_FRAME, MirrorSession, Replica, SwitchConfig, Watch};
 use crate::counters::{Counters, DropReason, Occupancy, PortCounters};
 use crate::error::SwitchError;
-use crate::hold::HoldQueue;
+use crate::hold::{HoldQueue, Overfull};
 use crate::ports::Ports;
 use crate::queue::EgressQueues;
 use crate::watch::Watches;
+use stateplane_invariant::{Broken, Invariants};
 use stateplane_runtime::{Engine, InstanceType, Port, Preserved, SWEEP_US};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -97,6 +98,7 @@ pub struct Switch<E: Engine> {
     next_sweep: u64,
     /// Packets of the egress queues to serve before the next other source.
     egress_share: usize,
+    invariants: Invariants,
     /// Position in [`SOURCES`] of the source to serve next.
     next_source: usize,
 }
@@ -125,6 +127,7 @@ impl<E: Engine> Switch<E> {
             transmit: VecDeque::new(),
             spare: Vec::new(),
             counters: Counters::default(),
+            invariants: Invariants::new(false),
             now: 0,
             next_sweep: 0,
             egress_share: 0,
@@ -158,6 +161,17 @@ impl<E: Engine> Switch<E> {
     /// Counts of packets.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Breaks the count of bytes held.
+    #[cfg(test)]
+    pub(crate) fn forget_held_bytes(&mut self) {
+        self.held.forget_bytes();
+    }
+
+    /// The next broken invariant to report; each is given once.
+    pub fn poll_broken(&mut self) -> Option<Broken> {
+        self.invariants.poll()
     }
 
     /// Packets that are in the switch.
@@ -426,8 +440,10 @@ impl<E: Engine> Switch<E> {
                 if !room {
                     return false;
                 }
-                if let Some(packet) = self.held.pop() {
-                    self.enqueue(packet);
+                match self.held.pop(&mut self.invariants) {
+                    Some(Ok(packet)) => self.enqueue(packet),
+                    Some(Err(Overfull)) => self.counters.drop(DropReason::BrokenInvariant),
+                    None => {}
                 }
                 true
             }

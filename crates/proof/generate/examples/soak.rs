@@ -4,6 +4,7 @@ use stateplane_generate::{Outcome, arithmetic, properties};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    stateplane_invariant::panic_in_release();
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse());
     let mut next = |default: u64| match arguments.next() {
         Some(Ok(number)) => Some(number),

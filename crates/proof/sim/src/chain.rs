@@ -309,6 +309,8 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     // So do epochs soon.
     config.first_epoch = first_sequence;
     config.durable = scenario.disks.is_some();
+    // No sender forges messages between servers, and checksums find damaged ones.
+    config.authentic = true;
     config.limits = Limits {
         resend_first: 2_000,
         resend_bound: 64_000,
@@ -320,6 +322,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
     };
     if let Some(rule) = options.without {
         config.faults = rule.store_faults();
+        config.authentic = false;
     }
     config
 }

@@ -136,6 +136,10 @@ impl Simulator {
     /// # Errors
     ///
     /// Returns the error that keeps the world from starting.
+    ///
+    /// # Panics
+    ///
+    /// If an invariant breaks, in release builds too.
     pub fn run(&self, seed: u64) -> Result<Report, SimError> {
         self.run_in(&self.options, seed)
     }
@@ -148,6 +152,7 @@ impl Simulator {
     /// Runs one seed as `options` say, which differ from its own in what the program does
     /// not depend on.
     pub(crate) fn run_in(&self, options: &Options, seed: u64) -> Result<Report, SimError> {
+        stateplane_invariant::panic_in_release();
         let make = |identity: Identity| self.device(identity);
         let own = self.own.as_ref();
         let mut remains = World::new(options, &make, own, seed)?.run()?;

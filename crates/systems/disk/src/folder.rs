@@ -12,6 +12,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
 use stateplane_store::{ConfigError, Recovery, RecoveryError, SavedState, Server, Setup};
 
 use crate::files::Files;
@@ -104,6 +105,8 @@ pub struct DiskReport {
     pub records: u64,
     /// Snapshots written since the start.
     pub snapshots: u64,
+    /// Broken invariants.
+    pub broken: BrokenCounts,
 }
 
 /// The folder of one server, open for this process alone.
@@ -128,6 +131,7 @@ pub struct Disk<F: Files> {
     /// When the marks of the log are written through next.
     marks_at: u64,
     report: DiskReport,
+    invariants: Invariants,
     _lock: F::Lock,
 }
 
@@ -254,6 +258,7 @@ impl<F: Files> Disk<F> {
                 torn_bytes: torn,
                 ..DiskReport::default()
             },
+            invariants: Invariants::new(false),
             _lock: lock,
         };
         disk.remove_before(first);
@@ -267,7 +272,15 @@ impl<F: Files> Disk<F> {
 
     /// Report of the start.
     pub fn report(&self) -> DiskReport {
-        self.report
+        DiskReport {
+            broken: self.invariants.counts(),
+            ..self.report
+        }
+    }
+
+    /// The next broken invariant to report; each is given once.
+    pub fn poll_broken(&mut self) -> Option<Broken> {
+        self.invariants.poll()
     }
 
     /// Writes what `server` has to save through to the disk, at `now`. Then it may send.
@@ -362,6 +375,16 @@ impl<F: Files> Disk<F> {
     ///
     /// [`DiskError`], as of [`Disk::save`].
     pub fn end_snapshot(&mut self, written: Result<u64, LogError>) -> Result<(), DiskError> {
+        // Without a snapshot the logs are all that there is.
+        if !invariant!(
+            self.invariants,
+            DiskSnapshot,
+            self.writing,
+            "a snapshot ends in {} that did not begin",
+            self.folder.display()
+        ) {
+            return Ok(());
+        }
         self.snapshot = written?;
         self.writing = false;
         self.report.snapshots += 1;

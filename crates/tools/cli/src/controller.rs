@@ -7,7 +7,7 @@ use crate::store::{read_keys, ready, refused_keys, show};
 use clap::Args;
 use stateplane_etcd::{EtcdBackend, EtcdError};
 use stateplane_host::controller::{
-    Backend, ControllerError, ControllerFile, ControllerServer, FileBackend,
+    ChainBackend, ControllerError, ControllerFile, ControllerServer, FileBackend,
 };
 use stateplane_host::remote::remote;
 use stateplane_host::store::StoreFile;
@@ -84,7 +84,7 @@ fn told() -> impl FnMut(&EtcdError) + Send + 'static {
     }
 }
 
-fn serve<B: Backend + Send + 'static>(
+fn serve<B: ChainBackend + Send + 'static>(
     arguments: &ControllerArguments,
     file: &StoreFile,
     controller: &ControllerFile,

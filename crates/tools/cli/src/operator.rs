@@ -2,7 +2,7 @@
 
 use crate::exit::{CommandError, Failure};
 use serde::Serialize;
-use stateplane_host::controller::{Backend, ControllerServer};
+use stateplane_host::controller::{ChainBackend, ControllerServer};
 use stateplane_host::metrics::{controller_metrics, store_metrics};
 use stateplane_host::remote::Remote;
 use stateplane_host::store::StoreServer;
@@ -110,14 +110,14 @@ fn digest(remote: &Remote<StoreServer>, question: &Question) -> Reply {
 }
 
 /// A controller that may lead.
-pub struct Candidate<B: Backend> {
+pub struct Candidate<B: ChainBackend> {
     /// Reaches it while it leads.
     pub remote: Arc<Remote<ControllerServer<B>>>,
     /// Set while it leads.
     pub leads: Arc<AtomicBool>,
 }
 
-impl<B: Backend> Clone for Candidate<B> {
+impl<B: ChainBackend> Clone for Candidate<B> {
     fn clone(&self) -> Candidate<B> {
         Candidate {
             remote: self.remote.clone(),
@@ -126,7 +126,7 @@ impl<B: Backend> Clone for Candidate<B> {
     }
 }
 
-impl<B: Backend + 'static> Candidate<B> {
+impl<B: ChainBackend + 'static> Candidate<B> {
     /// Lets it do `work`, if it leads.
     fn call<T: Send + 'static>(
         &self,

@@ -29,6 +29,7 @@ pub struct Target {
 ///
 /// Panics if an invariant does not hold, or if there is no such target.
 pub fn run(name: &str, input: &[u8]) {
+    stateplane_invariant::panic_in_release();
     match TARGETS.iter().find(|target| target.name == name) {
         Some(target) => (target.run)(input),
         None => panic!("no target is called {name}"),

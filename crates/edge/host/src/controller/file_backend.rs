@@ -79,6 +79,9 @@ impl<F: Files> FileBackend<F> {
 }
 
 impl<F: Files> Backend for FileBackend<F> {
+    type Version = ChainConfig;
+    type Error = ControllerError;
+
     fn lead(&mut self, _: &AtomicBool) -> Result<Option<Kept>, ControllerError> {
         Ok(Some(self.kept.clone()))
     }

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use stateplane_chains::{Controller, ControllerCounters, Settings};
+use stateplane_invariant::BrokenCounts;
 use stateplane_wire::control::Message;
 
 use super::{
-    Backend, ControllerError, ControllerFile, ControllerView, Kept, MOST_RECORDS, Record, Stored,
-    server_number,
+    ChainBackend, ControllerError, ControllerFile, ControllerView, Kept, MOST_RECORDS, Record,
+    Stored, server_number,
 };
+use crate::broken::say_broken;
 use crate::clock::boot_time_us;
 use crate::datagram::receive;
 use crate::poll::Readable;
@@ -31,6 +33,8 @@ const LONGEST_WAIT: u64 = 50_000;
 pub struct ControllerReport {
     /// In the core, since it leads.
     pub controller: ControllerCounters,
+    /// Broken invariants, since it leads.
+    pub broken: BrokenCounts,
     /// Datagrams that the system did not take.
     pub send_failed: u64,
     /// Number of times that this controller became the leader.
@@ -41,7 +45,7 @@ pub struct ControllerReport {
 }
 
 /// A controller with its socket and what keeps its decisions.
-pub struct ControllerServer<B: Backend> {
+pub struct ControllerServer<B> {
     settings: Settings,
     backend: B,
     socket: UdpSocket,
@@ -54,7 +58,7 @@ pub struct ControllerServer<B: Backend> {
     report: ControllerReport,
 }
 
-impl<B: Backend> ControllerServer<B> {
+impl<B: ChainBackend> ControllerServer<B> {
     /// Opens the socket at `address` of a controller of `shards` shards. With a guard only
     /// sealed messages are taken and sent.
     ///
@@ -109,6 +113,7 @@ impl<B: Backend> ControllerServer<B> {
         let counters = self.controller.as_ref().map(Controller::counters);
         ControllerReport {
             controller: counters.copied().unwrap_or_default(),
+            broken: (self.controller.as_ref()).map_or(BrokenCounts::default(), Controller::broken),
             seals: (self.guard.as_ref()).map(|guard| SealReport::of(guard, self.impersonated)),
             ..self.report
         }
@@ -119,7 +124,7 @@ impl<B: Backend> ControllerServer<B> {
     ///
     /// # Errors
     ///
-    /// [`ControllerError::NoLeader`] if it does not lead; what [`Backend::store`] says.
+    /// [`ControllerError::NoLeader`] if it does not lead; what [`store`](stateplane_membership::Backend::store) says.
     pub fn drain(&mut self, address: Ipv4Addr, drained: bool) -> Result<(), ControllerError> {
         let server = server_number(address);
         let Some(controller) = &mut self.controller else {
@@ -140,7 +145,8 @@ impl<B: Backend> ControllerServer<B> {
     ///
     /// # Errors
     ///
-    /// [`ControllerError::Receive`]; what [`Backend::lead`] and [`Backend::store`] say,
+    /// [`ControllerError::Receive`]; what [`lead`](stateplane_membership::Backend::lead) and
+    /// [`store`](stateplane_membership::Backend::store) say,
     /// since what is not kept must not take effect.
     pub fn run(
         mut self,
@@ -197,6 +203,9 @@ impl<B: Backend> ControllerServer<B> {
             self.receive(buffer)?;
             if let Some(controller) = &mut self.controller {
                 controller.handle_timeout(boot_time_us());
+                while let Some(broken) = controller.poll_broken() {
+                    say_broken(&broken);
+                }
                 if controller.is_behind() && self.backend.is_shared() {
                     // Another one decided what this one has not read.
                     break;

@@ -142,6 +142,7 @@ mod tests {
             parked: 1,
             pools: vec![pool.clone()],
             servers: vec![server.clone()],
+            silenced: None,
         };
         let view = StoreView {
             address: "10.0.0.1".parse().unwrap(),
@@ -161,6 +162,7 @@ mod tests {
             "stateplane_store_events_total{event=\"granted\"} 3",
             "stateplane_store_events_total{event=\"send_failed\"} 4",
             "stateplane_store_events_total{event=\"written\"} 0",
+            "stateplane_store_events_total{event=\"broken_invariants\"} 0",
             "stateplane_store_replicas{place=\"head\"} 1",
             "stateplane_store_replicas{place=\"middle\"} 0",
             "stateplane_store_replicas{place=\"joining\"} 1",

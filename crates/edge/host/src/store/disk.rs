@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use stateplane_disk::{DiskError, DiskReport, LogError};
+use stateplane_invariant::Broken;
 use stateplane_store::{Server, Setup};
 
 use crate::files::SystemFiles;
@@ -48,6 +49,11 @@ impl Disk {
     /// Report of the last restoration.
     pub fn report(&self) -> DiskReport {
         self.disk.report()
+    }
+
+    /// The next broken invariant to report; each is given once.
+    pub fn poll_broken(&mut self) -> Option<Broken> {
+        self.disk.poll_broken()
     }
 
     /// Writes what `server` has to save through to the disk, at `now`. Then it may send.

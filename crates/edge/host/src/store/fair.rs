@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
+
 /// Bytes that each datagram counts beside its own, for what keeping it takes.
 const OVERHEAD: usize = 128;
 
@@ -31,6 +33,7 @@ pub(super) struct FairQueue {
     turns: VecDeque<Ipv4Addr>,
     spare: Vec<Vec<u8>>,
     spare_senders: Vec<Sender>,
+    invariants: Invariants,
 }
 
 impl FairQueue {
@@ -43,6 +46,7 @@ impl FairQueue {
             turns: VecDeque::new(),
             spare: Vec::new(),
             spare_senders: Vec::new(),
+            invariants: Invariants::new(false),
         }
     }
 
@@ -78,8 +82,26 @@ impl FairQueue {
         let sender = self.senders.get_mut(&address)?;
         let datagram = sender.datagrams.pop_front()?;
         let cost = datagram.1.len() + OVERHEAD;
-        sender.bytes -= cost;
-        self.bytes -= cost;
+        let rest = sender
+            .bytes
+            .checked_sub(cost)
+            .zip(self.bytes.checked_sub(cost));
+        invariant!(
+            self.invariants,
+            RequestQueue,
+            rest.is_some() && self.bytes <= self.most_bytes,
+            "{} bytes wait, {} of the sender, and {cost} leave",
+            self.bytes,
+            sender.bytes
+        );
+        let Some((left, all)) = rest else {
+            // Their switches send all of them again.
+            self.turns.clear();
+            self.senders.clear();
+            self.bytes = 0;
+            return None;
+        };
+        (sender.bytes, self.bytes) = (left, all);
         if !sender.datagrams.is_empty() {
             self.turns.push_back(address);
         } else if let Some(sender) = self.senders.remove(&address)
@@ -88,6 +110,16 @@ impl FairQueue {
             self.spare_senders.push(sender);
         }
         Some(datagram)
+    }
+
+    /// The next broken invariant to report; each is given once.
+    pub(super) fn poll_broken(&mut self) -> Option<Broken> {
+        self.invariants.poll()
+    }
+
+    /// Counters of broken invariants since the start.
+    pub(super) fn broken(&self) -> BrokenCounts {
+        self.invariants.counts()
     }
 
     /// Takes back a buffer.
@@ -165,5 +197,33 @@ mod tests {
             .count();
         assert_eq!(kept, 50);
         assert!(queue.push(sender(2), &[0; 100]));
+    }
+
+    /// One request waits, and none of its bytes is counted.
+    fn miscounted() -> FairQueue {
+        let mut queue = FairQueue::new(10_000);
+        queue.push(sender(1), &[1; 400]);
+        queue.push(sender(2), &[1; 400]);
+        queue.bytes = 0;
+        assert_eq!(queue.pop(), None);
+        queue
+    }
+
+    #[test]
+    #[should_panic(expected = "SI015")]
+    fn a_miscounted_queue_panics() {
+        miscounted();
+    }
+
+    #[test]
+    fn in_production_a_miscounted_queue_is_emptied_and_goes_on() {
+        stateplane_invariant::in_production(|| {
+            let mut queue = miscounted();
+            assert!(queue.is_empty());
+            assert_eq!(queue.broken().total(), 1);
+            assert_eq!(queue.poll_broken().unwrap().invariant.code(), "SI015");
+            assert!(queue.push(sender(1), &[1; 400]));
+            assert!(queue.pop().is_some());
+        });
     }
 }

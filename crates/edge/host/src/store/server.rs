@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use stateplane_disk::DiskReport;
+use stateplane_invariant::BrokenCounts;
 use stateplane_store::{Counters, Recipient, Server, ServerCounters, Setup};
 use stateplane_wire::control::Member;
 use stateplane_wire::replication::Key;
@@ -15,6 +16,7 @@ use super::health::HealthChecks;
 use super::sockets::{Port, Sockets};
 use super::view::{self, DigestView, FlowView, RecordView, StoreView, hexadecimal};
 use super::{HostCounters, StoreError, StoreFile};
+use crate::broken::say_broken;
 use crate::clock::boot_time_us;
 use crate::controller::server_number;
 use crate::datagram::BURST;
@@ -39,6 +41,8 @@ pub struct StoreReport {
     pub replica: Counters,
     /// Beside the chains.
     pub server: ServerCounters,
+    /// Broken invariants; the disk has its own.
+    pub broken: BrokenCounts,
     /// Sealed messages, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seals: Option<SealReport>,
@@ -81,6 +85,7 @@ impl StoreServer {
         let sockets = Sockets::open(file.listen, file.request_port, file.chain_port, guard)?;
         sockets.make_room(&mut config.limits);
         config.durable = file.data.is_some();
+        config.authentic = sockets.is_sealed();
         let incarnation = draw_incarnation()?;
         let links = |address: &Ipv4Addr| SocketAddrV4::new(*address, file.chain_port);
         let setup = match &file.controller {
@@ -134,7 +139,10 @@ impl StoreServer {
 
     /// Report of the events since the start.
     pub fn report(&self) -> StoreReport {
+        let mut broken = self.server.broken();
+        broken += self.sockets.broken();
         StoreReport {
+            broken,
             host: self.sockets.counters(),
             replica: self.server.counters(),
             server: *self.server.server_counters(),
@@ -238,9 +246,20 @@ impl StoreServer {
                 }
                 disk.save(&mut self.server, boot_time_us())?;
             }
+            self.say_broken();
             self.send_all();
         }
         Ok(self.report())
+    }
+
+    /// Reports each broken invariant once.
+    fn say_broken(&mut self) {
+        while let Some(broken) = (self.server.poll_broken())
+            .or_else(|| self.sockets.poll_broken())
+            .or_else(|| self.disk.as_mut().and_then(Disk::poll_broken))
+        {
+            say_broken(&broken);
+        }
     }
 
     /// Until when nothing is to be done unless something comes, in µs of the clock.

@@ -16,6 +16,7 @@ use super::fair::{Datagram, FairQueue};
 use crate::clock::boot_time_us;
 use crate::datagram::{self, BURST, Burst, Outgoing};
 use crate::sealing::{Guard, KeysError, SealReport, open_datagram};
+use stateplane_invariant::{Broken, BrokenCounts};
 
 /// Ratio of bursts received from the system to bursts served: the excess has to be dropped here,
 /// where senders are told apart.
@@ -80,6 +81,11 @@ impl Sockets {
         })
     }
 
+    /// True if only sealed messages are taken.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.guard.is_some()
+    }
+
     /// Leaves room for the seals in the datagrams of a replica.
     pub(super) fn make_room(&self, limits: &mut Limits) {
         if self.guard.is_some() {
@@ -104,6 +110,16 @@ impl Sockets {
 
     pub(super) fn counters(&self) -> HostCounters {
         self.counters
+    }
+
+    /// The next broken invariant to report; each is given once.
+    pub(super) fn poll_broken(&mut self) -> Option<Broken> {
+        self.waiting.poll_broken()
+    }
+
+    /// Counters of broken invariants since the start.
+    pub(super) fn broken(&self) -> BrokenCounts {
+        self.waiting.broken()
     }
 
     /// Counters of sealed messages, if messages are sealed.

@@ -41,6 +41,9 @@ pub struct ReplicaView {
     pub pools: Vec<PoolView>,
     /// Servers of services.
     pub servers: Vec<ServiceServerView>,
+    /// Code of the broken invariant that silences it.
+    #[serde(default)]
+    pub silenced: Option<String>,
 }
 
 /// A server of a service, as one replica has it.
@@ -172,6 +175,7 @@ impl ReplicaView {
             parked: replica.parked().0,
             pools: pools.collect(),
             servers: servers(replica),
+            silenced: (replica.silenced()).map(|broken| broken.invariant.code().to_owned()),
         }
     }
 }

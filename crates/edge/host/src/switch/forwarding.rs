@@ -1,6 +1,7 @@
 //! Forwarding part of a server: one switch on the server's thread, or workers.
 
 use super::workers::{Counted, Workers};
+use crate::broken::say_broken;
 use stateplane_runtime::Engine;
 use stateplane_switch::{Port, Switch, Transmit, Watch};
 use std::os::fd::RawFd;
@@ -67,6 +68,9 @@ impl<E: Engine> Forwarding<E> {
     pub(super) fn handle_timeout(&mut self, now: u64) {
         if let Forwarding::Alone(switch) = self {
             switch.handle_timeout(now);
+            while let Some(broken) = switch.poll_broken() {
+                say_broken(&broken);
+            }
         }
     }
 

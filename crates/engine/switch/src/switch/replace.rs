@@ -36,7 +36,7 @@ impl<E: Engine> Switch<E> {
         while self.egress.pop().is_some() {
             dropped += 1;
         }
-        while self.held.pop().is_some() {
+        while self.held.pop(&mut self.invariants).is_some() {
             dropped += 1;
         }
         for _ in 0..dropped {

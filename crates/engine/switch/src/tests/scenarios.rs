@@ -1,6 +1,6 @@
 //! Scenarios: one path through the switch for each test.
 
-use super::engine::{Event, FOREVER, at, egress_op, ingress_op};
+use super::engine::{Event, FOREVER, FakeEngine, at, egress_op, ingress_op};
 use super::{assert_balanced, config, frame, generator, limited, switch, switch_with, transmitted};
 use crate::{DropReason, Generator, Limits, MAX_FRAME, SwitchConfig};
 use stateplane_runtime::InstanceType;
@@ -195,6 +195,34 @@ fn a_held_clone_enters_egress_when_its_time_has_come() {
     assert_eq!((run.instance, run.now), (InstanceType::EgressClone, 1100));
     assert_eq!(switch.poll_timeout(), None);
     assert_balanced(&switch);
+}
+
+/// A copy is due of which no byte was counted.
+fn miscounted() -> crate::Switch<FakeEngine> {
+    let mut switch = switch();
+    switch.handle_frame(1000, 0, &frame(&[(at::EGRESS_CLONE, 2), (at::CLONES, 1)]));
+    transmitted(&mut switch);
+    switch.forget_held_bytes();
+    switch.handle_timeout(1100);
+    switch
+}
+
+#[test]
+#[should_panic(expected = "SI013")]
+fn a_held_copy_that_was_not_counted_panics() {
+    miscounted();
+}
+
+#[test]
+fn in_production_a_held_copy_that_was_not_counted_is_dropped() {
+    stateplane_invariant::in_production(|| {
+        let mut switch = miscounted();
+        assert!(transmitted(&mut switch).is_empty());
+        assert_eq!(switch.counters().dropped(DropReason::BrokenInvariant), 1);
+        assert_eq!(switch.poll_broken().unwrap().invariant.code(), "SI013");
+        assert_eq!(switch.poll_broken(), None);
+        assert_balanced(&switch);
+    });
 }
 
 #[test]

@@ -436,3 +436,25 @@ fn a_power_cut_takes_nothing_that_was_answered() {
     }
     assert!(torn > 20 && snapshots > 100, "{torn} {snapshots}");
 }
+
+#[test]
+#[should_panic(expected = "SI014")]
+fn a_snapshot_that_did_not_begin_does_not_end() {
+    let (mut disk, _) = open(&FaultyFiles::new(1)).unwrap();
+    let _ = disk.end_snapshot(Ok(9));
+}
+
+#[test]
+fn in_production_no_log_is_removed_for_a_snapshot_that_did_not_begin() {
+    stateplane_invariant::in_production(|| {
+        let files = FaultyFiles::new(1);
+        let (mut disk, _) = open(&files).unwrap();
+        disk.number = 1;
+        let before = names(&files);
+        disk.end_snapshot(Ok(9)).unwrap();
+        assert_eq!(names(&files), before);
+        assert_eq!(disk.report().broken.total(), 1);
+        assert_eq!(disk.poll_broken().unwrap().invariant.code(), "SI014");
+        assert_eq!(disk.poll_broken(), None);
+    });
+}

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::net::SocketAddrV4;
 
 use serde::Serialize;
+use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
+use stateplane_membership::{Beat, Claims, MOST_SERVERS, Ring, Servers};
 use stateplane_wire::control::{
     ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message, Row,
 };
 
-use crate::health::{Beat, Servers};
-use crate::placement::Ring;
 use crate::settings::{Settings, SettingsError};
 
 /// Maximum number of remembered switches; any further one gets configurations only when it asks.
@@ -89,7 +89,7 @@ struct Subscriber {
 pub struct Controller {
     settings: Settings,
     incarnation: u32,
-    servers: Servers,
+    servers: Servers<Member>,
     ring: Ring,
     chains: BTreeMap<u16, Chain>,
     /// Shard by version of its row.
@@ -100,11 +100,14 @@ pub struct Controller {
     outbox: VecDeque<Transmit>,
     /// Chains to look at again.
     stale: BTreeSet<u16>,
-    /// Servers and chains in which they follow a configuration that this controller never
-    /// made, with how many more heartbeats of the server may pass without another word of it.
-    ahead: BTreeMap<(u32, u16), u32>,
+    /// Servers and chains in which they say that they follow a configuration that this controller
+    /// never made.
+    ahead: Claims,
     wake: u64,
     counters: ControllerCounters,
+    /// Number of servers that stored configurations name.
+    named: usize,
+    invariants: Invariants,
 }
 
 impl Controller {
@@ -133,9 +136,11 @@ impl Controller {
             records: VecDeque::new(),
             outbox: VecDeque::new(),
             stale: BTreeSet::new(),
-            ahead: BTreeMap::new(),
+            ahead: Claims::default(),
             wake: now,
             counters: ControllerCounters::default(),
+            named: 0,
+            invariants: Invariants::new(false),
         };
         for config in stored {
             let known = controller.chains.get(&config.chain);
@@ -152,12 +157,16 @@ impl Controller {
                 controller.servers.remember(now, *member);
             }
         }
+        controller.named = controller.servers.all.len();
         controller.place_anew(now);
         Ok(controller)
     }
 
     /// Takes a datagram that came from `from` at `now`.
     pub fn handle_message(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        if self.silenced().is_some() {
+            return;
+        }
         self.handle_timeout(now);
         match Message::parse(bytes) {
             Ok(Message::Heartbeat(heartbeat)) => self.heartbeat(now, from, &heartbeat),
@@ -188,10 +197,29 @@ impl Controller {
             Beat::Same => {}
             Beat::Changed => self.place_anew(now),
         }
+        if !self.judge_servers(member.server) {
+            return;
+        }
         self.doubt_what_is_not_repeated(member.server);
         for status in &heartbeat.statuses {
             self.status(now, &member, status);
         }
+    }
+
+    /// Checks that the servers remembered are no more than may be, or than stored configurations
+    /// name; otherwise forgets `server`, which was just heard.
+    fn judge_servers(&mut self, server: u32) -> bool {
+        let (known, named) = (self.servers.all.len(), self.named);
+        let within = invariant!(
+            self.invariants,
+            ControllerTable,
+            known <= MOST_SERVERS.max(named),
+            "{known} servers are remembered"
+        );
+        if !within {
+            self.servers.all.remove(&server);
+        }
+        within
     }
 
     /// Heartbeats of a server that really follows a configuration tell of it again and again;
@@ -200,10 +228,7 @@ impl Controller {
         if self.ahead.is_empty() {
             return;
         }
-        self.ahead.retain(|(of, _), left| {
-            *left -= u32::from(*of == server);
-            *left > 0
-        });
+        self.ahead.heard(server);
         if self.ahead.is_empty() {
             self.stale.extend(0..self.settings.shards);
         }
@@ -223,12 +248,12 @@ impl Controller {
             ahead,
             ..
         } = self;
-        ahead.retain(|(server, chain), _| {
-            let may_keep = match chains.get(chain) {
-                Some(chain) => chain.config.members.iter().any(|m| m.server == *server),
-                None => *chain < settings.shards,
+        ahead.doubt(|server, number| {
+            let may_keep = match chains.get(&number) {
+                Some(chain) => chain.config.members.iter().any(|m| m.server == server),
+                None => number < settings.shards,
             };
-            may_keep || !servers.is_gone(now, *server, settings.replace_after)
+            may_keep || !servers.is_gone(now, server, settings.replace_after)
         });
         if ahead.is_empty() {
             self.stale.extend(0..self.settings.shards);
@@ -239,7 +264,7 @@ impl Controller {
     fn is_ahead(&mut self, server: u32, chain: u16) {
         // Twice as many as a server needs to tell of all its chains.
         let turns = u32::from(self.settings.shards).div_ceil(MOST_ROWS as u32);
-        self.ahead.insert((server, chain), 2 * turns + 2);
+        self.ahead.note(server, chain, 2 * turns + 2);
         self.counters.ahead += 1;
     }
 
@@ -345,6 +370,15 @@ impl Controller {
                 version,
             },
         );
+        let known = self.switches.len();
+        if !invariant!(
+            self.invariants,
+            ControllerTable,
+            known <= MOST_SWITCHES,
+            "{known} switches are remembered"
+        ) {
+            self.switches.clear();
+        }
         self.send_rows(switch);
     }
 
@@ -376,9 +410,12 @@ impl Controller {
     /// Does what is due at `now`: takes the silent for dead, sends configurations
     /// again.
     pub fn handle_timeout(&mut self, now: u64) {
+        if self.silenced().is_some() {
+            return;
+        }
         let detection = self.settings.detection;
         self.servers.excuse_own_absence(now, detection);
-        let alive = |servers: &Servers| servers.all.values().filter(|h| h.alive).count();
+        let alive = |servers: &Servers<Member>| servers.all.values().filter(|h| h.alive).count();
         let before = alive(&self.servers);
         if self.servers.bury(now, detection) {
             self.counters.deaths += (before - alive(&self.servers)) as u64;
@@ -413,15 +450,24 @@ impl Controller {
     /// [`Controller::handle_stored`]; if it cannot be stored, the controller must not
     /// go on.
     pub fn poll_record(&mut self) -> Option<ChainConfig> {
-        self.records.pop_front()
+        self.records
+            .pop_front()
+            .filter(|_| self.silenced().is_none())
     }
 
     /// A configuration lies where it outlives the controller.
     pub fn handle_stored(&mut self, now: u64, config: &ChainConfig) {
-        if let Some(chain) = self.chains.get_mut(&config.chain)
-            && chain.config == *config
-            && !chain.stored
-        {
+        let decided = self.chains.get_mut(&config.chain);
+        let decided = decided.filter(|chain| chain.config == *config && !chain.stored);
+        invariant!(
+            self.invariants,
+            StoredDecision,
+            decided.is_some(),
+            "configuration {} of chain {} is stored, which was not decided last",
+            config.epoch,
+            config.chain
+        );
+        if let Some(chain) = decided {
             chain.stored = true;
             self.send_configs(now, config.chain, false);
         }
@@ -429,7 +475,24 @@ impl Controller {
 
     /// The next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.outbox.pop_front()
+        self.outbox
+            .pop_front()
+            .filter(|_| self.silenced().is_none())
+    }
+
+    /// The broken invariant that silences this controller: it decides and sends nothing more.
+    pub fn silenced(&self) -> Option<Broken> {
+        self.invariants.silenced()
+    }
+
+    /// The next broken invariant to report; each is given once.
+    pub fn poll_broken(&mut self) -> Option<Broken> {
+        self.invariants.poll()
+    }
+
+    /// Counters of broken invariants since the start.
+    pub fn broken(&self) -> BrokenCounts {
+        self.invariants.counts()
     }
 
     /// Sends the configuration of a chain to its members, and to the joining server, if they do not
@@ -515,7 +578,7 @@ impl Controller {
     /// All servers known, by number.
     pub fn servers(&self) -> impl Iterator<Item = ServerView> {
         self.servers.all.values().map(|health| ServerView {
-            member: health.member,
+            member: health.start,
             alive: health.alive,
             drained: health.drained,
         })

@@ -1,5 +1,5 @@
-//! Controller of the store: health of servers, placement of shards on servers, and configurations
-//! of the shards' chains.
+//! Controller of the store: configurations of the shards' chains. What it knows of servers, and where
+//! it places shards, is `stateplane-membership`.
 //!
 //! A [`Controller`] is driven from outside like every core: messages and the time go
 //! in through `handle_*`, datagrams come out of `poll_transmit`. A new configuration
@@ -15,12 +15,9 @@
 //! serves but one of them.
 
 mod controller;
-mod health;
-mod placement;
 mod rows;
 mod settings;
 
 pub use controller::{Controller, ControllerCounters, ServerView, Transmit};
-pub use placement::Ring;
 pub use rows::Rows;
 pub use settings::{Settings, SettingsError};

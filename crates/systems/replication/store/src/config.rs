@@ -62,6 +62,10 @@ pub struct Config {
     pub first_epoch: u32,
     /// True if every entry must be on the disk before any message that follows from it is sent.
     pub durable: bool,
+    /// True if messages between replicas, and of the controller, come from members alone: they are
+    /// sealed, or nobody else reaches the network. Then a message that contradicts the state shows
+    /// a broken invariant, which silences a replica; otherwise a stranger may have sent it.
+    pub authentic: bool,
     /// Bounds of everything that grows.
     pub limits: Limits,
     /// Rules turned off, for tests.
@@ -304,6 +308,7 @@ impl Config {
             first_sequence: 1,
             first_epoch: 0,
             durable: false,
+            authentic: false,
             limits: Limits::default(),
             faults: Faults::default(),
         }

@@ -93,7 +93,7 @@ impl Replica {
 
     /// Entries that not every replica of the chain has, as far as this one knows.
     pub fn unacknowledged(&self) -> u64 {
-        self.applied - self.base
+        self.applied.saturating_sub(self.base)
     }
 
     /// Number of the last entry decided or applied, counted by the chain's heads

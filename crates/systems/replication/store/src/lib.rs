@@ -17,6 +17,10 @@
 //! neighbour, so its state ends with its process. With [`Config::durable`] the host
 //! keeps on a disk what [`Server::poll_record`] gives, and [`Recovery`] makes the same
 //! server of it again: to its neighbours it was slow.
+//!
+//! A replica that finds an invariant broken in production falls silent
+//! ([`Replica::silenced`]): it takes, answers, forwards and saves nothing more. Its server tells
+//! the controller that the chain's state is lost here, so that others go on.
 
 mod config;
 mod counters;

@@ -167,6 +167,11 @@ impl Receiver {
         self.early.entry(number).or_insert_with(|| body.to_vec());
     }
 
+    /// Number of updates kept that came early.
+    pub(crate) fn early(&self) -> usize {
+        self.early.len()
+    }
+
     /// Forgets the updates that came early: their sender restarted, and may give their numbers to
     /// others.
     pub(crate) fn forget_early(&mut self) {

@@ -72,7 +72,8 @@ impl Log {
         self.before
     }
 
-    fn last(&self) -> u64 {
+    /// Number of the last entry kept, or of the one before if none is.
+    pub(crate) fn last(&self) -> u64 {
         self.before + self.entries.len() as u64
     }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use core::net::SocketAddrV4;
 
 use foldhash::fast::FixedState;
+use stateplane_invariant::{Broken, BrokenCounts, Invariants};
 use stateplane_wire::replication::{Packet, Repr};
 
 use crate::config::{ClassConfig, Config, ConfigError};
@@ -34,6 +35,7 @@ pub(crate) use ahead::fetch;
 use compare::Comparing;
 use feed::Feed;
 use install::Install;
+use persist::LONGEST_WINDOW;
 pub(crate) use persist::{Restoring, SavedReplica};
 pub use place::Place;
 
@@ -97,6 +99,7 @@ pub struct Replica {
     /// Records for the disk.
     unsaved: VecDeque<Vec<u8>>,
     pub(crate) counters: Counters,
+    pub(crate) invariants: Invariants,
     /// Entry after which the digest is to be noted.
     pub(crate) mark: Option<u64>,
     /// The entry and the digest that were noted.
@@ -146,6 +149,7 @@ impl Replica {
             lacks: None,
             unsaved: VecDeque::new(),
             counters: Counters::default(),
+            invariants: Invariants::new(config.authentic),
             mark: None,
             marked: None,
             config,
@@ -171,6 +175,9 @@ impl Replica {
     /// Does what is due at `now`: grants to requests that waited, forgets idle
     /// records, resends to the successor.
     pub fn handle_timeout(&mut self, now: u64) {
+        if self.is_silenced() {
+            return;
+        }
         self.run_due(now);
         self.resend(now);
         self.ask_neighbours(now);
@@ -179,6 +186,9 @@ impl Replica {
     /// The next datagram to send at `now`. Entries that came since the last call
     /// share datagrams.
     pub fn poll_transmit(&mut self, now: u64) -> Option<Transmit> {
+        if self.is_silenced() {
+            return None;
+        }
         self.outbox
             .pop_front()
             .or_else(|| self.next_update(now))
@@ -188,6 +198,9 @@ impl Replica {
 
     /// When [`Replica::handle_timeout`] has something to do next, in µs.
     pub fn poll_timeout(&self) -> Option<u64> {
+        if self.is_silenced() {
+            return None;
+        }
         let mut due = self.log.next_due();
         if let Some(at) = self.feed.as_ref().and_then(Feed::next_due) {
             due = Some(due.map_or(at, |earliest| earliest.min(at)));
@@ -209,6 +222,25 @@ impl Replica {
         &self.counters
     }
 
+    /// The broken invariant that silences this replica.
+    pub fn silenced(&self) -> Option<Broken> {
+        self.invariants.silenced()
+    }
+
+    pub(crate) fn is_silenced(&self) -> bool {
+        self.silenced().is_some()
+    }
+
+    /// The next broken invariant to report; each is given once.
+    pub fn poll_broken(&mut self) -> Option<Broken> {
+        self.invariants.poll()
+    }
+
+    /// Counters of broken invariants since the start.
+    pub fn broken(&self) -> BrokenCounts {
+        self.invariants.counts()
+    }
+
     /// The configuration that it runs with.
     pub fn config(&self) -> &Config {
         &self.config
@@ -226,7 +258,21 @@ impl Replica {
 
     /// True if the head must decide nothing until its successor has acknowledged more entries.
     fn window_is_full(&self) -> bool {
-        self.awaits_successor() || self.applied - self.base >= self.config.limits.link_window as u64
+        self.awaits_successor()
+            || self.is_silenced()
+            || self.unacknowledged() >= self.config.limits.link_window as u64
+    }
+
+    /// Greatest number of entries kept for the successor, twice what the window, a copy, or the
+    /// window of before a restart need.
+    fn most_kept(&self) -> usize {
+        let limits = &self.config.limits;
+        let restored = if self.config.durable {
+            LONGEST_WINDOW
+        } else {
+            0
+        };
+        2 * limits.link_window.max(limits.join_backlog).max(restored)
     }
 
     fn transmit(&mut self, to: Destination, bytes: Arc<Vec<u8>>) {

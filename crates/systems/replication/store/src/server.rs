@@ -16,6 +16,7 @@ use core::net::SocketAddrV4;
 
 use persist::Unsaved;
 use serde::Serialize;
+use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
 use stateplane_wire::chain;
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message};
 use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr};
@@ -83,6 +84,26 @@ struct Hosted {
     config: Option<ChainConfig>,
     due: Option<u64>,
     had_joined: bool,
+    /// Number of the newest configuration that the controller told since the replica fell silent.
+    told: u32,
+}
+
+impl Hosted {
+    fn new(replica: Replica, links: Vec<SocketAddrV4>) -> Hosted {
+        Hosted {
+            replica,
+            links,
+            config: None,
+            due: None,
+            had_joined: false,
+            told: 0,
+        }
+    }
+
+    /// Number of the newest configuration known.
+    fn epoch(&self) -> u32 {
+        self.replica.place().epoch.max(self.told)
+    }
 }
 
 /// Source of the server's positions in chains.
@@ -128,8 +149,10 @@ pub struct Server {
     due: BTreeSet<(u64, u16)>,
     outbox: VecDeque<Datagram>,
     counters: ServerCounters,
+    invariants: Invariants,
     /// Counts of replicas that are gone.
     past: Counters,
+    past_broken: BrokenCounts,
     unsaved: Unsaved,
     /// Number of restarts from the disk.
     starts: u32,
@@ -147,13 +170,7 @@ impl Server {
         incarnation: u32,
         links: Vec<SocketAddrV4>,
     ) -> Result<Server, ConfigError> {
-        let hosted = Hosted {
-            replica: Replica::new(config.clone(), incarnation)?,
-            links,
-            config: None,
-            due: None,
-            had_joined: false,
-        };
+        let hosted = Hosted::new(Replica::new(config.clone(), incarnation)?, links);
         let mut server = Server::empty(config, incarnation, Management::Fixed);
         server.chains.insert(0, hosted);
         Ok(server)
@@ -193,6 +210,7 @@ impl Server {
 
     fn empty(template: Config, incarnation: u32, management: Management) -> Server {
         Server {
+            invariants: Invariants::new(template.authentic),
             template,
             incarnation,
             management,
@@ -203,6 +221,7 @@ impl Server {
             outbox: VecDeque::new(),
             counters: ServerCounters::default(),
             past: Counters::default(),
+            past_broken: BrokenCounts::default(),
             unsaved: Unsaved::default(),
             starts: 0,
         }
@@ -317,10 +336,27 @@ impl Server {
         }
         reporting.urgent.insert(number);
         reporting.next = now;
-        let known = self.chains.get(&number).map(|h| h.replica.place().epoch);
+        let hosted = self.chains.get(&number);
+        let known = hosted.map(Hosted::epoch);
         let known = known.or(reporting.left.get(&number).copied());
         if known.is_some_and(|known| config.epoch <= known) {
             self.counters.configuration_old += 1;
+            let own = hosted.and_then(|hosted| hosted.config.as_ref());
+            let own = own.filter(|own| own.epoch == config.epoch && !saved);
+            invariant!(
+                self.invariants,
+                Configuration,
+                own.is_none_or(|own| own == config),
+                "two configurations of chain {number} have number {}",
+                config.epoch
+            );
+            return false;
+        }
+        if let Some(hosted) = self.chains.get_mut(&number)
+            && hosted.replica.is_silenced()
+        {
+            // What it keeps stays as it is; the controller learns that it is of no use.
+            hosted.told = config.epoch;
             return false;
         }
         let own = reporting.identity;
@@ -368,13 +404,7 @@ impl Server {
             for &server in &self.unhealthy {
                 replica.set_healthy(server, false);
             }
-            let hosted = Hosted {
-                replica,
-                links: Vec::new(),
-                config: None,
-                due: None,
-                had_joined: false,
-            };
+            let hosted = Hosted::new(replica, Vec::new());
             self.chains.insert(number, hosted);
         }
         if let Some(hosted) = self.chains.get_mut(&number) {
@@ -441,6 +471,7 @@ impl Server {
         if let Some(hosted) = self.chains.remove(&number) {
             self.counters.chains_left += 1;
             self.past += *hosted.replica.counters();
+            self.past_broken += hosted.replica.broken();
             self.ready.remove(&number);
             if let Some(due) = hosted.due {
                 self.due.remove(&(due, number));
@@ -479,6 +510,11 @@ impl Server {
             }
         }
         reporting.urgent.extend(&reporting.lost);
+        let silenced = self
+            .chains
+            .iter()
+            .filter(|(_, it)| it.replica.is_silenced());
+        reporting.urgent.extend(silenced.map(|(number, _)| *number));
         let mut chosen = BTreeSet::new();
         while chosen.len() < MOST_ROWS
             && let Some(number) = reporting.urgent.pop_first()
@@ -497,14 +533,17 @@ impl Server {
         }
         let statuses = chosen.iter().filter_map(|number| {
             let (epoch, replica) = match self.chains.get(number) {
-                Some(hosted) => (hosted.replica.place().epoch, Some(&hosted.replica)),
+                Some(hosted) => (hosted.epoch(), Some(&hosted.replica)),
                 None => (*reporting.left.get(number)?, None),
             };
             Some(ChainStatus {
                 chain: *number,
                 epoch,
                 joined: replica.is_some_and(Replica::has_joined),
-                lost: replica.is_none() && reporting.lost.contains(number),
+                lost: match replica {
+                    Some(replica) => replica.is_silenced(),
+                    None => reporting.lost.contains(number),
+                },
                 suspects: replica.is_some_and(|replica| replica.suspects_successor(now)),
                 applied: replica.map_or(0, Replica::applied),
                 base: replica.map_or(0, Replica::base),
@@ -627,6 +666,29 @@ impl Server {
         let mut sum = self.past;
         for hosted in self.chains.values() {
             sum += *hosted.replica.counters();
+        }
+        sum
+    }
+
+    /// Replicas that a broken invariant silences, by the number of their chain.
+    pub fn silenced(&self) -> impl Iterator<Item = (u16, Broken)> {
+        let chains = self.chains.iter();
+        chains.filter_map(|(number, hosted)| Some((*number, hosted.replica.silenced()?)))
+    }
+
+    /// The next broken invariant to report; each is given once, of each chain.
+    pub fn poll_broken(&mut self) -> Option<Broken> {
+        let mut replicas = self.chains.values_mut();
+        let broken = replicas.find_map(|hosted| hosted.replica.poll_broken());
+        broken.or_else(|| self.invariants.poll())
+    }
+
+    /// Counters of broken invariants, of all chains and those that it left included.
+    pub fn broken(&self) -> BrokenCounts {
+        let mut sum = self.past_broken;
+        sum += self.invariants.counts();
+        for hosted in self.chains.values() {
+            sum += hosted.replica.broken();
         }
         sum
     }

@@ -188,6 +188,7 @@ fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comm
         &"unacknowledged",
     ])];
     let mut values = Vec::new();
+    let mut all_silenced = Vec::new();
     for server in &view.servers {
         let state = match (server.alive, server.drained) {
             (false, _) => "dead",
@@ -202,6 +203,15 @@ fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comm
             .iter()
             .filter(|replica| replica.position == 0)
             .count();
+        let silenced = replicas.iter().filter_map(|replica| {
+            let code = replica.silenced.clone()?;
+            Some((replica.chain, server.address, code))
+        });
+        let silenced: Vec<(u16, Ipv4Addr, String)> = silenced.collect();
+        let broken: BTreeMap<u16, &str> = silenced
+            .iter()
+            .map(|(chain, _, code)| (*chain, code.as_str()))
+            .collect();
         let flows: usize = replicas.iter().map(|replica| replica.records).sum();
         let unacknowledged: u64 = replicas.iter().map(|it| it.applied - it.base).sum();
         let count = replicas.len();
@@ -216,8 +226,9 @@ fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comm
         values.push(json!({
             "server": server.address, "incarnation": server.incarnation, "state": state,
             "replicas": count, "heads": heads, "flows": flows,
-            "unacknowledged": unacknowledged,
+            "unacknowledged": unacknowledged, "silenced": broken,
         }));
+        all_silenced.extend(silenced);
     }
     let mut lines = columns(&rows);
     let settled = if view.settled {
@@ -226,6 +237,11 @@ fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comm
         "chains change"
     };
     lines.push(format!("controller {leader} leads; {settled}"));
+    lines.extend(all_silenced.iter().map(|(chain, address, code)| {
+        format!(
+            "the replica of chain {chain} at {address} is silenced by a broken invariant: `stateplane explain {code}`"
+        )
+    }));
     if view.behind {
         lines.push(
             "servers follow configurations that the controller does not know: it makes none".into(),

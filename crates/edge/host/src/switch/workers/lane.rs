@@ -1,5 +1,6 @@
 //! One worker and the rings to and from it.
 
+use crate::broken::say_broken;
 use crate::clock::boot_time_us;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use stateplane_runtime::Engine;
@@ -221,6 +222,9 @@ impl<E: Engine> Worker<E> {
                 done += 1;
             }
             self.switch.handle_timeout(boot_time_us());
+            while let Some(broken) = self.switch.poll_broken() {
+                say_broken(&broken);
+            }
             let told = self.give();
             let due = self.switch.poll_timeout();
             self.signs.waits.store(due.is_some(), Ordering::Release);

@@ -1,9 +1,13 @@
 //! Planning: one step at a time towards the wanted configuration of every chain.
 
+use stateplane_invariant::invariant;
+use stateplane_membership::Ring;
 use stateplane_wire::control::{ChainConfig, Member};
 
 use super::{Chain, Controller};
-use crate::placement::Ring;
+
+/// Number of the first configuration of a chain.
+const FOUNDING: u32 = 1;
 
 impl Controller {
     /// The servers that should keep a shard. A server that died lately keeps its
@@ -74,6 +78,18 @@ impl Controller {
     }
 
     fn propose(&mut self, now: u64, config: ChainConfig) {
+        let before = self.chains.get(&config.chain);
+        let before = before.map_or(0, |chain| chain.config.epoch);
+        if !invariant!(
+            self.invariants,
+            DecisionNumber,
+            config.epoch > before,
+            "configuration {} of chain {} would follow number {before}",
+            config.epoch,
+            config.chain
+        ) {
+            return;
+        }
         self.counters.configurations += 1;
         self.records.push_back(config.clone());
         let before = self.chains.remove(&config.chain);
@@ -96,11 +112,11 @@ impl Controller {
             .into_iter()
             .filter_map(|server| self.servers.all.get(&server))
             .filter(|health| health.alive)
-            .map(|health| health.member)
+            .map(|health| health.start)
             .collect();
         (!members.is_empty()).then_some(ChainConfig {
             chain: shard,
-            epoch: 1,
+            epoch: FOUNDING,
             members,
             joining: None,
         })
@@ -126,6 +142,11 @@ impl Controller {
             // No live server has the state. A server that returns may still have it.
             return None;
         }
+        if present.epoch == FOUNDING && chain.needs().any(|member| usable(&member)) {
+            // A member of a later configuration whose disk knows no earlier one takes what it
+            // had for lost, so each founder that lives has to follow the first one first.
+            return None;
+        }
         let joining = present.joining.filter(|member| usable(&member));
         if survivors.len() < present.members.len() || joining != present.joining {
             return Some(change(survivors, joining));
@@ -145,7 +166,7 @@ impl Controller {
         let is_member = |server: &u32| survivors.iter().any(|m| m.server == *server);
         let missing: Vec<u32> = wanted.iter().filter(|s| !is_member(s)).copied().collect();
         let newcomer = missing.iter().find_map(|server| {
-            let member = &self.servers.all.get(server)?.member;
+            let member = &self.servers.all.get(server)?.start;
             usable(&member).then_some(*member)
         });
         if let Some(newcomer) = newcomer {

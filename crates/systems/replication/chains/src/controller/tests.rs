@@ -1,3 +1,4 @@
+mod invariants;
 mod steps;
 
 use core::net::Ipv4Addr;

@@ -1,6 +1,7 @@
 //! Every replica's part: to carry out what the head decided; and the tail's: to
 //! answer.
 
+use stateplane_invariant::invariant;
 use stateplane_wire::chain::{Creation, Decision, Entry};
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
@@ -10,13 +11,19 @@ use crate::record::{Holder, Lease, Owner, Record, State};
 use crate::serial::newer;
 
 /// The entry contradicts the state, which means that a replica is faulty.
-struct Inconsistent;
+#[derive(Debug)]
+pub(super) struct Inconsistent;
 
 impl Replica {
-    /// Carries out `entry`, whose request is `packet`.
-    pub(super) fn apply(&mut self, now: u64, entry: &Entry<'_>, packet: Option<&Packet<'_>>) {
+    /// Carries out `entry`, whose request is `packet`; an error if it contradicts the state.
+    pub(super) fn apply(
+        &mut self,
+        now: u64,
+        entry: &Entry<'_>,
+        packet: Option<&Packet<'_>>,
+    ) -> Result<(), Inconsistent> {
         self.counters.applied += 1;
-        let outcome = match (entry.decision, packet) {
+        match (entry.decision, packet) {
             (Decision::Expire { shard, key }, _) => self.apply_expiry(shard, &key),
             (Decision::Probe | Decision::Refuse { .. }, _) => Ok(()),
             (_, None) => Err(Inconsistent),
@@ -28,10 +35,23 @@ impl Replica {
                 self.apply_use(now, packet, period, false)
             }
             (Decision::Release, Some(packet)) => self.apply_release(packet),
-        };
+        }
+    }
+
+    /// Takes note if an entry contradicts the state; `false` if the replica must not go on.
+    pub(super) fn judge(&mut self, outcome: Result<(), Inconsistent>) -> bool {
         if outcome.is_err() {
             self.counters.chain_inconsistent += 1;
         }
+        let number = self.applied.saturating_add(1);
+        invariant!(
+            self.invariants,
+            ChainEntry,
+            outcome.is_ok(),
+            "entry {number} of chain {} contradicts the state",
+            self.config.chain
+        );
+        !self.is_silenced()
     }
 
     fn apply_grant(
@@ -245,7 +265,15 @@ impl Replica {
         }
         self.count_tenant(key, false);
         self.count_created(number, key, &record.state, false);
-        self.record_count -= gone;
+        let left = self.record_count.checked_sub(gone);
+        invariant!(
+            self.invariants,
+            RecordCount,
+            left.is_some(),
+            "{gone} of {} records are forgotten",
+            self.record_count
+        );
+        self.record_count = left.unwrap_or(0);
         self.counters.records_expired += gone as u64;
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stateplane_invariant::invariant;
 use stateplane_wire::chain::{Decision, Entry, Kind, Packet, Repr};
 use stateplane_wire::replication;
 
@@ -13,6 +14,9 @@ impl Replica {
     /// Takes a datagram that came to the chain port at `now` from the replica at
     /// position `from`.
     pub fn handle_chain(&mut self, now: u64, from: u8, bytes: &[u8]) {
+        if self.is_silenced() {
+            return;
+        }
         self.run_due(now);
         let Ok(packet) = Packet::new_checked(bytes) else {
             self.counters.chain_malformed += 1;
@@ -58,6 +62,16 @@ impl Replica {
         if !self.log.acknowledge(now, packet.number()) {
             self.counters.chain_bad_ack += 1;
             self.has_lost(packet.number());
+            // A disk that lost entries mends itself by a copy.
+            invariant!(
+                self.invariants,
+                ChainAcknowledgement,
+                self.config.durable,
+                "entry {} of chain {} is acknowledged, {} is the last",
+                packet.number(),
+                self.config.chain,
+                self.applied
+            );
             return;
         }
         if self.is_tail() {
@@ -108,6 +122,15 @@ impl Replica {
                 Arrival::Early => {
                     self.counters.chain_early += 1;
                     self.predecessor.keep(number, entry);
+                    let (kept, most) = (self.predecessor.early(), self.config.limits.link_window);
+                    if !invariant!(
+                        self.invariants,
+                        EarlyUpdates,
+                        kept <= most,
+                        "{kept} early updates, at most {most}"
+                    ) {
+                        self.predecessor.forget_early();
+                    }
                 }
                 Arrival::Duplicate => self.counters.chain_duplicate += 1,
                 Arrival::TooFar => self.counters.chain_window_full += 1,
@@ -151,7 +174,10 @@ impl Replica {
                 return false;
             }
         };
-        self.apply(now, &entry, packet.as_ref());
+        let outcome = self.apply(now, &entry, packet.as_ref());
+        if !self.judge(outcome) {
+            return false;
+        }
         self.predecessor.has_applied(incarnation);
         self.has_applied(&entry, packet.as_ref(), body);
         true
@@ -175,7 +201,20 @@ impl Replica {
         packet: Option<&replication::Packet<'_>>,
         body: &[u8],
     ) {
-        self.applied += 1;
+        let next = self.applied.checked_add(1);
+        invariant!(
+            self.invariants,
+            ChainNumber,
+            next.is_some() && self.base <= self.applied,
+            "entry {} of chain {} follows, {} is complete",
+            self.applied,
+            self.config.chain,
+            self.base
+        );
+        let Some(next) = next.filter(|_| !self.is_silenced()) else {
+            return;
+        };
+        self.applied = next;
         if self.mark == Some(self.applied) {
             self.note_digest();
         }
@@ -184,6 +223,7 @@ impl Replica {
             // It joins: the tail waits for its acknowledgement, and may be cut out before
             // it answers.
             self.log.push(body.into());
+            self.judge_log();
             self.predecessor.owe_acknowledgement();
             return;
         }
@@ -191,6 +231,9 @@ impl Replica {
             self.log.push(body.into());
         } else {
             self.log.clear(self.applied);
+        }
+        if !self.judge_log() {
+            return;
         }
         if !self.is_tail() {
             return;
@@ -206,6 +249,27 @@ impl Replica {
         if self.log.len() > self.config.limits.join_backlog {
             self.feed_anew();
         }
+    }
+
+    /// Checks the entries kept for the successor; `false` if the replica must not go on.
+    fn judge_log(&mut self) -> bool {
+        let (last, kept, most) = (self.log.last(), self.log.len(), self.most_kept());
+        invariant!(
+            self.invariants,
+            ChainNumber,
+            last == self.applied,
+            "entry {last} of chain {} is the last kept, {} the last applied",
+            self.config.chain,
+            self.applied
+        );
+        invariant!(
+            self.invariants,
+            ChainBacklog,
+            kept <= most,
+            "{kept} entries of chain {} are kept, at most {most}",
+            self.config.chain
+        );
+        !self.is_silenced()
     }
 
     /// Answers the entries kept up to number `to` that were not answered, from what

@@ -2,15 +2,17 @@
 
 use core::net::SocketAddrV4;
 
+use stateplane_invariant::invariant;
 use stateplane_wire::Error;
 use stateplane_wire::chain::{
     Creation, Decision, ENTRY_HEADER_LENGTH, ENTRY_PREFIX, Entry, HEADER_LENGTH,
 };
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
+use super::apply::Inconsistent;
 use super::{Replica, echo};
 use crate::creator::{Setting, creator_for, creator_of};
-use crate::parking::{Parked, ParkedRequest};
+use crate::parking::{Parked, ParkedRequest, Parking};
 use crate::record::{GaveUp, Holder, Lease, Owner, Record};
 use crate::serial::newer;
 use crate::shard::Shard;
@@ -49,6 +51,9 @@ pub(super) struct Asked {
 impl Replica {
     /// Takes a datagram that came from `from` to the request port at `now`.
     pub fn handle_request(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        if self.is_silenced() {
+            return;
+        }
         self.run_due(now);
         self.counters.requests += 1;
         let packet = match Packet::new_checked(bytes) {
@@ -209,7 +214,10 @@ impl Replica {
             self.recall(now, &asked, due, interval)
         };
         match self.parking.park(flow, parked, due, interval) {
-            Parked::Waiting => self.counters.parked += 1,
+            Parked::Waiting => {
+                self.counters.parked += 1;
+                self.judge_parking();
+            }
             Parked::Duplicate => self.counters.parked_duplicate += 1,
             Parked::Full => {
                 return Some(self.refusal(flow.0, &flow.1, RefusalCode::ParkingFull));
@@ -461,7 +469,23 @@ impl Replica {
             }
         }
         self.parking.put_back(flow, queue, due);
+        self.judge_parking();
         true
+    }
+
+    /// Checks that the requests that wait have room; otherwise drops them all, for their switches
+    /// to send again.
+    fn judge_parking(&mut self) {
+        let (count, bytes) = self.parking.load();
+        let most = self.config.limits.parked_bytes;
+        if !invariant!(
+            self.invariants,
+            ParkedRequests,
+            bytes <= most,
+            "{count} requests wait in {bytes} bytes, at most {most}"
+        ) {
+            self.parking = Parking::new(&self.config.limits);
+        }
     }
 
     /// Applies a decision, sends it down the chain, and counts it.
@@ -487,12 +511,15 @@ impl Replica {
             switch,
             request: packet.map_or(&[], |p| p.as_bytes()),
         };
-        self.apply(now, &entry, packet);
+        let outcome = self.apply(now, &entry, packet);
+        if !self.judge(outcome) {
+            return;
+        }
         let mut body = Vec::new();
         if self.emits_entries() {
             body.resize(entry.buffer_len(), 0);
             if entry.emit(&mut body).is_err() {
-                self.counters.chain_inconsistent += 1;
+                self.judge(Err(Inconsistent));
                 return;
             }
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stateplane_invariant::invariant;
 use stateplane_wire::chain::{Item, Kind, LeaseKind, Packet, Repr};
 
 use super::{Destination, Replica, Transmit};
@@ -111,13 +112,29 @@ impl Replica {
         let mut ended = false;
         for item in items {
             if let Item::End { digest } = item {
-                if digest != self.digest() {
+                let own = self.digest();
+                if digest != own {
                     self.counters.snapshot_mismatch += 1;
+                }
+                if !invariant!(
+                    self.invariants,
+                    ChainCopy,
+                    digest == own,
+                    "the copy of chain {} has digest {own:016x}, not {digest:016x}",
+                    self.config.chain
+                ) {
                     return false;
                 }
                 ended = true;
             } else if self.install_item(now, &item).is_err() {
                 self.counters.chain_inconsistent += 1;
+                invariant!(
+                    self.invariants,
+                    ChainCopy,
+                    false,
+                    "an item in the copy of chain {} contradicts another",
+                    self.config.chain
+                );
                 return false;
             }
         }

@@ -101,7 +101,7 @@ impl Replica {
 }
 
 /// Entries that are kept for the successor even if the window was made smaller meanwhile.
-const LONGEST_WINDOW: usize = 1 << 16;
+pub(super) const LONGEST_WINDOW: usize = 1 << 16;
 
 /// Progress of a replica's restoration.
 #[derive(Debug, Default)]
@@ -219,11 +219,8 @@ impl Replica {
             Decision::Expire { .. } => None,
             _ => Some(Packet::new_checked(entry.request).map_err(|_| RecoveryError::Malformed)?),
         };
-        let before = self.counters.chain_inconsistent;
-        self.apply(now, &entry, packet.as_ref());
-        if self.counters.chain_inconsistent != before {
-            return Err(RecoveryError::Inconsistent);
-        }
+        let applied = self.apply(now, &entry, packet.as_ref());
+        applied.map_err(|_| RecoveryError::Inconsistent)?;
         self.applied += 1;
         if !self.keeps_entries() && self.install.is_none() {
             self.log.clear(self.applied);

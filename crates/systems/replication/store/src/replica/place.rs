@@ -34,6 +34,9 @@ impl Replica {
     /// sends what it lacks, a new tail answers what was not. A replica that joins
     /// forgets everything and takes a snapshot.
     pub fn reconfigure(&mut self, now: u64, place: Place) {
+        if self.is_silenced() {
+            return;
+        }
         if place.epoch <= self.place.epoch {
             return;
         }

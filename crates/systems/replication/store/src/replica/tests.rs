@@ -1,3 +1,4 @@
+mod invariants;
 mod joins;
 
 use core::net::Ipv4Addr;

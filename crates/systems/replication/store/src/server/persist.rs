@@ -78,9 +78,10 @@ impl Server {
 
     /// The records that stand for everything up to here. They take the place of all that
     /// came before, and come before those of [`Server::poll_record`] from here on. `None`
-    /// as long as some of these wait.
+    /// as long as some of these wait, and while a replica is silenced: its state on the disk stays
+    /// as it is.
     pub fn saved_state(&self) -> Option<SavedState> {
-        if !self.unsaved.records.is_empty() {
+        if !self.unsaved.records.is_empty() || self.silenced().next().is_some() {
             return None;
         }
         let begin = Begin {

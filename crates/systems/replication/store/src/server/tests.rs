@@ -203,3 +203,105 @@ fn who_has_no_place_in_a_chain_is_not_listened_to() {
     tail.hear(member(1, 7), &updates);
     assert_eq!(tail.applied(0), 1);
 }
+
+/// A server in a chain with two others, whose messages are authentic.
+fn silenced() -> Node {
+    let mut setup = managed(member(1, 9));
+    if let Setup::Managed { template, .. } = &mut setup {
+        template.authentic = true;
+    }
+    let mut node = Node::new(setup);
+    node.configure(&configuration(4, &[member(1, 9), member(2, 5)]));
+    node.ask(CHAIN, 1);
+    let replica = &mut node.server.chains.get_mut(&CHAIN).unwrap().replica;
+    replica.base = replica.applied() + 1;
+    node.ask(CHAIN, 2);
+    node
+}
+
+/// The status of the chain in the next heartbeat.
+fn told(server: &mut Server) -> ChainStatus {
+    server.handle_timeout(1 << 40);
+    let sent = core::iter::from_fn(|| server.poll_transmit(1 << 40));
+    let beats = sent.filter_map(|datagram| match Message::parse(&datagram.bytes) {
+        Ok(Message::Heartbeat(beat)) => Some(beat),
+        _ => None,
+    });
+    let last = beats.last().unwrap();
+    *last.statuses.iter().find(|it| it.chain == CHAIN).unwrap()
+}
+
+#[test]
+fn a_silenced_replica_leaves_its_disk_alone_and_says_that_its_state_is_lost() {
+    stateplane_invariant::in_production(|| {
+        let mut node = silenced();
+        let on_disk = node.records.len();
+        let silenced: Vec<u16> = node.server.silenced().map(|(chain, _)| chain).collect();
+        assert_eq!(silenced, [CHAIN]);
+        assert_eq!(node.server.broken().total(), 1);
+        assert_eq!(node.server.poll_broken().unwrap().invariant.code(), "SI003");
+        assert_eq!(node.server.poll_broken(), None);
+        assert!(node.server.saved_state().is_none());
+        let status = told(&mut node.server);
+        assert!(status.lost && status.epoch == 4);
+        // Neither requests nor the configuration that cuts it out change what it keeps.
+        node.ask(CHAIN, 3);
+        node.configure(&configuration(5, &[member(2, 5)]));
+        assert_eq!(node.records.len(), on_disk);
+        assert_eq!(node.server.replica(CHAIN).unwrap().place().epoch, 4);
+        let status = told(&mut node.server);
+        assert!(status.lost && status.epoch == 5);
+        assert!(node.updates().is_empty());
+        // From its disk it comes back as it was before.
+        let records = node.records.clone();
+        node.restart(&records);
+        assert_eq!(node.applied(CHAIN), 1);
+        assert_eq!(node.server.silenced().count(), 0);
+    });
+}
+
+#[test]
+fn other_chains_of_the_server_go_on() {
+    stateplane_invariant::in_production(|| {
+        let mut node = silenced();
+        let own = ChainConfig {
+            chain: 0,
+            ..configuration(1, &[member(1, 9)])
+        };
+        node.configure(&own);
+        node.ask(0, 1);
+        assert_eq!(refusals(&mut node.server).len(), 1);
+        assert_eq!(node.applied(0), 1);
+    });
+}
+
+/// The same number for two configurations of a chain, which breaks SI006.
+fn conflict(authentic: bool) -> Node {
+    let mut setup = managed(member(1, 9));
+    if let Setup::Managed { template, .. } = &mut setup {
+        template.authentic = authentic;
+    }
+    let mut node = Node::new(setup);
+    node.configure(&configuration(4, &[member(1, 9)]));
+    node.configure(&configuration(4, &[member(1, 9)]));
+    node.configure(&configuration(4, &[member(1, 9), member(2, 5)]));
+    assert_eq!(node.server.replica(CHAIN).unwrap().place().length, 1);
+    assert_eq!(node.server.server_counters().configuration_old, 2);
+    node
+}
+
+#[test]
+#[should_panic(expected = "SI006")]
+fn two_configurations_of_one_number_panic() {
+    conflict(true);
+}
+
+#[test]
+fn of_two_configurations_of_one_number_the_first_stays() {
+    stateplane_invariant::in_production(|| {
+        let node = conflict(true);
+        assert_eq!(node.server.broken().total(), 1);
+        assert_eq!(node.server.silenced().count(), 0);
+    });
+    assert_eq!(conflict(false).server.broken().total(), 0);
+}

@@ -94,11 +94,6 @@ fn members_of_stored_chains_are_taken_for_dead_when_they_are_silent() {
 fn a_configuration_is_sent_when_it_is_stored_and_again_until_it_is_followed() {
     let mut world = founded();
     let config = world.controller.poll_record().unwrap();
-    let others = ChainConfig {
-        epoch: config.epoch + 1,
-        ..config.clone()
-    };
-    world.controller.handle_stored(world.now, &others);
     assert!(world.sent().is_empty());
     world.controller.handle_stored(world.now, &config);
     assert_eq!(world.sent().len(), config.members.len());
@@ -109,6 +104,35 @@ fn a_configuration_is_sent_when_it_is_stored_and_again_until_it_is_followed() {
         world.controller.counters().resent,
         config.members.len() as u64
     );
+}
+
+/// Founders that live follow the first configuration before another comes: their disks would take
+/// a later one for that of a chain that they have lost.
+#[test]
+fn founders_follow_the_first_configuration_before_one_of_them_is_cut_out() {
+    let mut world = founded();
+    world.store();
+    let first = world.controller.configuration(3).unwrap().clone();
+    assert_eq!((first.epoch, first.members.len()), (1, 3));
+    // Server 3 dies, and no server follows anything yet.
+    let beat = |world: &mut World, followers: &[u32]| {
+        for _ in 0..8 {
+            world.now += 50_000;
+            for server in 1..=2 {
+                let follows = followers.contains(&server);
+                let statuses = follows.then(|| following(&first, false));
+                world.tell(server, statuses.into_iter().collect());
+            }
+            world.store();
+        }
+        world.controller.configuration(3).unwrap().clone()
+    };
+    assert_eq!(beat(&mut world, &[]), first);
+    assert_eq!(world.controller.counters().deaths, 1);
+    assert_eq!(beat(&mut world, &[1]), first);
+    let next = beat(&mut world, &[1, 2]);
+    let members: BTreeSet<u32> = next.members.iter().map(|member| member.server).collect();
+    assert_eq!((next.epoch, members), (2, BTreeSet::from([1, 2])));
 }
 
 #[test]

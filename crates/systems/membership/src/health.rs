@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use core::net::SocketAddrV4;
 
-use stateplane_wire::control::Member;
+use crate::Start;
 
 /// Earlier starts remembered of each server, so that a late heartbeat is not taken
 /// for that of a new start.
@@ -19,35 +19,39 @@ const RUNS: usize = 8;
 
 /// Servers remembered at most. Heartbeats of others are not heard while none of these can
 /// be forgotten.
-const MOST_SERVERS: usize = 1024;
+pub const MOST_SERVERS: usize = 1024;
 
 /// A server that was heard, or that a stored configuration names.
 #[derive(Debug, Clone)]
-pub(crate) struct Health {
-    pub(crate) member: Member,
-    /// Whence it was heard: configurations go there.
-    pub(crate) control: Option<SocketAddrV4>,
-    pub(crate) heard: u64,
-    pub(crate) alive: bool,
+pub struct Health<S> {
+    /// Its present start.
+    pub start: S,
+    /// Source of its heartbeats, and destination of its configurations.
+    pub control: Option<SocketAddrV4>,
+    /// Time in µs of its last heartbeat.
+    pub heard: u64,
+    /// True if it was not silent for the detection time.
+    pub alive: bool,
     numbers: Numbers,
     /// Incarnations of earlier starts, with the number of the last heartbeat of each.
     former: Vec<(u32, u64)>,
-    /// True if the server is to lose its shards.
-    pub(crate) drained: bool,
+    /// True if nothing is to be placed on the server.
+    pub drained: bool,
 }
 
 /// All servers, by number.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Servers {
-    pub(crate) all: BTreeMap<u32, Health>,
-    /// Numbers of servers, known or not, that are to have no shards.
+#[derive(Debug, Clone)]
+pub struct Servers<S> {
+    /// The servers remembered.
+    pub all: BTreeMap<u32, Health<S>>,
+    /// Numbers of servers, known or not, on which nothing is to be placed.
     drained: BTreeSet<u32>,
     last: Option<u64>,
 }
 
 /// Content of a heartbeat beside its statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beat {
+pub enum Beat {
     /// The heartbeat is late, of an earlier start, or not of the server.
     Old,
     /// No change.
@@ -94,13 +98,13 @@ impl Numbers {
     }
 }
 
-impl Health {
+impl<S: Start> Health<S> {
     /// Another start takes the place of the present one.
     fn supersede(&mut self, incarnation: u32) {
+        let before = self.start.incarnation();
         self.former.retain(|(former, _)| *former != incarnation);
-        if self.member.incarnation != incarnation {
-            self.former
-                .push((self.member.incarnation, self.numbers.last));
+        if before != incarnation {
+            self.former.push((before, self.numbers.last));
         }
         if self.former.len() > FORMER {
             self.former.remove(0);
@@ -108,12 +112,23 @@ impl Health {
     }
 }
 
-impl Servers {
-    /// A server of a stored configuration: taken for alive until it is silent.
-    pub(crate) fn remember(&mut self, now: u64, member: Member) {
-        let drained = self.drained.contains(&member.server);
-        self.all.entry(member.server).or_insert(Health {
-            member,
+impl<S> Default for Servers<S> {
+    fn default() -> Servers<S> {
+        Servers {
+            all: BTreeMap::new(),
+            drained: BTreeSet::new(),
+            last: None,
+        }
+    }
+}
+
+impl<S: Start> Servers<S> {
+    /// Remembers a server of a stored configuration: it is taken for alive until it is silent.
+    pub fn remember(&mut self, now: u64, start: S) {
+        let server = start.server();
+        let drained = self.drained.contains(&server);
+        self.all.entry(server).or_insert(Health {
+            start,
             control: None,
             heard: now,
             alive: true,
@@ -123,7 +138,8 @@ impl Servers {
         });
     }
 
-    pub(crate) fn drain(&mut self, server: u32, drained: bool) {
+    /// Lets nothing more be placed on `server`, known or not, or lets it take part again.
+    pub fn drain(&mut self, server: u32, drained: bool) {
         if drained {
             self.drained.insert(server)
         } else {
@@ -139,34 +155,35 @@ impl Servers {
     /// `detection`, the server has restarted, or the earlier heartbeats were forged; then a number
     /// that is lower than the last, but was not heard before, counts too, unless it is an earlier
     /// start's.
-    pub(crate) fn heard(
+    pub fn heard(
         &mut self,
         now: u64,
         from: SocketAddrV4,
-        member: Member,
+        start: S,
         number: u64,
         detection: u64,
     ) -> Beat {
-        let fresh = !self.all.contains_key(&member.server);
-        self.remember(now, member);
-        let Some(health) = self.all.get_mut(&member.server) else {
+        let (server, incarnation) = (start.server(), start.incarnation());
+        let fresh = !self.all.contains_key(&server);
+        self.remember(now, start);
+        let Some(health) = self.all.get_mut(&server) else {
             return Beat::Old;
         };
         let unheard = health.control.is_none();
         let silent = unheard || now.saturating_sub(health.heard) >= detection.div_ceil(2);
-        if health.member != member {
+        if health.start != start {
             let mut former = health.former.iter();
-            let former = former.find(|(incarnation, _)| *incarnation == member.incarnation);
+            let former = former.find(|(former, _)| *former == incarnation);
             if !silent || former.is_some_and(|(_, last)| number <= *last) {
                 return Beat::Old;
             }
-            health.supersede(member.incarnation);
+            health.supersede(incarnation);
             health.numbers = Numbers::default();
         } else if number <= health.numbers.last && (!silent || health.numbers.have(number)) {
             return Beat::Old;
         }
-        let changed = fresh || unheard || !health.alive || health.member != member;
-        health.member = member;
+        let changed = fresh || unheard || !health.alive || health.start != start;
+        health.start = start;
         health.numbers.add(number);
         health.control = Some(from);
         health.heard = now;
@@ -176,7 +193,7 @@ impl Servers {
 
     /// Makes room for a server that is heard for the first time; returns false if there is none. It
     /// forgets a dead server that no configuration names, as `is_named` tells.
-    pub(crate) fn make_room(&mut self, server: u32, is_named: impl Fn(u32) -> bool) -> bool {
+    pub fn make_room(&mut self, server: u32, is_named: impl Fn(u32) -> bool) -> bool {
         if self.all.contains_key(&server) || self.all.len() < MOST_SERVERS {
             return true;
         }
@@ -187,19 +204,19 @@ impl Servers {
     }
 
     /// True if this start of a server is alive.
-    pub(crate) fn is_alive(&self, member: &Member) -> bool {
-        let health = self.all.get(&member.server);
-        health.is_some_and(|h| h.alive && h.member.incarnation == member.incarnation)
+    pub fn is_alive(&self, start: &S) -> bool {
+        let health = self.all.get(&start.server());
+        health.is_some_and(|h| h.alive && h.start.incarnation() == start.incarnation())
     }
 
-    /// Whether `server` was taken for dead, or forgotten, and silent for `patience`.
-    pub(crate) fn is_gone(&self, now: u64, server: u32, patience: u64) -> bool {
+    /// True if `server` was taken for dead, or forgotten, and silent for `patience`.
+    pub fn is_gone(&self, now: u64, server: u32, patience: u64) -> bool {
         let health = self.all.get(&server);
         health.is_none_or(|h| !h.alive && h.heard.saturating_add(patience) <= now)
     }
 
     /// A time in which the controller itself did not run is nobody's silence.
-    pub(crate) fn excuse_own_absence(&mut self, now: u64, detection: u64) {
+    pub fn excuse_own_absence(&mut self, now: u64, detection: u64) {
         let last = self.last.replace(now).unwrap_or(now);
         let absent = now.saturating_sub(last);
         if absent > detection / 2 {
@@ -211,7 +228,7 @@ impl Servers {
 
     /// Takes those for dead that were silent for `detection`; `true` if there are
     /// new ones.
-    pub(crate) fn bury(&mut self, now: u64, detection: u64) -> bool {
+    pub fn bury(&mut self, now: u64, detection: u64) -> bool {
         let mut died = false;
         for health in self.all.values_mut() {
             if health.alive && now.saturating_sub(health.heard) >= detection {
@@ -223,7 +240,7 @@ impl Servers {
     }
 
     /// When [`Servers::bury`] may find one.
-    pub(crate) fn next_death(&self, detection: u64) -> Option<u64> {
+    pub fn next_death(&self, detection: u64) -> Option<u64> {
         let alive = self.all.values().filter(|health| health.alive);
         alive
             .map(|health| health.heard.saturating_add(detection))

@@ -1,9 +1,9 @@
-//! Placement of shards on servers: consistent hashing with virtual nodes.
+//! Placement of things, known by numbers, on servers: consistent hashing with virtual nodes.
 
 /// A ring of points, several of each server.
 ///
-/// A shard belongs to the servers whose points follow its own. When a server comes
-/// or goes, only shards change hands that it takes or had.
+/// A thing belongs to the servers whose points follow its own. When a server comes
+/// or goes, only things change hands that it takes or had.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ring {
     points: Vec<(u64, u32)>,
@@ -32,10 +32,10 @@ impl Ring {
         Ring { points }
     }
 
-    /// The first `count` different servers behind the point of `shard`; all, if
+    /// The first `count` different servers behind the point of thing `number`; all, if
     /// there are fewer.
-    pub fn servers(&self, shard: u16, count: usize) -> Vec<u32> {
-        let point = mix(!u64::from(shard));
+    pub fn servers(&self, number: u16, count: usize) -> Vec<u32> {
+        let point = mix(!u64::from(number));
         let start = self.points.partition_point(|(at, _)| *at < point);
         let mut found = Vec::new();
         for (_, server) in self.points[start..].iter().chain(&self.points[..start]) {
@@ -54,13 +54,13 @@ impl Ring {
 mod tests {
     use super::*;
 
-    const SHARDS: u16 = 1024;
+    const THINGS: u16 = 1024;
 
     #[test]
-    fn every_shard_has_different_servers() {
+    fn everything_has_different_servers() {
         let ring = Ring::new(1..=5, 64);
-        for shard in 0..SHARDS {
-            let mut servers = ring.servers(shard, 3);
+        for thing in 0..THINGS {
+            let mut servers = ring.servers(thing, 3);
             servers.sort_unstable();
             servers.dedup();
             assert_eq!(servers.len(), 3);
@@ -74,18 +74,18 @@ mod tests {
         let five = Ring::new(1..=5, 64);
         let four = Ring::new([1, 2, 4, 5], 64);
         let mut moved = 0;
-        for shard in 0..SHARDS {
-            let (with, without) = (five.servers(shard, 3), four.servers(shard, 3));
+        for thing in 0..THINGS {
+            let (with, without) = (five.servers(thing, 3), four.servers(thing, 3));
             if with.contains(&3) {
                 moved += 1;
                 let stay = with.iter().filter(|s| **s != 3);
-                assert!(stay.clone().all(|s| without.contains(s)), "shard {shard}");
+                assert!(stay.clone().all(|s| without.contains(s)), "thing {thing}");
             } else {
-                assert_eq!(with, without, "shard {shard}");
+                assert_eq!(with, without, "thing {thing}");
             }
         }
-        // Three of five servers keep each shard.
-        let share = SHARDS / 5 * 3;
+        // Three of five servers keep each thing.
+        let share = THINGS / 5 * 3;
         assert!(
             (share * 7 / 10..share * 13 / 10).contains(&moved),
             "{moved}"
@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn heads_are_spread() {
+    fn first_servers_are_spread() {
         let ring = Ring::new(1..=4, 64);
-        let mut heads = [0; 5];
-        for shard in 0..SHARDS {
-            heads[ring.servers(shard, 3)[0] as usize] += 1;
+        let mut firsts = [0; 5];
+        for thing in 0..THINGS {
+            firsts[ring.servers(thing, 3)[0] as usize] += 1;
         }
         for server in 1..=4 {
-            assert!((170..350).contains(&heads[server]), "{heads:?}");
+            assert!((170..350).contains(&firsts[server]), "{firsts:?}");
         }
     }
 }
