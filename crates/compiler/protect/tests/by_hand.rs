@@ -7,8 +7,9 @@ use stateplane_check::compile;
 use stateplane_diagnostics::{Color, render_all};
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_syntax::{MemoryLoader, Options};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Maximum number of a program's lines that name replication.
 const MOST_LINES: usize = 12;
@@ -69,9 +70,8 @@ control SourcesDeparser(packet_out packet, in headers_t hdr) {
 }
 ";
 
-fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    fs::read_to_string(root.join(path)).expect("a file of the repository")
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
 /// A line without its comment.
@@ -79,24 +79,44 @@ fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or(line)
 }
 
+/// The programs of `apps` that are replicated by hand, by their names.
+fn applications() -> BTreeMap<String, String> {
+    let rooms = fs::read_dir(root().join("apps"))
+        .expect("a folder")
+        .flatten();
+    let rooms = rooms.filter(|room| room.path().is_dir());
+    let files = rooms.flat_map(|room| fs::read_dir(room.path()).expect("a room").flatten());
+    let files = files.filter(|file| file.path().extension().is_some_and(|end| end == "p4"));
+    let texts = files.map(|file| {
+        let text = fs::read_to_string(file.path()).expect("a program");
+        (file.file_name().to_string_lossy().into_owned(), text)
+    });
+    texts
+        .filter(|(_, text)| text.contains("#include \"replication.p4\""))
+        .collect()
+}
+
 #[test]
-fn the_counter_names_replication_in_few_lines() {
-    let text = read("apps/counter/counter.p4");
-    let naming = |line: &&str| line.to_lowercase().contains("replicat");
-    let lines: Vec<&str> = text.lines().filter(naming).collect();
-    assert!(lines.len() <= MOST_LINES, "{}", lines.join("\n"));
-    assert!(lines.iter().any(|line| line.contains("replication.p4")));
-    // Few because they are few, not because they are long.
-    for line in text.lines() {
-        assert!(code(line).matches(';').count() <= 1, "{line}");
+fn applications_name_replication_in_few_lines() {
+    let applications = applications();
+    assert!(applications.contains_key("counter.p4"));
+    for (name, text) in &applications {
+        let naming = |line: &&str| line.to_lowercase().contains("replicat");
+        let lines: Vec<&str> = text.lines().filter(naming).collect();
+        assert!(lines.len() <= MOST_LINES, "{name}:\n{}", lines.join("\n"));
+        // Few because they are few, not because they are long.
+        for line in &lines {
+            assert!(code(line).matches(';').count() <= 1, "{name}: {line}");
+        }
+        let formatted = stateplane_syntax::format(text).expect("it can be read");
+        assert!(formatted == *text, "run `stateplane fmt` on {name}");
     }
-    let formatted = stateplane_syntax::format(&text).expect("it can be read");
-    assert!(formatted == text, "run `stateplane fmt`");
 }
 
 #[test]
 fn the_skeleton_of_the_guide_is_a_program() {
-    let guide = read("docs/your-own-application.md");
+    let guide = root().join("docs/your-own-application.md");
+    let guide = fs::read_to_string(guide).expect("the guide");
     let (_, rest) = guide.split_once("```p4\n").expect("a skeleton");
     let (skeleton, _) = rest.split_once("```").expect("its end");
     let marker = "// Parser, checksums and deparser of `hdr.own`.\n";
