@@ -1,4 +1,7 @@
 //! A chain of the store in process: datagrams take no time.
+//!
+//! It is part of what is measured and no simulator: time is the caller's, nothing waits, is
+//! lost or fails, and so it has no net (`stateplane-world`), whose queue would be measured too.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_host::store::StoreFile;
