@@ -124,7 +124,8 @@ impl<B: ChainBackend> ControllerServer<B> {
     ///
     /// # Errors
     ///
-    /// [`ControllerError::NoLeader`] if it does not lead; what [`store`](stateplane_membership::Backend::store) says.
+    /// [`ControllerError::NoLeader`] if it does not lead; what
+    /// [`store`](stateplane_membership::Backend::store) says.
     pub fn drain(&mut self, address: Ipv4Addr, drained: bool) -> Result<(), ControllerError> {
         let server = server_number(address);
         let Some(controller) = &mut self.controller else {
@@ -146,8 +147,8 @@ impl<B: ChainBackend> ControllerServer<B> {
     /// # Errors
     ///
     /// [`ControllerError::Receive`]; what [`lead`](stateplane_membership::Backend::lead) and
-    /// [`store`](stateplane_membership::Backend::store) say,
-    /// since what is not kept must not take effect.
+    /// [`store`](stateplane_membership::Backend::store) say, since what is not kept must not take
+    /// effect.
     pub fn run(
         mut self,
         stop: &AtomicBool,
