@@ -12,6 +12,14 @@ pub(crate) fn find<'t>(annotations: &'t [Annotation], name: &str) -> Option<&'t 
         .find(|annotation| annotation.name.as_str() == name)
 }
 
+/// True if an annotation has a structured body, in brackets.
+pub(crate) fn is_structured(annotation: &Annotation) -> bool {
+    matches!(
+        annotation.body,
+        AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_)
+    )
+}
+
 /// The control-plane name: `@name` if given, absolute if that starts with a dot, within
 /// `prefix` otherwise (spec §18.3).
 pub(crate) fn full_name(prefix: &str, name: &str, annotations: &[Annotation]) -> String {

@@ -41,6 +41,8 @@ enum Demand {
     Plain,
     /// Scalars, perhaps in structs, headers and stacks, but no `varbit`.
     Fixed,
+    /// A number, or an enum with a member for each colour of a meter.
+    Colour,
 }
 
 /// Demands of generic functions and methods: name, parameter, demand.
@@ -58,8 +60,11 @@ const DEMANDS: [(&str, &str, Demand); 14] = [
     ("update_checksum_with_payload", "checksum", Demand::Number),
     ("digest", "data", Demand::Plain),
     ("log_msg", "data", Demand::Fixed),
-    ("execute_meter", "result", Demand::Number),
+    ("execute_meter", "result", Demand::Colour),
 ];
+
+/// Demand of `direct_meter.read`, whose name a register's method has, too.
+const METER_READ: (&str, Demand) = ("result", Demand::Colour);
 
 /// Arguments taken one after the other. `None` where one has an error that was
 /// reported, or where the declaration is not the standard one.
@@ -178,7 +183,7 @@ impl<'a> Checker<'a> {
         if self.foreign && name != "verify" {
             return self.temporary_result(ret, span);
         }
-        if !self.demands_met(signature, &arguments, span) {
+        if !self.demands_met(signature, &arguments, None, span) {
             return self.unknown_result(ret, span);
         }
         let data = signature
@@ -249,11 +254,13 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks that the arguments of a generic function or method have types that the operation
-    /// works on; reports them if not, and returns false.
+    /// works on; reports them if not, and returns false. `own` is a demand that only this
+    /// object's method has.
     fn demands_met(
         &mut self,
         signature: &Signature<'a>,
         arguments: &CallArguments,
+        own: Option<(&str, Demand)>,
         span: Span,
     ) -> bool {
         let mut met = true;
@@ -261,7 +268,11 @@ impl<'a> Checker<'a> {
             let demand = DEMANDS
                 .iter()
                 .find(|(name, of, _)| *name == signature.name && *of == param.name)
-                .map(|(_, _, demand)| *demand);
+                .map(|(_, _, demand)| *demand)
+                .or_else(|| {
+                    own.filter(|(of, _)| *of == param.name)
+                        .map(|(_, demand)| demand)
+                });
             let Some(demand) = demand else { continue };
             let ty = self.types.substitute(&param.ty, &arguments.bindings);
             let ty = self.strip_serial(&ty);
@@ -270,6 +281,10 @@ impl<'a> Checker<'a> {
                     Demand::Number => ty == Ty::Integer || self.underlying_width(&ty).is_some(),
                     Demand::Plain => ty == Ty::Integer || self.is_plain(&ty),
                     Demand::Fixed => !self.has_varbit(&ty),
+                    Demand::Colour => match &ty {
+                        Ty::Enum(id) => self.types.enums[*id as usize].members.len() >= ir::COLOURS,
+                        _ => ty == Ty::Integer || self.underlying_width(&ty).is_some(),
+                    },
                 };
             if !fits {
                 met = false;
@@ -278,6 +293,9 @@ impl<'a> Checker<'a> {
                     Demand::Number => "use a `bit<W>` or `int<W>`",
                     Demand::Plain => "use a number, or a struct of numbers",
                     Demand::Fixed => "leave fields of type `varbit` out",
+                    Demand::Colour => {
+                        "use a `bit<W>` or `int<W>`, or an enum with a member for green, yellow and red"
+                    }
                 };
                 self.report(
                     Diagnostic::error(
@@ -340,7 +358,8 @@ impl<'a> Checker<'a> {
         if instance == Instance::Packet {
             return self.packet_method(extern_name, method, arguments, ret, span);
         }
-        if !self.demands_met(signature, &arguments, span) {
+        let meter = matches!(instance, Instance::DirectMeter(_)).then_some(METER_READ);
+        if !self.demands_met(signature, &arguments, meter, span) {
             return self.unknown_result(ret, span);
         }
         if matches!(

@@ -306,7 +306,7 @@ impl<'a> Checker<'a> {
         let Some(arguments) = self.arguments(&info.signature, Bindings::new(), args, span) else {
             return self.void(span);
         };
-        let callee = ir::Callee::Action(ir::ActionId(id));
+        let callee = ir::Callee::Action(self.action_here(id, span));
         self.emit_call(callee, &info.signature.params, arguments, None, span);
         self.void(span)
     }

@@ -90,6 +90,38 @@ impl<'a> Checker<'a> {
 
     /// Declares an action and checks its body.
     pub(crate) fn action(&mut self, decl: &'a tree::ActionDecl, is_global: bool) {
+        let id = self.made_action(decl, is_global);
+        self.declare(&decl.name, Entity::Action(id.0));
+    }
+
+    /// The action to call for a declared one: itself, or, if it writes the standard metadata
+    /// without having them, one of its own for those of the present control.
+    pub(crate) fn action_here(&mut self, id: u32, span: Span) -> ir::ActionId {
+        let declared = ir::ActionId(id);
+        let Some((decl, order)) = self.made.actions[id as usize].metadata_user else {
+            return declared;
+        };
+        let Some(metadata) = self.standard_metadata_in_scope(span) else {
+            return declared;
+        };
+        let key = (metadata.var, id);
+        if let Some(made) = self.made.metadata_users.get(&key) {
+            return *made;
+        }
+        let outer = self.metadata.replace(metadata);
+        let callable = Callable {
+            side_effects_allowed: self.callable.side_effects_allowed,
+            ..Callable::new(CallableKind::Constant, String::new())
+        };
+        let (made, _) = self.in_callable(callable, |checker| {
+            checker.at_top(order, |checker| checker.made_action(decl, true))
+        });
+        self.metadata = outer;
+        self.made.metadata_users.insert(key, made);
+        made
+    }
+
+    fn made_action(&mut self, decl: &'a tree::ActionDecl, is_global: bool) -> ir::ActionId {
         let params = self.resolve_params(&decl.params);
         let misplaced = params
             .iter()
@@ -108,6 +140,16 @@ impl<'a> Checker<'a> {
                 .with_help("parameters without direction, the control plane's, come last"),
             );
         }
+        if let Some(param) = params.iter().find(|param| param.optional) {
+            self.report(
+                Diagnostic::error(
+                    codes::MISPLACED_ANNOTATION,
+                    param.span,
+                    "a parameter of an action is not `@optional`",
+                )
+                .with_help("remove the annotation: an entry gives all data of its action"),
+            );
+        }
         for param in &params {
             let scalar = !matches!(
                 &param.ty,
@@ -123,10 +165,11 @@ impl<'a> Checker<'a> {
         }
         let name = self.full_name(&decl.name, &decl.annotations);
         if !is_global {
-            self.claim_name("action", &name, decl.name.span);
+            self.claim_action(&name, decl.name.span, &params);
         }
         let mut callable = Callable::new(CallableKind::Action, name.clone());
         callable.side_effects_allowed = self.callable.side_effects_allowed;
+        callable.lacks_metadata = is_global && self.metadata.is_none();
         let (bound, callable) = self.in_callable(callable, |checker| {
             checker.scoped(|checker| {
                 let bound = checker.bind_params(&decl.params, &params, &name, ir::Direction::Data);
@@ -151,10 +194,11 @@ impl<'a> Checker<'a> {
                 params,
                 ret: Ty::Void,
             },
+            metadata_user: callable.wants_metadata.then_some((decl, self.order)),
         }));
-        let id = self.out.actions.len() as u32 - 1;
-        self.keep_side_effects(ir::Callee::Action(ir::ActionId(id)), callable.side_effects);
-        self.declare(&decl.name, Entity::Action(id));
+        let id = ir::ActionId(self.out.actions.len() as u32 - 1);
+        self.keep_side_effects(ir::Callee::Action(id), callable.side_effects);
+        id
     }
 
     /// The function of a declaration with type arguments, made at its first use.
@@ -245,10 +289,58 @@ impl<'a> Checker<'a> {
 
     /// The annotations as the IR keeps them.
     pub(crate) fn kept(&mut self, annotations: &'a [tree::Annotation]) -> Vec<ir::Annotation> {
+        for (position, written) in annotations.iter().enumerate() {
+            let earlier = annotations[..position]
+                .iter()
+                .find(|other| other.name.name == written.name.name);
+            if let Some(earlier) = earlier.filter(|earlier| {
+                annotation::is_structured(earlier) || annotation::is_structured(written)
+            }) {
+                self.report(
+                    Diagnostic::error(
+                        codes::MISPLACED_ANNOTATION,
+                        written.span,
+                        format!("`@{}` stands twice", written.name),
+                    )
+                    .with_secondary(earlier.span, "it stands here, too")
+                    .with_help("a structured annotation stands once: write all values in one"),
+                );
+            }
+        }
         annotations
             .iter()
             .map(|written| self.kept_annotation(written))
             .collect()
+    }
+
+    /// Takes the control-plane name of an action. Actions that have one name and the same data
+    /// are one to the control plane; reports if the data differ.
+    fn claim_action(&mut self, name: &str, span: Span, params: &[Param<'a>]) {
+        let data: Vec<Ty> = params
+            .iter()
+            .filter(|param| param.direction == Direction::None)
+            .map(|param| param.ty.clone())
+            .collect();
+        match self.made.action_names.get(name) {
+            Some((other, previous)) if *other != data => {
+                let previous = *previous;
+                self.report(
+                    Diagnostic::error(
+                        codes::DUPLICATE_CONTROL_PLANE_NAME,
+                        span,
+                        format!(
+                            "two actions with different data have the control-plane name `{name}`"
+                        ),
+                    )
+                    .with_secondary(previous, "the other one is declared here")
+                    .with_help("give one another name with @name(\"…\")"),
+                );
+            }
+            Some(_) => {}
+            None => {
+                self.made.action_names.insert(name.to_owned(), (data, span));
+            }
+        }
     }
 
     /// Takes a control-plane name; reports if another of its kind has it.

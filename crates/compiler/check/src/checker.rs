@@ -17,7 +17,7 @@ use indexmap::IndexMap;
 use stateplane_diagnostics::Span;
 use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap, nearest};
 use stateplane_ir as ir;
-use stateplane_syntax::tree;
+use stateplane_syntax::{keyword_meant, tree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -39,11 +39,15 @@ pub(crate) struct Checker<'a> {
     pub packages: Vec<Rc<Signature<'a>>>,
     /// Scopes of the block being checked, innermost last.
     pub frames: Vec<Frame>,
+    /// Names that the control or parser being checked declares, and where.
+    pub later: Vec<(&'a str, Span)>,
     /// Order of the top-level declaration being checked; only earlier ones are visible.
     pub order: u32,
     pub callable: Callable,
     /// Arguments for the next parameters that need static ones.
     pub statics: Vec<Value>,
+    /// Standard metadata of the control for which an action outside of it is being made.
+    pub metadata: Option<ir::Place>,
     /// The object whose abstract methods are being checked.
     pub this: Option<Value>,
     /// True if the program is for another architecture: its externs are not bound, and it is
@@ -90,6 +94,10 @@ pub(crate) struct Made<'a> {
     pub side_effects: Vec<(ir::Callee, SideEffect)>,
     /// Control-plane names taken: what has it and where that was declared.
     pub names: BTreeMap<(&'static str, String), Span>,
+    /// Actions made of one outside of controls for the standard metadata of a control.
+    pub metadata_users: BTreeMap<(ir::VarId, u32), ir::ActionId>,
+    /// Data of the actions of controls and where they are declared, by control-plane names.
+    pub action_names: BTreeMap<String, (Vec<Ty>, Span)>,
 }
 
 /// Data about a table besides its IR.
@@ -103,6 +111,9 @@ pub(crate) struct TableInfo {
 /// Data about an action besides its IR.
 pub(crate) struct ActionInfo<'a> {
     pub signature: Signature<'a>,
+    /// Declaration and order of an action that writes standard metadata which are not in its
+    /// scope; it is made anew for each control that uses it.
+    pub metadata_user: Option<(&'a tree::ActionDecl, u32)>,
 }
 
 /// Kind of the callable whose statements are being made.
@@ -144,6 +155,10 @@ pub(crate) struct Callable {
     pub side_effects_allowed: bool,
     /// Side effects in it that are not.
     pub side_effects: Vec<SideEffect>,
+    /// True for an action outside of controls, which has no standard metadata.
+    pub lacks_metadata: bool,
+    /// True if it writes the standard metadata all the same.
+    pub wants_metadata: bool,
 }
 
 impl Callable {
@@ -161,6 +176,8 @@ impl Callable {
             written: Vec::new(),
             side_effects_allowed: false,
             side_effects: Vec::new(),
+            lacks_metadata: false,
+            wants_metadata: false,
         }
     }
 }
@@ -190,8 +207,10 @@ impl<'a> Checker<'a> {
             bodies: Vec::new(),
             packages: Vec::new(),
             frames: Vec::new(),
+            later: Vec::new(),
             order: 0,
             statics: Vec::new(),
+            metadata: None,
             this: None,
             foreign: false,
             callable: Callable::new(CallableKind::Constant, String::new()),
@@ -410,7 +429,18 @@ impl<'a> Checker<'a> {
         let name = path.name.as_str();
         let order = self.order;
         let known = self.globals.get(name);
+        let later = self.later.iter().find(|(other, _)| *other == name);
         let diagnostic = match known.and_then(|known| known.first()) {
+            None if later.is_some_and(|_| !path.absolute) => {
+                let declared = later.map_or(path.span, |(_, span)| *span);
+                Diagnostic::error(
+                    codes::USED_BEFORE_DECLARATION,
+                    path.span,
+                    format!("`{path}` is used before it is declared"),
+                )
+                .with_secondary(declared, "declared here")
+                .with_help("move the declaration above its first use")
+            }
             Some(symbol) if symbol.order == order => Diagnostic::error(
                 codes::RECURSION,
                 path.span,
@@ -433,10 +463,17 @@ impl<'a> Checker<'a> {
                 )
                 .with_label("not found in this scope");
                 match self.nearest_name(name, path.absolute) {
+                    _ if name == "function" => match keyword_meant(name) {
+                        Some(help) => diagnostic.with_help(help),
+                        None => diagnostic,
+                    },
                     Some((near, span)) => diagnostic
                         .with_secondary(span, "declared here")
                         .with_help(format!("did you mean `{near}`?")),
-                    None => diagnostic,
+                    None => match keyword_meant(name) {
+                        Some(help) => diagnostic.with_help(help),
+                        None => diagnostic,
+                    },
                 }
             }
         };

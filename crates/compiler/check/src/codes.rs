@@ -78,6 +78,7 @@ stateplane_diagnostics::codes! {
     UNKNOWN_EXTERN = "E1606": "an extern is used that the architecture does not have";
     FIELD_LIST = "E1607": "a field list has no valid number";
     TOO_MANY_INSTANCES = "E1608": "the program makes too many instances, or nests them too deep";
+    MISPLACED_ANNOTATION = "E1609": "an annotation stands where it cannot, or twice";
     NOT_SUPPORTED = "E1701": "something of the language or architecture is not supported";
     LIMIT = "E1702": "the program exceeds a limit of the compiler";
     VALUE_TRUNCATED = "W1001": "a constant does not fit its type and is cut";
@@ -100,4 +101,5 @@ stateplane_diagnostics::codes! {
     UNATTACHED_COUNTER = "W1115": "a direct counter belongs to no table";
     DUPLICATE_PRIORITY = "W1116": "two entries have one priority";
     UNORDERED_PRIORITIES = "W1117": "entries do not stand in the order of their priorities";
+    NO_TRANSITION = "W1118": "a parser state ends without a transition";
 }

@@ -325,20 +325,6 @@ impl<'a> Checker<'a> {
             }
             (vars, fields)
         });
-        let varbits = fields
-            .iter()
-            .filter(|field| matches!(field.ty, Ty::Varbit(_)))
-            .nth(1);
-        if let Some(second) = varbits {
-            self.report(
-                Diagnostic::error(
-                    codes::INVALID_FIELD,
-                    second.span,
-                    "a header has at most one `varbit` field",
-                )
-                .with_secondary(decl.name.span, "in this header"),
-            );
-        }
         let generic = !vars.is_empty();
         let annotations = self.kept(&decl.annotations);
         self.types.templates.push(Template {

@@ -93,8 +93,16 @@ impl Checker<'_> {
         lists
     }
 
-    /// The standard metadata that `mark_to_drop()` means: what is in scope.
+    /// The standard metadata that `mark_to_drop()` means: what is in scope. In an action outside
+    /// of controls there are none; those that use it decide.
     pub(crate) fn standard_metadata_in_scope(&mut self, span: Span) -> Option<ir::Place> {
+        if self.callable.lacks_metadata {
+            self.callable.wants_metadata = true;
+            return None;
+        }
+        if let Some(metadata) = &self.metadata {
+            return Some(metadata.clone());
+        }
         let found = self.frames.iter().rev().flat_map(|frame| frame.values());
         let place = found
             .filter_map(|symbol| match &symbol.entity {

@@ -63,7 +63,16 @@ impl<'a> Checker<'a> {
                 );
             }
             let span = entry.keyset.span;
+            let exact = table
+                .keys
+                .iter()
+                .all(|key| key.match_kind == MatchKind::Exact);
             match taken.get(&keys) {
+                Some(earlier) if exact => self.report(
+                    Diagnostic::error(codes::DUPLICATE_CASE, span, "two entries have the same key")
+                        .with_secondary(*earlier, "the other one")
+                        .with_help("remove one of them"),
+                ),
                 Some(earlier) => self.unreachable_case("entry", span, *earlier),
                 None => {
                     taken.insert(keys.clone(), span);

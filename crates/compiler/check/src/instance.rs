@@ -372,6 +372,15 @@ impl<'a> Checker<'a> {
         let mut callable = Callable::new(CallableKind::Control, name.clone());
         callable.side_effects_allowed =
             annotation::find(&decl.signature.annotations, side_effect::ALLOWED).is_some();
+        let names = decl.locals.iter().map(|local| match local {
+            ControlLocal::Const(decl) => &decl.name,
+            ControlLocal::Variable(decl) => &decl.name,
+            ControlLocal::Instantiation(decl) => &decl.name,
+            ControlLocal::Action(decl) => &decl.name,
+            ControlLocal::Table(decl) => &decl.name,
+        });
+        let names = names.map(|name| (name.as_str(), name.span)).collect();
+        let outer = std::mem::replace(&mut self.later, names);
         let (params, callable) = self.in_callable(callable, |checker| {
             let params = checker.bind_params(
                 &decl.signature.params,
@@ -393,6 +402,7 @@ impl<'a> Checker<'a> {
             });
             params
         });
+        self.later = outer;
         self.out.controls.push(ir::Control {
             name,
             params,

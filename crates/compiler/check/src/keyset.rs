@@ -114,6 +114,8 @@ impl<'a> Checker<'a> {
             KeysetElementKind::Default | KeysetElementKind::DontCare => {
                 Some(vec![vec![KeySet::Any; self.key_scalars(ty)]])
             }
+            // Its condition is a key of its own.
+            _ if self.is_computed(element) => Some(vec![vec![KeySet::Any; self.key_scalars(ty)]]),
             KeysetElementKind::Value(expr) => self.key_value(expr, ty),
             KeysetElementKind::Mask { value, mask } => {
                 let value = self.key_constant(value, ty);

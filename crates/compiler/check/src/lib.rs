@@ -21,6 +21,7 @@ mod callable;
 mod checker;
 mod choice;
 pub mod codes;
+mod computed;
 mod constant;
 mod convert;
 mod copying;
@@ -77,9 +78,16 @@ pub fn check(parsed: &Parsed) -> Checked {
     let mut checker = Checker::new(&parsed.sources);
     checker.foreign = package::is_foreign(&parsed.tree);
     let packages = checker.declarations(&parsed.tree);
-    let main = checker.main_package(&packages);
+    // A program for another architecture has its own mistakes told first.
+    if checker.foreign {
+        checker.uninstantiated();
+    }
+    let told = checker.foreign && checker.diagnostics.has_errors();
+    let main = (!told).then(|| checker.main_package(&packages)).flatten();
     checker.unattached();
-    checker.uninstantiated();
+    if !checker.foreign {
+        checker.uninstantiated();
+    }
     // A program with errors may lack `main` because of them.
     if main.is_none() && !checker.diagnostics.has_errors() {
         checker.no_main();
@@ -103,10 +111,7 @@ pub fn check(parsed: &Parsed) -> Checked {
     let verified = program.as_ref().map(ir::verify);
     if let Some(Err(broken)) = verified {
         for error in broken {
-            diagnostics.push(
-                Diagnostic::error(codes::LIMIT, span, error.to_string())
-                    .with_help("make the program smaller or less deeply nested"),
-            );
+            diagnostics.push(beyond(&error, span));
         }
         return Checked {
             program: None,
@@ -118,6 +123,35 @@ pub fn check(parsed: &Parsed) -> Checked {
         program,
         interface,
         diagnostics,
+    }
+}
+
+/// What a rule of the IR that the program breaks means to its author: a limit, or a mistake of
+/// the compiler.
+fn beyond(error: &ir::VerifyError, span: Span) -> Diagnostic {
+    let what = format!("{}: {}", error.place, error.message);
+    match error.rule {
+        2 => Diagnostic::error(codes::LIMIT, span, format!("a type is too large: {what}"))
+            .with_help(format!(
+                "types nest at most {} deep and have at most {} parts",
+                ir::MAX_TYPE_DEPTH,
+                ir::MAX_LEAVES
+            )),
+        9 => Diagnostic::error(
+            codes::LIMIT,
+            span,
+            format!("the program nests too deep: {what}"),
+        )
+        .with_help(format!(
+            "statements, expressions and the calls of a packet nest at most {} deep together",
+            ir::MAX_NESTING
+        )),
+        _ => Diagnostic::error(
+            codes::LIMIT,
+            span,
+            format!("the compiler cannot translate this program: {what}"),
+        )
+        .with_help("this is a mistake of the compiler: please report it with the program"),
     }
 }
 

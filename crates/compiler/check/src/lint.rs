@@ -48,6 +48,9 @@ struct Lint<'t, 'x> {
     /// Off while a fixed point is being looked for.
     reporting: bool,
     locals: Vec<Local<'t>>,
+    /// Locals about which something can be certain: that they have a value, or that a header in
+    /// them is invalid.
+    with_facts: Vec<usize>,
     /// Locals by place and name of their declaration, which may be passed more than once.
     known: BTreeMap<(Span, &'t str), usize>,
     /// Names in scope, innermost last.
@@ -65,6 +68,7 @@ impl<'t, 'x> Lint<'t, 'x> {
             diagnostics,
             reporting: true,
             locals: Vec::new(),
+            with_facts: Vec::new(),
             known: BTreeMap::new(),
             frames: vec![BTreeMap::new()],
             facts: 0,

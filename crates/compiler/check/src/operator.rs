@@ -333,6 +333,18 @@ impl<'a> Checker<'a> {
         let Some((left, right)) = self.same_type(left, right, op.symbol(), op_span) else {
             return Value::unknown(Ty::Bool, span);
         };
+        if let Ty::Var(_) = left.ty {
+            let shown = self.quote(&left.ty);
+            self.report(
+                Diagnostic::error(
+                    codes::OPERATOR_NOT_DEFINED,
+                    op_span,
+                    format!("values of the type parameter {shown} cannot be compared"),
+                )
+                .with_help("not every type that it may stand for has `==`"),
+            );
+            return Value::unknown(Ty::Bool, span);
+        }
         let comparable = !matches!(
             left.ty,
             Ty::Void | Ty::Extern(..) | Ty::Block(..) | Ty::List(_) | Ty::Record(..)

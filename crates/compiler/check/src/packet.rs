@@ -204,6 +204,14 @@ impl<'a> Checker<'a> {
             .filter(|field| matches!(field.ty, Ty::Varbit(_)))
             .count();
         match (varbits, with_size) {
+            (2.., _) => self.report(
+                Diagnostic::error(
+                    codes::WRONG_HEADER,
+                    span,
+                    format!("{shown} has several `varbit` fields, which have no sizes here"),
+                )
+                .with_help("extract headers with one `varbit` each, and assign their fields"),
+            ),
             (0, true) => self.report(
                 Diagnostic::error(
                     codes::WRONG_HEADER,

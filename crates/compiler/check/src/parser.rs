@@ -3,7 +3,7 @@
 use crate::checker::Checker;
 use crate::codes;
 use crate::doubt::Cases;
-use crate::types::Ty;
+use crate::types::{StructKind, Ty};
 use crate::value::ValueKind;
 use indexmap::IndexMap;
 use stateplane_diagnostics::Span;
@@ -127,24 +127,42 @@ impl<'a> Checker<'a> {
         let mut matchable = true;
         let mut types: Vec<Ty> = Vec::new();
         for value in &values {
-            if !self.selectable(&value.ty.clone(), value.span) {
+            if self.types.struct_kind(&value.ty) == Some(StructKind::Struct) {
+                let shown = self.quote(&value.ty);
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_MATCHABLE,
+                        value.span,
+                        format!("a `select` is not on a value of type {shown}"),
+                    )
+                    .with_help("select on its fields: select(value.field, …)"),
+                );
+                matchable = false;
+            } else if !self.selectable(&value.ty.clone(), value.span) {
                 matchable = false;
             }
             types.push(value.ty.clone());
         }
+        if cases.iter().any(|case| self.has_computed(&case.keyset)) {
+            values = values.into_iter().map(|value| self.settle(value)).collect();
+        }
         let mut lowered = Vec::new();
         let mut taken = Cases::default();
+        let mut conditions = Vec::new();
         for case in cases {
             let target = self.target(&case.target, states);
             if !matchable {
                 continue;
             }
+            let computed = self.has_computed(&case.keyset);
+            let condition = self.computed_sets(&case.keyset, &values);
             for sets in self.keyset(&case.keyset, &types).into_iter().flatten() {
-                if let Some(earlier) = taken.take(&sets, case.keyset.span) {
+                if !computed && let Some(earlier) = taken.take(&sets, case.keyset.span) {
                     self.unreachable_case("case", case.keyset.span, earlier);
                 }
-                lowered.push((sets, target));
+                lowered.push((sets, target, condition.as_ref().map(|_| conditions.len())));
             }
+            conditions.extend(condition);
         }
         if !matchable {
             return ir::Transition::To(ir::Target::Reject);
@@ -153,10 +171,20 @@ impl<'a> Checker<'a> {
         for value in values {
             self.scalars_of(value, &mut keys);
         }
-        ir::Transition::Select {
-            keys,
-            cases: lowered,
-        }
+        let cases = lowered.into_iter().map(|(mut sets, target, condition)| {
+            let one = ir::KeySet::Exact(1u32.into());
+            sets.extend((0..conditions.len()).map(|position| {
+                if condition == Some(position) {
+                    one.clone()
+                } else {
+                    ir::KeySet::Any
+                }
+            }));
+            (sets, target)
+        });
+        let cases = cases.collect();
+        keys.extend(conditions);
+        ir::Transition::Select { keys, cases }
     }
 
     fn target(&mut self, name: &'a tree::Ident, states: &States<'a>) -> ir::Target {

@@ -11,8 +11,11 @@ use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, TypeKind};
 use std::rc::Rc;
 
-/// Greatest width of a `bit`, `int` or `varbit` type.
-const MAX_WIDTH: u32 = 2048;
+/// Greatest width of a `bit` or `int` type.
+const MAX_WIDTH: u32 = ir::MAX_WIDTH;
+
+/// Greatest width of a `varbit` type.
+const MAX_VARBIT_WIDTH: u32 = ir::MAX_VARBIT_WIDTH;
 
 /// Greatest number of scalars in one type, which bounds what a small hostile program
 /// can make the compiler and the switch allocate.
@@ -41,15 +44,15 @@ impl<'a> Checker<'a> {
                 Ty::Poison
             }
             TypeKind::Bit(None) => Ty::Bits(1),
-            TypeKind::Bit(Some(width)) => match self.width(width, 0) {
+            TypeKind::Bit(Some(width)) => match self.width(width, 0, MAX_WIDTH) {
                 Some(width) => Ty::Bits(width),
                 None => Ty::Poison,
             },
-            TypeKind::Int(width) => match self.width(width, 1) {
+            TypeKind::Int(width) => match self.width(width, 1, MAX_WIDTH) {
                 Some(width) => Ty::Int(width),
                 None => Ty::Poison,
             },
-            TypeKind::Varbit(width) => match self.width(width, 0) {
+            TypeKind::Varbit(width) => match self.width(width, 0, MAX_VARBIT_WIDTH) {
                 Some(width) => Ty::Varbit(width),
                 None => Ty::Poison,
             },
@@ -235,8 +238,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn width(&mut self, expr: &'a tree::Expr, least: u32) -> Option<u32> {
-        self.constant_u32(expr, "a width", least, MAX_WIDTH)
+    fn width(&mut self, expr: &'a tree::Expr, least: u32, greatest: u32) -> Option<u32> {
+        self.constant_u32(expr, "a width", least, greatest)
     }
 
     /// A compile-time number within bounds, both included.

@@ -13,6 +13,7 @@ use stateplane_diagnostics::Diagnostic;
 use stateplane_diagnostics::Span;
 use stateplane_ir as ir;
 use stateplane_syntax::tree::{self, ExprKind, StmtKind};
+use std::collections::BTreeMap;
 
 impl<'a> Checker<'a> {
     /// Checks the statements of a block in a scope of their own.
@@ -284,6 +285,7 @@ impl<'a> Checker<'a> {
             return self.switch_action(table, place, cases);
         }
         let value = self.expr(subject);
+        let named = matches!(value.ty, Ty::Serial(_)).then(|| self.quote(&value.ty));
         let ty = self.strip_serial(&value.ty);
         let value = Value { ty, ..value };
         if !matches!(
@@ -309,6 +311,19 @@ impl<'a> Checker<'a> {
         };
         let labels = |checker: &mut Self, label: &'a tree::Expr| {
             let found = checker.constant(label, "the label of a case")?;
+            if let Some(named) = &named
+                && found.ty.is_numeric()
+            {
+                checker.report(
+                    Diagnostic::error(
+                        codes::SWITCH_LABEL,
+                        label.span,
+                        format!("a number is compared with a value of type {named}"),
+                    )
+                    .with_help("name a member of the enum, or cast the subject of the switch"),
+                );
+                return None;
+            }
             let found = if ty == Ty::Poison {
                 return None;
             } else {
@@ -355,10 +370,10 @@ impl<'a> Checker<'a> {
             };
             let symbol = checker.lookup(path)?;
             let position = match symbol.entity {
-                Entity::Action(action) => checker.listed_position(
-                    &checker.out.tables[table as usize].actions,
-                    ir::ActionId(action),
-                ),
+                Entity::Action(action) => {
+                    let action = checker.action_here(action, path.span);
+                    checker.listed_position(&checker.out.tables[table as usize].actions, action)
+                }
                 Entity::Broken => return None,
                 _ => None,
             };
@@ -403,7 +418,7 @@ impl<'a> Checker<'a> {
         let mut default = None;
         let mut labels: Vec<BigUint> = Vec::new();
         let mut falls_to_default = false;
-        let mut seen: Vec<(BigUint, Span)> = Vec::new();
+        let mut seen: BTreeMap<BigUint, Span> = BTreeMap::new();
         for case in cases {
             match &case.label {
                 Some(label) if default.is_some() || falls_to_default => {
@@ -418,9 +433,8 @@ impl<'a> Checker<'a> {
                 }
                 Some(label) => {
                     if let Some(value) = label_of(self, label) {
-                        match seen.iter().find(|(other, _)| *other == value) {
-                            Some((_, previous)) => {
-                                let previous = *previous;
+                        match seen.get(&value).copied() {
+                            Some(previous) => {
                                 self.report(
                                     Diagnostic::error(
                                         codes::DUPLICATE_CASE,
@@ -431,7 +445,7 @@ impl<'a> Checker<'a> {
                                 );
                             }
                             None => {
-                                seen.push((value.clone(), label.span));
+                                seen.insert(value.clone(), label.span);
                                 labels.push(value);
                             }
                         }

@@ -229,6 +229,19 @@ impl<'a> Checker<'a> {
                 ));
                 continue;
             }
+            let name = &self.out.actions[action.index()].name;
+            let same = actions
+                .iter()
+                .any(|other| self.out.actions[other.action.index()].name == *name);
+            if same {
+                let message =
+                    format!("the table has two actions with the control-plane name `{name}`");
+                self.report(
+                    Diagnostic::error(codes::DUPLICATE_CONTROL_PLANE_NAME, listed.span, message)
+                        .with_help("give one another name with @name(\"…\")"),
+                );
+                continue;
+            }
             let info = self.made.actions[action.index()].clone();
             let directed: Vec<_> = info
                 .signature
@@ -329,7 +342,7 @@ impl<'a> Checker<'a> {
     fn action_named(&mut self, path: &tree::Path) -> Option<ir::ActionId> {
         let symbol = self.lookup(path)?;
         match symbol.entity {
-            Entity::Action(action) => Some(ir::ActionId(action)),
+            Entity::Action(action) => Some(self.action_here(action, path.span)),
             Entity::Broken => None,
             other => {
                 let noun = other.noun();
@@ -473,6 +486,7 @@ impl<'a> Checker<'a> {
         // Arguments of directed parameters were bound in `actions`; they may be
         // repeated here.
         let given = if args.len() == info.signature.params.len() {
+            self.same_bound(decl, path, &args[..directed]);
             &args[directed..]
         } else {
             args
@@ -508,6 +522,45 @@ impl<'a> Checker<'a> {
             action: listed as u32,
             data,
         })
+    }
+
+    /// Reports arguments of directed parameters that are others than in `actions`.
+    fn same_bound(
+        &mut self,
+        decl: &'a tree::TableDecl,
+        path: &tree::Path,
+        args: &'a [tree::Argument],
+    ) {
+        let listed = decl
+            .properties
+            .iter()
+            .find_map(|property| match &property.value {
+                TablePropertyValue::Actions(refs) => refs
+                    .iter()
+                    .find(|listed| listed.path.name.as_str() == path.name.as_str()),
+                _ => None,
+            });
+        let bound = listed.and_then(|listed| listed.args.as_deref());
+        for (arg, bound) in args.iter().zip(bound.unwrap_or_default()) {
+            let (here, there) = (self.words(arg.span), self.words(bound.span));
+            if here != there {
+                self.report(
+                    Diagnostic::error(
+                        codes::ARGUMENTS,
+                        arg.span,
+                        format!("`{path}` has another argument here than in `actions`"),
+                    )
+                    .with_secondary(bound.span, "the action gets this one")
+                    .with_help("write the same argument, or leave those of `actions` out"),
+                );
+            }
+        }
+    }
+
+    /// The text of a place without its spaces.
+    fn words(&self, span: stateplane_diagnostics::Span) -> String {
+        let text = self.sources.snippet(span);
+        text.chars().filter(|c| !c.is_whitespace()).collect()
     }
 }
 

@@ -144,6 +144,8 @@ pub(crate) struct StructInfo {
     pub fields: Rc<Vec<Field>>,
     /// Scalars in it, stacks and nested structs counted through.
     pub scalars: u64,
+    /// True if it has an open type parameter or a reported error in it.
+    pub open: bool,
 }
 
 impl StructInfo {
@@ -259,6 +261,8 @@ impl Types {
         let scalars = fields.iter().fold(1u64, |sum, field| {
             sum.saturating_add(self.scalars(&field.ty))
         });
+        let open = args.iter().any(|arg| self.is_open(arg))
+            || fields.iter().any(|field| self.is_open(&field.ty));
         let name = if args.is_empty() {
             declaration.name
         } else {
@@ -273,6 +277,7 @@ impl Types {
             args: args.clone(),
             fields: Rc::new(fields),
             scalars,
+            open,
         });
         self.instances.insert((template, args), ty);
         ty
@@ -294,11 +299,7 @@ impl Types {
     pub(crate) fn is_open(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Var(_) | Ty::Poison => true,
-            Ty::Struct(id) => {
-                let info = self.info(*id);
-                info.args.iter().any(|arg| self.is_open(arg))
-                    || info.fields.iter().any(|field| self.is_open(&field.ty))
-            }
+            Ty::Struct(id) => self.info(*id).open,
             Ty::Stack(element, _) => self.is_open(element),
             Ty::Tuple(members) | Ty::List(members) | Ty::Extern(_, members) => {
                 members.iter().any(|member| self.is_open(member))

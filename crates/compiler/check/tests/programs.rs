@@ -184,3 +184,62 @@ fn each_rule_of_the_replication_library_can_be_switched_off() {
         }
     }
 }
+
+/// A program as text, with the includes of [`Folder`].
+struct Text(String);
+
+impl FileLoader for Text {
+    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
+        match path {
+            "program.p4" => Ok(self.0.as_str().into()),
+            _ => Folder(root()).load(path),
+        }
+    }
+}
+
+fn compile_text(text: String) -> Compiled {
+    let include_dirs = ["p4/include", "crates/compiler/check/tests/include"];
+    let options = Options {
+        include_dirs: include_dirs.map(String::from).to_vec(),
+        defines: Vec::new(),
+    };
+    compile(&Text(text), "program.p4", &options)
+}
+
+/// Each level of types costs as much as the one before, not twice that.
+#[test]
+fn generic_types_nest_forty_deep() {
+    let nested = (0..40).fold("bit<8>".to_owned(), |inner, _| format!("one_t<{inner}>"));
+    let compiled = compile_text(format!(
+        "#include \"shell.p4\"
+        struct one_t<T> {{ T part; }}
+        control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {{
+            {nested} deep;
+            apply {{}}
+        }}
+        SWITCH(EmptyParser, C);"
+    ));
+    assert!(compiled.program.is_some(), "{}", told(&compiled));
+}
+
+/// A chain of `else if` beyond the limit is refused with the limit.
+#[test]
+fn chains_have_a_limit() {
+    let chain = |length: usize| {
+        let links: Vec<String> = (0..length)
+            .map(|number| format!("if (meta.x == {number}) {{ meta.x = 1; }}"))
+            .collect();
+        compile_text(format!(
+            "#include \"shell.p4\"
+            control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {{
+                apply {{ {} }}
+            }}
+            SWITCH(EmptyParser, C);",
+            links.join(" else ")
+        ))
+    };
+    let compiled = chain(150);
+    assert!(compiled.program.is_some(), "{}", told(&compiled));
+    let refused = told(&chain(250));
+    assert!(refused.contains("nests more than 200"), "{refused}");
+}

@@ -46,4 +46,6 @@ pub use parse::{ParseError, parse};
 pub use program::*;
 pub use stmt::*;
 pub use types::*;
-pub use verify::{VerifyError, verify};
+pub use verify::{
+    MAX_LEAVES, MAX_NESTING, MAX_TYPE_DEPTH, MAX_VARBIT_WIDTH, MAX_WIDTH, VerifyError, verify,
+};

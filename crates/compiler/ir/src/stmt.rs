@@ -196,14 +196,14 @@ pub enum Op {
         meter: MeterId,
         /// Element number.
         index: Expr,
-        /// A `bit` place.
+        /// A number, or an enum of at least [`COLOURS`] members, of which the first is green.
         result: Place,
     },
     /// `direct_meter.read(result)`.
     DirectMeterRead {
         /// The meter of a table.
         meter: MeterId,
-        /// A `bit` place.
+        /// As in [`Op::MeterExecute`].
         result: Place,
     },
     /// `hash(result, algorithm, base, data, max)`: base + (hash mod max), modulo the
@@ -306,6 +306,9 @@ pub enum Op {
         values: Vec<Expr>,
     },
 }
+
+/// Number of a meter's colours: green, yellow, red.
+pub const COLOURS: usize = 3;
 
 /// Pipeline in which a clone is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

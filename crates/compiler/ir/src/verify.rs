@@ -2,8 +2,8 @@
 //! need not check them.
 //!
 //! 1. **Handles** lie within their tables.
-//! 2. **Types**: `bit<W>` and `varbit<W>` have W ≤ 2048, `int<W>` 1 ≤ W ≤ 2048;
-//!    members of headers are scalars, structs and arrays of them, and at most one varbit;
+//! 2. **Types**: `bit<W>` has W ≤ 2048, `int<W>` 1 ≤ W ≤ 2048, `varbit<W>` W ≤ 65535;
+//!    members of headers are scalars, structs and arrays of them, and varbits;
 //!    members of unions are headers; stacks hold at least one element, and neither
 //!    stacks nor varbits.
 //!    Types nest at most [`MAX_TYPE_DEPTH`] deep, which excludes a type that contains
@@ -29,7 +29,8 @@
 //!    run, has no circle. Statements, expressions and calls together nest at most
 //!    [`MAX_NESTING`] deep.
 //! 10. **Operations** have the operands that [`Op`](crate::Op) names; those that read
-//!     the packet stand in parsers, `emit` in controls; indirect counters and meters
+//!     the packet stand in parsers, `emit` in controls; a header that is extracted has at
+//!     most one varbit; indirect counters and meters
 //!     have no table, direct ones have theirs.
 //! 11. **Pipeline**: the six blocks have the parameters that
 //!     [`Pipeline`](crate::Pipeline) names.
@@ -57,6 +58,9 @@ pub const MAX_LEAVES: u64 = 1 << 20;
 
 /// Greatest width of a scalar in bits.
 pub const MAX_WIDTH: u32 = 2048;
+
+/// Greatest width of a `varbit` in bits.
+pub const MAX_VARBIT_WIDTH: u32 = 65_535;
 
 /// Errors after which the verifier stops.
 const MAX_ERRORS: usize = 50;

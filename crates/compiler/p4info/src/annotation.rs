@@ -27,12 +27,30 @@ pub(crate) fn kept(annotations: &[Annotation], except: &[&str]) -> Kept {
             None => {
                 let name = annotation.name.as_str();
                 if !FIELDS.contains(&name) && !except.contains(&name) {
-                    kept.unstructured.push(annotation.to_string());
+                    kept.unstructured.push(with_lines(&annotation.to_string()));
                 }
             }
         }
     }
     kept
+}
+
+/// The text of an annotation in which line breaks in strings are what they are, not `\\n`.
+fn with_lines(text: &str) -> String {
+    let mut lines = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            lines.push(character);
+            continue;
+        }
+        // Every backslash of a string has another one before it.
+        match characters.next() {
+            Some('n') => lines.push('\n'),
+            other => lines.extend([character].into_iter().chain(other)),
+        }
+    }
+    lines
 }
 
 fn structured(annotation: &Annotation) -> Option<proto::StructuredAnnotation> {

@@ -151,3 +151,44 @@ fn an_action_is_one_however_it_is_called() {
     assert_eq!(data.params.len(), 1);
     assert_eq!(data.params[0].name, "c");
 }
+
+#[test]
+fn actions_of_one_name_are_one() {
+    let source = with_ingress(
+        "@name(\"set\") action first(bit<9> port) { std.egress_spec = port; }
+         @name(\"set\") action second(bit<9> port) { std.egress_spec = port; }
+         table t { key = { std.ingress_port : exact; } actions = { first; } }
+         table u { key = { std.ingress_port : exact; } actions = { second; } }",
+        "t.apply(); u.apply();",
+    );
+    let info = p4info(&source).unwrap();
+    let names = info
+        .actions
+        .iter()
+        .filter_map(|action| action.preamble.as_ref());
+    let named: Vec<u32> = names
+        .filter(|preamble| preamble.name == "I.set")
+        .map(|preamble| preamble.id)
+        .collect();
+    assert_eq!(named.len(), 1);
+    for table in &info.tables {
+        assert_eq!(table.action_refs[0].id, named[0]);
+    }
+}
+
+#[test]
+fn lines_of_an_annotation_stay_lines() {
+    let source = with_ingress(
+        "@entry_restriction(\"
+            // a \\\\ and \\\"b\\\"
+            port != 0;\\n\")
+         table t { key = { std.ingress_port : exact; } actions = { NoAction; } }",
+        "t.apply();",
+    );
+    let info = p4info(&source).unwrap();
+    let preamble = info.tables[0].preamble.as_ref().unwrap();
+    assert_eq!(
+        preamble.annotations,
+        ["@entry_restriction(\"\n            // a \\\\ and \\\"b\\\"\n            port != 0;\n\")"]
+    );
+}

@@ -18,6 +18,7 @@ use stateplane_diagnostics::{Diagnostics, SourceMap};
 
 pub use format::{FormatError, format};
 pub use loader::{FileLoader, LoadError, MemoryLoader};
+pub use parser::keyword_meant;
 pub use print::print;
 use token::Token;
 use tree::Program;

@@ -16,6 +16,8 @@ mod statement;
 mod table;
 mod types;
 
+pub use hint::keyword_meant;
+
 use rustc_hash::FxHashSet;
 use stateplane_diagnostics::{Code, Diagnostic, Diagnostics, Span};
 

@@ -97,7 +97,8 @@ impl<'t> Lint<'t, '_> {
     /// apart, and nothing is known of those of the other.
     fn apart(&mut self, f: impl FnOnce(&mut Self)) {
         let flow = self.flow.clone();
-        for local in &self.locals {
+        for id in &self.with_facts {
+            let local = &self.locals[*id];
             if let Some(assigned) = local.assigned {
                 self.flow.set(assigned, true);
             }
@@ -173,9 +174,9 @@ impl<'t> Lint<'t, '_> {
 
     /// Forgets what an action may have changed.
     pub(super) fn after_action(&mut self) {
-        for (id, local) in self.locals.iter().enumerate() {
-            if local.assigned.is_some()
-                && self.body.written_by_actions.contains(&id)
+        for id in &self.with_facts {
+            let local = &self.locals[*id];
+            if self.body.written_by_actions.contains(id)
                 && let Some(assigned) = local.assigned
             {
                 self.flow.set(assigned, true);

@@ -78,7 +78,10 @@ impl<'t> Lint<'t, '_> {
             _ => Vec::new(),
         };
         let headers = headers.into_iter().map(|path| (path, self.fact()));
-        let headers = headers.collect();
+        let headers: Vec<_> = headers.collect();
+        if assigned.is_some() || !headers.is_empty() {
+            self.with_facts.push(self.locals.len());
+        }
         let quiet = annotation::find(annotations, "noWarn")
             .and_then(Annotation::string)
             .is_some_and(|what| &**what == "unused");

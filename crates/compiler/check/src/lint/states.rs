@@ -88,6 +88,16 @@ impl<'t> Lint<'t, '_> {
         }
         self.reporting = reporting;
         for (state, entry) in decl.states.iter().zip(entries) {
+            if state.transition.is_none() {
+                self.report(
+                    Diagnostic::warning(
+                        codes::NO_TRANSITION,
+                        state.name.span,
+                        format!("the state `{}` has no transition: it rejects", state.name),
+                    )
+                    .with_help("end it with `transition accept;`, or write `transition reject;`"),
+                );
+            }
             if entry.is_dead() && budget > 0 {
                 self.report(
                     Diagnostic::warning(

@@ -23,7 +23,7 @@ control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     @nmae("somewhere") action a() {}
     table t {
         key = {
-            meta.x : exact;
+            meta.x : ternary;
         }
         actions = {
             a;

@@ -1,6 +1,8 @@
 //! Rules 1, 2, 7, 8, 11 and 12: the tables of a program.
 
-use super::{MAX_LEAVES, MAX_TYPE_DEPTH, MAX_WIDTH, Verifier, index_or_scalar_width};
+use super::{
+    MAX_LEAVES, MAX_TYPE_DEPTH, MAX_VARBIT_WIDTH, MAX_WIDTH, Verifier, index_or_scalar_width,
+};
 use crate::graph::Node;
 use crate::{
     ActionCall, ActionId, Arg, Callee, Const, ControlId, Direction, FunctionId, KeySet, MatchKind,
@@ -111,17 +113,13 @@ impl Verifier<'_> {
         let program = self.program;
         match ty {
             Type::Header(id) => {
-                let mut varbits = 0;
                 for field in &program.structs[id.index()].fields {
                     match field.ty {
-                        Type::Varbit(_) => varbits += 1,
+                        Type::Varbit(_) => {}
                         Type::Stack(id) if self.is_plain(program.stacks[id.index()].element) => {}
                         ty if self.is_plain(ty) => {}
                         _ => self.fail(2, format!("`{}` cannot be in a header", field.name)),
                     }
-                }
-                if varbits > 1 {
-                    self.fail(2, "a header has at most one varbit");
                 }
             }
             Type::Union(id) => {
@@ -150,9 +148,15 @@ impl Verifier<'_> {
 
     fn type_exists(&mut self, ty: Type) {
         let exists = match ty {
-            Type::Bits(width) | Type::Varbit(width) => {
+            Type::Bits(width) => {
                 if width > MAX_WIDTH {
                     self.fail(2, format!("{ty:?} is wider than {MAX_WIDTH}"));
+                }
+                true
+            }
+            Type::Varbit(width) => {
+                if width > MAX_VARBIT_WIDTH {
+                    self.fail(2, format!("{ty:?} is wider than {MAX_VARBIT_WIDTH}"));
                 }
                 true
             }

@@ -173,7 +173,8 @@ impl Verifier<'_> {
             }
             Type::Stack(id) => id.index() < self.program.stacks.len(),
             Type::Enum(id) => id.index() < self.program.enums.len(),
-            Type::Bits(width) | Type::Varbit(width) => width <= super::MAX_WIDTH,
+            Type::Bits(width) => width <= super::MAX_WIDTH,
+            Type::Varbit(width) => width <= super::MAX_VARBIT_WIDTH,
             Type::Int(width) => (1..=super::MAX_WIDTH).contains(&width),
             Type::Bool | Type::Error => true,
         }

@@ -26,6 +26,19 @@ impl Verifier<'_> {
         }
     }
 
+    /// A place that a meter's colour fits: a number, or an enum with a member for each.
+    fn colour_place(&mut self, place: &Place) {
+        let Some(ty) = self.place(place) else { return };
+        let members = match ty {
+            Type::Enum(id) => self.program.enums.get(id.index()),
+            _ => None,
+        };
+        let fits = members.is_some_and(|def| def.members.len() >= crate::COLOURS);
+        if !is_number(ty) && !fits {
+            self.fail(10, format!("a colour of type {ty:?}"));
+        }
+    }
+
     fn in_parser(&mut self, what: &str) {
         if !self.in_parser {
             self.fail(10, format!("{what} outside of parsers"));
@@ -40,10 +53,18 @@ impl Verifier<'_> {
                 varbit_size,
             } => {
                 self.in_parser("extract");
-                if let Some(ty) = self.place(header)
-                    && !matches!(ty, Type::Header(_))
-                {
-                    self.fail(10, format!("extract of {ty:?}"));
+                match self.place(header) {
+                    Some(Type::Header(id)) => {
+                        let fields = &program.structs[id.index()].fields;
+                        let varbits = fields
+                            .iter()
+                            .filter(|field| matches!(field.ty, Type::Varbit(_)));
+                        if varbits.count() > 1 {
+                            self.fail(10, "extract of a header with several varbits");
+                        }
+                    }
+                    Some(ty) => self.fail(10, format!("extract of {ty:?}")),
+                    None => {}
                 }
                 if let Some(size) = varbit_size {
                     self.number(10, "the size of a varbit", size);
@@ -118,12 +139,12 @@ impl Verifier<'_> {
                 result,
             } => {
                 self.number(10, "an index", index);
-                self.number_place(result);
+                self.colour_place(result);
                 let def = program.meters.get(meter.index());
                 self.attached(def.map(|def| def.table.is_some()), false);
             }
             Op::DirectMeterRead { meter, result } => {
-                self.number_place(result);
+                self.colour_place(result);
                 let def = program.meters.get(meter.index());
                 self.attached(def.map(|def| def.table.is_some()), true);
             }

@@ -122,8 +122,7 @@ fn rule_2_types() {
         bed.b.program.structs[0].fields[0].ty = header;
     });
     broken(2, |bed| {
-        let varbits = [("x", Type::Varbit(8)), ("y", Type::Varbit(8))];
-        let header = bed.b.structure("v", &varbits);
+        let header = bed.b.structure("v", &[("x", Type::Varbit(65_536))]);
         bed.b.var("v", Type::Header(header));
     });
     broken(2, |bed| {

@@ -4,7 +4,7 @@ use stateplane_diagnostics::FileId;
 
 use super::Obstacle;
 use crate::lexer::{Interner, Lexer};
-use crate::token::{Symbol, TokenKind};
+use crate::token::{Symbol, Token, TokenKind};
 
 /// Kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,7 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Obstacle> {
     let mut lexer = Lexer::new(FileId::default(), text.into());
     let mut interner = Interner::default();
     let mut pieces = Vec::new();
+    let mut annotation = InAnnotation::default();
     let mut end = 0;
     loop {
         let (token, complaint) = lexer.next(&mut interner);
@@ -79,6 +80,7 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Obstacle> {
         }
         let start = token.span.start as usize;
         comments(text, end, start, &mut pieces)?;
+        annotation.pass(&token);
         if token.kind == TokenKind::End {
             break;
         }
@@ -90,7 +92,7 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Obstacle> {
                 Kind::Pragma
             };
             (kind, lexer.rest_of_line().1.end as usize)
-        } else if token.kind == TokenKind::Unknown {
+        } else if token.kind == TokenKind::Unknown && !annotation.is_open() {
             let message = "a character is not part of any P4 token";
             return Err(Obstacle { at: start, message });
         } else {
@@ -191,4 +193,33 @@ pub(super) fn same(before: &[Piece<'_>], after: &[Piece<'_>]) -> bool {
         a.kind == b.kind && text && (!joined(before, at) || joined(after, at))
     };
     before.len() == after.len() && (0..before.len()).all(equal)
+}
+
+/// Place in an annotation `@name(…)`, whose parentheses hold any characters.
+#[derive(Default)]
+struct InAnnotation {
+    /// Tokens of `@name` passed.
+    head: u32,
+    /// Open parentheses of its body.
+    open: u32,
+}
+
+impl InAnnotation {
+    fn is_open(&self) -> bool {
+        self.open > 0
+    }
+
+    fn pass(&mut self, token: &Token) {
+        if self.open > 0 {
+            self.open += u32::from(token.is(Symbol::LeftParen));
+            self.open -= u32::from(token.is(Symbol::RightParen));
+            return;
+        }
+        self.open = u32::from(self.head == 2 && token.is(Symbol::LeftParen));
+        self.head = match self.head {
+            _ if token.is(Symbol::At) => 1,
+            1 => 2,
+            _ => 0,
+        };
+    }
 }

@@ -351,6 +351,14 @@ fn what_is_in_the_way_is_told() {
 }
 
 #[test]
+fn annotations_hold_any_characters() {
+    let text = "@note(it's (5 $) off)\nconst bit<8> a = 1;\n";
+    assert!(super::format(text).is_ok());
+    assert!(super::format("@note(1) $").is_err());
+    assert!(super::format("f(it's)").is_err());
+}
+
+#[test]
 fn lines_that_a_backslash_joins_stay_joined() {
     becomes(
         "struct s{bit<8>a;// one \\

@@ -24,9 +24,30 @@ impl Parser {
             ("`=` or a call", Symbol::Minus) if self.ahead(1).is(Symbol::Minus) => {
                 Some("P4 has no decrement: write `… = … - 1`".to_owned())
             }
-            ("`;`", Symbol::LeftBrace) => self.foreign_statement(),
+            ("`;`", Symbol::LeftBrace) => {
+                let misspelt = self.misspelt_declaration();
+                misspelt.or_else(|| self.foreign_statement())
+            }
+            ("`;`" | "`(`", _) => self.misspelt_declaration(),
             _ => None,
         }
+    }
+
+    /// Advice on a declaration whose first word is a misspelt keyword, or `function`.
+    fn misspelt_declaration(&self) -> Option<String> {
+        let earliest = self.at.saturating_sub(BACKWARD);
+        let before = (earliest..self.at).rev().find(|at| {
+            matches!(
+                self.tokens[*at].kind,
+                TokenKind::Symbol(Symbol::Semicolon | Symbol::LeftBrace | Symbol::RightBrace)
+            )
+        });
+        let first = self.tokens.get(before.map_or(earliest, |at| at + 1))?;
+        let second = self.tokens.get(before.map_or(earliest, |at| at + 1) + 1)?;
+        if !Self::is_name(first) || !Self::is_name(second) {
+            return None;
+        }
+        keyword_meant(&first.text)
     }
 
     /// Advice on `word (…) {`, which P4 does not have.
@@ -93,4 +114,39 @@ impl Parser {
             .with_help("add the missing `}`"),
         );
     }
+}
+
+/// Words that begin declarations, which a misspelt one may mean.
+const DECLARATIONS: [&str; 16] = [
+    "action",
+    "apply",
+    "const",
+    "control",
+    "enum",
+    "extern",
+    "header",
+    "header_union",
+    "package",
+    "parser",
+    "state",
+    "struct",
+    "table",
+    "transition",
+    "typedef",
+    "value_set",
+];
+
+/// Advice on a name that stands where a declaration begins and is no type: the keyword that it
+/// is near to, or the form of a function.
+#[must_use]
+pub fn keyword_meant(word: &str) -> Option<String> {
+    if word == "function" {
+        return Some(
+            "a function begins with the type of its result: `bit<8> name(…) { … }` or `void …`"
+                .to_owned(),
+        );
+    }
+    nearest(word, DECLARATIONS)
+        .filter(|_| word.len() > 2)
+        .map(|near| format!("did you mean `{near}`?"))
 }

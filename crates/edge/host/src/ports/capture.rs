@@ -174,7 +174,7 @@ impl CapturePort {
             Some(Ok(frame)) => Some(frame),
             Some(Err(cause)) => {
                 self.counters.rx_failed += 1;
-                self.notices.push(PortNotice::CaptureFailed(cause));
+                self.notices.push(PortNotice::CaptureDamaged(cause));
                 None
             }
             None => None,
@@ -291,13 +291,47 @@ mod tests {
         file.as_file().set_len(length - 2).unwrap();
         let mut port = CapturePort::open(Some(file.path()), None, false).unwrap();
         assert_eq!(bursts(&mut port, 0), [b"whole".to_vec()]);
-        assert!(matches!(
-            port.take_notices()[..],
-            [
-                PortNotice::CaptureFailed(_),
-                PortNotice::CaptureEnded { frames: 1 }
-            ]
-        ));
+        let notices = port.take_notices();
+        let [
+            PortNotice::CaptureDamaged(cause),
+            PortNotice::CaptureEnded { frames: 1 },
+        ] = &notices[..]
+        else {
+            panic!("{notices:?}");
+        };
+        // Behind the file's header and the first record.
+        assert!(cause.starts_with("record 2, at byte 45: "), "{cause}");
+        let error = read_capture(file.path()).unwrap_err();
+        assert!(
+            error.to_string().contains("record 2, at byte 45"),
+            "{error}"
+        );
+    }
+
+    /// A capture as bytes, whose link type says that a check sequence of four bytes follows.
+    #[test]
+    fn check_sequences_are_not_of_the_frames() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut bytes = Vec::new();
+        let fields = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 0x2400_0001];
+        for field in fields {
+            bytes.extend(field.to_le_bytes());
+        }
+        for (kept, length) in [(&b"frame+FCS"[..], 9_u32), (b"cut", 20)] {
+            for field in [0, 0, kept.len() as u32, length] {
+                bytes.extend(field.to_le_bytes());
+            }
+            bytes.extend(kept);
+        }
+        std::fs::write(file.path(), &bytes).unwrap();
+        let frames = read_capture(file.path()).unwrap();
+        let frames: Vec<&[u8]> = frames.iter().map(|(_, frame)| &frame[..]).collect();
+        assert_eq!(frames, [&b"frame"[..], b"cut"]);
+        // Raw IP is no Ethernet, with or without the bits.
+        bytes[20] = 101;
+        std::fs::write(file.path(), &bytes).unwrap();
+        let error = read_capture(file.path()).unwrap_err();
+        assert!(error.to_string().contains("link type 101"), "{error}");
     }
 
     #[test]

@@ -60,7 +60,9 @@ pub enum PortNotice {
         /// Frames taken from it.
         frames: u64,
     },
-    /// A capture file is damaged, or cannot be written.
+    /// A capture file that is read is damaged: the record and the cause.
+    CaptureDamaged(String),
+    /// A capture file cannot be written.
     CaptureFailed(String),
     /// The file of keys changed and is refused; the keys so far stay.
     Keys(crate::sealing::KeysError),
@@ -86,6 +88,7 @@ impl fmt::Display for PortNotice {
             PortNotice::Keys(error) => {
                 write!(f, "error[{}]: {error}; the keys so far stay", error.code())
             }
+            PortNotice::CaptureDamaged(cause) => write!(f, "capture damaged: {cause}"),
             PortNotice::CaptureFailed(cause) => write!(f, "capture failed: {cause}"),
         }
     }

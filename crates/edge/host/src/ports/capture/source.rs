@@ -8,18 +8,29 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::{DataLink, TsResolution};
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
-use std::path::Path;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// First four bytes of a pcapng file: a section header.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// Bytes of a pcap's header, and of that of a record.
+const FILE_HEADER: u64 = 24;
+const RECORD_HEADER: u64 = 16;
 
 /// An open capture.
 pub(super) struct Source {
     format: Format,
     /// Time of the first frame.
     start: Option<Duration>,
+    path: PathBuf,
+    /// Records read: of a pcapng, blocks.
+    records: u64,
+    /// Byte of a pcap at which the next record begins.
+    offset: u64,
+    /// Bytes of a frame's check sequence behind each frame that was kept whole.
+    check_bytes: usize,
 }
 
 enum Format {
@@ -46,28 +57,100 @@ impl Source {
                 return Ok(Format::PcapNg(Box::new(reader)));
             }
             let reader = PcapReader::new(file).map_err(|error| error.to_string())?;
-            check_link_type(reader.header().datalink)?;
+            check_link_type(link_type(reader.header().datalink).0)?;
             Ok(Format::Pcap(Box::new(reader)))
         };
+        let format = open().map_err(failed)?;
+        let check_bytes = match &format {
+            Format::Pcap(reader) => link_type(reader.header().datalink).1,
+            Format::PcapNg(_) => 0,
+        };
         Ok(Source {
-            format: open().map_err(failed)?,
+            format,
             start: None,
+            path: path.to_owned(),
+            records: 0,
+            offset: FILE_HEADER,
+            check_bytes,
         })
     }
 
     /// The next frame and its time since the first.
     pub(super) fn next(&mut self) -> Option<Result<(Duration, Vec<u8>), String>> {
-        let (time, frame) = match self.format.next()? {
+        let first = self.records;
+        let read = self.format.next(&mut self.records)?;
+        let (time, mut frame, whole) = match read {
             Ok(frame) => frame,
-            Err(cause) => return Some(Err(cause)),
+            Err(cause) => return Some(Err(self.at(first, &cause))),
         };
+        self.offset += RECORD_HEADER + frame.len() as u64;
+        if whole {
+            frame.truncate(frame.len().saturating_sub(self.check_bytes));
+        }
         let start = *self.start.get_or_insert(time);
         Some(Ok((time.saturating_sub(start), frame)))
     }
+
+    /// The cause with the place of the record that has it; `first` is the number of records
+    /// before the call that met it.
+    fn at(&self, first: u64, cause: &str) -> String {
+        match &self.format {
+            Format::Pcap(_) => {
+                let number = first + 1;
+                format!("record {number}, at byte {}: {cause}", self.offset)
+            }
+            Format::PcapNg(_) => {
+                let number = self.records;
+                match block_offset(&self.path, number) {
+                    Some(offset) => format!("block {number}, at byte {offset}: {cause}"),
+                    None => format!("block {number}: {cause}"),
+                }
+            }
+        }
+    }
+}
+
+/// Byte at which the block of a number, counted from 1, of a pcapng begins.
+fn block_offset(path: &Path, number: u64) -> Option<u64> {
+    let mut file = BufReader::new(File::open(path).ok()?);
+    let mut offset = 0;
+    let mut big_endian = false;
+    // The reader takes the first section header when it opens the file.
+    for _ in 0..number {
+        file.seek(SeekFrom::Start(offset)).ok()?;
+        let mut head = [0; 12];
+        file.read_exact(&mut head).ok()?;
+        let [a, b, c, d] = [head[4], head[5], head[6], head[7]];
+        if head[..4] == SECTION_HEADER {
+            big_endian = head[8..] == [0x1a, 0x2b, 0x3c, 0x4d];
+        }
+        let length = if big_endian {
+            u32::from_be_bytes([a, b, c, d])
+        } else {
+            u32::from_le_bytes([a, b, c, d])
+        };
+        offset += u64::from(length.max(12));
+    }
+    Some(offset)
+}
+
+/// The link type of a pcap's header without the bits that tell of check sequences, and the bytes
+/// of these behind each frame (draft-ietf-opsawg-pcap, "File Header").
+fn link_type(field: DataLink) -> (DataLink, usize) {
+    /// Bit that says that the highest four are valid.
+    const CHECKED: u32 = 1 << 26;
+    let field = u32::from(field);
+    let words = match field & CHECKED {
+        0 => 0,
+        _ => field >> 28,
+    };
+    (DataLink::from(field & 0xffff), words as usize * 2)
 }
 
 impl Format {
-    fn next(&mut self) -> Option<Result<(Duration, Vec<u8>), String>> {
+    /// The next frame with its time; true beside it if it was kept whole. `records` counts what
+    /// is read.
+    fn next(&mut self, records: &mut u64) -> Option<Result<(Duration, Vec<u8>, bool), String>> {
         match self {
             // Raw: a frame may be longer than what was kept of it.
             Format::Pcap(reader) => {
@@ -75,17 +158,22 @@ impl Format {
                     TsResolution::MicroSecond => Duration::from_micros,
                     TsResolution::NanoSecond => Duration::from_nanos,
                 };
-                Some(match reader.next_raw_packet()? {
+                let packet = reader.next_raw_packet()?;
+                *records += 1;
+                Some(match packet {
                     Ok(packet) => {
+                        let whole = packet.incl_len >= packet.orig_len;
                         let seconds = Duration::from_secs(packet.ts_sec.into());
                         let time = seconds + fraction(packet.ts_frac.into());
-                        Ok((time, packet.data.into_owned()))
+                        Ok((time, packet.data.into_owned(), whole))
                     }
                     Err(error) => Err(error.to_string()),
                 })
             }
             Format::PcapNg(reader) => loop {
-                let (interface, ticks, frame) = match reader.next_block()? {
+                let block = reader.next_block()?;
+                *records += 1;
+                let (interface, ticks, frame) = match block {
                     Ok(Block::EnhancedPacket(packet)) => {
                         // The reader takes ticks for nanoseconds, whatever they are.
                         let ticks = packet.timestamp.as_nanos() as u64;
@@ -101,7 +189,7 @@ impl Format {
                 if let Err(cause) = check_link_type(interface.linktype) {
                     return Some(Err(cause));
                 }
-                return Some(Ok((time(interface, ticks), frame)));
+                return Some(Ok((time(interface, ticks), frame, true)));
             },
         }
     }
@@ -129,7 +217,8 @@ fn check_link_type(link: DataLink) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "its packets are {link:?}, not Ethernet frames; ports carry Ethernet (editcap and tcprewrite convert)"
+            "its packets are of link type {} ({link:?}), not Ethernet frames; ports carry Ethernet (editcap and tcprewrite convert)",
+            u32::from(link)
         ))
     }
 }
