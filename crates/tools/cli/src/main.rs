@@ -8,6 +8,7 @@ mod command_socket;
 mod compile;
 mod control;
 mod controller;
+mod engine;
 mod eval;
 mod exit;
 mod explain;

@@ -1,6 +1,7 @@
 //! `stateplane run`: a P4 program between network interfaces.
 
 use crate::command_socket;
+use crate::engine::EngineChoice;
 use crate::exit::{CommandError, Failure};
 use crate::metrics;
 use crate::p4runtime::{self, MakeEngine, P4RuntimeArguments, Settings};
@@ -8,7 +9,7 @@ use crate::program::ProgramArguments;
 use crate::reload::Reloader;
 use crate::signal::stop_flag;
 use crate::store::read_keys;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec};
 use stateplane_host::random::draw_registers;
@@ -82,23 +83,6 @@ pub struct RunArguments {
     sealed_ports: Vec<u16>,
     #[command(flatten)]
     p4runtime: P4RuntimeArguments,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum EngineChoice {
-    /// Machine code, compiled when the program is loaded
-    Native,
-    /// Reference interpreter, tens of times slower
-    Interp,
-}
-
-impl EngineChoice {
-    fn name(self) -> &'static str {
-        match self {
-            EngineChoice::Native => "native",
-            EngineChoice::Interp => "interp",
-        }
-    }
 }
 
 impl RunArguments {
@@ -313,7 +297,9 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         // A supervisor waits for the line; without it there is nothing to tell.
         let _ = std::io::stdout().flush();
     };
+    let mut damaged = false;
     let mut notify = |number: u16, name: &str, notice: &PortNotice| {
+        damaged |= matches!(notice, PortNotice::CaptureDamaged(_));
         let start = if terminal && !json { "\r\x1b[K" } else { "" };
         eprintln!("{start}port {number}={name}: {notice}");
     };
@@ -379,6 +365,12 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     }
     if let Ok(text) = serde_json::to_string(&report) {
         eprintln!("{text}");
+    }
+    if damaged {
+        return Err(CommandError::new(
+            Failure::Input,
+            "a capture is damaged: its port says at which record",
+        ));
     }
     Ok(())
 }

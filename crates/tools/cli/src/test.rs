@@ -1,11 +1,13 @@
 //! `stateplane test`: packet tests of a program.
 
 use crate::app::Folder;
+use crate::engine::EngineChoice;
 use crate::exit::{CommandError, Failure};
 use crate::program::{ProgramArguments, included};
 use clap::Args;
 use serde_json::json;
 use stateplane_interp::{Interp, Options};
+use stateplane_native::Native;
 use stateplane_stf::{Script, StfError};
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,9 @@ pub struct TestArguments {
     /// STF scripts
     #[arg(value_name = "TEST.stf")]
     scripts: Vec<PathBuf>,
+    /// Engine that runs the program
+    #[arg(long, value_enum, default_value_t = EngineChoice::Interp)]
+    engine: EngineChoice,
     /// Print JSON, one object a line for each script: script, passed, failures
     #[arg(long)]
     json: bool,
@@ -64,7 +69,7 @@ pub fn run(arguments: &TestArguments) -> Result<(), CommandError> {
     let width = width.max().unwrap_or(0);
     let mut failed = Vec::new();
     for script in &scripts {
-        let failures = outcome(&program, script)?;
+        let failures = outcome(&program, arguments.engine, script)?;
         if arguments.json {
             println!("{}", as_json(script, &failures));
         } else {
@@ -98,12 +103,26 @@ pub fn run(arguments: &TestArguments) -> Result<(), CommandError> {
 }
 
 /// Runs a script; the program is compiled with the script's macros.
-fn outcome(program: &ProgramArguments, script: &Script) -> Result<Vec<StfError>, CommandError> {
+fn outcome(
+    program: &ProgramArguments,
+    engine: EngineChoice,
+    script: &Script,
+) -> Result<Vec<StfError>, CommandError> {
     let mut program = program.clone();
     program.define(&script.defines);
-    let engine = Interp::new(program.compile()?, Options::default())
-        .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
-    Ok(stateplane_stf::run_all(script, engine))
+    let program = program.compile()?;
+    match engine {
+        EngineChoice::Native => {
+            let engine = Native::new(program, Default::default())
+                .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
+            Ok(stateplane_stf::run_all(script, engine))
+        }
+        EngineChoice::Interp => {
+            let engine = Interp::new(program, Options::default())
+                .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
+            Ok(stateplane_stf::run_all(script, engine))
+        }
+    }
 }
 
 fn read(path: &Path) -> Result<Script, CommandError> {

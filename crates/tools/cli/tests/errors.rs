@@ -430,3 +430,29 @@ fn a_missing_topology_is_named() {
         refuses(arguments, INPUT, &["error[LAB003]", "nothere.toml"]);
     }
 }
+
+#[test]
+fn a_damaged_capture_is_an_error_with_its_record() {
+    let folder = Folder::new();
+    let path = folder.0.path().join("cut.pcap");
+    let mut bytes = Vec::new();
+    for field in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        bytes.extend(field.to_le_bytes());
+    }
+    for field in [0, 0, 60, 60] {
+        bytes.extend(u32::to_le_bytes(field));
+    }
+    bytes.extend([0; 60]);
+    // The second record's header says 60 bytes, of which ten are there.
+    for field in [0, 0, 60, 60] {
+        bytes.extend(u32::to_le_bytes(field));
+    }
+    bytes.extend([0; 10]);
+    fs::write(&path, &bytes).unwrap();
+    let port = format!("0=pcap:{},", path.display());
+    let arguments = ["run", "docs/examples/cable.p4", "--port", &port];
+    let output = Running::start(&mut stateplane(&arguments)).finish(Duration::from_secs(30));
+    let said = errors(&output);
+    assert_eq!(output.status.code(), Some(INPUT), "{said}");
+    assert!(said.contains("record 2, at byte 100"), "{said}");
+}

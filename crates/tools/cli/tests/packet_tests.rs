@@ -39,6 +39,15 @@ fn a_script_that_holds_passes() {
 }
 
 #[test]
+fn either_engine_runs_a_script() {
+    let script = format!("packet 0 {FRAME}\nexpect 1 02000000 ** 01\n");
+    for engine in ["native", "interp"] {
+        let (code, said, _) = outcome(&[("holds.stf", &script)], &["--engine", engine]);
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
 fn a_script_that_does_not_hold_fails_with_the_difference() {
     let holds = format!("packet 0 {FRAME}\nexpect 1\n");
     let fails = format!("packet 0 {FRAME}\nexpect 1 02ff\n");

@@ -41,7 +41,7 @@ impl Maker {
                     ("length".to_owned(), Ty::Bits(LENGTH_BITS)),
                     ("more".to_owned(), Ty::Bits(self.c.one_of([8, 24]))),
                 ],
-                varbit: Some(self.c.one_of([24, 56, 160])),
+                varbit: Some(self.c.one_of([24, 56, 160, 8032])),
             };
             self.declare_header(self.headers.len(), &header);
             self.headers.push(header);

@@ -420,6 +420,20 @@ impl Maker {
         }
         let value = self.c.value(width);
         let text = |value: &BigUint| Expr::number(ty, value).to_string();
+        let places = self.scope.iter().filter(|place| place.ty == ty);
+        let places: Vec<String> = places.map(|place| place.text.clone()).collect();
+        if self.c.chance(20)
+            && let Some(place) = self.c.pick(&places).cloned()
+        {
+            let other = text(&value);
+            let set = match self.c.below(4) {
+                0 => place,
+                1 => format!("{place} &&& {other}"),
+                2 => format!("{other} &&& {place}"),
+                _ => format!("{other} .. {place}"),
+            };
+            return (set, None);
+        }
         match self.c.below(6) {
             0 => ("_".to_owned(), None),
             1 => {

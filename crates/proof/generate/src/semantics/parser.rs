@@ -143,8 +143,11 @@ impl Writer {
             let mut parts = Vec::new();
             for _ in 0..count {
                 let (one, other) = (self.c.below(8), self.c.below(8));
-                parts.push(match self.c.below(5) {
+                let place = self.c.one_of(["meta.u", "meta.v"]);
+                parts.push(match self.c.below(7) {
                     0 => one.to_string(),
+                    5 => format!("{place} & 7"),
+                    6 => format!("{one} .. {place}"),
                     1 => format!("{one} &&& {other}"),
                     2 | 3 => format!("{} .. {}", one.min(other), one.max(other)),
                     _ => "_".to_owned(),
