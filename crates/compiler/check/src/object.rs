@@ -130,37 +130,7 @@ impl<'a> Checker<'a> {
             return ValueKind::Poison;
         }
         match extern_name {
-            "register" => {
-                let Some(element) = type_args.first() else {
-                    return ValueKind::Poison;
-                };
-                let Some(lowered) = self.ir_type(element, span) else {
-                    return ValueKind::Poison;
-                };
-                if !self.is_plain(element) {
-                    let shown = self.quote(element);
-                    self.report(
-                        Diagnostic::error(
-                            codes::INVALID_FIELD,
-                            span,
-                            format!("a register cannot hold elements of type {shown}"),
-                        )
-                        .with_help("use a number, `bool`, an enum or a struct of these"),
-                    );
-                    return ValueKind::Poison;
-                }
-                self.claim_name("register", &name, span);
-                let annotations = self.kept(annotations);
-                self.register_interface(element, &annotations);
-                self.out.registers.push(ir::Register {
-                    name,
-                    element: lowered,
-                    size: size(0),
-                    annotations,
-                });
-                let id = ir::RegisterId(self.out.registers.len() as u32 - 1);
-                ValueKind::Instance(Instance::Register(id))
-            }
+            "register" => self.register_object(type_args.first(), size(0), name, annotations, span),
             "counter" | "direct_counter" => {
                 self.claim_name("counter", &name, span);
                 let direct = extern_name == "direct_counter";
@@ -230,5 +200,44 @@ impl<'a> Checker<'a> {
                 ValueKind::Poison
             }
         }
+    }
+
+    fn register_object(
+        &mut self,
+        element: Option<&Ty>,
+        size: u64,
+        name: String,
+        annotations: &'a [tree::Annotation],
+        span: Span,
+    ) -> ValueKind {
+        let Some(element) = element else {
+            return ValueKind::Poison;
+        };
+        let Some(lowered) = self.ir_type(element, span) else {
+            return ValueKind::Poison;
+        };
+        if !self.is_plain(element) {
+            let shown = self.quote(element);
+            self.report(
+                Diagnostic::error(
+                    codes::INVALID_FIELD,
+                    span,
+                    format!("a register cannot hold elements of type {shown}"),
+                )
+                .with_help("use a number, `bool`, an enum or a struct of these"),
+            );
+            return ValueKind::Poison;
+        }
+        self.claim_name("register", &name, span);
+        let annotations = self.kept(annotations);
+        self.register_interface(element, &annotations);
+        self.out.registers.push(ir::Register {
+            name,
+            element: lowered,
+            size,
+            annotations,
+        });
+        let id = ir::RegisterId(self.out.registers.len() as u32 - 1);
+        ValueKind::Instance(Instance::Register(id))
     }
 }

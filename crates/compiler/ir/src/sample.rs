@@ -477,6 +477,7 @@ fn objects(program: &mut Program) {
 }
 
 /// The program.
+#[allow(clippy::too_many_lines, reason = "one of each kind of declaration")]
 pub(crate) fn program() -> Program {
     use Direction::{Data, In, InOut};
     let errors = [

@@ -123,12 +123,15 @@ fn check_complete<T: Object>(pairs: &[(T, &T)], made: &[T]) -> Result<(), Refusa
     }
 }
 
+/// Accessors of the id and the name of a part.
+type Named<P> = (fn(&P) -> u32, fn(&P) -> &str);
+
 /// The parts of `given` in the order of those of `made`, which have the same names and
 /// otherwise equal shapes.
 fn ordered<P: Clone, S: PartialEq>(
     given: &[P],
     made: &[P],
-    (id, name): (fn(&P) -> u32, fn(&P) -> &str),
+    (id, name): Named<P>,
     shape: impl Fn(&P) -> S,
 ) -> Option<Vec<P>> {
     let ids: BTreeSet<u32> = given.iter().map(id).collect();
@@ -149,10 +152,7 @@ fn ordered_fields(
     given: &[config::MatchField],
     made: &[config::MatchField],
 ) -> Option<Vec<config::MatchField>> {
-    let named: (
-        fn(&config::MatchField) -> u32,
-        fn(&config::MatchField) -> &str,
-    ) = (|field| field.id, |field| &field.name);
+    let named: Named<config::MatchField> = (|field| field.id, |field| &field.name);
     ordered(given, made, named, |field| {
         let type_name = field.type_name.clone();
         (field.bitwidth, field.r#match.clone(), type_name)
@@ -287,7 +287,7 @@ pub(crate) fn fit(given: &P4Info, made: &P4Info) -> Result<P4Info, Refusal> {
     )?;
     check_complete(&headers, &made.controller_packet_metadata)?;
     for (header, same) in &headers {
-        let named: (fn(&Metadata) -> u32, fn(&Metadata) -> &str) = (|it| it.id, |it| &it.name);
+        let named: Named<Metadata> = (|it| it.id, |it| &it.name);
         ordered(&header.metadata, &same.metadata, named, |it| it.bitwidth)
             .ok_or_else(|| differs(header, "its fields differ"))?;
     }
@@ -299,7 +299,7 @@ type Metadata = config::controller_packet_metadata::Metadata;
 
 fn fitted_actions(given: &P4Info, made: &P4Info) -> Result<Vec<config::Action>, Refusal> {
     type Param = config::action::Param;
-    let named: (fn(&Param) -> u32, fn(&Param) -> &str) = (|param| param.id, |param| &param.name);
+    let named: Named<Param> = (|param| param.id, |param| &param.name);
     let shape = |param: &Param| (param.bitwidth, param.type_name.clone());
     let mut actions = Vec::new();
     for (mut action, same) in paired(&given.actions, &made.actions)? {

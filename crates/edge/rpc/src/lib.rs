@@ -59,7 +59,7 @@ pub mod proto {
     pub mod p4 {
         /// p4.v1.
         #[expect(missing_docs, reason = "the definitions in proto/ have the comments")]
-        #[allow(clippy::all, reason = "generated code")]
+        #[allow(clippy::all, clippy::too_many_lines, reason = "generated code")]
         pub mod v1 {
             include!(concat!(env!("OUT_DIR"), "/p4.v1.rs"));
         }
@@ -69,7 +69,7 @@ pub mod proto {
     pub mod stateplane {
         /// stateplane.v1.
         #[expect(missing_docs, reason = "the definitions in proto/ have the comments")]
-        #[allow(clippy::all, reason = "generated code")]
+        #[allow(clippy::all, clippy::too_many_lines, reason = "generated code")]
         pub mod v1 {
             include!(concat!(env!("OUT_DIR"), "/stateplane.v1.rs"));
         }
@@ -79,7 +79,7 @@ pub mod proto {
     pub mod google {
         /// google.rpc.
         #[expect(missing_docs, reason = "the definitions in proto/ have the comments")]
-        #[allow(clippy::all, reason = "generated code")]
+        #[allow(clippy::all, clippy::too_many_lines, reason = "generated code")]
         pub mod rpc {
             include!(concat!(env!("OUT_DIR"), "/google.rpc.rs"));
         }

@@ -1,6 +1,6 @@
 //! Connections on which nothing happens keep nobody out.
 
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod support;
 

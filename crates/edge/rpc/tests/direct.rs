@@ -112,7 +112,7 @@ fn packets_that_hit_no_entry_are_metered_by_the_default_entry() {
     run(&mut world, 4);
     let counted = meter(&world, Some([1, 1, 2]));
     let asked = meter(&world, Some([0, 0, 0]));
-    assert_eq!(world.read(asked), [counted.clone()]);
+    assert_eq!(world.read(asked), std::slice::from_ref(&counted));
     let mut many = CONFIG;
     many.cburst = 100;
     many.pburst = 100;
@@ -147,7 +147,7 @@ fn what_belongs_to_default_entries_is_put_back_and_kept() {
         ..world.request(updates.to_vec())
     };
     assert!(world.send(request).is_err());
-    assert_eq!(world.read(counted.clone()), [counted.clone()]);
+    assert_eq!(world.read(counted.clone()), std::slice::from_ref(&counted));
     let plain = Entity::TableEntry(v1::TableEntry {
         meter_config: Some(CONFIG),
         ..default(&world, "acl")

@@ -9,6 +9,7 @@ use stateplane_runtime::layout::scalar_bits;
 use stateplane_runtime::{DROP_PORT, Digest, Shape, Value};
 
 impl<O: Observer> Run<'_, O> {
+    #[allow(clippy::too_many_lines, reason = "a table of cases")]
     pub(crate) fn op(&mut self, op: &Op) -> Flow {
         match op {
             Op::Extract {

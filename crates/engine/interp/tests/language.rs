@@ -287,30 +287,6 @@ fn bound_arguments_with_side_effects() {
 }
 
 #[test]
-fn select_matches_structs_by_their_members() {
-    let mut interp = program(
-        "struct pair { bit<8> x; bit<8> y; }",
-        "state start {
-             packet.extract(hdr.h);
-             pair p = { hdr.h.b, 3 };
-             transition select(hdr.h.a, { hdr.h.b, 8w1 }, p) {
-                 (1, { 2, 1 }, _): one;
-                 (1, _, { 4, 3 }): two;
-                 (_, default, { 5, 3 }): three;
-                 _: accept;
-             }
-         }
-         state one { meta.x = 1; transition accept; }
-         state two { meta.x = 2; transition accept; }
-         state three { meta.x = 3; transition accept; }",
-        "apply { hdr.h.a = meta.x; }",
-    );
-    for (frame, state) in [([1, 2], 1), ([1, 4], 2), ([9, 5], 3), ([2, 2], 0)] {
-        assert_eq!(send(&mut interp, &frame).frame, [state, frame[1]]);
-    }
-}
-
-#[test]
 fn lookahead_into_headers_in_structs_and_stacks() {
     let mut interp = program(
         "struct peek_t { h_t first; h_t[2] rest; }",

@@ -175,6 +175,7 @@ fn directive(comment: &str, script: &mut Script) {
     }
 }
 
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn command(text: &str) -> Result<Command, Cause> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();

@@ -134,6 +134,7 @@ struct Run<E: Engine> {
 }
 
 impl<E: Engine> Run<E> {
+    #[allow(clippy::too_many_lines, reason = "a table of cases")]
     fn execute(&mut self, line: &Line) -> Result<(), Cause> {
         match &line.command {
             Command::Packet { port, frame } => {

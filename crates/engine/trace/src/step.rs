@@ -51,6 +51,7 @@ impl Step {
     }
 
     /// Step for an event; `None` for one that only structures the others.
+    #[allow(clippy::too_many_lines, reason = "a table of cases")]
     pub(crate) fn of(program: &Program, event: &Event<'_>) -> Option<Step> {
         let show = |datum: &Datum| text(program, datum);
         Some(match event {

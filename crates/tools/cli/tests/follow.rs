@@ -93,13 +93,8 @@ fn next(lines: &std::sync::mpsc::Receiver<u64>) -> u64 {
     lines.recv_timeout(patience).expect("no packet passes")
 }
 
-#[test]
-fn a_switch_follows_the_chains_of_a_controller() {
-    if let Some(reason) = missing(&["ip", "python3"]) {
-        eprintln!("not tested: {reason}");
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+/// Two hosts, a switch between them, and a node with all servers and the controller.
+fn network() -> Namespaces {
     let net = Namespaces::new(&["h1", "h2", "sw", "store"]);
     net.link(("h1", "eth0"), ("sw", "eth0"));
     net.link(("h2", "eth0"), ("sw", "eth1"));
@@ -135,7 +130,17 @@ fn a_switch_follows_the_chains_of_a_controller() {
         "eth0",
     ];
     net.ip("h1", &neighbour);
+    net
+}
 
+#[test]
+fn a_switch_follows_the_chains_of_a_controller() {
+    if let Some(reason) = missing(&["ip", "python3"]) {
+        eprintln!("not tested: {reason}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let net = network();
     let deployment = folder.path().join("deployment.toml");
     let log = folder.path().join("log");
     let text = DEPLOYMENT.replace("LOG", log.to_str().unwrap());

@@ -14,10 +14,12 @@ use stateplane_lab::{fill, read_template};
 use stateplane_library::{WithLibrary, path_of, with_library};
 use stateplane_native::Native;
 use stateplane_store::{Destination, Replica};
-use stateplane_switch::{Generator, Limits, Port, Switch, SwitchConfig};
+use stateplane_switch::{Generator, Limits, Port, Switch, SwitchConfig, Transmit};
 use stateplane_syntax::MemoryLoader;
 use stateplane_wire::{ethernet, ipv4, replication, udp};
-use std::collections::BTreeMap;
+use stateplane_world::{
+    Clock, LinkQuality, Net, Node, NodePort, NodeSpec, Random, Step, Topology, exchange,
+};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
@@ -95,19 +97,42 @@ pub struct Sight {
     pub seen: Seen,
 }
 
-enum Arrival {
-    AtStore(Vec<u8>),
-    AtSwitch(Vec<u8>),
+/// Ends of the link between switch and store.
+const SWITCH_END: NodePort = NodePort::new(0, STORE);
+const STORE_END: NodePort = NodePort::new(1, 0);
+
+/// The switch as a node.
+struct Core(Switch<Native>);
+
+impl Node for Core {
+    type Message = Vec<u8>;
+    type Transmit = Transmit;
+
+    fn handle_message(&mut self, now: u64, port: u16, _: NodePort, frame: Vec<u8>) {
+        self.0.handle_frame(now, port, &frame);
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        self.0.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, _: u64) -> Option<Transmit> {
+        self.0.poll_transmit()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.0.poll_timeout()
+    }
 }
 
 /// A switch and a chain of three.
 pub struct Bed {
-    switch: Switch<Native>,
+    switch: Core,
     replicas: Vec<Replica>,
-    links: Links,
+    net: Net<Vec<u8>, ()>,
+    /// Share of the requests that are lost.
+    loss: f64,
     random: SmallRng,
-    arrivals: BTreeMap<(u64, u64), Arrival>,
-    arrival: u64,
     /// Virtual time in µs.
     pub now: u64,
     /// Counts since [`Bed::forget`].
@@ -163,13 +188,25 @@ impl Bed {
                 replicas.push(replica);
             }
         }
+        let mut topology = Topology {
+            nodes: vec![NodeSpec::default(); 2],
+            links: Vec::new(),
+        };
+        // Requests alone are lost, which `Bed` sees to.
+        let quality = LinkQuality::whole(links.delay_us);
+        topology.join(SWITCH_END, STORE_END, quality);
+        let mut net = Net::new(&topology, Random::new(1));
+        let begun = Clock {
+            offset: BEGIN,
+            ..Clock::TRUE
+        };
+        net.set_clock(SWITCH_END.node, begun);
         let mut bed = Self {
-            switch,
+            switch: Core(switch),
             replicas,
-            links,
+            net,
+            loss: links.loss,
             random,
-            arrivals: BTreeMap::new(),
-            arrival: 0,
             now: BEGIN,
             passed: Passed::default(),
             sights: None,
@@ -186,6 +223,7 @@ impl Bed {
     /// `EV003` if the switch refuses it.
     pub fn generate(&mut self, generator: Generator) -> Result<(), EvalError> {
         self.switch
+            .0
             .add_generator(generator)
             .map_err(|error| EvalError::Refused {
                 what: "a packet generator".to_owned(),
@@ -195,7 +233,7 @@ impl Bed {
 
     /// The switch.
     pub fn switch(&mut self) -> &mut Switch<Native> {
-        &mut self.switch
+        &mut self.switch.0
     }
 
     /// Begins to count anew.
@@ -215,52 +253,70 @@ impl Bed {
 
     /// Gives the switch a frame.
     pub fn frame(&mut self, port: Port, frame: &[u8]) {
-        self.switch.handle_frame(self.now, port, frame);
+        self.switch.0.handle_frame(self.now, port, frame);
         self.drain();
     }
 
     /// Lets time pass until `until`.
     pub fn advance(&mut self, until: u64) {
+        let end = until.saturating_sub(BEGIN);
+        // The caller may have given the switch something to do.
+        self.drain();
         loop {
-            let arrival = self.arrivals.keys().next().map(|(at, _)| *at);
-            let timeout = self.switch.poll_timeout();
-            let Some(next) = arrival.into_iter().chain(timeout).min() else {
-                break;
-            };
-            if next > until {
-                break;
+            // What arrives at a time comes before what the switch does by itself.
+            let now = self.net.now();
+            if self.step_before(now + 1) {
+                continue;
             }
-            self.now = self.now.max(next);
-            let due = arrival.is_some_and(|at| at <= self.now);
-            let arrived = if due { self.arrivals.pop_first() } else { None };
-            match arrived {
-                Some((_, Arrival::AtStore(frame))) => self.ask(&frame),
-                Some((_, Arrival::AtSwitch(frame))) => self.frame(STORE, &frame),
-                None => {
-                    self.switch.handle_timeout(self.now);
-                    self.drain();
-                }
+            if self
+                .switch
+                .poll_timeout()
+                .is_some_and(|due| due <= self.now)
+            {
+                self.switch.handle_timeout(self.now);
+                self.drain();
+            } else if !self.step_before(end + 1) {
+                break;
             }
         }
+        self.net.rest_until(end);
         self.now = self.now.max(until);
     }
 
+    /// Lets the net's next step before `end` happen; false if there is none. A timeout only lets
+    /// time pass to it.
+    fn step_before(&mut self, end: u64) -> bool {
+        let Some(step) = self.net.next_before(end) else {
+            return false;
+        };
+        self.now = self.net.local(SWITCH_END.node);
+        if let Step::Message { from, to, message } = step {
+            if to == STORE_END {
+                self.ask(&message);
+            } else {
+                self.switch.handle_message(self.now, to.port, from, message);
+                self.drain();
+            }
+        }
+        true
+    }
+
     fn drain(&mut self) {
-        while let Some(transmit) = self.switch.poll_transmit() {
+        for transmit in self.net.poll(SWITCH_END.node, &mut self.switch) {
             if transmit.port != STORE {
                 self.passed.released += 1;
                 self.note(&transmit.frame, Seen::Left);
-                self.switch.recycle(transmit.frame);
+                self.switch.0.recycle(transmit.frame);
                 continue;
             }
             self.passed.requests += 1;
             self.passed.request_bytes += transmit.frame.len() as u64;
             self.note(&transmit.frame, Seen::Request);
-            if self.links.loss == 0.0 || self.random.random::<f64>() >= self.links.loss {
-                self.arrive(Arrival::AtStore(transmit.frame));
+            if self.loss == 0.0 || self.random.random::<f64>() >= self.loss {
+                self.net.send(SWITCH_END, STORE_END, &transmit.frame);
             }
         }
-        let held = self.switch.occupancy().held;
+        let held = self.switch.0.occupancy().held;
         self.passed.most_held = self.passed.most_held.max(held);
     }
 
@@ -278,12 +334,6 @@ impl Bed {
         }
     }
 
-    fn arrive(&mut self, arrival: Arrival) {
-        let at = self.now + self.links.delay_us;
-        self.arrivals.insert((at, self.arrival), arrival);
-        self.arrival += 1;
-    }
-
     /// Gives a request to the head, carries everything along the chain, and sends replies.
     fn ask(&mut self, frame: &[u8]) {
         let Some((from, message)) = message_in(frame) else {
@@ -294,31 +344,24 @@ impl Bed {
         };
         head.handle_request(self.now, from, message);
         let mut replies = Vec::new();
-        let mut busy = true;
-        while busy {
-            busy = false;
-            for position in 0..self.replicas.len() {
-                while let Some(transmit) = self.replicas[position].poll_transmit(self.now) {
-                    busy = true;
-                    match transmit.to {
-                        Destination::Switch(to) => replies.push((to, transmit.bytes)),
-                        Destination::Replica(to) => {
-                            let to = usize::from(to);
-                            self.replicas[to].handle_chain(
-                                self.now,
-                                position as u8,
-                                &transmit.bytes,
-                            );
-                        }
-                    }
+        let now = self.now;
+        let poll = |replica: &mut Replica| replica.poll_transmit(now);
+        exchange(
+            &mut self.replicas,
+            poll,
+            |replicas, from, transmit| match transmit.to {
+                Destination::Switch(to) => replies.push((to, transmit.bytes)),
+                Destination::Replica(to) => {
+                    let to = usize::from(to);
+                    replicas[to].handle_chain(now, from as u8, &transmit.bytes);
                 }
-            }
-        }
+            },
+        );
         for (to, message) in replies {
             let frame = frame_of(Ipv4Addr::new(10, 10, 0, 13), to, &message);
             self.passed.reply_bytes += frame.len() as u64;
             self.note(&frame, Seen::Reply);
-            self.arrive(Arrival::AtSwitch(frame));
+            self.net.send(STORE_END, SWITCH_END, &frame);
         }
     }
 }

@@ -152,6 +152,7 @@ impl Printer<'_> {
         }
     }
 
+    #[allow(clippy::too_many_lines, reason = "a table of cases")]
     fn op(&self, op: &Op) -> String {
         let program = self.program;
         match op {

@@ -114,6 +114,7 @@ impl Printer<'_> {
         args.join(", ")
     }
 
+    #[allow(clippy::too_many_lines, reason = "a table of cases")]
     fn op(&self, op: &Op) -> String {
         match op {
             Op::Extract {

@@ -45,6 +45,7 @@ impl Verifier<'_> {
         }
     }
 
+    #[allow(clippy::too_many_lines, reason = "a table of cases")]
     pub(super) fn op(&mut self, op: &Op) {
         let program = self.program;
         match op {

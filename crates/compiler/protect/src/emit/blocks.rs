@@ -331,9 +331,9 @@ impl Emit<'_> {
         out
     }
 
-    fn ingress(&self, added: &Added, around: &Around, out: &mut String) {
+    /// The head of the ingress, with what it declares.
+    fn ingress_locals(&self, added: &Added, around: &Around, out: &mut String) {
         let bits = self.state_bytes() * 8;
-        let used: u32 = self.fields.all.iter().map(|field| field.bits).sum();
         let state = &added.state;
         let _ = write!(
             out,
@@ -360,6 +360,13 @@ impl Emit<'_> {
              bit<{bits}> after;\n\n    apply {{\n",
             around.without_flow, added.state_type,
         );
+    }
+
+    fn ingress(&self, added: &Added, around: &Around, out: &mut String) {
+        let bits = self.state_bytes() * 8;
+        let used: u32 = self.fields.all.iter().map(|field| field.bits).sum();
+        let state = &added.state;
+        self.ingress_locals(added, around, out);
         out.push_str(
             "        if (meta.replication.arriving
             && standard_metadata.parser_error == error.NoError

@@ -356,7 +356,7 @@ mod tests {
             r#"stateplane_waiting_packets{place="held"} 2"#,
             r#"stateplane_sealed_messages_total{event="wrong_address"} 6"#,
             r#"stateplane_sealed_messages_total{event="forged"} 0"#,
-            "stateplane_p4runtime_connections 3",
+            "stateplane_p4runtime_connections{} 3",
             r#"stateplane_p4runtime_closed_connections_total{reason="late"} 8"#,
             r#"stateplane_p4runtime_closed_connections_total{reason="idle"} 0"#,
             r#"stateplane_table_entries{table="c.t"} 10"#,

@@ -28,6 +28,7 @@ fn cell_type(cell: Cell) -> Clif {
 }
 
 impl Gen<'_, '_> {
+    #[allow(clippy::too_many_lines, reason = "a table of cases")]
     pub(super) fn op(&mut self, op: &Op) {
         match op {
             Op::Extract {

@@ -300,11 +300,11 @@ fn entries_of_the_source() {
     let mut program = program(&[(MatchKind::Ternary, 8)]);
     let mask = KeySet::Mask(BigUint::from(0xffu32), BigUint::from(0xf0u32));
     program.tables[0].entries = vec![
-        source_entry(vec![KeySet::Any], 2, 7, false),
-        source_entry(vec![mask], 1, 5, true),
+        source_entry(vec![KeySet::Any], 1, 7, false),
+        source_entry(vec![mask], 2, 5, true),
     ];
     let mut t = Table::new(&program, &program.tables[0]).unwrap();
-    assert_eq!(look(&t, &[(0xf3, 8)]), Some(5), "the smaller priority wins");
+    assert_eq!(look(&t, &[(0xf3, 8)]), Some(5), "the greater priority wins");
     assert_eq!(look(&t, &[(0x03, 8)]), Some(7));
     let entries = t.entries();
     assert_eq!(entries[0].entry.keys, [masked(0xf0, 0xf0)]);

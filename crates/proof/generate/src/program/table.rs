@@ -7,6 +7,7 @@ use crate::expr::{Binary, Expr, Ty};
 use crate::session::{Change, Write};
 use num_bigint::BigUint;
 use stateplane_runtime::{Entry, Invocation, KeyMatch};
+use std::collections::BTreeSet;
 
 /// A table as statements use it.
 #[derive(Clone, Debug)]
@@ -371,6 +372,8 @@ impl Maker {
         } else {
             "entries ="
         });
+        // Tables with exact keys alone must not have one key twice.
+        let mut taken = BTreeSet::new();
         for number in 0..self.c.between(1, 8) {
             let matches = self.matches(keys);
             let which = self.c.below(table.actions.len());
@@ -381,6 +384,10 @@ impl Maker {
                 .zip(keys)
                 .map(|(given, (_, expr))| key_text(given, expr.ty()))
                 .collect();
+            let texts = texts.join(", ");
+            if !taken.insert(texts.clone()) {
+                continue;
+            }
             let call = Self::call_text(action, &bound[which], &data);
             let constant = if !fixed && self.c.chance(30) {
                 "const "
@@ -392,10 +399,7 @@ impl Maker {
             } else {
                 String::new()
             };
-            self.line(format_args!(
-                "{constant}{priority}({}): {call};",
-                texts.join(", ")
-            ));
+            self.line(format_args!("{constant}{priority}({texts}): {call};"));
         }
         self.close();
     }

@@ -6,7 +6,7 @@ use stateplane_switch::SwitchConfig;
 const ATTEMPTS: usize = 5000;
 
 /// Programs of which one at least shows a mistake.
-const MISTAKES_SHOW_IN: u64 = 100;
+const MISTAKES_SHOW_IN: u64 = 200;
 
 #[test]
 fn programs_mean_what_the_specification_says() {

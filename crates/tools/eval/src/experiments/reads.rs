@@ -98,24 +98,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
         (&UPDATES[..], &ROUND_TRIPS_US[..])
     };
     bar.set_length((updates.len() * round_trips.len()) as u64);
-    let mut table = Table::new(
-        "reads",
-        &[
-            "round trip (µs)",
-            "updates (%)",
-            "met a write (% of reads)",
-            "by chance (%)",
-            "waited (% of reads)",
-            "without rule 26",
-            "median wait (round trips)",
-            "99 %",
-            "mean delay of reads (µs)",
-            "bytes of those that waited, per read",
-            "% of replication's",
-            "out of order (% of packets)",
-            "without rule 26",
-        ],
-    );
+    let mut table = columns();
     let (mut waiting, mut disorder) = (Vec::new(), Vec::new());
     let (mut off_chance, mut longest, mut lost) = (0.0f64, 0.0f64, 0);
     let mut overtaken = [0; 2];
@@ -175,6 +158,42 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
             });
         }
     }
+    claims(&mut figure, off_chance, longest, lost, overtaken);
+    let axes = |y| Axes {
+        x: "updates (%)",
+        y,
+        logarithmic: false,
+    };
+    figure.curves("waiting", axes("reads that waited (%)"), &waiting)?;
+    figure.curves("order", axes("packets out of order (%)"), &disorder)?;
+    figure.tables.push(table);
+    Ok(figure)
+}
+
+fn columns() -> Table {
+    Table::new(
+        "reads",
+        &[
+            "round trip (µs)",
+            "updates (%)",
+            "met a write (% of reads)",
+            "by chance (%)",
+            "waited (% of reads)",
+            "without rule 26",
+            "median wait (round trips)",
+            "99 %",
+            "mean delay of reads (µs)",
+            "bytes of those that waited, per read",
+            "% of replication's",
+            "out of order (% of packets)",
+            "without rule 26",
+        ],
+    )
+}
+
+/// The claims: distance from chance in percentage points, the longest wait in round trips, packets
+/// that did not leave, and those out of order with rule 26 and without.
+fn claims(figure: &mut Figure, off_chance: f64, longest: f64, lost: u64, overtaken: [u64; 2]) {
     figure.claim(
         off_chance <= CHANCE_POINTS,
         format!(
@@ -197,15 +216,6 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
             overtaken[0], overtaken[1]
         ),
     );
-    let axes = |y| Axes {
-        x: "updates (%)",
-        y,
-        logarithmic: false,
-    };
-    figure.curves("waiting", axes("reads that waited (%)"), &waiting)?;
-    figure.curves("order", axes("packets out of order (%)"), &disorder)?;
-    figure.tables.push(table);
-    Ok(figure)
 }
 
 fn percent(part: u64, whole: u64) -> f64 {

@@ -147,10 +147,12 @@ fn link_type(field: DataLink) -> (DataLink, usize) {
     (DataLink::from(field & 0xffff), words as usize * 2)
 }
 
+/// A frame with its time; true if it was kept whole.
+type Record = (Duration, Vec<u8>, bool);
+
 impl Format {
-    /// The next frame with its time; true beside it if it was kept whole. `records` counts what
-    /// is read.
-    fn next(&mut self, records: &mut u64) -> Option<Result<(Duration, Vec<u8>, bool), String>> {
+    /// The next record. `records` counts what is read.
+    fn next(&mut self, records: &mut u64) -> Option<Result<Record, String>> {
         match self {
             // Raw: a frame may be longer than what was kept of it.
             Format::Pcap(reader) => {
