@@ -5,8 +5,9 @@ use stateplane_switch::SwitchConfig;
 /// Comparisons that making a difference smaller may take.
 const ATTEMPTS: usize = 5000;
 
-/// Programs of which one at least shows a mistake.
-const MISTAKES_SHOW_IN: u64 = 200;
+/// Programs of which one at least shows each mistake; the rarest needs an `exit` in a control that
+/// another one applies.
+const MISTAKES_SHOW_IN: u64 = 1000;
 
 #[test]
 fn programs_mean_what_the_specification_says() {
@@ -25,21 +26,19 @@ fn programs_mean_what_the_specification_says() {
 /// The comparison sees a mistake in any rule of the language.
 #[test]
 fn mistakes_of_an_evaluator_are_found() {
-    let programs = (0..MISTAKES_SHOW_IN).map(|seed| {
+    let mut hidden = Fault::ALL.to_vec();
+    for seed in 0..MISTAKES_SHOW_IN {
         let Generated { program, session } = generate(seed, 12);
-        let observed = observe(&program, &session).map_err(|refusal| refusal.to_string());
-        (
-            observed.unwrap_or_else(|refusal| panic!("seed {seed}: {refusal}")),
-            session,
-        )
-    });
-    let programs: Vec<_> = programs.collect();
-    for fault in Fault::ALL {
-        let found = programs.iter().any(|(observed, session)| {
-            judge(observed, session, Some(fault)).is_err_and(|difference| difference.frames > 0)
+        let observed =
+            observe(&program, &session).unwrap_or_else(|refusal| panic!("seed {seed}: {refusal}"));
+        hidden.retain(|fault| {
+            !judge(&observed, &session, Some(*fault)).is_err_and(|difference| difference.frames > 0)
         });
-        assert!(found, "{fault:?}");
+        if hidden.is_empty() {
+            return;
+        }
     }
+    panic!("no difference shows {hidden:?}");
 }
 
 /// A program whose ingress has these declarations and statements, and sends
