@@ -84,7 +84,7 @@ pub struct Spec {
     pub variant: BTreeMap<String, Variant>,
 }
 
-/// What the store is told of an application.
+/// The store's configuration for an application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreTables {

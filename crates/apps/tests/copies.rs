@@ -1,4 +1,4 @@
-//! `lab/nat` has files that a user runs as they are. What they say of the NAT is what its room
+//! `lab/nat` has files that a user runs as they are. Their facts of the NAT are those that its room
 //! says.
 
 use stateplane_apps::app;

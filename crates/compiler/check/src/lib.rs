@@ -126,7 +126,7 @@ pub fn check(parsed: &Parsed) -> Checked {
     }
 }
 
-/// What a rule of the IR that the program breaks means to its author: a limit, or a mistake of
+/// Meaning, for a program's author, of a rule of the IR that it breaks: a limit, or a mistake of
 /// the compiler.
 fn beyond(error: &ir::VerifyError, span: Span) -> Diagnostic {
     let what = format!("{}: {}", error.place, error.message);

@@ -184,7 +184,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// What entries of a table may be, with names for ids.
+    /// Limits of a table's entries, with names for ids.
     fn shape(&self, table: &config::Table) -> Shape<'a> {
         let of = |names: &Names<'a>, id: &u32| names.get(id).copied().unwrap_or("?");
         let actions = table.action_refs.iter();

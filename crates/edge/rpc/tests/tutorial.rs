@@ -1,4 +1,4 @@
-//! What the controller of the P4 tutorials (`mycontroller.py` and its library) sends, message
+//! Messages of the controller of the P4 tutorials (`mycontroller.py` and its library), message
 //! by message.
 
 mod support;

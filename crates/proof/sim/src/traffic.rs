@@ -232,7 +232,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// What a NAT made of the endpoints of a packet that left as `frame`.
+    /// Endpoints that a NAT gave a packet that left as `frame`.
     pub(crate) fn translated(&self, asked: &Asked, frame: &[u8]) -> Option<Translation> {
         self.app.as_ref()?.translated(asked, frame)
     }

@@ -90,7 +90,7 @@ pub enum Stored {
 
 /// Keeps decisions, and says which of several controllers may make them.
 pub trait Backend {
-    /// What is decided.
+    /// The decision.
     type Version: Version;
     /// Reason why decisions can be neither kept nor read.
     type Error;

@@ -22,7 +22,7 @@ const FOLDERS: [&str; 10] = [
 const DO_IO: [&str; 2] = ["edge", "tools"];
 
 struct Package {
-    /// Where it is in [`FOLDERS`].
+    /// Position in [`FOLDERS`].
     folder: usize,
     /// The crates of ours that it needs, without their common prefix.
     needs: BTreeSet<String>,

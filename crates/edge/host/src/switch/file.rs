@@ -240,7 +240,7 @@ pub struct GeneratorFile {
 }
 
 impl GeneratorFile {
-    /// What it says, with the frame read.
+    /// The generator, with its frame read.
     fn generator(&self) -> Result<Generator, SwitchFileCause> {
         Ok(Generator {
             port: self.port,

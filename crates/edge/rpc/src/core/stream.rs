@@ -215,7 +215,7 @@ fn send<E: Engine>(
     port: Port,
     frame: &[u8],
 ) -> Result<(), Refusal> {
-    // What other packets have to wait for is done first, so that new drops are this frame's.
+    // Work that is left of earlier packets is done first, so that new drops are this frame's.
     switch.handle_timeout(now);
     let dropped = |switch: &Switch<E>| UNSENT.map(|reason| switch.counters().dropped(reason));
     let before = dropped(switch);

@@ -46,7 +46,7 @@ pub(crate) fn write<E: Engine>(
     }
     let (keys, priority) = identity(table, entry)?;
     check_priority(table, priority)?;
-    // What names an entry is all that matters of one to be deleted.
+    // Of an entry to be deleted only the match counts.
     let wanted = match kind {
         Type::Delete => Wanted::Nothing,
         _ => {
