@@ -5,7 +5,7 @@
 
 #include "headers.p4"
 
-// What the checksum covers: all fields except itself.
+// The fields that the checksum covers: all but itself.
 #define IPV4_SUMMED(ipv4) \
     ipv4.version, \
     ipv4.ihl, \

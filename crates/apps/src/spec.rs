@@ -330,9 +330,10 @@ impl Room {
 
     /// The room's folder, as a path from the repository's root.
     pub fn folder(&self) -> String {
-        match self.variant {
-            true => self.folder.to_owned(),
-            false => format!("{}/{}", self.folder, self.name),
+        if self.variant {
+            self.folder.to_owned()
+        } else {
+            format!("{}/{}", self.folder, self.name)
         }
     }
 

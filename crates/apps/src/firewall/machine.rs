@@ -42,10 +42,12 @@ pub(super) fn step(state: u128, request: u64) -> (Option<u64>, u128) {
         };
     }
     if handshake == SYN {
-        return match outside {
-            true => drops,
-            false if state == CLOSED || over => passes(OPENING),
-            false => passes(state),
+        return if outside {
+            drops
+        } else if state == CLOSED || over {
+            passes(OPENING)
+        } else {
+            passes(state)
         };
     }
     let fin = match (request & FIN != 0, outside) {

@@ -263,7 +263,7 @@ impl Bed {
         // The caller may have given the switch something to do.
         self.drain();
         loop {
-            // What arrives at a time comes before what the switch does by itself.
+            // Of arrivals and timeouts at one time, the arrivals come first.
             let now = self.net.now();
             if self.step_before(now + 1) {
                 continue;

@@ -1,8 +1,9 @@
 //! Types, places and expressions.
 
 use super::Printer;
-use crate::{BinaryOp, Const, Expr, ExprKind, Place, Projection, StackId, StructId, Type, UnaryOp};
-use num_bigint::{BigInt, BigUint};
+use crate::print::expr::{number, sign};
+use crate::{Const, Expr, ExprKind, Place, Projection, StackId, StructId, Type, UnaryOp};
+use num_bigint::BigInt;
 use std::fmt::Write as _;
 
 impl Printer<'_> {
@@ -146,39 +147,5 @@ impl Printer<'_> {
             }
             _ => number(bits),
         }
-    }
-}
-
-fn number(value: &BigUint) -> String {
-    if *value < BigUint::from(10_u32) {
-        value.to_string()
-    } else {
-        format!("{value:#x}")
-    }
-}
-
-fn sign(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::Mod => "%",
-        BinaryOp::AddSat => "|+|",
-        BinaryOp::SubSat => "|-|",
-        BinaryOp::And => "&",
-        BinaryOp::Or => "|",
-        BinaryOp::Xor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Concat => "++",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::LogicalAnd => "&&",
-        BinaryOp::LogicalOr => "||",
     }
 }

@@ -194,7 +194,8 @@ impl Printer<'_> {
     }
 }
 
-fn number(value: &BigUint) -> String {
+/// A number, hexadecimal from 10 on.
+pub(crate) fn number(value: &BigUint) -> String {
     if *value < BigUint::from(10u32) {
         value.to_string()
     } else {
@@ -202,6 +203,7 @@ fn number(value: &BigUint) -> String {
     }
 }
 
+/// An operator's sign, as P4 has it.
 pub(crate) fn sign(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "+",

@@ -71,7 +71,7 @@ impl Table {
     /// Takes over counter and meter of the default entry of `old`, as far as the table has
     /// them, with full buckets at `now` in µs.
     pub(crate) fn adopt_default_resources(&mut self, old: &Table, now: u64) {
-        // What the table does not have is dropped.
+        // A table without a counter or a meter drops its former values.
         let _ = self.set_default_count(old.default_count);
         if let Some(config) = old.default_meter() {
             let _ = self.set_default_meter(Some(config), now);

@@ -71,7 +71,7 @@ impl World<'_> {
                 value: Some(value),
                 durability: match self.options.program.machine() {
                     Some(_) => durability,
-                    // Of what is counted, every output is a write.
+                    // Without a machine, every output of the program is a write.
                     None => durability.or(Some(Durability {
                         sequence: 0,
                         held: Vec::new(),

@@ -355,7 +355,7 @@ impl Server {
         if let Some(hosted) = self.chains.get_mut(&number)
             && hosted.replica.is_silenced()
         {
-            // What it keeps stays as it is; the controller learns that it is of no use.
+            // The replica's state stays as it is; the controller learns that it is of no use.
             hosted.told = config.epoch;
             return false;
         }

@@ -193,7 +193,7 @@ fn in_production_a_broken_invariant_has_its_effect() {
     }
 }
 
-/// Who is no member may send what contradicts the state, and silences nobody by it.
+/// A stranger's message that contradicts the state silences no replica.
 #[test]
 fn without_keys_no_message_silences_a_replica() {
     for break_it in [
