@@ -13,6 +13,7 @@ mod eval;
 mod exit;
 mod explain;
 mod fmt;
+mod hazards;
 mod ir_file;
 mod lab;
 mod metrics;
@@ -61,6 +62,9 @@ enum Command {
     Controller(controller::ControllerArguments),
     Sim(sim::SimArguments),
     Plan(plan::PlanArguments),
+    /// Study actions on state that take several clock cycles: hazards, locks, throughput, latency.
+    #[command(subcommand)]
+    Hazards(hazards::Command),
     /// Build networks of namespaces, and run the failover demonstration (as root, or in a user
     /// namespace).
     #[command(subcommand)]
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Hazards(command) => hazards::run(&command),
         Command::Lab(command) => return lab::run(&command),
         Command::Eval(command) => return eval::run(&command),
     };
