@@ -11,6 +11,7 @@ use stateplane_library::{WithLibrary, with_library};
 use stateplane_runtime::Engine;
 use stateplane_switch::{Port, Switch, SwitchConfig};
 use stateplane_syntax::{FileLoader, LoadError};
+use stateplane_wire::replication::{MessageType, Packet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -133,6 +134,27 @@ impl<E: Engine> Bench<E> {
             self.drain(&mut sent);
         }
         self.now = now;
+    }
+
+    /// Lets time pass to `now`, while `chain` answers the switch's probes.
+    ///
+    /// # Panics
+    ///
+    /// If the switch sends anything but probes: a request again, or a packet.
+    pub fn idle(&mut self, now: u64, chain: &mut Chain) {
+        let mut requests = Vec::new();
+        self.advance(now, |port, bytes| {
+            assert_eq!(port, STORE, "no packet leaves");
+            requests.push(bytes.to_vec());
+        });
+        for bytes in &requests {
+            let (_, request) = frame::message_in(bytes);
+            let kind = Packet::new_checked(request).map(|packet| packet.message_type());
+            assert_eq!(kind, Ok(MessageType::ProbeRequest), "nothing is sent again");
+        }
+        self.answer(chain, &mut requests, &mut |_, port, _| {
+            panic!("a probe's answer sends nothing to port {port}")
+        });
     }
 
     fn drain(&mut self, mut sent: impl FnMut(Port, &[u8])) {
