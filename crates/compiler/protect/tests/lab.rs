@@ -37,9 +37,10 @@ fn the_lab_has_what_the_protected_program_asks_for() {
     let source = stateplane_compile::file("count_min.p4", read);
     let protected = protect(source.loader(), source.main_file(), source.options());
     let (text, _) = protected.program.expect("the program can be protected");
-    let told: toml::Table = toml::from_str(&in_front(&text, "[[class]]").join("\n")).unwrap();
+    let told: toml::Table =
+        toml::from_str(&in_front(&text, "[[replication.class]]").join("\n")).unwrap();
     let room: toml::Table = toml::from_str(&in_file("app.toml").join("\n")).unwrap();
-    assert_eq!(room["store"], toml::Value::Table(told));
+    assert_eq!(room["replication"], told["replication"]);
     assert_eq!(in_file("switch.toml"), in_front(&text, "[[generators]]"));
     // Of 128 elements, 64 belong to each of two sketches: the lab reads them as such.
     assert!(text.contains("#define SNAPSHOT_SLOTS 128\n"));

@@ -246,7 +246,7 @@ fn zero(class: u8, state_length: u16) -> ClassConfig {
 
 /// The classes of an application; mappings are forgotten after `idle` µs.
 fn with_classes(mut config: Config, room: &Room, idle: u64) -> Config {
-    for class in &room.store.class {
+    for class in &room.replication.class {
         let mut of = zero(class.id, class.state_length);
         match class.first_lease.as_str() {
             "server" if !config.services.is_empty() => {

@@ -184,7 +184,7 @@ fn of_folder(folder: &Folder) -> Result<Own, CommandError> {
     );
     Err(folder.contradiction(
         problem,
-        "say of the first [[store.class]] what the program has",
+        "say of the first [[replication.class]] what the program has",
     ))
 }
 

@@ -6,7 +6,7 @@ use crate::network::{Setup, VARIANT};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use stateplane_apps::number_in;
-use stateplane_host::store::StoreFile;
+use stateplane_host::deployment::{Deployment, DeploymentError};
 use stateplane_host::switch::SwitchFile;
 use stateplane_ir::Program;
 use stateplane_lab::{fill, read_template};
@@ -171,12 +171,13 @@ impl Bed {
             .map_err(|error| refused("the switch's configuration", error.to_string()))?;
         let mut replicas = Vec::new();
         if let Some(text) = store_text {
-            let mut file = StoreFile::parse(Path::new("store.toml"), &text)
-                .map_err(|error| refused("the store's configuration", error.to_string()))?;
-            for address in file.chain.clone() {
-                file.listen = address;
-                let config = file
-                    .config()
+            let told =
+                |error: DeploymentError| refused("the store's configuration", error.to_string());
+            let mut deployment = Deployment::parse(Path::new("store.toml"), &text).map_err(told)?;
+            for address in deployment.replication().map_err(told)?.chain.clone() {
+                deployment.listen = address;
+                let config = deployment
+                    .replica_config()
                     .map_err(|error| refused("the store's configuration", error.to_string()))?;
                 let replica = Replica::new(config, 1)
                     .map_err(|error| refused("the store", error.to_string()))?;

@@ -2,8 +2,9 @@
 
 use super::network::{Network, repository};
 use stateplane_bench::switch::compile;
+use stateplane_host::deployment::Deployment;
 use stateplane_host::ports::{Access, PortSpec};
-use stateplane_host::store::{StoreFile, StoreServer};
+use stateplane_host::store::StoreServer;
 use stateplane_host::switch::{RunOptions, SwitchFile, run_switch as run};
 use stateplane_native::{Native, Options};
 use std::io::{BufRead, BufReader, Read};
@@ -274,11 +275,12 @@ pub fn run_switch(job: &str, access: &str) {
 pub fn run_store() {
     let path = repository().join("lab/nat/store.toml");
     let text = std::fs::read_to_string(&path).expect("the store's configuration");
-    let mut file = StoreFile::parse(&path, &text).expect("a configuration");
-    file.chain.truncate(1);
+    let mut deployment = Deployment::parse(&path, &text).expect("a configuration");
+    let replication = deployment.replication_mut().expect("a store's section");
+    replication.chain.truncate(1);
     let stop = AtomicBool::new(false);
     until_input_ends(&stop, || {
-        let server = StoreServer::bind(&file, None).unwrap_or_else(|error| {
+        let server = StoreServer::bind(&deployment, None).unwrap_or_else(|error| {
             eprintln!("{error}");
             std::process::exit(1);
         });
