@@ -4,10 +4,22 @@
 //! lost or fails, and so it has no net (`stateplane-world`), whose queue would be measured too.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
+use stateplane_apps::app;
 use stateplane_host::deployment::Deployment;
 use stateplane_store::{Destination, Replica};
 use std::path::Path;
 use std::sync::Arc;
+
+/// The deployment of the lab's chain, for an application.
+///
+/// # Panics
+///
+/// If there is no such application.
+pub fn store_of(application: &str) -> String {
+    let application = app(application).expect("an application");
+    let chain = include_str!("../../../../lab/apps/store.toml");
+    format!("{chain}\n{}", application.room().store_file())
+}
 
 /// Replicas that pass each other what they send.
 pub struct Chain {

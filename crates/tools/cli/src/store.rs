@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Run one server of the state store until it is interrupted.
 ///
 /// The file names the chain, head first, or the controller that makes the chains, and the settings
-/// of the flow classes; `lab/nat/store.toml` and `lab/deployment.toml` are examples.
+/// of the flow classes; `lab/apps/store.toml` and `lab/deployment.toml` are examples.
 /// Prints `ready` when it accepts requests; on exit, prints its counters to standard error as JSON.
 #[derive(Args)]
 pub struct StoreArguments {
