@@ -86,7 +86,7 @@ fn key(flow: usize) -> Key {
 
 impl Flows {
     fn new(count: usize) -> Flows {
-        let text = format!("{COUNTER_STORE}\n[limits]\nrecords = {count}\n");
+        let text = format!("{COUNTER_STORE}\n[replication.limits]\nrecords = {count}\n");
         let before = resident();
         let mut chain = Chain::new(&text, 1);
         let mut held = Vec::with_capacity(count);
