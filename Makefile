@@ -120,9 +120,11 @@ fuzz: rust
 	  done; \
 	fi
 
-# The ports are measured beside Linux's own NAT.
+# The ports are measured beside Linux's own NAT; replication beside Redis where it can be installed.
 bench: TOOLS += nft:nftables
 bench: rust tools
+	@$(MAKE) --no-print-directory tools TOOLS='redis-server:redis-server' \
+	  || echo 'stateplane: the rows that compare with Redis are left out'
 	$(CARGO) bench --package stateplane-bench --quiet
 
 # Linux's NAT with its connections in sync is measured beside ours.

@@ -6,9 +6,9 @@
 
 struct headers_t {
     ethernet_t ethernet;
-    ipv4_t     ipv4;
-    tcp_t      tcp;
-    udp_t      udp;
+    ipv4_t ipv4;
+    tcp_t tcp;
+    udp_t udp;
 }
 
 struct metadata_t {
@@ -16,8 +16,12 @@ struct metadata_t {
     bit<16> destination_port;
 }
 
-parser Read(packet_in packet, out headers_t hdr, inout metadata_t meta,
-             inout standard_metadata_t standard) {
+parser Read(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
     state start {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
@@ -54,8 +58,7 @@ control Nothing(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 
-control Process(inout headers_t hdr, inout metadata_t meta,
-                inout standard_metadata_t standard) {
+control Process(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     direct_counter(CounterType.packets) hits;
 
     action deny() {
@@ -68,11 +71,11 @@ control Process(inout headers_t hdr, inout metadata_t meta,
 
     table rules {
         key = {
-            hdr.ipv4.source       : ternary;
-            hdr.ipv4.destination  : ternary;
-            hdr.ipv4.protocol     : ternary;
-            meta.source_port      : ternary;
-            meta.destination_port : ternary;
+            hdr.ipv4.source: ternary;
+            hdr.ipv4.destination: ternary;
+            hdr.ipv4.protocol: ternary;
+            meta.source_port: ternary;
+            meta.destination_port: ternary;
         }
         actions = { permit; deny; }
         default_action = deny();
@@ -89,8 +92,7 @@ control Process(inout headers_t hdr, inout metadata_t meta,
     }
 }
 
-control Leave(inout headers_t hdr, inout metadata_t meta,
-               inout standard_metadata_t standard) {
+control Leave(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply { }
 }
 

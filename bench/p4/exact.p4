@@ -10,8 +10,12 @@ struct headers_t {
 
 struct metadata_t { }
 
-parser Read(packet_in packet, out headers_t hdr, inout metadata_t meta,
-             inout standard_metadata_t standard) {
+parser Read(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
     state start {
         packet.extract(hdr.ethernet);
         transition accept;
@@ -22,8 +26,7 @@ control Nothing(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 
-control Process(inout headers_t hdr, inout metadata_t meta,
-                inout standard_metadata_t standard) {
+control Process(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     action drop() {
         mark_to_drop(standard);
     }
@@ -33,7 +36,7 @@ control Process(inout headers_t hdr, inout metadata_t meta,
     }
 
     table stations {
-        key = { hdr.ethernet.destination : exact; }
+        key = { hdr.ethernet.destination: exact; }
         actions = { send; drop; }
         default_action = drop();
         size = 1048576;
@@ -42,8 +45,7 @@ control Process(inout headers_t hdr, inout metadata_t meta,
     apply { stations.apply(); }
 }
 
-control Leave(inout headers_t hdr, inout metadata_t meta,
-               inout standard_metadata_t standard) {
+control Leave(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply { }
 }
 

@@ -7,15 +7,19 @@
 
 struct headers_t {
     ethernet_t ethernet;
-    ipv4_t     ipv4;
+    ipv4_t ipv4;
 }
 
 struct metadata_t {
     bit<16> next_hop;
 }
 
-parser Read(packet_in packet, out headers_t hdr, inout metadata_t meta,
-             inout standard_metadata_t standard) {
+parser Read(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
     state start {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
@@ -32,16 +36,28 @@ parser Read(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
 control Check(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
-              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+        verify_checksum(
+            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.ihl,
+                hdr.ipv4.diffserv,
+                hdr.ipv4.total_length,
+                hdr.ipv4.identification,
+                hdr.ipv4.flags,
+                hdr.ipv4.fragment_offset,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 
-control Process(inout headers_t hdr, inout metadata_t meta,
-                inout standard_metadata_t standard) {
+control Process(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     counter(1, CounterType.packets) not_forwarded;
 
     action drop() {
@@ -53,7 +69,7 @@ control Process(inout headers_t hdr, inout metadata_t meta,
     }
 
     table routes {
-        key = { hdr.ipv4.destination : lpm; }
+        key = { hdr.ipv4.destination: lpm; }
         actions = { route; drop; }
         default_action = drop();
         size = 16384;
@@ -67,15 +83,18 @@ control Process(inout headers_t hdr, inout metadata_t meta,
     }
 
     table next_hops {
-        key = { meta.next_hop : exact; }
+        key = { meta.next_hop: exact; }
         actions = { send; drop; }
         default_action = drop();
         size = 1024;
     }
 
     apply {
-        if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5
-            || hdr.ipv4.ttl <= 1 || standard.checksum_error == 1) {
+        if (!hdr.ipv4.isValid()
+            || hdr.ipv4.version != 4
+            || hdr.ipv4.ihl < 5
+            || hdr.ipv4.ttl <= 1
+            || standard.checksum_error == 1) {
             not_forwarded.count(0);
             drop();
         } else {
@@ -87,18 +106,30 @@ control Process(inout headers_t hdr, inout metadata_t meta,
     }
 }
 
-control Leave(inout headers_t hdr, inout metadata_t meta,
-               inout standard_metadata_t standard) {
+control Leave(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply { }
 }
 
 control Renew(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
-              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(
+            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.ihl,
+                hdr.ipv4.diffserv,
+                hdr.ipv4.total_length,
+                hdr.ipv4.identification,
+                hdr.ipv4.flags,
+                hdr.ipv4.fragment_offset,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 

@@ -10,7 +10,7 @@
 
 struct headers_t {
     ethernet_t ethernet;
-    ipv4_t     ipv4;
+    ipv4_t ipv4;
 }
 
 struct metadata_t {
@@ -19,8 +19,12 @@ struct metadata_t {
     bit<32> least;
 }
 
-parser Read(packet_in packet, out headers_t hdr, inout metadata_t meta,
-             inout standard_metadata_t standard) {
+parser Read(
+    packet_in packet,
+    out headers_t hdr,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
     state start {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
@@ -39,8 +43,7 @@ control Nothing(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 
-control Process(inout headers_t hdr, inout metadata_t meta,
-                inout standard_metadata_t standard) {
+control Process(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     register<bit<32>>(COLUMNS) row_0;
     register<bit<32>>(COLUMNS) row_1;
     register<bit<32>>(COLUMNS) row_2;
@@ -49,15 +52,25 @@ control Process(inout headers_t hdr, inout metadata_t meta,
     apply {
         standard.egress_spec = 1;
         if (hdr.ipv4.isValid()) {
-            hash(meta.column, HashAlgorithm.crc32, (bit<32>)0,
-                 { 8w0, hdr.ipv4.source, hdr.ipv4.destination }, (bit<32>)COLUMNS);
+            hash(
+                meta.column,
+                HashAlgorithm.crc32,
+                (bit<32>)0,
+                { 8w0, hdr.ipv4.source, hdr.ipv4.destination },
+                (bit<32>)COLUMNS
+            );
             row_0.read(meta.count, meta.column);
             meta.count = meta.count |+| 1;
             row_0.write(meta.column, meta.count);
             meta.least = meta.count;
 
-            hash(meta.column, HashAlgorithm.crc32, (bit<32>)0,
-                 { 8w1, hdr.ipv4.source, hdr.ipv4.destination }, (bit<32>)COLUMNS);
+            hash(
+                meta.column,
+                HashAlgorithm.crc32,
+                (bit<32>)0,
+                { 8w1, hdr.ipv4.source, hdr.ipv4.destination },
+                (bit<32>)COLUMNS
+            );
             row_1.read(meta.count, meta.column);
             meta.count = meta.count |+| 1;
             row_1.write(meta.column, meta.count);
@@ -65,8 +78,13 @@ control Process(inout headers_t hdr, inout metadata_t meta,
                 meta.least = meta.count;
             }
 
-            hash(meta.column, HashAlgorithm.crc32, (bit<32>)0,
-                 { 8w2, hdr.ipv4.source, hdr.ipv4.destination }, (bit<32>)COLUMNS);
+            hash(
+                meta.column,
+                HashAlgorithm.crc32,
+                (bit<32>)0,
+                { 8w2, hdr.ipv4.source, hdr.ipv4.destination },
+                (bit<32>)COLUMNS
+            );
             row_2.read(meta.count, meta.column);
             meta.count = meta.count |+| 1;
             row_2.write(meta.column, meta.count);
@@ -82,18 +100,30 @@ control Process(inout headers_t hdr, inout metadata_t meta,
     }
 }
 
-control Leave(inout headers_t hdr, inout metadata_t meta,
-               inout standard_metadata_t standard) {
+control Leave(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply { }
 }
 
 control Renew(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_length,
-              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
-              hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(
+            hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.ihl,
+                hdr.ipv4.diffserv,
+                hdr.ipv4.total_length,
+                hdr.ipv4.identification,
+                hdr.ipv4.flags,
+                hdr.ipv4.fragment_offset,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 

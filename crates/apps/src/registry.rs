@@ -182,7 +182,12 @@ mod tests {
                     declared.extend(classes);
                 }
             }
-            let said: BTreeSet<u8> = room.store.class.iter().map(|class| class.id).collect();
+            let said: BTreeSet<u8> = room
+                .replication
+                .class
+                .iter()
+                .map(|class| class.id)
+                .collect();
             assert_eq!(said, declared, "classes of {app}");
             for class in said {
                 let owner = owners.entry(class).or_insert(room.folder());

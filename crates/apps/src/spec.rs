@@ -71,8 +71,8 @@ pub struct Spec {
     /// annotated.
     #[serde(default)]
     pub packets: Option<String>,
-    /// Tables of the store's configuration: `class`, `service` and `nat`.
-    pub store: StoreTables,
+    /// What the section `[replication]` of a deployment says of it: `class`, `service` and `nat`.
+    pub replication: ReplicationTables,
     /// Scenario of `stateplane lab run`.
     #[serde(default)]
     pub lab: Option<LabScenario>,
@@ -84,10 +84,10 @@ pub struct Spec {
     pub variant: BTreeMap<String, Variant>,
 }
 
-/// The store's configuration for an application.
+/// What the section `[replication]` of a deployment says of an application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StoreTables {
+pub struct ReplicationTables {
     /// Classes of flows, first that of the program's own keys.
     pub class: Vec<Class>,
     /// Services whose flows the store gives to servers.
@@ -226,10 +226,10 @@ impl Spec {
                 help: help.to_owned(),
             })
         };
-        if spec.store.class.is_empty() {
+        if spec.replication.class.is_empty() {
             return refuse(
                 "no class of flows".to_owned(),
-                "declare it as [[store.class]] with id, state_length and first_lease",
+                "declare it as [[replication.class]] with id, state_length and first_lease",
             );
         }
         if !spec.shards.is_power_of_two() {
@@ -239,7 +239,12 @@ impl Spec {
             );
         }
         let mut ids = BTreeSet::new();
-        if let Some(class) = spec.store.class.iter().find(|class| !ids.insert(class.id)) {
+        if let Some(class) = spec
+            .replication
+            .class
+            .iter()
+            .find(|class| !ids.insert(class.id))
+        {
             return refuse(
                 format!("two classes have id = {}", class.id),
                 "the first byte of a key tells the classes apart: give each its own",
@@ -263,19 +268,21 @@ impl Spec {
 
     /// The class of the program's own keys.
     pub fn class(&self) -> &Class {
-        &self.store.class[0]
+        &self.replication.class[0]
     }
 
     /// The class whose first states are made in this way, if there is one.
     pub fn class_made(&self, first_lease: &str) -> Option<&Class> {
-        let mut classes = self.store.class.iter();
+        let mut classes = self.replication.class.iter();
         classes.find(|class| class.first_lease == first_lease)
     }
 
-    /// The part of a store's configuration file that belongs to the application.
+    /// The part of a deployment's file that belongs to the application: tables of the section
+    /// `[replication]`.
     pub fn store_file(&self) -> String {
+        let section = BTreeMap::from([("replication", &self.replication)]);
         // Tables with text keys, which TOML can always write.
-        toml::to_string(&self.store).unwrap_or_default()
+        toml::to_string(&section).unwrap_or_default()
     }
 
     /// The application that the variant of this name is.
@@ -378,7 +385,7 @@ mod tests {
     use super::*;
 
     const SOURCES: &str = "program = \"sources.p4\"\nshards = 4\n\
-                           [[store.class]]\nid = 200\nstate_length = 8\nfirst_lease = \"zero\"\n\
+                           [[replication.class]]\nid = 200\nstate_length = 8\nfirst_lease = \"zero\"\n\
                            idle_timeout_s = { default = 300 }\n";
 
     fn refused(text: &str, replaced: &str, by: &str) -> SpecError {
@@ -393,7 +400,8 @@ mod tests {
         assert_eq!((class.id, class.state_length), (200, 8));
         let told: toml::Table = toml::from_str(&spec.store_file()).expect("TOML");
         let all: toml::Table = toml::from_str(SOURCES).expect("TOML");
-        assert_eq!(Some(&toml::Value::Table(told)), all.get("store"));
+        assert_eq!(told.get("replication"), all.get("replication"));
+        assert_eq!(told.len(), 1);
     }
 
     #[test]
@@ -406,7 +414,7 @@ mod tests {
         let error = refused(SOURCES, "id = 200", "id = 300");
         assert_eq!(error.code(), "APP002");
         let twice = format!(
-            "{SOURCES}[[store.class]]\nid = 200\nstate_length = 1\nfirst_lease = \"none\"\n"
+            "{SOURCES}[[replication.class]]\nid = 200\nstate_length = 1\nfirst_lease = \"none\"\n"
         );
         assert_eq!(refused(&twice, "", "").code(), "APP003");
         let sketches = format!(

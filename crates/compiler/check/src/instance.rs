@@ -5,7 +5,6 @@ use crate::annotation;
 use crate::checker::{Callable, CallableKind, Checker};
 use crate::codes;
 use crate::scope::{BodyDecl, Entity, Param, Signature};
-use crate::side_effect;
 use crate::specialise::Deferred;
 use crate::types::{Bindings, Ty};
 use crate::value::{Instance, Value, ValueKind};
@@ -371,7 +370,7 @@ impl<'a> Checker<'a> {
     ) -> ValueKind {
         let mut callable = Callable::new(CallableKind::Control, name.clone());
         callable.side_effects_allowed =
-            annotation::find(&decl.signature.annotations, side_effect::ALLOWED).is_some();
+            annotation::find(&decl.signature.annotations, ir::SIDE_EFFECTS_ALLOWED).is_some();
         let names = decl.locals.iter().map(|local| match local {
             ControlLocal::Const(decl) => &decl.name,
             ControlLocal::Variable(decl) => &decl.name,

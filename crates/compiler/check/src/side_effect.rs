@@ -7,14 +7,8 @@ use crate::checker::Checker;
 use crate::codes;
 use crate::types::{StructTy, Ty};
 use stateplane_diagnostics::{Diagnostic, Span};
-use stateplane_ir::{self as ir, Callee, Op, Stmt};
+use stateplane_ir::{self as ir, Callee, Op, SIDE_EFFECTS_ALLOWED, SIDE_EFFECTS_WAIT, Stmt};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Annotation of a struct: packets of a program that has it in its metadata may wait.
-const WAIT: &str = "side_effects_wait";
-
-/// Annotation of a control whose author vouches for the side effects in it.
-pub(crate) const ALLOWED: &str = "side_effects_allowed";
 
 /// An operation that is refused where packets may wait.
 #[derive(Clone, Debug)]
@@ -90,13 +84,14 @@ impl<'a> Checker<'a> {
                 )
                 .with_secondary(waits, "packets of this program may wait for their write")
                 .with_help(format!(
-                    "do it after the packet is released, in a control annotated @{ALLOWED}"
+                    "do it after the packet is released, in a control annotated @{SIDE_EFFECTS_ALLOWED}"
                 )),
             );
         }
     }
 
-    /// Position of the declaration of a struct within a type that is annotated [`WAIT`].
+    /// Position of the declaration of a struct within a type that is annotated
+    /// [`SIDE_EFFECTS_WAIT`].
     fn waiting_struct(&self, ty: &Ty) -> Option<Span> {
         let mut seen: BTreeSet<StructTy> = BTreeSet::new();
         let mut open = vec![ty];
@@ -104,7 +99,11 @@ impl<'a> Checker<'a> {
             match ty {
                 Ty::Struct(id) if seen.insert(*id) => {
                     let template = self.types.template(*id);
-                    if template.annotations.iter().any(|kept| kept.name == WAIT) {
+                    if template
+                        .annotations
+                        .iter()
+                        .any(|kept| kept.name == SIDE_EFFECTS_WAIT)
+                    {
                         return Some(template.span);
                     }
                     open.extend(self.types.info(*id).fields.iter().map(|field| &field.ty));

@@ -1,10 +1,10 @@
 //! Each code of the P4 front end has a text, and its examples keep what they promise.
 
-use stateplane_check::{Compiled, compile};
+use stateplane_check::Compiled;
+use stateplane_compile::Source;
 use stateplane_diagnostics::{Code, Color, render_all};
 use stateplane_explain::{Example, Explanation, all, find};
-use stateplane_library::{WithLibrary, with_library};
-use stateplane_syntax::{FileLoader, LoadError, Options};
+use stateplane_syntax::{FileLoader, LoadError};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -24,20 +24,18 @@ impl FileLoader for Files {
     }
 }
 
-fn compile_example(example: &Example) -> Compiled {
-    let program = example.program().expect("P4");
-    let options = with_library(Options::default());
-    compile(&WithLibrary(Files(program.into())), "example.p4", &options)
+fn source(example: &Example) -> Source<Files> {
+    Source::new(Files(example.program().expect("P4").into()), "example.p4")
 }
 
 /// Compiles an example, or protects it where the code is one of those that say why a
 /// program cannot be protected.
 fn read_example(code: &Code, example: &Example) -> Compiled {
-    let mut compiled = compile_example(example);
+    let source = source(example);
+    let mut compiled = source.compile();
     if stateplane_protect::codes::ALL.contains(code) {
-        let loader = WithLibrary(Files(example.program().expect("P4").into()));
-        let options = with_library(Options::default());
-        let protected = stateplane_protect::protect(&loader, "example.p4", &options);
+        let (loader, options) = (source.loader(), source.options());
+        let protected = stateplane_protect::protect(loader, source.main_file(), options);
         compiled.program = compiled.program.filter(|_| protected.program.is_some());
         compiled.diagnostics = protected.diagnostics;
         compiled.sources = protected.sources;
@@ -138,7 +136,7 @@ fn examples_of_p4info_give_their_code_or_none() {
             continue;
         };
         let code_of = |example: &Example| {
-            let compiled = compile_example(example);
+            let compiled = source(example).compile();
             let told = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
             let program = compiled.program.unwrap_or_else(|| panic!("{told}"));
             let info = stateplane_p4info::generate(&program, &compiled.interface);

@@ -3,6 +3,22 @@
 use num_bigint::BigInt;
 use std::fmt;
 
+/// Annotation of a struct: packets of a program that has one in its metadata may wait for something
+/// outside the switch, and be lost with the switch meanwhile. An extension of P4-16
+/// (`docs/programs.md`).
+pub const SIDE_EFFECTS_WAIT: &str = "side_effects_wait";
+
+/// Annotation of a control whose author vouches that its side effects are only those of packets
+/// that do not wait. An extension of P4-16 (`docs/programs.md`).
+pub const SIDE_EFFECTS_ALLOWED: &str = "side_effects_allowed";
+
+/// Annotation of a register whose elements are random when the switch starts. An extension of P4-16
+/// (`docs/programs.md`).
+pub const DRAWN_AT_START: &str = "drawn_at_start";
+
+/// All annotations by which P4-16 is extended.
+pub const EXTENSIONS: [&str; 3] = [SIDE_EFFECTS_WAIT, SIDE_EFFECTS_ALLOWED, DRAWN_AT_START];
+
 /// An annotation of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {

@@ -1,26 +1,13 @@
 //! P4Info of the program in `tests/golden`, and its two forms.
 
 use proptest::prelude::*;
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_p4info::{GenerateError, binary, generate, proto, text};
-use stateplane_syntax::{MemoryLoader, Options};
 use std::path::Path;
 
 fn p4info(source: &str) -> Result<proto::P4Info, GenerateError> {
-    let loader = MemoryLoader::new().with("program.p4", source);
-    let options = with_library(Options::default());
-    let compiled = stateplane_check::compile(&WithLibrary(loader), "program.p4", &options);
-    let Some(program) = compiled.program else {
-        panic!(
-            "{}",
-            stateplane_diagnostics::render_all(
-                &compiled.diagnostics,
-                &compiled.sources,
-                stateplane_diagnostics::Color::Never
-            )
-        );
-    };
-    generate(&program, &compiled.interface)
+    let compiled = stateplane_compile::text(source).program_and_interface();
+    let (program, interface) = compiled.unwrap_or_else(|refused| panic!("{refused}"));
+    generate(&program, &interface)
 }
 
 #[test]

@@ -3,23 +3,15 @@
 //! Runs where `P4C_TESTDATA` names the folder `testdata` of a checkout of p4lang/p4c, and
 //! says so where it does not. `P4INFO_SHOW=name` prints both texts of one program.
 
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_p4info::{generate, proto, text};
-use stateplane_syntax::{FileLoader, LoadError, Options};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Of programs that compile here, at least this share has the same P4Info.
 const LEAST_EQUAL: f64 = 0.95;
 
-struct Disk;
-
-impl FileLoader for Disk {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        std::fs::read(path)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into())
-            .map_err(|_| LoadError::NotFound)
-    }
+fn read(path: &str) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Objects in order of their ids: the order of a P4Info has no meaning, nor has a table of
@@ -58,18 +50,18 @@ enum Outcome {
 
 fn compare(program: &Path, expected: &Path) -> Outcome {
     let expected = text::read(&std::fs::read_to_string(expected).unwrap()).unwrap();
-    let options = with_library(Options::default());
     let name = program.to_string_lossy();
-    let compiled = stateplane_check::compile(&WithLibrary(Disk), &name, &options);
-    let Some(made) = compiled.program else {
-        let first = compiled
-            .diagnostics
-            .iter()
-            .find(|d| d.severity == stateplane_diagnostics::Severity::Error)
-            .map(|d| format!("{} {}", d.code, d.message));
-        return Outcome::Refused(first.unwrap_or_default());
+    let compiled = stateplane_compile::file(&name, read).program_and_interface();
+    let (made, interface) = match compiled {
+        Ok(compiled) => compiled,
+        Err(refused) => {
+            let mut diagnostics = refused.diagnostics.iter();
+            let first = diagnostics.find(|diagnostic| diagnostic.is_error());
+            let first = first.map(|d| format!("{} {}", d.code, d.message));
+            return Outcome::Refused(first.unwrap_or_default());
+        }
     };
-    let info = match generate(&made, &compiled.interface) {
+    let info = match generate(&made, &interface) {
         Ok(info) => info,
         Err(error) => return Outcome::Different(error.to_string()),
     };

@@ -3,10 +3,8 @@
 
 #![allow(clippy::disallowed_methods)]
 
-use stateplane_check::compile;
-use stateplane_diagnostics::{Color, render_all};
-use stateplane_library::{WithLibrary, with_library};
-use stateplane_syntax::{MemoryLoader, Options};
+use stateplane_compile::{Refused, Source};
+use stateplane_syntax::MemoryLoader;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,11 +123,15 @@ fn the_skeleton_of_the_guide_is_a_program() {
     let loader = MemoryLoader::new()
         .with("main.p4", text)
         .with("sources.p4", OWN);
-    let options = with_library(Options::default());
-    let compiled = compile(&WithLibrary(loader), "main.p4", &options);
-    let told = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
-    assert!(compiled.diagnostics.is_empty(), "{told}");
-    assert!(compiled.program.is_some());
+    let compiled = Source::new(loader, "main.p4").compile();
+    assert!(
+        compiled.program.is_some() && compiled.diagnostics.is_empty(),
+        "{}",
+        Refused {
+            diagnostics: compiled.diagnostics,
+            sources: compiled.sources,
+        }
+    );
     assert_eq!(
         stateplane_syntax::format(skeleton).ok().as_deref(),
         Some(skeleton)

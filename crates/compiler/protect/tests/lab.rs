@@ -3,22 +3,9 @@
 
 #![allow(clippy::disallowed_methods)]
 
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_protect::protect;
-use stateplane_syntax::{FileLoader, LoadError, Options};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// The files of `lab/apps/count-min`.
-struct Lab;
-
-impl FileLoader for Lab {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        let text = fs::read_to_string(folder().join(path));
-        text.map(Arc::from).map_err(|_| LoadError::NotFound)
-    }
-}
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../lab/apps/count-min")
@@ -46,12 +33,14 @@ fn in_file(name: &str) -> Vec<String> {
 
 #[test]
 fn the_lab_has_what_the_protected_program_asks_for() {
-    let options = with_library(Options::default());
-    let protected = protect(&WithLibrary(Lab), "count_min.p4", &options);
+    let read = |path: &str| fs::read_to_string(folder().join(path)).ok();
+    let source = stateplane_compile::file("count_min.p4", read);
+    let protected = protect(source.loader(), source.main_file(), source.options());
     let (text, _) = protected.program.expect("the program can be protected");
-    let told: toml::Table = toml::from_str(&in_front(&text, "[[class]]").join("\n")).unwrap();
+    let told: toml::Table =
+        toml::from_str(&in_front(&text, "[[replication.class]]").join("\n")).unwrap();
     let room: toml::Table = toml::from_str(&in_file("app.toml").join("\n")).unwrap();
-    assert_eq!(room["store"], toml::Value::Table(told));
+    assert_eq!(room["replication"], told["replication"]);
     assert_eq!(in_file("switch.toml"), in_front(&text, "[[generators]]"));
     // Of 128 elements, 64 belong to each of two sketches: the lab reads them as such.
     assert!(text.contains("#define SNAPSHOT_SLOTS 128\n"));

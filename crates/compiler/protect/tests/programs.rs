@@ -4,23 +4,12 @@
 
 #![allow(clippy::disallowed_methods)]
 
+use stateplane_compile::{Source, file};
 use stateplane_diagnostics::{Color, render_all};
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_protect::{Protected, protect};
-use stateplane_syntax::{FileLoader, LoadError, Options};
+use stateplane_syntax::FileLoader;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// The files of this folder, by paths below it.
-struct Files;
-
-impl FileLoader for Files {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        let text = fs::read_to_string(folder("").join(path));
-        text.map(Arc::from).map_err(|_| LoadError::NotFound)
-    }
-}
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -28,8 +17,17 @@ fn folder(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// A file of this folder, by its path below it.
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(folder("").join(path)).ok()
+}
+
+fn protected<L: FileLoader>(source: &Source<L>) -> Protected {
+    protect(source.loader(), source.main_file(), source.options())
+}
+
 fn protect_file(path: &str) -> Protected {
-    protect(&WithLibrary(Files), path, &with_library(Options::default()))
+    protected(&file(path, read))
 }
 
 fn told(protected: &Protected) -> String {
@@ -96,15 +94,6 @@ fn what_cannot_be_protected_is_refused_with_the_reason() {
 /// panic.
 #[test]
 fn damaged_programs_do_no_harm() {
-    struct Damaged(String);
-    impl FileLoader for Damaged {
-        fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-            match path {
-                "programs/damaged.p4" => Ok(self.0.as_str().into()),
-                _ => Files.load(path),
-            }
-        }
-    }
     let text = fs::read_to_string(folder("programs/connections.p4")).expect("a program");
     let begin = text.find("@replicated").expect("an annotation");
     let end = text.find("apply {").expect("a body");
@@ -118,9 +107,13 @@ fn damaged_programs_do_no_harm() {
             1 => format!("{}{}", &text[..at], &text[at.saturating_sub(7)..]),
             _ => format!("{},{{={}", &text[..at], &text[at..]),
         };
-        let loader = WithLibrary(Damaged(damaged));
-        let options = with_library(Options::default());
-        let protected = protect(&loader, "programs/damaged.p4", &options);
+        let main = "programs/damaged.p4";
+        let read = |path: &str| {
+            (path == main)
+                .then(|| damaged.clone())
+                .or_else(|| read(path))
+        };
+        let protected = protected(&file(main, read));
         assert!(protected.program.is_some() || protected.diagnostics.has_errors());
     }
 }

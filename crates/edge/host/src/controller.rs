@@ -13,5 +13,6 @@ pub(crate) use file::server_number;
 pub use file::{ControllerFile, EtcdFile};
 pub use file_backend::FileBackend;
 pub use server::{ControllerReport, ControllerServer};
+pub use stateplane_chains::Settings;
 pub use stateplane_membership::{Backend, MOST_RECORDS, Stored};
 pub use view::ControllerView;

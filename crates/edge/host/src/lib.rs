@@ -6,6 +6,7 @@ mod broken;
 pub mod clock;
 pub mod controller;
 mod datagram;
+pub mod deployment;
 pub mod files;
 pub mod metrics;
 mod poll;

@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use stateplane_host::clock::boot_time_us;
-use stateplane_host::store::{StoreError, StoreFile, StoreReport, StoreServer};
+use stateplane_host::deployment::Deployment;
+use stateplane_host::store::{StoreError, StoreReport, StoreServer};
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
 type Running = JoinHandle<Result<StoreReport, StoreError>>;
@@ -36,31 +37,32 @@ impl Chain {
             let text = format!(
                 r#"
                 listen = "127.0.{net}.{host}"
+                [replication]
                 request_port = {request_port}
                 chain_port = {chain_port}
                 chain = ["127.0.{net}.1", "127.0.{net}.2", "127.0.{net}.3"]
                 lease_period_ms = 200
-                [[class]]
+                [[replication.class]]
                 id = 1
                 state_length = 6
                 first_lease = "nat-outbound"
                 inbound_class = 2
                 shared_only = true
-                [[class]]
+                [[replication.class]]
                 id = 2
                 state_length = 6
                 first_lease = "none"
                 shared_only = true
-                [[class]]
+                [[replication.class]]
                 id = 3
                 state_length = 4
                 first_lease = "zero"
-                [nat]
+                [replication.nat]
                 addresses = ["203.0.113.1"]
                 {more}
                 "#
             );
-            let file = StoreFile::parse("test.toml".as_ref(), &text).unwrap();
+            let file = Deployment::parse("test.toml".as_ref(), &text).unwrap();
             let server = StoreServer::bind(&file, None).unwrap();
             let stop = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&stop);
@@ -391,11 +393,11 @@ fn only_healthy_servers_of_a_service_are_given_flows() {
     let (first, second) = (port(&one), port(&two));
     let services = format!(
         r#"
-        [[class]]
+        [[replication.class]]
         id = 4
         state_length = 6
         first_lease = "server"
-        [[service]]
+        [[replication.service]]
         address = "198.51.100.1"
         port = 80
         servers = [

@@ -2,11 +2,8 @@
 
 mod support;
 
-use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::{Interp, Options};
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_runtime::{Engine, Entry, KeyMatch, Value};
-use stateplane_syntax::MemoryLoader;
 use support::{EMPTY_EGRESS, INCLUDES, REST, compile, ingress_of, number, send};
 
 #[test]
@@ -312,12 +309,8 @@ fn shipped_programs_survive_any_frame() {
         "apps/nat/unprotected.p4",
         "apps/counter/counter.p4",
     ] {
-        let loader = WithLibrary(MemoryLoader::new());
-        let options = with_library(stateplane_syntax::Options::default());
-        let main = stateplane_library::path_of(path);
-        let compiled = stateplane_check::compile(&loader, &main, &options);
-        let rendered = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
-        let program = compiled.program.unwrap_or_else(|| panic!("{rendered}"));
+        let program = stateplane_compile::shipped(path).program();
+        let program = program.unwrap_or_else(|refused| panic!("{refused}"));
         let mut interp = Interp::new(program, Options::default()).unwrap();
         let mut random = stateplane_runtime::hash::Random::new(1);
         for length in 0..200 {

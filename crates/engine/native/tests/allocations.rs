@@ -3,16 +3,13 @@
 #![allow(unsafe_code, reason = "counts what the allocator is asked for")]
 
 use num_bigint::BigUint;
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_native::Native;
 use stateplane_runtime::{
     EgressInput, Engine, Entry, IngressInput, InstanceType, KeyMatch, Preserved,
 };
 use stateplane_switch::{Switch, SwitchConfig};
-use stateplane_syntax::{FileLoader, LoadError};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::Arc;
 
 struct Counting;
 
@@ -127,21 +124,9 @@ control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
-struct Text;
-
-impl FileLoader for Text {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        match path {
-            "program.p4" => Ok(PROGRAM.into()),
-            _ => Err(LoadError::NotFound),
-        }
-    }
-}
-
 fn engine() -> Native {
-    let options = with_library(stateplane_syntax::Options::default());
-    let compiled = stateplane_check::compile(&WithLibrary(Text), "program.p4", &options);
-    let program = compiled.program.expect("the program is right");
+    let program = stateplane_compile::text(PROGRAM).program();
+    let program = program.expect("the program is right");
     let mut engine = Native::new(program, Default::default()).expect("it loads");
     let entry = Entry {
         keys: vec![KeyMatch::Prefix {

@@ -5,10 +5,8 @@
 
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
-use stateplane_library::with_library;
 use stateplane_native::Compiled;
 use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Preserved, Value};
-use stateplane_syntax::MemoryLoader;
 
 const WORKERS: u64 = 4;
 const PACKETS: u64 = 20_000;
@@ -35,11 +33,8 @@ fn program(count: &str) -> Program {
          control D(packet_out p, in headers_t h) {{ apply {{ }} }}\n\
          V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
     );
-    let loader = MemoryLoader::new().with("workers.p4", text.as_str());
-    let loader = stateplane_library::WithLibrary(loader);
-    let options = with_library(Default::default());
-    let compiled = stateplane_check::compile(&loader, "workers.p4", &options);
-    compiled.program.expect("the program compiles")
+    let program = stateplane_compile::text(text).program();
+    program.expect("the program compiles")
 }
 
 /// Lets all workers pass their packets at once; gives the engines.

@@ -11,20 +11,17 @@ use crate::bits;
 use crate::error::{Kind, StateError};
 use crate::value::{Shape, Value};
 use memory::Memory;
-use stateplane_ir::{Annotation, Program};
+use stateplane_ir::{Annotation, DRAWN_AT_START, Program};
 use std::sync::Arc;
 
 /// Words that one register array may take: 1 GiB.
 pub const MAX_REGISTER_WORDS: u64 = 1 << 26;
 
-/// Annotation of a register that [`TargetState::draw`](crate::TargetState::draw) fills.
-const DRAWN: &str = "drawn_at_start";
-
 /// A register array. All elements are zero at first.
 #[derive(Debug)]
 pub struct Register {
     name: String,
-    /// True if the program wants random elements.
+    /// True if [`TargetState::draw`](crate::TargetState::draw) fills it.
     drawn: bool,
     shape: Shape,
     /// Words of one element.
@@ -64,7 +61,7 @@ impl Register {
                 let shape = Shape::of(program, def.element)?;
                 Some(Register {
                     name: def.name.clone(),
-                    drawn: Annotation::find(&def.annotations, DRAWN).is_some(),
+                    drawn: Annotation::find(&def.annotations, DRAWN_AT_START).is_some(),
                     stride: shape.words(),
                     shape,
                     size: def.size,

@@ -8,9 +8,8 @@
 
 #![allow(clippy::disallowed_methods)] // A thread each, so that one that hangs is found.
 
-use stateplane_check::compile;
+use stateplane_compile::Source;
 use stateplane_interp::{Interp, Options};
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_stf::{parse, run_all};
 use stateplane_syntax::{FileLoader, LoadError};
 use std::collections::BTreeSet;
@@ -55,27 +54,19 @@ enum Outcome {
 }
 
 /// The samples for other architectures need their include files.
-fn options(program: &Path) -> stateplane_syntax::Options {
+fn source(program: &Path) -> Source<Files> {
     let testdata = program
         .ancestors()
         .find(|folder| folder.ends_with("testdata"));
     let include = testdata
         .and_then(Path::parent)
         .map(|p4c| p4c.join("p4include").to_string_lossy().into_owned());
-    with_library(stateplane_syntax::Options {
-        include_dirs: include.into_iter().collect(),
-        defines: Vec::new(),
-    })
+    Source::new(Files, &program.to_string_lossy()).include_dirs(include)
 }
 
 fn check(program: &Path) -> Result<stateplane_ir::Program, String> {
-    let compiled = compile(
-        &WithLibrary(Files),
-        &program.to_string_lossy(),
-        &options(program),
-    );
-    compiled.program.ok_or_else(|| {
-        let mut diagnostics = compiled.diagnostics.iter();
+    source(program).program().map_err(|refused| {
+        let mut diagnostics = refused.diagnostics.iter();
         let first = diagnostics.find(|diagnostic| diagnostic.is_error());
         first.map_or_else(
             || "refused without an error".to_owned(),

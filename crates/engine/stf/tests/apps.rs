@@ -2,35 +2,18 @@
 //! this folder, on the reference interpreter, with and without the passes of the IR, and as
 //! machine code: all meet what is expected, and end in the same state.
 
-use stateplane_check::compile;
-use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, included_script, with_library};
+use stateplane_library::included_script;
 use stateplane_native::Native;
 use stateplane_runtime::Engine;
 use stateplane_stf::{Script, parse_with, run};
-use stateplane_syntax::{FileLoader, LoadError};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Minimum number of the applications' scripts; fewer means that they were not found.
 const LEAST_SCRIPTS: usize = 20;
-
-struct Files;
-
-impl FileLoader for Files {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        fs::read_to_string(path)
-            .map(Arc::from)
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => LoadError::NotFound,
-                _ => LoadError::Unreadable(error.to_string()),
-            })
-    }
-}
 
 /// Programs by main file and definitions.
 type Programs = BTreeMap<(PathBuf, Vec<(String, String)>), Result<Program, String>>;
@@ -47,13 +30,10 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 fn program(path: &Path, script: &Script) -> Result<Program, String> {
-    let options = with_library(stateplane_syntax::Options {
-        defines: script.defines.clone(),
-        ..stateplane_syntax::Options::default()
-    });
-    let compiled = compile(&WithLibrary(Files), &path.to_string_lossy(), &options);
-    let rendered = || render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
-    compiled.program.clone().ok_or_else(rendered)
+    let read = |path: &str| fs::read_to_string(path).ok();
+    let source = stateplane_compile::file(&path.to_string_lossy(), read);
+    let program = source.defines(script.defines.clone()).program();
+    program.map_err(|refused| refused.to_string())
 }
 
 fn test(path: &Path, programs: &mut Programs) -> Result<(), String> {

@@ -1,13 +1,10 @@
 //! Tests of arguments, their order, errors and loops against the specification, on both engines:
 //! agreement of the engines does not show that the checker is right.
 
-use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_native::Native;
 use stateplane_runtime::{EgressInput, Engine, IngressInput, InstanceType, Preserved};
-use stateplane_syntax::MemoryLoader;
 
 /// Declarations that the cases call.
 const DECLARATIONS: &str = "
@@ -74,13 +71,8 @@ V1Switch(Parse(), NoChecksum(), MyIngress(), MyEgress(), NoChecksum(), Deparse()
 
 /// A program from its whole text.
 fn whole(text: &str) -> Program {
-    let loader = WithLibrary(MemoryLoader::new().with("test.p4", text));
-    let options = with_library(stateplane_syntax::Options::default());
-    let compiled = stateplane_check::compile(&loader, "test.p4", &options);
-    compiled.program.unwrap_or_else(|| {
-        let rendered = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
-        panic!("{rendered}");
-    })
+    let program = stateplane_compile::text(text).program();
+    program.unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 fn send(mut engine: impl Engine, frame: [u8; 4]) -> [u8; 4] {

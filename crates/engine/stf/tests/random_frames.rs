@@ -8,15 +8,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
-use stateplane_check::compile;
-use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::{Interp, Options};
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, path_of, with_library};
 use stateplane_runtime::{Engine, Entry, KeyMatch, TargetState};
 use stateplane_setup::{Chain, Hold, Probe, Replication, Server};
 use stateplane_switch::{Port, Switch, SwitchConfig, Transmit};
-use stateplane_syntax::MemoryLoader;
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, Packet, RefusalCode, Repr,
 };
@@ -46,14 +42,10 @@ struct App {
 }
 
 fn app(path: &str, is_nat: bool) -> App {
-    let mut options = with_library(stateplane_syntax::Options::default());
-    let buckets = ("REPLICATION_BUCKETS".to_owned(), "2".to_owned());
-    options.defines.push(buckets);
-    let compiled = compile(&WithLibrary(MemoryLoader::new()), &path_of(path), &options);
-    let program = compiled.program.clone().unwrap_or_else(|| {
-        let text = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
-        panic!("{text}")
-    });
+    let source = stateplane_compile::shipped(path).define("REPLICATION_BUCKETS", "2");
+    let program = source
+        .program()
+        .unwrap_or_else(|refused| panic!("{refused}"));
     let state_bytes = if is_nat { 6 } else { 8 };
     App {
         program,

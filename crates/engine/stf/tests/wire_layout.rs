@@ -2,12 +2,10 @@
 //! the constants of the replication message value by value.
 
 use num_bigint::BigUint;
-use stateplane_check::compile;
-use stateplane_diagnostics::{Color, render_all};
+use stateplane_compile::shipped;
 use stateplane_ir::Type;
-use stateplane_library::{WithLibrary, path_of, with_library};
+use stateplane_syntax::Parsed;
 use stateplane_syntax::tree::{Declaration, ExprKind, StructKind};
-use stateplane_syntax::{MemoryLoader, Options, Parsed, parse};
 use stateplane_wire::layout::Layout;
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, RefusalCode, Repr, VERSION, field, flag,
@@ -39,13 +37,8 @@ type Place = (String, usize, usize);
 
 /// The fields of the headers of a program with all of them, as the compiler understands them.
 fn p4_headers() -> BTreeMap<String, Vec<Place>> {
-    let loader = WithLibrary(MemoryLoader::new());
-    let options = with_library(Options::default());
-    let compiled = compile(&loader, &path_of("apps/nat/nat.p4"), &options);
-    let program = compiled.program.clone().unwrap_or_else(|| {
-        let text = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
-        panic!("{text}")
-    });
+    let program = shipped("apps/nat/nat.p4").program();
+    let program = program.unwrap_or_else(|refused| panic!("{refused}"));
     let headers = program.structs.iter();
     let headers = headers.filter(|header| LAYOUTS.iter().any(|(name, _)| header.name == *name));
     let headers = headers.map(|header| {
@@ -65,13 +58,8 @@ fn p4_headers() -> BTreeMap<String, Vec<Place>> {
 
 /// The message's file, which includes that of the other headers.
 fn p4_declarations() -> Parsed {
-    let loader = WithLibrary(MemoryLoader::new());
-    let mut options = with_library(Options::default());
-    let state_bits = ("REPLICATION_STATE_BITS".to_owned(), "64".to_owned());
-    options.defines.push(state_bits);
-    let parsed = parse(&loader, &path_of("lib/replication_message.p4"), &options);
-    assert!(!parsed.diagnostics.has_errors());
-    parsed
+    let message = shipped("lib/replication_message.p4").define("REPLICATION_STATE_BITS", "64");
+    message.tree().unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 /// The constants that the message's file declares as plain numbers.

@@ -3,27 +3,14 @@
 //! `UPDATE_GOLDEN=1 cargo test -p stateplane-trace --test golden` writes the files anew;
 //! look at the difference before you commit it.
 
-use stateplane_check::compile;
-use stateplane_diagnostics::{Color, render_all};
+use stateplane_diagnostics::Color;
 use stateplane_interp::{Interp, Options};
-use stateplane_library::{WithLibrary, included_script, with_library};
+use stateplane_library::included_script;
 use stateplane_stf::{Command, Script, parse_with};
 use stateplane_switch::Switch;
-use stateplane_syntax::{FileLoader, LoadError};
 use stateplane_trace::{Recorder, render, run_script, send, to_json};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-struct Files;
-
-impl FileLoader for Files {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        fs::read_to_string(path)
-            .map(Into::into)
-            .map_err(|_| LoadError::NotFound)
-    }
-}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
@@ -36,16 +23,11 @@ fn script(path: &str) -> Script {
 }
 
 fn engine(program: &str, script: &Script) -> Interp<Recorder> {
-    let options = with_library(stateplane_syntax::Options {
-        defines: script.defines.clone(),
-        ..stateplane_syntax::Options::default()
-    });
     let path = root().join(program);
-    let compiled = compile(&WithLibrary(Files), &path.to_string_lossy(), &options);
-    let Some(program) = compiled.program else {
-        let told = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
-        panic!("{told}");
-    };
+    let read = |path: &str| fs::read_to_string(path).ok();
+    let source = stateplane_compile::file(&path.to_string_lossy(), read);
+    let program = source.defines(script.defines.clone()).program();
+    let program = program.unwrap_or_else(|refused| panic!("{refused}"));
     Interp::observed(program, Options::default(), Recorder::new()).unwrap()
 }
 

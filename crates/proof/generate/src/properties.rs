@@ -3,11 +3,9 @@
 use crate::compare::{Outcome, compare_program};
 use crate::program::{Generated, generate};
 use crate::source;
-use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::{Interp, Options as InterpOptions};
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, with_library};
-use stateplane_syntax::{MemoryLoader, Options, format, parse, print};
+use stateplane_syntax::{format, print};
 use std::fmt;
 
 /// A property that does not hold.
@@ -107,21 +105,8 @@ pub fn check(seed: u64, packets: usize) -> Result<Outcome, Box<Broken>> {
 
 /// The text printed from the tree of a program without its includes.
 fn reprint(text: &str) -> Result<String, String> {
-    let loader = WithLibrary(MemoryLoader::new().with(source::MAIN_FILE, text));
-    let parsed = parse(
-        &loader,
-        source::MAIN_FILE,
-        &with_library(Options::default()),
-    );
-    if parsed.diagnostics.has_errors() {
-        return Err(render_all(
-            &parsed.diagnostics,
-            &parsed.sources,
-            Color::Never,
-        ));
-    }
     // The architecture's declarations are printed too, so the text is complete.
-    Ok(print(&parsed.tree))
+    Ok(print(&source::read(text)?.tree))
 }
 
 /// The text form of IR without the source locations that assertions carry.

@@ -19,12 +19,10 @@ use crate::properties::interpreter;
 use crate::session::{Change, Session, Write};
 use crate::source;
 use crate::{Difference, Mismatch};
-use stateplane_diagnostics::{Color, render_all};
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_runtime::{Engine, Entry, KeyMatch};
 use stateplane_semantics::{Evaluator, Fault, Match, Outcome};
 use stateplane_switch::{Counters, MIN_FRAME, Switch, Transmit};
-use stateplane_syntax::{MemoryLoader, Options, Parsed, parse};
+use stateplane_syntax::Parsed;
 use std::fmt;
 
 pub use program::generate;
@@ -113,15 +111,6 @@ pub fn check_program(
     }))
 }
 
-fn read(program: &str) -> Parsed {
-    let loader = WithLibrary(MemoryLoader::new().with(source::MAIN_FILE, program));
-    parse(
-        &loader,
-        source::MAIN_FILE,
-        &with_library(Options::default()),
-    )
-}
-
 /// A program with what checker and interpreter make of its session.
 struct Observed {
     parsed: Parsed,
@@ -137,11 +126,7 @@ fn refusal(what: String) -> Difference {
 
 /// Runs a session on the interpreter.
 fn observe(program: &str, session: &Session) -> Result<Observed, Difference> {
-    let parsed = read(program);
-    if parsed.diagnostics.has_errors() {
-        let errors = render_all(&parsed.diagnostics, &parsed.sources, Color::Never);
-        return Err(refusal(errors));
-    }
+    let parsed = source::read(program).map_err(refusal)?;
     let compiled = source::compile(program).map_err(refusal)?;
     let engine = interpreter(compiled, session.seed).map_err(refusal)?;
     let switch = Switch::new(engine, session.config.clone());

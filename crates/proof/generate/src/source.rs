@@ -1,10 +1,9 @@
 //! Program texts to IR.
 
 use stateplane_check::Compiled;
-use stateplane_diagnostics::{Color, render_all};
+use stateplane_compile::Source;
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, with_library};
-use stateplane_syntax::{MemoryLoader, Options};
+use stateplane_syntax::{MemoryLoader, Parsed};
 
 /// Name of the text in diagnostics.
 pub const MAIN_FILE: &str = "main.p4";
@@ -13,8 +12,20 @@ pub const MAIN_FILE: &str = "main.p4";
 /// Stateplane.
 #[must_use]
 pub fn check(text: &str) -> Compiled {
-    let loader = WithLibrary(MemoryLoader::new().with(MAIN_FILE, text));
-    stateplane_check::compile(&loader, MAIN_FILE, &with_library(Options::default()))
+    source(text).compile()
+}
+
+fn source(text: &str) -> Source<MemoryLoader> {
+    Source::new(MemoryLoader::new().with(MAIN_FILE, text), MAIN_FILE)
+}
+
+/// Reads a program that includes at most the files that come with Stateplane.
+///
+/// # Errors
+///
+/// The rendered diagnostics of a text with errors.
+pub(crate) fn read(text: &str) -> Result<Parsed, String> {
+    source(text).tree().map_err(|refused| refused.to_string())
 }
 
 /// Compiles the program alone, see [`check`].
@@ -23,11 +34,6 @@ pub fn check(text: &str) -> Compiled {
 ///
 /// The rendered diagnostics of a program that is refused.
 pub fn compile(text: &str) -> Result<Program, String> {
-    let compiled = check(text);
-    compiled.program.ok_or_else(|| {
-        format!(
-            "refused:\n{}",
-            render_all(&compiled.diagnostics, &compiled.sources, Color::Never)
-        )
-    })
+    let program = source(text).program();
+    program.map_err(|refused| format!("refused:\n{refused}"))
 }

@@ -4,7 +4,6 @@ use crate::frame::{PUBLIC_ADDRESS, store_address};
 use crate::key::{endpoint_in, endpoint_of};
 use crate::options::{Options, ProgramKind};
 use crate::places::{CONTROL, Message, REQUESTS};
-use crate::plan::REPLICAS;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_apps::Room;
 use stateplane_disk::{Disk, DiskError, FaultyFiles, Files as _};
@@ -121,7 +120,9 @@ impl StoreNode {
             None => Setup::Fixed {
                 config,
                 incarnation: self.identity.incarnation,
-                links: (0..REPLICAS).map(link_address).collect(),
+                links: (0..options.scenario.replicas.into())
+                    .map(link_address)
+                    .collect(),
             },
             Some(_) => Setup::Managed {
                 template: config,
@@ -245,7 +246,7 @@ fn zero(class: u8, state_length: u16) -> ClassConfig {
 
 /// The classes of an application; mappings are forgotten after `idle` µs.
 fn with_classes(mut config: Config, room: &Room, idle: u64) -> Config {
-    for class in &room.store.class {
+    for class in &room.replication.class {
         let mut of = zero(class.id, class.state_length);
         match class.first_lease.as_str() {
             "server" if !config.services.is_empty() => {
@@ -287,7 +288,7 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
         None => store as u8,
         Some(_) => 0,
     };
-    let mut config = Config::new(REPLICAS as u8, position).with_shards(SHARDS);
+    let mut config = Config::new(scenario.replicas, position).with_shards(SHARDS);
     match options.program {
         ProgramKind::Own(class) => {
             config = config.with_class(zero(class.id, class.state_length));

@@ -1,6 +1,6 @@
 //! The whole world in virtual time, from one seed.
 //!
-//! Two switches run a program, three replicas keep its state, hosts send packets;
+//! Switches run a program, replicas keep its state, hosts send packets;
 //! links lose, duplicate, exchange and delay, clocks begin anywhere and drift to
 //! the bound that the protocol states, switches stall, die and return, and flows
 //! change their way. They are a topology of `stateplane-world`, whose net carries what they

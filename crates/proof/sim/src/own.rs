@@ -21,12 +21,12 @@ use bounded::Handled;
 use reference::Reference;
 use stateplane_apps::{Random, number_mark};
 use stateplane_check::compile;
+use stateplane_compile::Source;
 use stateplane_diagnostics::{Color, Diagnostics, SourceMap, render_all};
 use stateplane_history::replication::{Flow, History, Occupant, Replication};
 use stateplane_history::{Operation, OperationOf, Program as _, linearization, operations_of};
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_protect::{Snapshots, protect};
 use stateplane_runtime::{Engine as _, TargetState, Value};
 use stateplane_setup::SetupError;
@@ -201,23 +201,18 @@ impl Own {
         buckets: u32,
         without: Option<Rule>,
     ) -> Result<Program, SimError> {
-        let loader = WithLibrary(MemoryLoader::new().with("protected.p4", self.text.as_str()));
-        let mut options = with_library(Reading {
-            include_dirs: Vec::new(),
-            defines: self.reading.defines.clone(),
-        });
+        let loader = MemoryLoader::new().with("protected.p4", self.text.as_str());
+        let mut source = Source::new(loader, "protected.p4");
+        source = source.defines(self.reading.defines.clone());
         // The records of snapshots all have a place in the table that the program comes with.
         if !self.is_bounded() {
-            let buckets = ("REPLICATION_BUCKETS".to_owned(), buckets.to_string());
-            options.defines.push(buckets);
+            source = source.define("REPLICATION_BUCKETS", &buckets.to_string());
         }
         if let Some(fault) = without.and_then(Rule::macro_name) {
-            options.defines.push((fault.to_owned(), "1".to_owned()));
+            source = source.define(fault, "1");
         }
-        let compiled = compile(&loader, "protected.p4", &options);
-        compiled
-            .program
-            .ok_or_else(|| refused(&compiled.diagnostics, &compiled.sources))
+        let program = source.program();
+        program.map_err(|refused| SimError::Compile(refused.to_string()))
     }
 
     /// Fills the tables of the protected program as the test fills those of the original.

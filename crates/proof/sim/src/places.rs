@@ -1,7 +1,7 @@
 //! The simulated network as a topology, and the place of each party in it.
 
 use crate::frame::{INSIDE_PORT, OUTSIDE_PORT, STORE_PORT};
-use crate::plan::{Node, REPLICAS, SWITCHES};
+use crate::plan::Node;
 use crate::scenario::Scenario;
 use core::net::SocketAddrV4;
 use stateplane_world::{NodePort, NodeSpec, Topology};
@@ -54,8 +54,11 @@ impl Places {
     /// The parties of a scenario.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         Self {
-            switches: SWITCHES,
-            stores: scenario.cluster.map_or(REPLICAS, |c| c.stores.into()),
+            switches: scenario.switches.into(),
+            stores: scenario
+                .cluster
+                .map_or(scenario.replicas, |c| c.stores)
+                .into(),
         }
     }
 
@@ -161,8 +164,12 @@ mod tests {
 
     #[test]
     fn every_party_has_a_node_of_its_own() {
-        let scenario = Scenario::failing_stores();
+        let scenario = Scenario {
+            switches: 3,
+            ..Scenario::failing_stores()
+        };
         let places = Places::of(&scenario);
+        assert_eq!((places.switches, places.stores), (3, 3));
         let topology = places.topology(&scenario, &host_ports());
         let parties = (0..topology.nodes.len()).map(|node| places.party(node));
         let mut expected = Vec::new();

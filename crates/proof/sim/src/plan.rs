@@ -6,11 +6,6 @@ use stateplane_disk::Failure;
 use stateplane_world::Random;
 use std::fmt;
 
-/// Switches of every scenario: hosts choose among two paths.
-pub(crate) const SWITCHES: usize = 2;
-/// Replicas of a chain.
-pub(crate) const REPLICAS: usize = 3;
-
 /// A node of the cluster: a store server by place, or the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Node {
@@ -265,12 +260,20 @@ fn faults(scenario: &Scenario, places: Places, random: &mut Random) -> Vec<Fault
         misfortunes_of_stores(cluster, end, random, &mut plan);
     }
     if let Some(disks) = &scenario.disks {
-        misfortunes_of_disks(disks, end, random, &mut plan);
+        let replicas = scenario.replicas.into();
+        misfortunes_of_disks(disks, replicas, end, random, &mut plan);
     }
     plan
 }
 
-fn misfortunes_of_disks(disks: &Disks, end: u64, random: &mut Random, plan: &mut Vec<Fault>) {
+/// What befalls the first `replicas` servers.
+fn misfortunes_of_disks(
+    disks: &Disks,
+    replicas: usize,
+    end: u64,
+    random: &mut Random,
+    plan: &mut Vec<Fault>,
+) {
     let (least, most) = disks.outage;
     for number in 0..disks.power_cuts + disks.deaths {
         let begin = random.between(0, end);
@@ -281,7 +284,7 @@ fn misfortunes_of_disks(disks: &Disks, end: u64, random: &mut Random, plan: &mut
                 Misfortune::PowerCut { until }
             } else {
                 Misfortune::StoreDies {
-                    store: random.place(REPLICAS),
+                    store: random.place(replicas),
                     until,
                 }
             },
@@ -293,10 +296,10 @@ fn misfortunes_of_disks(disks: &Disks, end: u64, random: &mut Random, plan: &mut
         let failures = [Failure::Write, Failure::Full, Failure::Sync];
         let failure = failures.get(random.place(failures.len() + 1)).copied();
         // What fills one disk, or fails below it, often befalls all.
-        let place = random.place(2 * REPLICAS);
-        let stores = match place < REPLICAS {
+        let place = random.place(2 * replicas);
+        let stores = match place < replicas {
             true => place..place + 1,
-            false => 0..REPLICAS,
+            false => 0..replicas,
         };
         let befallen = stores.flat_map(|store| {
             let calls = random.between(0, 8);

@@ -1,11 +1,8 @@
 //! Compiles the programs that come with Stateplane.
 
 use crate::options::{ProgramKind, Rule};
-use stateplane_check::compile;
-use stateplane_diagnostics::{Color, render_all};
+use stateplane_compile::shipped;
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, path_of, with_library};
-use stateplane_syntax::{MemoryLoader, Options};
 
 /// The program `kind` with flow tables of `buckets` buckets and without a rule;
 /// `None` for what is no program.
@@ -22,8 +19,8 @@ pub(crate) fn program(
         ProgramKind::Model | ProgramKind::Own(_) => return Ok(None),
         ProgramKind::App(application) => application,
     };
-    let mut options = Options::default();
-    let mut define = |name: &str, value: String| options.defines.push((name.into(), value));
+    let mut macros = Vec::new();
+    let mut define = |name: &str, value: String| macros.push((name.to_owned(), value));
     define("REPLICATION_BUCKETS", buckets.to_string());
     for (name, body) in &application.room().macros {
         define(name, body.clone());
@@ -34,20 +31,9 @@ pub(crate) fn program(
     if let Some(fault) = without.and_then(Rule::macro_name) {
         define(fault, "1".into());
     }
-    let loader = WithLibrary(MemoryLoader::new());
-    let compiled = compile(
-        &loader,
-        &path_of(&application.room().path()),
-        &with_library(options),
-    );
-    match compiled.program {
-        Some(program) => Ok(Some(program)),
-        None => Err(render_all(
-            &compiled.diagnostics,
-            &compiled.sources,
-            Color::Never,
-        )),
-    }
+    let source = shipped(&application.room().path()).defines(macros);
+    let program = source.program().map_err(|refused| refused.to_string())?;
+    Ok(Some(program))
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ pub struct Scenario {
     /// Its name on the command line; of one that was changed, that of the one it was made of.
     #[serde(skip)]
     pub name: &'static str,
+    /// Number of switches, at least 1; hosts choose among as many paths.
+    pub switches: u8,
+    /// Number of replicas of a chain, at least 1.
+    pub replicas: u8,
     /// Time for which hosts send, in µs.
     pub traffic: u64,
     /// Time without faults after that, in µs.
@@ -98,7 +102,7 @@ pub struct Disks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
-    /// Number of servers.
+    /// Number of servers, at least 1.
     pub stores: u8,
     /// Number of deaths of a server; it comes back empty.
     pub deaths: u64,
@@ -167,6 +171,8 @@ impl Scenario {
     pub const fn mixed() -> Self {
         Self {
             name: "mixed",
+            switches: 2,
+            replicas: 3,
             traffic: 2_000_000,
             settle: 1_000_000,
             flows: 28,

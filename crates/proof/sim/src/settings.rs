@@ -131,16 +131,25 @@ impl Scenario {
             put(&mut value, &path, leaf).ok_or_else(form)?;
         }
         let scenario: Result<Scenario, _> = value.try_into();
-        match scenario {
-            Ok(scenario) => Ok(Scenario {
-                name: self.name,
-                ..scenario
-            }),
-            Err(error) => Err(SettingError::Value {
-                settings: settings.join(" "),
-                cause: error.message().to_owned(),
-            }),
+        let refused = |cause: &str| SettingError::Value {
+            settings: settings.join(" "),
+            cause: cause.to_owned(),
+        };
+        let scenario = scenario.map_err(|error| refused(error.message()))?;
+        let stores = scenario.cluster.map_or(scenario.replicas, |c| c.stores);
+        for (count, name) in [
+            (scenario.switches, "switches"),
+            (scenario.replicas, "replicas"),
+            (stores, "cluster.stores"),
+        ] {
+            if count == 0 {
+                return Err(refused(&format!("{name} is at least 1")));
+            }
         }
+        Ok(Scenario {
+            name: self.name,
+            ..scenario
+        })
     }
 }
 
@@ -203,9 +212,13 @@ mod tests {
             "cluster=none",
             "chain_link=3",
             "cluster.stores=3",
+            "switches=0",
+            "replicas=0",
         ] {
             let set = Scenario::mixed().with_settings(&[text.to_owned()]);
             assert!(set.is_err(), "{text}");
         }
+        let set = Scenario::failing_stores().with_settings(&["cluster.stores=0".to_owned()]);
+        assert!(set.is_err());
     }
 }

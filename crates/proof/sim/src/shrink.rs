@@ -3,7 +3,6 @@
 
 use crate::chosen::{Chosen, Numbers};
 use crate::options::Options;
-use crate::plan::REPLICAS;
 use crate::report::Report;
 use crate::scenario::{Cluster, Disks, Scenario};
 use crate::simulator::{SimError, Simulator};
@@ -21,7 +20,7 @@ fn other(scenario: &Scenario, changed: Scenario) -> Option<Scenario> {
     (changed != *scenario).then_some(changed)
 }
 
-fn of_cluster(scenario: &Scenario, change: fn(Cluster) -> Cluster) -> Option<Scenario> {
+fn of_cluster(scenario: &Scenario, change: impl Fn(Cluster) -> Cluster) -> Option<Scenario> {
     let cluster = scenario.cluster.map(change);
     let scenario_with = |cluster| Scenario {
         cluster,
@@ -84,6 +83,7 @@ const SMALLER: &[Step] = steps! {
     outage = |s: &Scenario| half_of(s.deaths, s.outage);
     cut = |s: &Scenario| half_of(s.cuts, (0, s.cut)).1;
     stall = |s: &Scenario| half_of(s.stalls, (0, s.stall)).1;
+    switches = |s: &Scenario| s.switches.min((s.switches - 1).max(2));
     traffic = |s: &Scenario| (s.traffic / 2).max(s.traffic.min(SHORTEST));
 };
 
@@ -116,7 +116,7 @@ const SMALLER_STORES: &[Step] = &[
     |s| of_cluster(s, |c| Cluster { drains: false, ..c }),
     |s| {
         of_cluster(s, |c| Cluster {
-            stores: c.stores.min((c.stores - 1).max(REPLICAS as u8)),
+            stores: c.stores.min((c.stores - 1).max(s.replicas)),
             ..c
         })
     },

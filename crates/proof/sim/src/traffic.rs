@@ -5,7 +5,6 @@ use crate::frame::host_frame;
 use crate::key::flow_name;
 use crate::options::ProgramKind;
 use crate::own::{Own, Released, unmarked};
-use crate::plan::SWITCHES;
 use stateplane_apps::{AppId, Asked, Hosts, Random, Translation};
 use stateplane_history::replication::{Direction, Flow, Occupant};
 use stateplane_wire::replication::Key;
@@ -71,12 +70,15 @@ pub(crate) struct Traffic<'a> {
     sent: Vec<Sent>,
     random: Random,
     alternate: u32,
-    dead: [bool; SWITCHES],
+    /// Of each switch, whether routing goes around it.
+    dead: Vec<bool>,
 }
 
 impl<'a> Traffic<'a> {
+    /// `count` connections by `switches` switches.
     pub(crate) fn new(
         program: ProgramKind,
+        switches: usize,
         count: u64,
         alternate: u32,
         own: Option<&'a Own>,
@@ -95,7 +97,7 @@ impl<'a> Traffic<'a> {
             sent: Vec::new(),
             random: random.split(),
             alternate,
-            dead: [false; SWITCHES],
+            dead: vec![false; switches],
         };
         traffic.reroute(1000);
         traffic
@@ -119,7 +121,7 @@ impl<'a> Traffic<'a> {
                     *route = if self.random.permille(self.alternate) {
                         Route::Alternate
                     } else {
-                        Route::By(self.random.place(SWITCHES))
+                        Route::By(self.random.place(self.dead.len()))
                     };
                 }
             }
@@ -156,15 +158,14 @@ impl<'a> Traffic<'a> {
         let of = &mut self.connections[connection];
         of.sent += 1;
         let route = of.routes[direction as usize];
-        let by = match route {
+        let switches = self.dead.len();
+        let first = match route {
             Route::By(switch) => switch,
-            Route::Alternate => of.sent % SWITCHES,
+            Route::Alternate => of.sent % switches,
         };
-        let by = if self.dead[by] {
-            (by + 1) % SWITCHES
-        } else {
-            by
-        };
+        let mut in_turn = (first..first + switches).map(|switch| switch % switches);
+        let living = in_turn.find(|&switch| !self.dead[switch]);
+        let by = living.unwrap_or((first + 1) % switches);
         let sent = Sent {
             connection,
             direction,

@@ -114,6 +114,7 @@ impl<'a> World<'a> {
         };
         let traffic = Traffic::new(
             options.program,
+            scenario.switches.into(),
             flows,
             scenario.alternate,
             own,

@@ -7,10 +7,10 @@
 
 #![allow(clippy::disallowed_methods)]
 
-use stateplane_library::{WithLibrary, with_library};
+use stateplane_compile::Source;
 use stateplane_sim::{Options, Own, ProgramKind, Rule, Scenario, Simulator};
 use stateplane_stf::parse_with;
-use stateplane_syntax::{FileLoader, LoadError, Options as Reading};
+use stateplane_syntax::{FileLoader, LoadError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,10 +42,14 @@ fn own(files: Files, program: &Path, script: &Path) -> Own {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let included = |path: &str| stateplane_library::included_script(&name, path, read);
     let script = parse_with(&name, &text, &included).expect("a packet test that can be read");
-    let reading = with_library(Reading::default());
-    let loader = WithLibrary(files);
-    Own::new(&loader, &program.to_string_lossy(), &reading, &script)
-        .unwrap_or_else(|error| panic!("{}: {error}", program.display()))
+    let source = Source::new(files, &program.to_string_lossy());
+    Own::new(
+        source.loader(),
+        source.main_file(),
+        source.options(),
+        &script,
+    )
+    .unwrap_or_else(|error| panic!("{}: {error}", program.display()))
 }
 
 /// Runs the packet test, and seeds of the scenarios.

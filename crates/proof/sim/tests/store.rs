@@ -3,8 +3,9 @@
 mod common;
 
 use common::{LATE, all_good, reports, without};
-use stateplane_history::replication::checkers;
+use stateplane_history::replication::{EventKind, checkers};
 use stateplane_sim::{Options, ProgramKind, Rule, Scenario};
+use std::collections::BTreeSet;
 
 #[test]
 fn mixed_seeds() {
@@ -51,6 +52,36 @@ fn equal_seeds_give_equal_traces() {
     traces.sort_unstable();
     traces.dedup();
     assert_eq!(traces.len(), 5);
+}
+
+#[test]
+fn scenarios_have_any_number_of_switches_and_replicas() {
+    for (switches, replicas, base) in [
+        (1, 1, Scenario::calm()),
+        (3, 5, Scenario::mixed()),
+        (5, 2, Scenario::power_cuts()),
+        (4, 4, Scenario::moving_shards()),
+    ] {
+        let scenario = Scenario {
+            switches,
+            replicas,
+            ..base
+        };
+        let options = Options::new(ProgramKind::Model).scenario(scenario);
+        for report in reports(options, 0..8) {
+            assert!(report.is_good(), "{report}");
+            let calls = report
+                .history
+                .events
+                .iter()
+                .filter_map(|event| match event.kind {
+                    EventKind::Call { node, .. } => Some(node),
+                    _ => None,
+                });
+            let used: BTreeSet<u32> = calls.collect();
+            assert_eq!(used, (1..=switches.into()).collect(), "{report}");
+        }
+    }
 }
 
 fn store_without(rule: Rule, scenario: Scenario, checkers: &[&str]) {

@@ -13,11 +13,10 @@
 use std::hint::black_box;
 
 use stateplane_bench::{Report, generate, timed};
-use stateplane_check::compile;
-use stateplane_diagnostics::{Color, Diagnostics, render_all};
-use stateplane_library::{WithLibrary, path_of, with_library};
+use stateplane_compile::{Source, shipped, text};
+use stateplane_diagnostics::Diagnostics;
 use stateplane_syntax::token::Token;
-use stateplane_syntax::{MemoryLoader, Options, parse, tokenize};
+use stateplane_syntax::{MemoryLoader, tokenize};
 
 /// Parts of the generated program of about 1,000 lines.
 const PARTS: usize = 11;
@@ -26,39 +25,29 @@ const PARTS: usize = 11;
 const LIMIT_MS: f64 = 50.0;
 
 /// A program with its library.
-struct Source {
-    loader: WithLibrary<MemoryLoader>,
-    main: String,
-    options: Options,
+struct Text {
+    source: Source<MemoryLoader>,
     /// Lines that have a token.
     lines: u64,
 }
 
-impl Source {
-    fn of(loader: MemoryLoader, main: String) -> Source {
-        let mut source = Source {
-            loader: WithLibrary(loader),
-            main,
-            options: with_library(Options::default()),
-            lines: 0,
-        };
-        let tokens = source.read_tokens();
-        source.lines = tokens.iter().filter(|token| token.line_start).count() as u64;
-        source
+impl Text {
+    fn of(source: Source<MemoryLoader>) -> Text {
+        let mut text = Text { source, lines: 0 };
+        let tokens = text.read_tokens();
+        text.lines = tokens.iter().filter(|token| token.line_start).count() as u64;
+        text
     }
 
-    fn built_in(path: &str) -> Source {
-        Source::of(MemoryLoader::new(), path_of(path))
-    }
-
-    fn generated(parts: usize) -> Source {
-        let loader = MemoryLoader::new().with("generated.p4", generate::program(parts));
-        Source::of(loader, "generated.p4".to_owned())
+    fn generated(parts: usize) -> Text {
+        Text::of(text(generate::program(parts)))
     }
 
     fn read_tokens(&self) -> Vec<Token> {
         let mut diagnostics = Diagnostics::new();
-        tokenize(&self.loader, &self.main, &self.options, &mut diagnostics).0
+        let source = &self.source;
+        let (loader, options) = (source.loader(), source.options());
+        tokenize(loader, source.main_file(), options, &mut diagnostics).0
     }
 
     /// Reads its tokens, and tells its lines.
@@ -69,45 +58,41 @@ impl Source {
 
     /// Reads it to a tree, and tells its lines.
     fn parse(&self) -> u64 {
-        let parsed = parse(&self.loader, &self.main, &self.options);
-        assert!(!parsed.diagnostics.has_errors());
-        black_box(parsed);
+        black_box(self.source.tree().expect("a program without errors"));
         self.lines
     }
 
     /// Compiles it to IR, and tells its lines.
     fn compile(&self) -> u64 {
-        let compiled = compile(&self.loader, &self.main, &self.options);
-        let told = || render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
-        assert!(compiled.program.is_some(), "{}", told());
+        black_box(self.source.program().expect("a program without errors"));
         self.lines
     }
 }
 
 /// Measured work, and its name.
-type Work = (&'static str, fn(&Source) -> u64);
+type Work = (&'static str, fn(&Text) -> u64);
 
-const PARSING: Work = ("parsing", Source::parse);
-const COMPILING: Work = ("source to IR", Source::compile);
+const PARSING: Work = ("parsing", Text::parse);
+const COMPILING: Work = ("source to IR", Text::compile);
 
 fn main() -> std::io::Result<()> {
     let mut report = Report::new("front-end", "lines/s");
-    let nat = Source::built_in("apps/nat/nat.p4");
+    let nat = Text::of(shipped("apps/nat/nat.p4"));
     let rate = report.compare(
         &format!("nat, source to IR, {} lines", nat.lines),
         || timed(|| nat.compile()),
         "its tokens",
         || timed(|| nat.tokens()),
     );
-    let small = Source::generated(PARTS);
-    let large = Source::generated(PARTS * 100);
+    let small = Text::generated(PARTS);
+    let large = Text::generated(PARTS * 100);
     let steps = [
         (10, &small, vec![PARSING, COMPILING]),
         (100, &small, vec![PARSING, COMPILING]),
         (400, &large, vec![PARSING]),
     ];
     for (factor, against, works) in steps {
-        let source = Source::generated(PARTS * factor);
+        let source = Text::generated(PARTS * factor);
         for (name, work) in works {
             report.compare(
                 &format!("{name}, {factor} times, {} lines", source.lines),

@@ -1,14 +1,16 @@
 //! Packets per second of programs on the interpreter, in the sans-IO switch, against
 //! copying the same frames once through a buffer, which every switch must do.
 
-use stateplane_bench::chain::Chain;
+use stateplane_bench::chain::{Chain, store_of};
 use stateplane_bench::switch::{Bench, compile, replies};
 use stateplane_bench::{Report, Sample, copy, frame, timed};
 use stateplane_interp::Interp;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-const NAT_STORE: &str = include_str!("../../../../lab/nat/store.toml");
-const NAT_SWITCH: &str = include_str!("../../../../lab/nat/switch.toml");
+const NAT_SWITCH: &str = concat!(
+    include_str!("../../../../apps/nat/switch.toml"),
+    include_str!("../../../../lab/nat/switch.toml"),
+);
 const COUNTER_STORE: &str = include_str!("store/counter.toml");
 const COUNTER_SWITCH: &str = include_str!("counter-switch.toml");
 
@@ -56,7 +58,7 @@ fn passing<'a>(bench: &'a mut Bench<Interp>, frames: &'a [Vec<u8>]) -> impl FnMu
 /// The NAT of the demonstration, while it has leases.
 fn nat(report: &mut Report, length: usize) {
     let frames = frames(length);
-    let mut chain = Chain::new(NAT_STORE, 3);
+    let mut chain = Chain::new(&store_of("nat"), 3);
     let mut bench = Bench::new(interp("apps/nat/nat.p4"), &NAT_SWITCH.replace("${id}", "1"));
     let passed = bench.converse(&mut chain, &frames);
     assert_eq!(passed, frames.len(), "every flow gets its lease");
@@ -90,7 +92,7 @@ fn counter(report: &mut Report, length: usize) {
                 bench.frame(2, reply, |port, _| passed += u64::from(port == 1));
             }
             // Longer than the first hold.
-            bench.advance(bench.now + 21_000, |_, _| panic!("nothing is sent again"));
+            bench.idle(bench.now + 21_000, &mut chain);
             assert_eq!(passed, frames.len() as u64, "every output is released");
             passed
         });

@@ -4,10 +4,22 @@
 //! lost or fails, and so it has no net (`stateplane-world`), whose queue would be measured too.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
-use stateplane_host::store::StoreFile;
+use stateplane_apps::app;
+use stateplane_host::deployment::Deployment;
 use stateplane_store::{Destination, Replica};
 use std::path::Path;
 use std::sync::Arc;
+
+/// The deployment of the lab's chain, for an application.
+///
+/// # Panics
+///
+/// If there is no such application.
+pub fn store_of(application: &str) -> String {
+    let application = app(application).expect("an application");
+    let chain = include_str!("../../../../lab/apps/store.toml");
+    format!("{chain}\n{}", application.room().store_file())
+}
 
 /// Replicas that pass each other what they send.
 pub struct Chain {
@@ -25,12 +37,15 @@ impl Chain {
     ///
     /// If the file is wrong.
     pub fn new(text: &str, length: u8) -> Chain {
-        let mut file = StoreFile::parse(Path::new("store.toml"), text).expect("a store's file");
+        let deployment = Deployment::parse(Path::new("store.toml"), text);
+        let mut deployment = deployment.expect("a store's file");
         let addresses = (0..length).map(|position| Ipv4Addr::new(10, 10, 0, 11 + position));
-        file.chain = addresses.collect();
-        let replicas = file.chain.clone().into_iter().map(|address| {
-            file.listen = address;
-            let config = file.config().expect("a configuration");
+        let addresses: Vec<Ipv4Addr> = addresses.collect();
+        let replication = deployment.replication_mut().expect("a store's section");
+        replication.chain.clone_from(&addresses);
+        let replicas = addresses.into_iter().map(|address| {
+            deployment.listen = address;
+            let config = deployment.replica_config().expect("a configuration");
             Replica::new(config, 1).expect("a replica")
         });
         Chain {

@@ -4,15 +4,12 @@ use crate::chain::Chain;
 use crate::engine::pass;
 use crate::frame;
 use crate::limit::Job;
-use stateplane_diagnostics::{Color, render_all};
 use stateplane_host::switch::SwitchFile;
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_runtime::Engine;
 use stateplane_switch::{Port, Switch, SwitchConfig};
-use stateplane_syntax::{FileLoader, LoadError};
+use stateplane_wire::replication::{MessageType, Packet};
 use std::path::Path;
-use std::sync::Arc;
 
 /// The port to the store.
 const STORE: Port = 2;
@@ -21,17 +18,6 @@ const STORE: Port = 2;
 /// (20 ms), so that no copy waits behind it, and far from the half of a lease period (of 1 s), at
 /// which each packet asks for a renewal or checks whether one was asked for.
 const CONVERSATION: u64 = 100_000;
-
-struct Disk;
-
-impl FileLoader for Disk {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => Ok(text.into()),
-            Err(_) => Err(LoadError::NotFound),
-        }
-    }
-}
 
 /// Compiles `program`, a path in the repository.
 ///
@@ -42,7 +28,9 @@ pub fn compile(program: &str) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../..")
         .join(program);
-    compiled(Disk, &path.to_string_lossy())
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let program = stateplane_compile::file(&path.to_string_lossy(), read).program();
+    program.unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 /// Compiles a program's text.
@@ -51,32 +39,8 @@ pub fn compile(program: &str) -> Program {
 ///
 /// If it is refused.
 pub fn compile_text(text: &str) -> Program {
-    compiled(Text(text.into()), "program.p4")
-}
-
-/// One program, under any name.
-struct Text(Arc<str>);
-
-impl FileLoader for Text {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        match path {
-            "program.p4" => Ok(self.0.clone()),
-            _ => Err(LoadError::NotFound),
-        }
-    }
-}
-
-fn compiled(loader: impl FileLoader, path: &str) -> Program {
-    let options = with_library(stateplane_syntax::Options::default());
-    let compiled = stateplane_check::compile(&WithLibrary(loader), path, &options);
-    match compiled.program {
-        Some(program) => program,
-        None => {
-            let color = Color::Never;
-            let shown = render_all(&compiled.diagnostics, &compiled.sources, color);
-            panic!("{shown}")
-        }
-    }
+    let program = stateplane_compile::text(text).program();
+    program.unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 /// A switch with ports 0 to 2, of which the last leads to the store.
@@ -133,6 +97,27 @@ impl<E: Engine> Bench<E> {
             self.drain(&mut sent);
         }
         self.now = now;
+    }
+
+    /// Lets time pass to `now`, while `chain` answers the switch's probes.
+    ///
+    /// # Panics
+    ///
+    /// If the switch sends anything but probes: a request again, or a packet.
+    pub fn idle(&mut self, now: u64, chain: &mut Chain) {
+        let mut requests = Vec::new();
+        self.advance(now, |port, bytes| {
+            assert_eq!(port, STORE, "no packet leaves");
+            requests.push(bytes.to_vec());
+        });
+        for bytes in &requests {
+            let (_, request) = frame::message_in(bytes);
+            let kind = Packet::new_checked(request).map(|packet| packet.message_type());
+            assert_eq!(kind, Ok(MessageType::ProbeRequest), "nothing is sent again");
+        }
+        self.answer(chain, &mut requests, &mut |_, port, _| {
+            panic!("a probe's answer sends nothing to port {port}")
+        });
     }
 
     fn drain(&mut self, mut sent: impl FnMut(Port, &[u8])) {

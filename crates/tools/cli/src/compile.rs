@@ -1,7 +1,7 @@
 //! `stateplane compile`: what the compiler makes of a program.
 
 use crate::exit::{CommandError, Failure};
-use crate::program::{ProgramArguments, Source};
+use crate::program::ProgramArguments;
 use clap::{Args, ValueEnum};
 use stateplane_diagnostics::Diagnostics;
 use std::ffi::OsStr;
@@ -50,17 +50,15 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
         Some(Stage::Tokens) => {
             // Its diagnostics are printed once, when the program is compiled.
             let mut unheard = Diagnostics::new();
-            let Source {
-                loader,
-                main,
-                options,
-            } = &source;
+            let (loader, options) = (source.loader(), source.options());
+            let main = source.main_file();
             let (tokens, sources) =
                 stateplane_syntax::tokenize(loader, main, options, &mut unheard);
             print!("{}", stateplane_syntax::token::list(&tokens, &sources));
         }
         Some(Stage::Tree) => {
-            let parsed = stateplane_syntax::parse(&source.loader, &source.main, &source.options);
+            let parsed =
+                stateplane_syntax::parse(source.loader(), source.main_file(), source.options());
             print!("{}", stateplane_syntax::print(&parsed.tree));
         }
         Some(Stage::Checked | Stage::Ir | Stage::Optimized | Stage::P4info) | None => {}

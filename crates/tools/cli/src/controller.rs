@@ -7,10 +7,10 @@ use crate::store::{read_keys, ready, refused_keys, show};
 use clap::Args;
 use stateplane_etcd::{EtcdBackend, EtcdError};
 use stateplane_host::controller::{
-    ChainBackend, ControllerError, ControllerFile, ControllerServer, FileBackend,
+    ChainBackend, ControllerError, ControllerServer, FileBackend, Settings,
 };
+use stateplane_host::deployment::{Deployment, DeploymentError};
 use stateplane_host::remote::remote;
-use stateplane_host::store::StoreFile;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// from servers; on exit, prints its counters to standard error as JSON.
 #[derive(Args)]
 pub struct ControllerArguments {
-    /// Deployment file (TOML) with a section `[controller]`
+    /// Deployment file (TOML) with the sections `[controller]` and `[replication]`
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Address of this controller, if the deployment names several
@@ -40,15 +40,21 @@ pub struct ControllerArguments {
 /// Runs the command.
 pub fn run(arguments: &ControllerArguments) -> Result<(), CommandError> {
     let path = &arguments.config;
-    let file = StoreFile::read(path)
-        .map_err(|error| CommandError::coded(Failure::Input, error.code(), &error))?;
-    let Some(controller) = &file.controller else {
+    let refused =
+        |error: DeploymentError| CommandError::coded(Failure::Input, error.code(), &error);
+    let deployment = Deployment::read(path).map_err(refused)?;
+    let Some(controller) = &deployment.controller else {
         return Err(failed(&ControllerError::NoController {
             path: path.clone(),
         }));
     };
     let address = controller.socket(arguments.listen);
     let address = address.map_err(|error| failed(&error))?;
+    let replication = deployment.replication().map_err(refused)?;
+    let settings = replication.settings(controller);
+    let settings = settings.map_err(|error| failed(&error))?;
+    let operators = deployment.operator_port;
+    let own = operators.map(|port| SocketAddr::from((*address.ip(), port)));
     match &controller.etcd {
         Some(etcd) => {
             let name = address.to_string();
@@ -59,12 +65,12 @@ pub fn run(arguments: &ControllerArguments) -> Result<(), CommandError> {
                 };
                 CommandError::coded(failure, error.code(), error)
             })?;
-            serve(arguments, &file, controller, address, backend)
+            serve(arguments, settings, address, own, backend)
         }
         None => {
             let backend = FileBackend::open(&controller.log);
             let backend = backend.map_err(|error| failed(&error))?;
-            serve(arguments, &file, controller, address, backend)
+            serve(arguments, settings, address, own, backend)
         }
     }
 }
@@ -86,14 +92,14 @@ fn told() -> impl FnMut(&EtcdError) + Send + 'static {
 
 fn serve<B: ChainBackend + Send + 'static>(
     arguments: &ControllerArguments,
-    file: &StoreFile,
-    controller: &ControllerFile,
+    settings: Settings,
     address: SocketAddrV4,
+    operators: Option<SocketAddr>,
     backend: B,
 ) -> Result<(), CommandError> {
     let stop = stop_flag()?;
     let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
-    let server = ControllerServer::bind(controller, address, file.shards, backend, guard);
+    let server = ControllerServer::bind(settings, address, backend, guard);
     let mut server = server.map_err(|error| failed(&error))?;
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
@@ -101,10 +107,7 @@ fn serve<B: ChainBackend + Send + 'static>(
         remote: Arc::new(remote),
         leads: server.leading(),
     };
-    let own = file
-        .operator_port
-        .map(|port| SocketAddr::from((*address.ip(), port)));
-    let addresses = own.into_iter().chain(arguments.metrics);
+    let addresses = operators.into_iter().chain(arguments.metrics);
     let _servers = operator::serve(addresses, &candidate.scrape(), &candidate.answers())?;
     ready();
     let report = server

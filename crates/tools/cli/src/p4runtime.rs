@@ -3,11 +3,9 @@
 use crate::exit::{CommandError, Failure};
 use crate::program::ProgramArguments;
 use clap::Args;
-use stateplane_diagnostics::{Color, render_all};
 use stateplane_host::ports::PortSpec;
 use stateplane_host::switch::{ControlPlane, ControlReport};
 use stateplane_ir::{Interface, Program};
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_rpc::{
     Client, Compile, Core, Driver, Loader, Options, PacketHeader, Prepared, Refusal, Server, Tls,
 };
@@ -152,15 +150,10 @@ fn compiler<E: Engine + Send + 'static>(make: MakeEngine<E>) -> Compile<E> {
             ));
         }
         let loader = MemoryLoader::new().with("pipeline.p4", text);
-        let options = with_library(Default::default());
-        let compiled = stateplane_check::compile(&WithLibrary(loader), "pipeline.p4", &options);
-        match compiled.program {
-            Some(program) => prepare(program, &compiled.interface, make),
-            None => {
-                let (list, sources) = (&compiled.diagnostics, &compiled.sources);
-                Err(Refusal::invalid(render_all(list, sources, Color::Never)))
-            }
-        }
+        let (program, interface) = stateplane_compile::Source::new(loader, "pipeline.p4")
+            .program_and_interface()
+            .map_err(Refusal::invalid)?;
+        prepare(program, &interface, make)
     })
 }
 

@@ -4,8 +4,8 @@ use crate::exit::{CommandError, Failure};
 use crate::program::ProgramArguments;
 use clap::Args;
 use serde_json::json;
+use stateplane_host::deployment::Deployment;
 use stateplane_host::ports::read_capture;
-use stateplane_host::store::StoreFile;
 use stateplane_host::switch::SwitchFile;
 use stateplane_interp::Interp;
 use stateplane_sim::SimError;
@@ -127,16 +127,19 @@ fn store(arguments: &PlanArguments) -> Result<(stateplane_store::Config, u32), C
     let failed = |error: stateplane_host::store::StoreError| {
         CommandError::coded(Failure::Input, error.code(), &error)
     };
-    let mut file = StoreFile::read(&arguments.store).map_err(failed)?;
-    if let Some(head) = file.chain.first() {
-        file.listen = *head;
-    }
-    let config = file.config().map_err(failed)?;
-    let replicas = match &file.controller {
-        Some(controller) => u32::from(controller.replicas),
-        None => file.chain.len() as u32,
+    let read = || -> Result<_, stateplane_host::store::StoreError> {
+        let mut deployment = Deployment::read(&arguments.store)?;
+        let file = deployment.replication()?;
+        let replicas = match &deployment.controller {
+            Some(_) => u32::from(file.replicas),
+            None => file.chain.len() as u32,
+        };
+        if let Some(&head) = file.chain.first() {
+            deployment.listen = head;
+        }
+        Ok((deployment.replica_config()?, replicas))
     };
-    Ok((config, replicas))
+    read().map_err(failed)
 }
 
 fn show(arguments: &PlanArguments, demand: &Demand, setting: &Setting, plan: &Plan) {

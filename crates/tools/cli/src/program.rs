@@ -3,11 +3,12 @@
 use crate::exit::{CommandError, Failure};
 use clap::Args;
 use stateplane_check::Compiled;
+use stateplane_compile::Source;
 use stateplane_diagnostics::{
     Color, Diagnostic, Diagnostics, SourceMap, render_all, to_json_lines,
 };
-use stateplane_library::{WithLibrary, included_script, with_library};
-use stateplane_syntax::{FileLoader, LoadError, Options};
+use stateplane_library::included_script;
+use stateplane_syntax::{FileLoader, LoadError};
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,16 +94,6 @@ impl FileLoader for Disk {
     }
 }
 
-/// Inputs for reading and checking a program.
-pub struct Source {
-    /// Gives files, built-in ones too.
-    pub loader: WithLibrary<Disk>,
-    /// The main file.
-    pub main: String,
-    /// Include folders and macros.
-    pub options: Options,
-}
-
 impl PreprocessArguments {
     /// Include folders and macros as options, each behind a space.
     pub fn to_options(&self) -> String {
@@ -113,43 +104,29 @@ impl PreprocessArguments {
     }
 
     /// The source of `program`.
-    pub fn source(&self, program: &Path) -> Source {
+    pub fn source(&self, program: &Path) -> Source<Disk> {
         let folders = self.include.iter();
         let defines = self.define.iter().map(|text| match text.split_once('=') {
             Some((name, body)) => (name.to_owned(), body.to_owned()),
             None => (text.clone(), "1".to_owned()),
         });
         let folders = folders.map(|f| f.to_string_lossy().into_owned());
-        of(program, folders.collect(), defines.collect())
+        of(program).include_dirs(folders).defines(defines)
     }
 }
 
 /// The source of `program`, compiled with macros.
-pub fn source(program: &Path, macros: &[(String, String)]) -> Source {
-    of(program, Vec::new(), macros.to_vec())
+pub fn source(program: &Path, macros: &[(String, String)]) -> Source<Disk> {
+    of(program).defines(macros.to_vec())
 }
 
-fn of(program: &Path, include_dirs: Vec<String>, defines: Vec<(String, String)>) -> Source {
-    Source {
-        loader: WithLibrary(Disk),
-        main: program.to_string_lossy().into_owned(),
-        options: with_library(Options {
-            include_dirs,
-            defines,
-        }),
-    }
-}
-
-impl Source {
-    /// Reads and checks the program.
-    pub fn compile(&self) -> Compiled {
-        stateplane_check::compile(&self.loader, &self.main, &self.options)
-    }
+fn of(program: &Path) -> Source<Disk> {
+    Source::new(Disk, &program.to_string_lossy())
 }
 
 impl ProgramArguments {
     /// The source of the program.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> Source<Disk> {
         self.preprocess.source(&self.program)
     }
 

@@ -29,7 +29,8 @@ pub struct ProtectArguments {
 /// Runs the command.
 pub fn run(arguments: &ProtectArguments) -> Result<(), CommandError> {
     let source = arguments.preprocess.source(&arguments.program);
-    let protected = stateplane_protect::protect(&source.loader, &source.main, &source.options);
+    let protected =
+        stateplane_protect::protect(source.loader(), source.main_file(), source.options());
     if arguments.diagnostics_json {
         eprint!("{}", as_json(&protected.diagnostics, &protected.sources));
     } else {

@@ -2,10 +2,11 @@
 
 use crate::app::Folder;
 use crate::exit::{CommandError, Failure};
-use crate::program::{PreprocessArguments, Source, included, source};
+use crate::program::{Disk, PreprocessArguments, included, source};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
+use stateplane_compile::Source;
 use stateplane_sim::{
     Chosen, EngineKind, Numbers, Options, Own, ProgramKind, Report, Rule, Scenario, SimError,
     Simulator,
@@ -183,19 +184,25 @@ fn of_folder(folder: &Folder) -> Result<Own, CommandError> {
     );
     Err(folder.contradiction(
         problem,
-        "say of the first [[store.class]] what the program has",
+        "say of the first [[replication.class]] what the program has",
     ))
 }
 
 /// A program of the user's, which passes its packet test before and after it is protected.
-fn own(source: Source, test: &Path) -> Result<Own, CommandError> {
+fn own(source: Source<Disk>, test: &Path) -> Result<Own, CommandError> {
     let name = test.display().to_string();
     let text = std::fs::read_to_string(test)
         .map_err(|error| CommandError::new(Failure::Input, format!("{name}: {error}")))?;
     let script = stateplane_stf::parse_with(&name, &text, &|path| included(&name, path))
         .map_err(|error| CommandError::new(Failure::Input, error))?;
     let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);
-    let own = Own::new(&source.loader, &source.main, &source.options, &script).map_err(failed)?;
+    let own = Own::new(
+        source.loader(),
+        source.main_file(),
+        source.options(),
+        &script,
+    )
+    .map_err(failed)?;
     let failures = own.packet_test().map_err(failed)?;
     if failures.is_empty() {
         Ok(own)

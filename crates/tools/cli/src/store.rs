@@ -6,9 +6,10 @@ use crate::operator;
 use crate::signal::stop_flag;
 use clap::Args;
 use serde::Serialize;
+use stateplane_host::deployment::Deployment;
 use stateplane_host::remote::remote;
 use stateplane_host::sealing::{Guard, KeysError};
-use stateplane_host::store::{StoreError, StoreFile, StoreServer};
+use stateplane_host::store::{StoreError, StoreServer};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -16,12 +17,12 @@ use std::sync::Arc;
 
 /// Run one server of the state store until it is interrupted.
 ///
-/// The configuration names the chain, head first, or the controller that makes the chains, and the
-/// settings of the flow classes; `lab/nat/store.toml` and `lab/deployment.toml` are examples.
+/// The file names the chain, head first, or the controller that makes the chains, and the settings
+/// of the flow classes; `lab/apps/store.toml` and `lab/deployment.toml` are examples.
 /// Prints `ready` when it accepts requests; on exit, prints its counters to standard error as JSON.
 #[derive(Args)]
 pub struct StoreArguments {
-    /// Store configuration (TOML)
+    /// Deployment file (TOML) with a section `[replication]`
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Listen on this address instead of the one in the file
@@ -42,28 +43,35 @@ pub struct StoreArguments {
 
 /// Runs the command.
 pub fn run(arguments: &StoreArguments) -> Result<(), CommandError> {
-    let mut file = StoreFile::read(&arguments.config).map_err(|error| failed(&error))?;
-    if let Some(address) = arguments.listen {
-        file.listen = address;
-    }
-    if let Some(folder) = &arguments.data {
-        file.data = Some(folder.clone());
-    }
+    let deployment = deployment(arguments).map_err(|error| failed(&error))?;
     let stop = stop_flag()?;
     let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
-    let server = StoreServer::bind(&file, guard);
+    let server = StoreServer::bind(&deployment, guard);
     let mut server = server.map_err(|error| failed(&error))?;
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
     let remote = Arc::new(remote);
     let scrape = operator::store_scrape(remote.clone());
     let _metrics = metrics::serve(arguments.metrics, scrape.clone())?;
-    let own = (file.operator_port).map(|port| SocketAddr::from((file.listen, port)));
+    let operators = deployment.operator_port;
+    let own = operators.map(|port| SocketAddr::from((deployment.listen, port)));
     let _answers = operator::serve(own, &scrape, &operator::store_answers(remote))?;
     ready();
     let report = server.run(&stop, &mut refused_keys);
     show(&report.map_err(|error| failed(&error))?);
     Ok(())
+}
+
+/// The deployment's file, with what the command line says instead.
+fn deployment(arguments: &StoreArguments) -> Result<Deployment, StoreError> {
+    let mut deployment = Deployment::read(&arguments.config)?;
+    if let Some(address) = arguments.listen {
+        deployment.listen = address;
+    }
+    if let Some(folder) = &arguments.data {
+        deployment.replication_mut()?.data = Some(folder.clone());
+    }
+    Ok(deployment)
 }
 
 /// Prints that requests are accepted. A supervisor waits for the line.

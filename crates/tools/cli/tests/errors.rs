@@ -260,12 +260,12 @@ fn programs_that_can_never_work_are_refused_when_they_are_loaded() {
 /// A store's file with these parts, on an address of the loopback that no other test
 /// uses.
 fn store_file(listen: &str, chain: &str, rest: &str) -> String {
-    format!("listen = \"{listen}\"\nchain = [{chain}]\n{rest}")
+    format!("listen = \"{listen}\"\n[replication]\nchain = [{chain}]\n{rest}")
 }
 
-const NAT_CLASSES: &str = "[[class]]\nid = 2\nstate_length = 6\n\
+const NAT_CLASSES: &str = "[[replication.class]]\nid = 2\nstate_length = 6\n\
     first_lease = \"nat-outbound\"\ninbound_class = 3\nshared_only = true\n\
-    [[class]]\nid = 3\nstate_length = 6\nfirst_lease = \"none\"\nshared_only = true\n";
+    [[replication.class]]\nid = 3\nstate_length = 6\nfirst_lease = \"none\"\nshared_only = true\n";
 
 #[test]
 fn a_second_store_on_an_address_is_refused() {
@@ -275,7 +275,7 @@ fn a_second_store_on_an_address_is_refused() {
         &store_file(
             "127.83.11.1",
             "\"127.83.11.1\"",
-            "[[class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n",
+            "[[replication.class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n",
         ),
     );
     let mut first = Running::start(&mut stateplane(&["store", "--config", &path]));
@@ -304,7 +304,7 @@ fn a_stores_contradictions_are_told() {
     let folder = Folder::new();
     let own = "127.83.11.2";
     let pool = |text: &str| {
-        let nat = format!("{NAT_CLASSES}[nat]\n{text}\n");
+        let nat = format!("{NAT_CLASSES}[replication.nat]\n{text}\n");
         store_file(own, &format!("\"{own}\""), &nat)
     };
     let public = "addresses = [\"203.0.113.1\"]";
@@ -343,7 +343,7 @@ fn a_stores_contradictions_are_told() {
             "key.toml",
             store_file(own, &format!("\"{own}\""), "shard = 4\n"),
             INPUT,
-            ["error[H102]", "line 3", "`shards`"],
+            ["error[H124]", "key.toml:4:1", "`shards`"],
         ),
         (
             "absent.toml",

@@ -73,15 +73,16 @@ fn switch_file(macs: [&str; 3]) -> String {
 }
 
 const DEPLOYMENT: &str = r#"
-shards = 4
-lease_period_ms = 1000
 operator_port = 4796
 [controller]
 addresses = ["10.10.0.20"]
 log = "LOG"
 heartbeat_ms = 50
 detection_ms = 300
-[[class]]
+[replication]
+shards = 4
+lease_period_ms = 1000
+[[replication.class]]
 id = 1
 state_length = 8
 first_lease = "zero"

@@ -7,12 +7,9 @@ mod support;
 
 use serde_json::{Value, json};
 use stateplane_interp::{Interp, Options};
-use stateplane_library::{WithLibrary, with_library};
-use stateplane_syntax::{FileLoader, LoadError};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 use support::namespaces::Namespaces;
 use support::{Running, STATEPLANE, errors, missing, repository};
@@ -133,25 +130,14 @@ fn tcp_passes_a_program_of_ones_own() {
     }
 }
 
-struct Disk;
-
-impl FileLoader for Disk {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        match fs::read_to_string(path) {
-            Ok(text) => Ok(text.into()),
-            Err(_) => Err(LoadError::NotFound),
-        }
-    }
-}
-
 #[test]
 fn the_cable_passes_its_packet_test() {
     let folder = repository().join("docs/examples");
     let text = fs::read_to_string(folder.join("cable.stf")).unwrap();
     let script = stateplane_stf::parse("cable.stf", &text).unwrap_or_else(|e| panic!("{e}"));
     let main = folder.join(script.program.as_ref().expect("a program"));
-    let options = with_library(stateplane_syntax::Options::default());
-    let compiled = stateplane_check::compile(&WithLibrary(Disk), &main.to_string_lossy(), &options);
+    let read = |path: &str| fs::read_to_string(path).ok();
+    let compiled = stateplane_compile::file(&main.to_string_lossy(), read).compile();
     assert!(compiled.diagnostics.is_empty(), "errors or warnings");
     let program = compiled.program.expect("a program");
     let engine = Interp::new(program, Options::default()).unwrap_or_else(|e| panic!("{e}"));

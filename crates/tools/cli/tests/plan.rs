@@ -69,8 +69,8 @@ fn run(folder: &Path, program: &str, at: fn(u32) -> u32, rest: &[&str]) -> Outpu
         )
     });
     fs::write(folder.join("s.toml"), chains.collect::<String>()).unwrap();
-    let store = "chain = [\"10.255.1.1\", \"10.255.1.2\", \"10.255.1.3\"]\nshards = 4\n\
-                 [[class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n";
+    let store = "[replication]\nchain = [\"10.255.1.1\", \"10.255.1.2\", \"10.255.1.3\"]\nshards = 4\n\
+                 [[replication.class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n";
     fs::write(folder.join("store.toml"), store).unwrap();
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let capture = format!("0={}", path("in.pcap"));

@@ -41,12 +41,13 @@ impl<'a> Chain<'a> {
         let text = format!(
             r#"
             listen = "127.0.93.1"
+            [replication]
             request_port = {requests}
             chain_port = {links}
             chain = ["127.0.93.1", "127.0.93.2", "127.0.93.3"]
             lease_period_ms = 300
             snapshot_after_mb = 1
-            [[class]]
+            [[replication.class]]
             id = 3
             state_length = 4
             first_lease = "zero"

@@ -6,16 +6,13 @@ use crate::network::{Setup, VARIANT};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use stateplane_apps::number_in;
-use stateplane_diagnostics::{Color, render_all};
-use stateplane_host::store::StoreFile;
+use stateplane_host::deployment::{Deployment, DeploymentError};
 use stateplane_host::switch::SwitchFile;
 use stateplane_ir::Program;
 use stateplane_lab::{fill, read_template};
-use stateplane_library::{WithLibrary, path_of, with_library};
 use stateplane_native::Native;
 use stateplane_store::{Destination, Replica};
 use stateplane_switch::{Generator, Limits, Port, Switch, SwitchConfig, Transmit};
-use stateplane_syntax::MemoryLoader;
 use stateplane_wire::{ethernet, ipv4, replication, udp};
 use stateplane_world::{
     Clock, LinkQuality, Net, Node, NodePort, NodeSpec, Random, Step, Topology, exchange,
@@ -35,16 +32,14 @@ const OPENING_US: u64 = 300_000;
 /// `EV003` with what the compiler says.
 pub fn compile(setup: &Setup) -> Result<Program, EvalError> {
     let (program, defines) = setup.source();
-    let mut options = with_library(stateplane_syntax::Options::default());
+    let mut source = stateplane_compile::shipped(&program);
     for define in defines {
         let (name, body) = define.split_once('=').unwrap_or((&define, "1"));
-        options.defines.push((name.to_owned(), body.to_owned()));
+        source = source.define(name, body);
     }
-    let loader = WithLibrary(MemoryLoader::new());
-    let compiled = stateplane_check::compile(&loader, &path_of(&program), &options);
-    compiled.program.ok_or_else(|| EvalError::Refused {
+    source.program().map_err(|refused| EvalError::Refused {
         what: program,
-        reason: render_all(&compiled.diagnostics, &compiled.sources, Color::Never),
+        reason: refused.to_string(),
     })
 }
 
@@ -176,12 +171,13 @@ impl Bed {
             .map_err(|error| refused("the switch's configuration", error.to_string()))?;
         let mut replicas = Vec::new();
         if let Some(text) = store_text {
-            let mut file = StoreFile::parse(Path::new("store.toml"), &text)
-                .map_err(|error| refused("the store's configuration", error.to_string()))?;
-            for address in file.chain.clone() {
-                file.listen = address;
-                let config = file
-                    .config()
+            let told =
+                |error: DeploymentError| refused("the store's configuration", error.to_string());
+            let mut deployment = Deployment::parse(Path::new("store.toml"), &text).map_err(told)?;
+            for address in deployment.replication().map_err(told)?.chain.clone() {
+                deployment.listen = address;
+                let config = deployment
+                    .replica_config()
                     .map_err(|error| refused("the store's configuration", error.to_string()))?;
                 let replica = Replica::new(config, 1)
                     .map_err(|error| refused("the store", error.to_string()))?;

@@ -196,7 +196,7 @@ impl Setup {
         let text = |text: &str| text.to_owned();
         let class = match bare {
             Some(_) => String::new(),
-            None => format!("../{}/{}#store", room.folder(), spec::FILE),
+            None => format!("../{}/{}#replication", room.folder(), spec::FILE),
         };
         let switch = match (bare, &room.measured.switch) {
             (Some(bare), _) => bare.switch.clone(),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Reads a configuration template. Of `FILE#TABLE`, the content of the table `TABLE` of a TOML
-/// file.
+/// Reads a configuration template. Of `FILE#TABLE`, the table `TABLE` of a TOML file, with its
+/// name.
 ///
 /// # Errors
 /// Those of reading, and [`io::ErrorKind::InvalidData`] if the file is not TOML or lacks the
@@ -18,11 +18,10 @@ pub fn read(path: &Path) -> io::Result<String> {
     let text = std::fs::read_to_string(file)?;
     let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     let tables: toml::Table = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
-    let table = tables
-        .get(table)
-        .and_then(toml::Value::as_table)
-        .ok_or_else(|| invalid(format!("there is no table [{table}]")))?;
-    toml::to_string(table).map_err(|error| invalid(error.to_string()))
+    let content = tables.get(table).filter(|content| content.is_table());
+    let content = content.ok_or_else(|| invalid(format!("there is no table [{table}]")))?;
+    let named = toml::Table::from_iter([(table.to_owned(), content.clone())]);
+    toml::to_string(&named).map_err(|error| invalid(error.to_string()))
 }
 
 /// Replaces every `${name}` by its value.
@@ -66,9 +65,9 @@ mod tests {
     fn a_table_of_a_file_is_a_template() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.toml");
-        std::fs::write(&path, "b = 1\n[store]\nc = \"${a}\"\n").unwrap();
+        std::fs::write(&path, "b = 1\n[[store.c]]\nd = \"${a}\"\n").unwrap();
         let of = |name: &str| read(&folder.path().join(name));
-        assert_eq!(of("a.toml#store").unwrap(), "c = \"${a}\"\n");
+        assert_eq!(of("a.toml#store").unwrap(), "[[store.c]]\nd = \"${a}\"\n");
         assert!(of("a.toml").unwrap().starts_with("b = 1"));
         let error = of("a.toml#switch").unwrap_err();
         assert!(error.to_string().contains("[switch]"), "{error}");

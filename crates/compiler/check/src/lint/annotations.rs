@@ -2,14 +2,15 @@
 
 use super::Lint;
 use crate::codes;
-use crate::side_effect;
 use stateplane_diagnostics::{Diagnostic, distance};
+use stateplane_ir::EXTENSIONS;
 use stateplane_syntax::tree::{
     Annotation, Declaration, ExternMember, StructDecl, TableDecl, TablePropertyValue, TypedefTarget,
 };
 
-/// Annotations that mean something here or to the control plane.
-const KNOWN: [&str; 16] = [
+/// Annotations of the specification and of P4Runtime that mean something here or to the control
+/// plane.
+const KNOWN: [&str; 14] = [
     "name",
     "hidden",
     "atomic",
@@ -24,8 +25,6 @@ const KNOWN: [&str; 16] = [
     "p4runtime_translation",
     "controller_header",
     "brief",
-    "drawn_at_start",
-    side_effect::ALLOWED,
 ];
 
 /// Shorter names are not taken for misspelt ones.
@@ -36,12 +35,11 @@ impl<'t> Lint<'t, '_> {
     pub(super) fn annotations(&mut self, annotations: &[Annotation]) {
         for annotation in annotations {
             let name = annotation.name.as_str();
-            if name.len() < SHORTEST || KNOWN.contains(&name) {
+            let mut known = KNOWN.iter().chain(&EXTENSIONS);
+            if name.len() < SHORTEST || known.clone().any(|known| *known == name) {
                 continue;
             }
-            let near = KNOWN
-                .iter()
-                .find(|known| distance(name, known, 1).is_some());
+            let near = known.find(|known| distance(name, known, 1).is_some());
             if let Some(near) = near {
                 self.report(
                     Diagnostic::warning(

@@ -1,7 +1,7 @@
 //! Atomic blocks for operations that the workers of one program must not do at once.
 
 use super::walk::{bodies, children, children_mut};
-use crate::{Op, Program, RegisterId, Stmt, Type};
+use crate::{Annotation, Op, Program, RegisterId, SIDE_EFFECTS_WAIT, Stmt, StructDef, Type};
 
 /// Widest register element that one load or store of a machine takes as a whole.
 const WHOLE_BITS: u32 = 64;
@@ -22,12 +22,11 @@ pub enum Whole {
 ///   others between which nothing may come;
 /// * operations on registers that the engine does not do as a whole, and on meters;
 /// * ingress, and egress, as a whole where packets may wait for something
-///   (`@side_effects_wait` at a struct, as the replication library has it): what such a
-///   program reads from registers must still hold when it writes.
+///   ([`SIDE_EFFECTS_WAIT`]): what such a program reads from registers must still hold when it
+///   writes.
 pub fn guard(program: &mut Program, whole: Whole) {
-    let waits = |structure: &crate::StructDef| {
-        let mut annotations = structure.annotations.iter();
-        annotations.any(|annotation| annotation.name == "side_effects_wait")
+    let waits = |structure: &StructDef| {
+        Annotation::find(&structure.annotations, SIDE_EFFECTS_WAIT).is_some()
     };
     if program.structs.iter().any(waits) {
         for control in [program.pipeline.ingress, program.pipeline.egress] {
@@ -187,8 +186,8 @@ mod tests {
     #[test]
     fn a_program_whose_packets_wait_is_guarded_as_a_whole() {
         let mut program = program();
-        let annotation = crate::Annotation {
-            name: "side_effects_wait".to_owned(),
+        let annotation = Annotation {
+            name: SIDE_EFFECTS_WAIT.to_owned(),
             body: crate::AnnotationBody::Empty,
         };
         program.structs[0].annotations.push(annotation);

@@ -18,11 +18,14 @@ impl Emit<'_> {
              //\n"
         );
         if let Some(period) = class.lease_period {
-            let _ = writeln!(out, "//     lease_period_ms = {period}\n//");
+            let _ = writeln!(
+                out,
+                "//     [replication]\n//     lease_period_ms = {period}\n//"
+            );
         }
         let _ = write!(
             out,
-            "//     [[class]]\n\
+            "//     [[replication.class]]\n\
              //     id = {}\n\
              //     state_length = {}\n\
              //     first_lease = \"zero\"\n",

@@ -6,9 +6,10 @@
 //
 // Store servers need:
 //
+//     [replication]
 //     lease_period_ms = 500
 //
-//     [[class]]
+//     [[replication.class]]
 //     id = 71
 //     state_length = 12
 //     first_lease = "zero"

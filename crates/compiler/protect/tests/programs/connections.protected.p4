@@ -4,7 +4,7 @@
 //
 // Store servers need:
 //
-//     [[class]]
+//     [[replication.class]]
 //     id = 64
 //     state_length = 1
 //     first_lease = "zero"

@@ -5,7 +5,7 @@
 //
 // Store servers need:
 //
-//     [[class]]
+//     [[replication.class]]
 //     id = 70
 //     state_length = 12
 //     first_lease = "zero"

@@ -5,9 +5,10 @@
 //
 // Store servers need:
 //
+//     [replication]
 //     lease_period_ms = 500
 //
-//     [[class]]
+//     [[replication.class]]
 //     id = 65
 //     state_length = 6
 //     first_lease = "zero"

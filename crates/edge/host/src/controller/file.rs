@@ -1,10 +1,9 @@
-//! The controller's part of a deployment file.
+//! The section `[controller]` of a deployment.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use stateplane_chains::Settings;
 use stateplane_wire::control;
 
 use super::ControllerError;
@@ -26,21 +25,12 @@ pub struct ControllerFile {
     /// begins at the working directory. One controller alone can have it.
     #[serde(default = "log")]
     pub log: PathBuf,
-    /// Members of each chain; 3 unless set.
-    #[serde(default = "three")]
-    pub replicas: u8,
-    /// Servers that must be there before the first chains are made; as many as
-    /// `replicas` unless set.
-    pub founders: Option<u16>,
     /// ms between the heartbeats of a server; 50 unless set.
     #[serde(default = "fifty")]
     pub heartbeat_ms: u32,
     /// ms of silence after which a server is taken for dead; 200 unless set.
     #[serde(default = "two_hundred")]
     pub detection_ms: u32,
-    /// ms after which the shards of a dead server get another; 10000 unless set.
-    #[serde(default = "ten_thousand")]
-    pub replace_after_ms: u32,
 }
 
 /// An etcd, in the section `[controller.etcd]`.
@@ -79,20 +69,12 @@ fn log() -> PathBuf {
     "stateplane-chains.log".into()
 }
 
-fn three() -> u8 {
-    3
-}
-
 fn fifty() -> u32 {
     50
 }
 
 fn two_hundred() -> u32 {
     200
-}
-
-fn ten_thousand() -> u32 {
-    10_000
 }
 
 /// The number of the server at `address`, by which controller and chains know it.
@@ -132,13 +114,12 @@ impl ControllerFile {
         u64::from(self.heartbeat_ms.max(1)) * 1000
     }
 
-    /// The settings for `shards` shards, checked.
+    /// µs of silence after which a server is taken for dead.
     ///
     /// # Errors
     ///
-    /// [`ControllerError::Settings`]; [`ControllerError::TooLong`] for heartbeats
-    /// so rare that a live server would be taken for dead.
-    pub fn settings(&self, shards: u16) -> Result<Settings, ControllerError> {
+    /// [`ControllerError::TooLong`] for heartbeats so rare that a live server would be.
+    pub(crate) fn detection(&self) -> Result<u64, ControllerError> {
         if self.heartbeat_ms.saturating_mul(2) > self.detection_ms {
             return Err(ControllerError::TooLong {
                 name: "heartbeat_ms",
@@ -146,13 +127,6 @@ impl ControllerFile {
                 most: (self.detection_ms / 2).into(),
             });
         }
-        let settings = Settings {
-            founders: self.founders.unwrap_or(self.replicas.into()),
-            detection: u64::from(self.detection_ms) * 1000,
-            replace_after: u64::from(self.replace_after_ms) * 1000,
-            ..Settings::new(shards, self.replicas)
-        };
-        settings.check()?;
-        Ok(settings)
+        Ok(u64::from(self.detection_ms) * 1000)
     }
 }

@@ -11,8 +11,8 @@ use stateplane_invariant::BrokenCounts;
 use stateplane_wire::control::Message;
 
 use super::{
-    ChainBackend, ControllerError, ControllerFile, ControllerView, Kept, MOST_RECORDS, Record,
-    Stored, server_number,
+    ChainBackend, ControllerError, ControllerView, Kept, MOST_RECORDS, Record, Stored,
+    server_number,
 };
 use crate::broken::say_broken;
 use crate::clock::boot_time_us;
@@ -59,20 +59,18 @@ pub struct ControllerServer<B> {
 }
 
 impl<B: ChainBackend> ControllerServer<B> {
-    /// Opens the socket at `address` of a controller of `shards` shards. With a guard only
-    /// sealed messages are taken and sent.
+    /// Opens the socket at `address` of a controller of the chains. With a guard only sealed
+    /// messages are taken and sent.
     ///
     /// # Errors
     ///
-    /// Returns the error of [`ControllerFile::settings`]; [`ControllerError::Bind`].
+    /// [`ControllerError::Bind`].
     pub fn bind(
-        file: &ControllerFile,
+        settings: Settings,
         address: SocketAddrV4,
-        shards: u16,
         backend: B,
         guard: Option<Guard>,
     ) -> Result<ControllerServer<B>, ControllerError> {
-        let settings = file.settings(shards)?;
         let bind = || -> std::io::Result<UdpSocket> {
             let socket = UdpSocket::bind(address)?;
             socket.set_nonblocking(true)?;

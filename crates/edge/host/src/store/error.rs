@@ -7,26 +7,14 @@ use std::path::PathBuf;
 use stateplane_store::{ConfigError, LostEntries};
 
 use super::DiskError;
+use crate::deployment::DeploymentError;
 
 /// Why a store server does not start, or stops.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file cannot be read.
-    #[error("{}: cannot be read: {cause}; name an existing file with --config", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        cause: io::Error,
-    },
-    /// The file is not TOML, or has other fields than a store's.
-    #[error("{}: {cause}", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// Line, column and what is wrong there.
-        cause: Box<toml::de::Error>,
-    },
+    /// The deployment's file is refused.
+    #[error(transparent)]
+    Deployment(#[from] DeploymentError),
     /// The server cannot find its place in the chain.
     #[error(
         "listen address {listen} is not in the chain {chain:?}: add it, or set `position`, counted from 0 at the head"
@@ -148,8 +136,7 @@ impl StoreError {
     /// there is one.
     pub fn code(&self) -> &'static str {
         match self {
-            StoreError::Read { .. } => "H101",
-            StoreError::Parse { .. } => "H102",
+            StoreError::Deployment(error) => error.code(),
             StoreError::NotInChain { .. } => "H103",
             StoreError::WrongPlace { .. } => "H104",
             StoreError::LongChain { .. } => "H105",

@@ -1,14 +1,16 @@
-//! The configuration file of a store server.
+//! The section `[replication]` of a deployment.
 
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
+use stateplane_chains::Settings;
 use stateplane_store::{Config, Limits, NatPool};
 use stateplane_wire::{chain, replication};
 
 use super::StoreError;
-use crate::controller::ControllerFile;
+use crate::controller::{ControllerError, ControllerFile};
+use crate::deployment::Deployment;
 
 mod class;
 mod service;
@@ -18,11 +20,13 @@ pub use class::{
 };
 pub use service::{HealthFile, ServiceFile, ServiceServerFile};
 
-/// A store server's configuration, as its TOML file says it.
+/// The section `[replication]` of a deployment: what store servers keep, and in which chains.
 ///
 /// ```
 /// let file = r#"
 ///     listen = "10.0.0.11"                # this server's address
+///
+///     [replication]
 ///     chain = ["10.0.0.11", "10.0.0.12", "10.0.0.13"]   # head first
 ///     chain_epoch = 1                     # configuration number of the chain
 ///     shards = 4                          # parts of the key space, a power of two
@@ -30,7 +34,7 @@ pub use service::{HealthFile, ServiceFile, ServiceServerFile};
 ///     clock_ppm = 900                     # how far off any clock's rate may be
 ///     recall = true                       # ask owners for leases that others need
 ///
-///     [[class]]
+///     [[replication.class]]
 ///     id = 1                              # byte 0 of the flow key
 ///     state_length = 6
 ///     first_lease = "nat-outbound"        # or "zero", "none"
@@ -39,20 +43,20 @@ pub use service::{HealthFile, ServiceFile, ServiceServerFile};
 ///     idle_timeout_s = { default = 300, tcp = 7440, udp = 300 }
 ///     quota = { records = 2000, tenant_first = 2, tenant_length = 4 }   # for each inside address
 ///
-///     [[class]]
+///     [[replication.class]]
 ///     id = 2
 ///     state_length = 6
 ///     first_lease = "none"
 ///     shared_only = true
 ///
-///     [[class]]
+///     [[replication.class]]
 ///     id = 5
 ///     state_length = 6
 ///     first_lease = "server"              # begins with a server's address and port
 ///     service_at = { address = 6, port = 12 }   # bytes of the key that name the service
 ///     idle_timeout_s = { default = 300, tcp = 7440 }
 ///
-///     [[service]]
+///     [[replication.service]]
 ///     address = "198.51.100.1"
 ///     protocol = "tcp"
 ///     port = 80
@@ -62,22 +66,19 @@ pub use service::{HealthFile, ServiceFile, ServiceServerFile};
 ///     ]
 ///     health = { interval_ms = 2000, timeout_ms = 500, fall = 3, rise = 2 }   # by TCP
 ///
-///     [nat]
+///     [replication.nat]
 ///     addresses = ["203.0.113.1"]
 ///     first_port = 1024
 ///     last_port = 65535
 /// "#;
-/// let file = stateplane_host::store::StoreFile::parse("store.toml".as_ref(), file)?;
-/// assert_eq!(file.config()?.position, 0);
+/// let deployment =
+///     stateplane_host::deployment::Deployment::parse("store.toml".as_ref(), file)?;
+/// assert_eq!(deployment.replica_config()?.position, 0);
 /// # Ok::<(), stateplane_host::store::StoreError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreFile {
-    /// Address of both sockets; switches and neighbours must be reachable from its subnets. In a
-    /// deployment that several servers share, each gets its own on the command line.
-    #[serde(default = "anywhere")]
-    pub listen: Ipv4Addr,
     /// UDP port for switches; 4793 unless set.
     #[serde(default = "request_port")]
     pub request_port: u16,
@@ -88,11 +89,15 @@ pub struct StoreFile {
     /// where a controller makes the chains.
     #[serde(default)]
     pub chain: Vec<Ipv4Addr>,
-    /// The controller that makes a chain for each shard.
-    pub controller: Option<ControllerFile>,
-    /// TCP port at which each server and controller answers operators over HTTP
-    /// (`stateplane ctl store`, metrics, health), on its own address; none unless set.
-    pub operator_port: Option<u16>,
+    /// Members of each chain that a controller makes; 3 unless set.
+    #[serde(default = "three")]
+    pub replicas: u8,
+    /// Servers that must be there before a controller makes the first chains; as many as
+    /// `replicas` unless set.
+    pub founders: Option<u16>,
+    /// ms after which a controller gives the shards of a dead server to another; 10000 unless set.
+    #[serde(default = "ten_thousand")]
+    pub replace_after_ms: u32,
     /// Folder that keeps the state, of this server alone; without it the state is gone
     /// when the process ends.
     pub data: Option<PathBuf>,
@@ -176,16 +181,20 @@ pub struct LimitsFile {
     pub resend_bound_ms: Option<u32>,
 }
 
-fn anywhere() -> Ipv4Addr {
-    Ipv4Addr::UNSPECIFIED
-}
-
 fn request_port() -> u16 {
     replication::PORT
 }
 
 fn chain_port() -> u16 {
     chain::PORT
+}
+
+fn three() -> u8 {
+    3
+}
+
+fn ten_thousand() -> u32 {
+    10_000
 }
 
 fn clock_ppm() -> u32 {
@@ -217,49 +226,26 @@ fn last_port() -> u16 {
 }
 
 impl StoreFile {
-    /// Reads the file at `path`.
+    /// The settings of the controller of the chains, checked. `controller` is the deployment's
+    /// section of that name.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Read`] or [`StoreError::Parse`].
-    pub fn read(path: &Path) -> Result<StoreFile, StoreError> {
-        let text = std::fs::read_to_string(path).map_err(|cause| StoreError::Read {
-            path: path.into(),
-            cause,
-        })?;
-        StoreFile::parse(path, &text)
-    }
-
-    /// Reads `text`, the contents of the file at `path`.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Parse`].
-    pub fn parse(path: &Path, text: &str) -> Result<StoreFile, StoreError> {
-        toml::from_str(text).map_err(|cause| StoreError::Parse {
-            path: path.into(),
-            cause: Box::new(cause),
-        })
-    }
-
-    /// The replica's configuration, checked; where a controller makes the chains, what
-    /// is common to all replicas.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`StoreError`] that names the settings that contradict each other.
-    pub fn config(&self) -> Result<Config, StoreError> {
-        let (length, place) = match self.controller {
-            Some(_) => (1, 0),
-            None => {
-                let length = self.chain.len();
-                let fits = u8::try_from(length);
-                (
-                    fits.map_err(|_| StoreError::LongChain { length })?,
-                    self.place()?,
-                )
-            }
+    /// [`ControllerError::Settings`]; [`ControllerError::TooLong`] for heartbeats
+    /// so rare that a live server would be taken for dead.
+    pub fn settings(&self, controller: &ControllerFile) -> Result<Settings, ControllerError> {
+        let settings = Settings {
+            founders: self.founders.unwrap_or(self.replicas.into()),
+            detection: controller.detection()?,
+            replace_after: u64::from(self.replace_after_ms) * 1000,
+            ..Settings::new(self.shards, self.replicas)
         };
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// The configuration of a replica at `place` of a chain of `length`, checked.
+    fn config(&self, length: u8, place: u8) -> Result<Config, StoreError> {
         let mut config = Config::new(length, place).with_shards(self.shards);
         config.chain_epoch = self.chain_epoch;
         config.lease_period =
@@ -302,40 +288,63 @@ impl StoreFile {
         Ok(config)
     }
 
-    /// The server's own address: where it listens, or that of its place in the chain;
-    /// unspecified if neither says one.
-    pub(super) fn own_address(&self) -> Ipv4Addr {
-        let place = self.position.and_then(|at| self.chain.get(usize::from(at)));
-        match (self.listen.is_unspecified(), place) {
-            (true, Some(address)) => *address,
-            _ => self.listen,
-        }
-    }
-
-    fn place(&self) -> Result<u8, StoreError> {
+    /// Place of the server with the address `listen` in the chain that never changes.
+    fn place(&self, listen: Ipv4Addr) -> Result<u8, StoreError> {
         for (at, &address) in self.chain.iter().enumerate() {
             if self.chain[..at].contains(&address) {
                 return Err(StoreError::TwiceInChain { address });
             }
         }
         let Some(position) = self.position else {
-            let found = self.chain.iter().position(|a| *a == self.listen);
+            let found = self.chain.iter().position(|a| *a == listen);
             return found.and_then(|at| u8::try_from(at).ok()).ok_or_else(|| {
                 StoreError::NotInChain {
-                    listen: self.listen,
+                    listen,
                     chain: self.chain.clone(),
                 }
             });
         };
         match self.chain.get(usize::from(position)) {
-            Some(&there) if there != self.listen && !self.listen.is_unspecified() => {
+            Some(&there) if there != listen && !listen.is_unspecified() => {
                 Err(StoreError::WrongPlace {
                     position,
                     there,
-                    listen: self.listen,
+                    listen,
                 })
             }
             _ => Ok(position),
+        }
+    }
+}
+
+impl Deployment {
+    /// The configuration of the replica at `listen`, checked; where a controller makes the
+    /// chains, what is common to all replicas.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`StoreError`] that names the settings that contradict each other, or the
+    /// missing section `[replication]`.
+    pub fn replica_config(&self) -> Result<Config, StoreError> {
+        let file = self.replication()?;
+        if self.controller.is_some() {
+            return file.config(1, 0);
+        }
+        let length = file.chain.len();
+        let fits = u8::try_from(length).map_err(|_| StoreError::LongChain { length })?;
+        file.config(fits, file.place(self.listen)?)
+    }
+
+    /// The store server's own address: where it listens, or that of its place in the chain;
+    /// unspecified if neither says one.
+    pub(super) fn store_address(&self) -> Ipv4Addr {
+        let place = self.replication.as_ref().and_then(|file| {
+            let position = file.position?;
+            file.chain.get(usize::from(position))
+        });
+        match (self.listen.is_unspecified(), place) {
+            (true, Some(address)) => *address,
+            _ => self.listen,
         }
     }
 }

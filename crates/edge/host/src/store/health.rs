@@ -140,7 +140,7 @@ mod tests {
             "[[service]]\naddress = \"198.51.100.1\"\nport = 80\n\
              servers = [{{ address = \"{address}\", port = {port} }}]\nhealth = {HEALTH}",
         );
-        StoreFile::parse("store.toml".as_ref(), &text).unwrap()
+        toml::from_str(&text).unwrap()
     }
 
     #[test]

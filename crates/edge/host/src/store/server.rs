@@ -15,11 +15,12 @@ use super::disk::Disk;
 use super::health::HealthChecks;
 use super::sockets::{Port, Sockets};
 use super::view::{self, DigestView, FlowView, RecordView, StoreView, hexadecimal};
-use super::{HostCounters, StoreError, StoreFile};
+use super::{HostCounters, StoreError};
 use crate::broken::say_broken;
 use crate::clock::boot_time_us;
 use crate::controller::server_number;
 use crate::datagram::BURST;
+use crate::deployment::Deployment;
 use crate::poll::Readable;
 use crate::random::random_bits;
 use crate::remote::RemoteCalls;
@@ -64,31 +65,31 @@ pub struct StoreServer {
 }
 
 impl StoreServer {
-    /// Opens both sockets of the server that `file` tells of, with its own address in
-    /// `listen`. It is empty, unless the file names a folder that keeps its state; with a
+    /// Opens both sockets of the server of a deployment, with its own address in `listen`. It is empty, unless the file names a folder that keeps its state; with a
     /// section `[controller]` it has no place in any chain yet. With a guard only sealed
     /// messages are taken and sent. Datagrams that arrive from then on are taken by
     /// [`StoreServer::run`].
     ///
     /// # Errors
     ///
-    /// Returns the error of [`StoreFile::config`]; [`StoreError::NoAddress`] if a server under a
+    /// Returns the error of [`Deployment::replica_config`]; [`StoreError::NoAddress`] if a server under a
     /// controller is not given its own; [`StoreError::AddressInUse`],
     /// [`StoreError::AddressNotAvailable`] or [`StoreError::Bind`]; [`StoreError::Random`];
     /// [`StoreError::Disk`].
-    pub fn bind(file: &StoreFile, guard: Option<Guard>) -> Result<StoreServer, StoreError> {
-        let mut config = file.config()?;
-        let address = file.own_address();
-        if file.controller.is_some() && address == Ipv4Addr::UNSPECIFIED {
+    pub fn bind(deployment: &Deployment, guard: Option<Guard>) -> Result<StoreServer, StoreError> {
+        let file = deployment.replication()?;
+        let mut config = deployment.replica_config()?;
+        let address = deployment.store_address();
+        if deployment.controller.is_some() && address == Ipv4Addr::UNSPECIFIED {
             return Err(StoreError::NoAddress);
         }
-        let sockets = Sockets::open(file.listen, file.request_port, file.chain_port, guard)?;
+        let sockets = Sockets::open(deployment.listen, file.request_port, file.chain_port, guard)?;
         sockets.make_room(&mut config.limits);
         config.durable = file.data.is_some();
         config.authentic = sockets.is_sealed();
         let incarnation = draw_incarnation()?;
         let links = |address: &Ipv4Addr| SocketAddrV4::new(*address, file.chain_port);
-        let setup = match &file.controller {
+        let setup = match &deployment.controller {
             Some(controller) => Setup::Managed {
                 template: config,
                 identity: Member {
@@ -115,7 +116,7 @@ impl StoreServer {
                 (Some(disk), server)
             }
         };
-        let controllers = file.controller.iter();
+        let controllers = deployment.controller.iter();
         Ok(StoreServer {
             server,
             sockets,
@@ -324,16 +325,19 @@ mod tests {
 
     use super::*;
 
-    fn file(listen: Ipv4Addr, port: u16) -> StoreFile {
-        let text = format!("listen = \"{listen}\"\nchain = [\"{listen}\"]\nrequest_port = {port}");
-        StoreFile::parse("store.toml".as_ref(), &text).unwrap()
+    fn deployment(listen: Ipv4Addr, port: u16) -> Deployment {
+        let text = format!(
+            "listen = \"{listen}\"\n[replication]\nchain = [\"{listen}\"]\n\
+             request_port = {port}"
+        );
+        Deployment::parse("store.toml".as_ref(), &text).unwrap()
     }
 
     #[test]
     fn an_address_in_use_is_named() {
         let taken = UdpSocket::bind("127.0.0.31:0").unwrap();
         let port = taken.local_addr().unwrap().port();
-        let error = StoreServer::bind(&file(Ipv4Addr::new(127, 0, 0, 31), port), None)
+        let error = StoreServer::bind(&deployment(Ipv4Addr::new(127, 0, 0, 31), port), None)
             .err()
             .unwrap();
         assert_eq!(error.code(), "H109");
@@ -342,7 +346,7 @@ mod tests {
 
     #[test]
     fn an_address_of_another_machine_is_named() {
-        let error = StoreServer::bind(&file(Ipv4Addr::new(192, 0, 2, 1), 0), None)
+        let error = StoreServer::bind(&deployment(Ipv4Addr::new(192, 0, 2, 1), 0), None)
             .err()
             .unwrap();
         assert_eq!(error.code(), "H110");
@@ -350,9 +354,9 @@ mod tests {
 
     #[test]
     fn it_stops_when_asked() {
-        let mut file = file(Ipv4Addr::new(127, 0, 0, 32), 0);
-        file.chain_port = 0;
-        let server = StoreServer::bind(&file, None).unwrap();
+        let mut deployment = deployment(Ipv4Addr::new(127, 0, 0, 32), 0);
+        deployment.replication_mut().unwrap().chain_port = 0;
+        let server = StoreServer::bind(&deployment, None).unwrap();
         let report = server.run(&AtomicBool::new(true), &mut |_| {}).unwrap();
         assert_eq!(report, StoreReport::default());
     }

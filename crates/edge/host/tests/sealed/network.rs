@@ -10,9 +10,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use stateplane_host::clock::boot_time_us;
+use stateplane_host::deployment::Deployment;
 use stateplane_host::remote::{Remote, remote};
 use stateplane_host::sealing::Guard;
-use stateplane_host::store::{StoreError, StoreFile, StoreReport, StoreServer};
+use stateplane_host::store::{StoreError, StoreReport, StoreServer};
 use stateplane_seal::Opened;
 use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 
@@ -95,16 +96,17 @@ impl Network {
             let text = format!(
                 r#"
                 listen = "127.0.{net}.{host}"
+                [replication]
                 request_port = {request_port}
                 chain_port = {chain_port}
                 chain = ["127.0.{net}.1", "127.0.{net}.2", "127.0.{net}.3"]
-                [[class]]
+                [[replication.class]]
                 id = 3
                 state_length = 4
                 first_lease = "zero"
                 "#
             );
-            let file = StoreFile::parse("test.toml".as_ref(), &text).unwrap();
+            let file = Deployment::parse("test.toml".as_ref(), &text).unwrap();
             let guard = Guard::read(&path(folder.path(), 10 + host)).unwrap();
             let mut server = StoreServer::bind(&file, Some(guard)).unwrap();
             let (remote, calls) = remote().unwrap();

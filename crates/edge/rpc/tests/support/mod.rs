@@ -8,13 +8,11 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_rpc::proto::{config, v1};
 use stateplane_rpc::{
     Core, Loader, Options, Outcome, PacketHeader, Prepared, Refusal, StreamId, WriteRefusal,
 };
 use stateplane_switch::{Switch, SwitchConfig};
-use stateplane_syntax::MemoryLoader;
 use std::sync::Arc;
 use v1::entity::Entity;
 use v1::update::Type;
@@ -24,26 +22,15 @@ pub const CPU_PORT: u16 = 510;
 
 /// A program from its text.
 pub fn prepare(source: &str) -> Prepared<Interp> {
-    let loader = MemoryLoader::new().with("program.p4", source);
-    let options = with_library(Default::default());
-    let compiled = stateplane_check::compile(&WithLibrary(loader), "program.p4", &options);
-    let Some(program) = compiled.program else {
-        panic!(
-            "{}",
-            stateplane_diagnostics::render_all(
-                &compiled.diagnostics,
-                &compiled.sources,
-                stateplane_diagnostics::Color::Never
-            )
-        );
-    };
-    let info = stateplane_p4info::generate(&program, &compiled.interface).unwrap();
+    let compiled = stateplane_compile::text(source).program_and_interface();
+    let (program, interface) = compiled.unwrap_or_else(|refused| panic!("{refused}"));
+    let info = stateplane_p4info::generate(&program, &interface).unwrap();
     let load: Loader<Interp> = Arc::new(move || engine(program.clone()));
     Prepared {
         engine: None,
         load,
         info,
-        headers: PacketHeader::of(&compiled.interface),
+        headers: PacketHeader::of(&interface),
     }
 }
 

@@ -3,11 +3,8 @@
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
 use num_bigint::BigUint;
-use stateplane_diagnostics::{Color, render_all};
 use stateplane_interp::{Interp, Options};
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_runtime::{EgressInput, Engine, IngressInput, InstanceType, Preserved};
-use stateplane_syntax::MemoryLoader;
 
 /// The includes of every program.
 pub const INCLUDES: &str = "#include <core.p4>\n#include <v1model.p4>\n";
@@ -28,13 +25,8 @@ control MyEgress(inout headers hdr, inout metadata meta, inout standard_metadata
 
 /// Loads a program.
 pub fn compile(text: &str) -> Interp {
-    let loader = WithLibrary(MemoryLoader::new().with("test.p4", text));
-    let options = with_library(stateplane_syntax::Options::default());
-    let compiled = stateplane_check::compile(&loader, "test.p4", &options);
-    let Some(program) = compiled.program else {
-        let rendered = render_all(&compiled.diagnostics, &compiled.sources, Color::Never);
-        panic!("{rendered}");
-    };
+    let program = stateplane_compile::text(text).program();
+    let program = program.unwrap_or_else(|refused| panic!("{refused}"));
     Interp::new(program, Options::default()).expect("the program fits the target")
 }
 

@@ -4,7 +4,7 @@ use crate::TargetState;
 use crate::register::Register;
 use num_bigint::BigUint;
 use stateplane_ir::builder::Builder;
-use stateplane_ir::{Annotation, AnnotationBody, Type};
+use stateplane_ir::{Annotation, AnnotationBody, DRAWN_AT_START, Type};
 
 /// Registers by width and size.
 fn state(registers: &[(u32, u64)]) -> TargetState {
@@ -98,7 +98,7 @@ fn only_what_is_drawn_at_start_is_drawn() {
     let mut program = b.finish().expect("the program keeps the rules");
     for register in &mut program.registers[..3] {
         register.annotations = vec![Annotation {
-            name: "drawn_at_start".into(),
+            name: DRAWN_AT_START.into(),
             body: AnnotationBody::Empty,
         }];
     }

@@ -177,7 +177,7 @@ fn what_the_specification_leaves_open_is_not_judged() {
         "bit<8> none;",
         "hdr.shown.a = none; hdr.shown.b = 1; if (none == hdr.shown.c) { hdr.shown.d = 1; }",
     );
-    let parsed = read(&text);
+    let parsed = source::read(&text).unwrap();
     let mut evaluator = Evaluator::new(&parsed.tree).unwrap();
     let open = evaluator.process(0, &[0; MIN_FRAME]);
     assert_eq!(open, Outcome::Open("a condition"));
@@ -186,7 +186,7 @@ fn what_the_specification_leaves_open_is_not_judged() {
         "bit<8> none;",
         "hdr.shown.a = none; hdr.shown.b = 1;",
     );
-    let parsed = read(&text);
+    let parsed = source::read(&text).unwrap();
     let mut evaluator = Evaluator::new(&parsed.tree).unwrap();
     let Outcome::Sent { bytes, known, .. } = evaluator.process(0, &[0; MIN_FRAME]) else {
         panic!("a frame is sent");

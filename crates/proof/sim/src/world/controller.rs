@@ -14,9 +14,6 @@ use crate::chain::{SHARDS, link_address};
 /// Silence in µs after which a server is taken for dead.
 pub const DETECTION: u64 = 30_000;
 
-/// Members of a whole chain.
-const MEMBERS: u8 = 3;
-
 /// The controller's address, by which nobody knows it: servers know it by the kind of its
 /// messages, agents ask nobody else.
 pub(super) const CONTROLLER: SocketAddrV4 =
@@ -85,7 +82,7 @@ impl World<'_> {
             retry_after: 50_000,
             resend: 3_000,
             joins: 2,
-            ..Settings::new(SHARDS, MEMBERS)
+            ..Settings::new(SHARDS, self.options.scenario.replicas)
         };
         let incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
         let local = self.net.local(self.places.controller());
@@ -199,7 +196,8 @@ impl World<'_> {
     /// True if a server may die without too many failures at once: every chain is complete, and all
     /// other servers can be reached.
     pub(super) fn may_die(&self) -> bool {
-        let whole = (0..SHARDS).all(|shard| self.keepers(shard).len() >= MEMBERS.into());
+        let members = usize::from(self.options.scenario.replicas);
+        let whole = (0..SHARDS).all(|shard| self.keepers(shard).len() >= members);
         let mut stores = 0..self.stores.len();
         let awake = stores.all(|store| self.net.stands_until(self.places.store(store)).is_none());
         whole && awake && !self.net.has_cuts()

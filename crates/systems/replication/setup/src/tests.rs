@@ -1,8 +1,6 @@
 use super::*;
 use stateplane_interp::Interp;
-use stateplane_library::{WithLibrary, path_of, with_library};
 use stateplane_switch::SwitchConfig;
-use stateplane_syntax::{MemoryLoader, Options};
 
 fn replication() -> Replication {
     Replication {
@@ -30,10 +28,8 @@ fn replication() -> Replication {
 }
 
 fn switch(program: &str) -> Switch<Interp> {
-    let options = with_library(Options::default());
-    let loader = WithLibrary(MemoryLoader::new());
-    let compiled = stateplane_check::compile(&loader, &path_of(program), &options);
-    let program = compiled.program.expect("the application compiles");
+    let program = stateplane_compile::shipped(program).program();
+    let program = program.expect("the application compiles");
     let engine = Interp::new(program, Default::default()).expect("it loads");
     let config = SwitchConfig {
         ports: vec![0, 1, 2],
@@ -91,10 +87,7 @@ fn another_program_is_refused() {
 
 #[test]
 fn numbers_are_those_of_the_library() {
-    let library = |path: &str| {
-        let loader = WithLibrary(MemoryLoader::new());
-        stateplane_syntax::FileLoader::load(&loader, &path_of(path)).expect("a library's file")
-    };
+    let library = |path: &str| stateplane_library::text(path).expect("a library's file");
     let text = library("lib/replication/ports.p4");
     for declared in [
         format!("GENERATOR_PORT = {GENERATOR_PORT};"),

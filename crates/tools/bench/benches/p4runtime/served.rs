@@ -1,6 +1,5 @@
 //! A switch on machine code that a controller drives over gRPC.
 
-use stateplane_library::{WithLibrary, with_library};
 use stateplane_native::Native;
 use stateplane_rpc::client::names;
 use stateplane_rpc::proto::{config, v1};
@@ -8,7 +7,6 @@ use stateplane_rpc::{
     Core, Driver, MAX_MESSAGE, Options, PacketHeader, Prepared, Refusal, Server, channel, serve,
 };
 use stateplane_switch::{Switch, SwitchConfig};
-use stateplane_syntax::MemoryLoader;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,18 +46,16 @@ pub struct Served {
 }
 
 fn prepare() -> Prepared<Native> {
-    let loader = MemoryLoader::new().with("control.p4", SOURCE);
-    let options = with_library(Default::default());
-    let compiled = stateplane_check::compile(&WithLibrary(loader), "control.p4", &options);
-    let program = compiled.program.expect("the program is right");
-    let info = stateplane_p4info::generate(&program, &compiled.interface).expect("P4Info");
+    let compiled = stateplane_compile::text(SOURCE).program_and_interface();
+    let (program, interface) = compiled.expect("the program is right");
+    let info = stateplane_p4info::generate(&program, &interface).expect("P4Info");
     Prepared {
         engine: None,
         load: Arc::new(move || {
             Native::new(program.clone(), Default::default()).map_err(Refusal::invalid)
         }),
         info,
-        headers: PacketHeader::of(&compiled.interface),
+        headers: PacketHeader::of(&interface),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::work::{check, compare_spread, measure, work};
 use crate::{captures, insert, prefix_key};
-use stateplane_bench::chain::Chain;
+use stateplane_bench::chain::{Chain, store_of};
 use stateplane_bench::limit::{Job, Lease, Nat, NextHop};
 use stateplane_bench::switch::{Bench, compile};
 use stateplane_bench::{Report, frame};
@@ -14,9 +14,11 @@ use stateplane_native::Native;
 use stateplane_runtime::Engine;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-const STORE: &str = include_str!("../../../../../lab/nat/store.toml");
 const UNPROTECTED: &str = include_str!("../../../../../lab/nat/switch-unprotected.toml");
-const SWITCH: &str = include_str!("../../../../../lab/nat/switch.toml");
+const SWITCH: &str = concat!(
+    include_str!("../../../../../apps/nat/switch.toml"),
+    include_str!("../../../../../lab/nat/switch.toml"),
+);
 
 /// From a grant to a time at which the lease's renewal is due, in µs: beyond the half of the
 /// lab's period of 1 s, before its end.
@@ -101,9 +103,9 @@ fn known(report: &mut Report) {
     let (mut own, mut own_interp) = unprotected();
     let config = SWITCH.replace("${id}", "1");
     let (mut kept, mut kept_interp) = switches("apps/nat/nat.p4", &config);
-    let mut chain = Chain::new(STORE, 3);
+    let mut chain = Chain::new(&store_of("nat"), 3);
     assert_eq!(kept.converse(&mut chain, &frames), frames.len());
-    let mut chain = Chain::new(STORE, 3);
+    let mut chain = Chain::new(&store_of("nat"), 3);
     assert_eq!(kept_interp.converse(&mut chain, &frames), frames.len());
     for (name, native, interp) in [
         ("NAT without replication", &mut own, &mut own_interp),
@@ -155,7 +157,7 @@ fn known(report: &mut Report) {
         work(&mut own, &frames),
     );
     let (mut due, _) = switches("apps/nat/nat.p4", &config);
-    let mut chain = Chain::new(STORE, 3);
+    let mut chain = Chain::new(&store_of("nat"), 3);
     let granted = due.now;
     assert_eq!(due.converse(&mut chain, &frames), frames.len());
     due.now = granted + RENEWAL_DUE;

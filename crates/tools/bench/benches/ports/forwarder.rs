@@ -1,9 +1,11 @@
 //! Forwarder in node `r`: the switch with a program, or Linux.
 
 use super::network::{Network, repository};
+use stateplane_bench::chain::store_of;
 use stateplane_bench::switch::compile;
+use stateplane_host::deployment::Deployment;
 use stateplane_host::ports::{Access, PortSpec};
-use stateplane_host::store::{StoreFile, StoreServer};
+use stateplane_host::store::StoreServer;
 use stateplane_host::switch::{RunOptions, SwitchFile, run_switch as run};
 use stateplane_native::{Native, Options};
 use std::io::{BufRead, BufReader, Read};
@@ -105,8 +107,10 @@ impl Job {
         match self {
             Job::Bridge => String::new(),
             Job::Route => ROUTES.to_owned(),
-            Job::Nat => nat_configuration("switch-unprotected.toml"),
-            Job::ReplicatedNat => nat_configuration("switch.toml"),
+            Job::Nat => nat_configuration(&["lab/nat/switch-unprotected.toml"]),
+            Job::ReplicatedNat => {
+                nat_configuration(&["apps/nat/switch.toml", "lab/nat/switch.toml"])
+            }
         }
     }
 
@@ -144,9 +148,12 @@ params = [1, "02:00:00:00:a1:01", "02:00:00:00:b2:01"]
 "#;
 
 /// The demo's configuration, with client and server as neighbours.
-fn nat_configuration(file: &str) -> String {
-    let path = repository().join("lab/nat").join(file);
-    let mut text = std::fs::read_to_string(path).expect("the NAT's configuration");
+fn nat_configuration(files: &[&str]) -> String {
+    let texts = files
+        .iter()
+        .map(|file| std::fs::read_to_string(repository().join(file)));
+    let texts: std::io::Result<String> = texts.collect();
+    let mut text = texts.expect("the NAT's configuration");
     for (name, value) in [
         ("${id}", "1"),
         ("${other}", "2"),
@@ -272,13 +279,13 @@ pub fn run_switch(job: &str, access: &str) {
 
 /// The role of the store, a single server: runs until its input ends.
 pub fn run_store() {
-    let path = repository().join("lab/nat/store.toml");
-    let text = std::fs::read_to_string(&path).expect("the store's configuration");
-    let mut file = StoreFile::parse(&path, &text).expect("a configuration");
-    file.chain.truncate(1);
+    let deployment = Deployment::parse("store.toml".as_ref(), &store_of("nat"));
+    let mut deployment = deployment.expect("a configuration");
+    let replication = deployment.replication_mut().expect("a store's section");
+    replication.chain.truncate(1);
     let stop = AtomicBool::new(false);
     until_input_ends(&stop, || {
-        let server = StoreServer::bind(&file, None).unwrap_or_else(|error| {
+        let server = StoreServer::bind(&deployment, None).unwrap_or_else(|error| {
             eprintln!("{error}");
             std::process::exit(1);
         });

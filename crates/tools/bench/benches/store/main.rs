@@ -6,12 +6,11 @@
 
 mod flows;
 
-use stateplane_bench::chain::Chain;
+use stateplane_bench::chain::{Chain, store_of};
 use stateplane_bench::{Report, Sample, copy, frame, timed};
 use stateplane_wire::replication::{Key, MessageType, PORT, Packet, Repr};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-const NAT_STORE: &str = include_str!("../../../../../lab/nat/store.toml");
 const COUNTER_STORE: &str = include_str!("counter.toml");
 
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 10, 0, 1), PORT);
@@ -88,7 +87,7 @@ fn leases(length: u8) -> impl FnMut() -> Sample {
         .map(|request| request.to_vec().expect("a request fits"))
         .collect();
     move || {
-        let (mut chain, mut now) = (Chain::new(NAT_STORE, length), NOW);
+        let (mut chain, mut now) = (Chain::new(&store_of("nat"), length), NOW);
         serve(&mut chain, &mut now, &requests, MessageType::LeaseReply)
     }
 }

@@ -1,7 +1,8 @@
 //! A chain of store servers on the loopback interface.
 
 use super::Threads;
-use stateplane_host::store::{StoreFile, StoreServer};
+use stateplane_host::deployment::Deployment;
+use stateplane_host::store::StoreServer;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
@@ -32,15 +33,16 @@ impl Store {
         let mut head = None;
         for (listen, own) in addresses.iter().zip(&quoted) {
             let text = format!(
-                "listen = {own}\nchain = [{}]\n[limits]\nbatch = {batch}\n\
-                 [[class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n",
+                "listen = {own}\n[replication]\nchain = [{}]\n[replication.limits]\n\
+                 batch = {batch}\n[[replication.class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n",
                 quoted.join(", ")
             );
-            let mut file =
-                StoreFile::parse(Path::new("store.toml"), &text).expect("a store's file");
-            file.data = data.map(|folder| folder.join(listen.to_string()));
-            let server = StoreServer::bind(&file, None).expect("addresses of loopback");
-            head.get_or_insert(SocketAddrV4::new(*listen, file.request_port));
+            let deployment = Deployment::parse(Path::new("store.toml"), &text);
+            let mut deployment = deployment.expect("a store's file");
+            let replication = deployment.replication_mut().expect("a store's section");
+            replication.data = data.map(|folder| folder.join(listen.to_string()));
+            head.get_or_insert(SocketAddrV4::new(*listen, replication.request_port));
+            let server = StoreServer::bind(&deployment, None).expect("addresses of loopback");
             threads.start(move |stop| {
                 server.run(stop, &mut |_| {}).expect("loopback");
             });

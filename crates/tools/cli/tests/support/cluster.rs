@@ -317,12 +317,13 @@ impl Cluster {
         let log = folder.path().join("log");
         let text = format!(
             r#"
+            operator_port = {operator_port}
+            [replication]
             shards = {SHARDS}
             lease_period_ms = 500
             request_port = {request_port}
             chain_port = {chain_port}
-            operator_port = {operator_port}
-            [[class]]
+            [[replication.class]]
             id = 1
             state_length = 8
             first_lease = "zero"

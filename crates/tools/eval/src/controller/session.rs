@@ -172,15 +172,11 @@ impl Mappings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stateplane_library::{WithLibrary, path_of, with_library};
-    use stateplane_syntax::MemoryLoader;
 
     fn info(program: &str) -> config::P4Info {
-        let options = with_library(stateplane_syntax::Options::default());
-        let loader = WithLibrary(MemoryLoader::new());
-        let compiled = stateplane_check::compile(&loader, &path_of(program), &options);
-        let program = compiled.program.expect("a program of the library");
-        stateplane_p4info::generate(&program, &compiled.interface).expect("names without clashes")
+        let compiled = stateplane_compile::shipped(program).program_and_interface();
+        let (program, interface) = compiled.expect("a program of the library");
+        stateplane_p4info::generate(&program, &interface).expect("names without clashes")
     }
 
     #[test]

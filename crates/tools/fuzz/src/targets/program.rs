@@ -1,22 +1,21 @@
 //! Programs as text.
 
+use stateplane_compile::Source;
 use stateplane_diagnostics::{Color, Diagnostics, SourceMap, render_all};
 use stateplane_generate::{Choices, generate_from, source};
-use stateplane_library::{WithLibrary, with_library};
-use stateplane_syntax::{MemoryLoader, Options, Parsed, print, token::TokenKind};
+use stateplane_syntax::{MemoryLoader, Parsed, print, token::TokenKind};
 
 fn text(input: &[u8]) -> String {
     String::from_utf8_lossy(input).into_owned()
 }
 
-fn loader(text: String) -> WithLibrary<MemoryLoader> {
+fn source_of(text: String) -> Source<MemoryLoader> {
     // A second file, so that programs can include one that includes them.
     let other = "#ifndef OTHER\n#define OTHER(x) x\n#include \"main.p4\"\n#endif\n";
-    WithLibrary(
-        MemoryLoader::new()
-            .with(source::MAIN_FILE, text)
-            .with("other.p4", other),
-    )
+    let loader = MemoryLoader::new()
+        .with(source::MAIN_FILE, text)
+        .with("other.p4", other);
+    Source::new(loader, source::MAIN_FILE)
 }
 
 fn rendered(diagnostics: &Diagnostics, sources: &SourceMap) -> String {
@@ -28,10 +27,11 @@ fn rendered(diagnostics: &Diagnostics, sources: &SourceMap) -> String {
 /// Tokens end with the end, and diagnostics render.
 pub(super) fn preprocess(input: &[u8]) {
     let mut diagnostics = Diagnostics::new();
+    let source = source_of(text(input));
     let (tokens, sources) = stateplane_syntax::tokenize(
-        &loader(text(input)),
-        source::MAIN_FILE,
-        &with_library(Options::default()),
+        source.loader(),
+        source.main_file(),
+        source.options(),
         &mut diagnostics,
     );
     let last = tokens.last().map(|token| token.kind);
@@ -40,11 +40,8 @@ pub(super) fn preprocess(input: &[u8]) {
 }
 
 fn read(text: String) -> Parsed {
-    stateplane_syntax::parse(
-        &loader(text),
-        source::MAIN_FILE,
-        &with_library(Options::default()),
-    )
+    let source = source_of(text);
+    stateplane_syntax::parse(source.loader(), source.main_file(), source.options())
 }
 
 /// The text of a tree without errors reads as the same tree.

@@ -1,7 +1,7 @@
 //! Packet tests and configuration files.
 
 use stateplane_generate::{properties, source};
-use stateplane_host::store::StoreFile;
+use stateplane_host::deployment::Deployment;
 use stateplane_host::switch::SwitchFile;
 use stateplane_ir::Program;
 use stateplane_switch::{Switch, SwitchConfig};
@@ -70,9 +70,9 @@ pub(super) fn stf(input: &[u8]) {
 /// Files are read and applied, or refused.
 pub(super) fn toml(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    match StoreFile::parse(Path::new("store.toml"), &text) {
-        Ok(file) => {
-            if let Err(error) = file.config() {
+    match Deployment::parse(Path::new("store.toml"), &text) {
+        Ok(deployment) => {
+            if let Err(error) = deployment.replica_config() {
                 assert!(!error.to_string().is_empty());
             }
         }
@@ -149,6 +149,9 @@ pub(super) const TOML_WORDS: &[&str] = &[
     "\n[[watches]]\nregister = \"reg\"\nmax_age_ms = 18446744073709551615\nports = [0]\n",
     "\n[replication]\nswitch = 1\naddress = \"10.0.0.1\"\nmac = \"02::\"\nport = 1\n",
     "\n[neighbours]\ntable = \"t\"\naction = \"send\"\nlist = []\n",
+    "\n[replication]\nchain = [\"10.0.0.11\"]\nposition = 0\nshards = 4\n",
+    "\n[[replication.class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n",
+    "\n[controller]\naddresses = [\"10.0.0.20\"]\n",
     "-1",
     "9223372036854775807",
     "\"\"",

@@ -101,7 +101,7 @@ impl Scenario {
         let program = self.lab.program.as_ref().unwrap_or(&self.room.program);
         let mut values = self.lab.values.clone();
         let mut set = |name: &str, value: String| values.insert(name.to_owned(), value);
-        set("class", format!("{room}/{FILE}#store"));
+        set("class", format!("{room}/{FILE}#replication"));
         let program_path = format!("${{lab}}/{room}/{program}");
         if self.room.protects {
             let stem = Path::new(program).file_stem().unwrap_or_default().display();

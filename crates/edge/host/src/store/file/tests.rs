@@ -4,13 +4,15 @@ use super::*;
 
 const GOOD: &str = r#"
 listen = "10.0.0.12"
+
+[replication]
 chain = ["10.0.0.11", "10.0.0.12", "10.0.0.13"]
 shards = 2
 lease_period_ms = 500
 recall = false
 clock_ppm = 2000
 
-[[class]]
+[[replication.class]]
 id = 1
 state_length = 6
 first_lease = "nat-outbound"
@@ -19,25 +21,25 @@ shared_only = true
 idle_timeout_s = { default = 60, tcp = 120 }
 quota = { records = 9, tenant_first = 2, tenant_length = 4 }
 
-[[class]]
+[[replication.class]]
 id = 2
 state_length = 6
 first_lease = "none"
 shared_only = true
 
-[[class]]
+[[replication.class]]
 id = 3
 state_length = 4
 first_lease = "zero"
 idle_in_state = [{ protocol = "tcp", byte = 3, values = [1, 3], timeout_s = 9 }]
 
-[[class]]
+[[replication.class]]
 id = 4
 state_length = 8
 first_lease = "server"
 service_at = { address = 2, port = 8 }
 
-[[service]]
+[[replication.service]]
 address = "198.51.100.1"
 port = 80
 servers = [
@@ -45,10 +47,10 @@ servers = [
     { address = "10.0.2.2", most = 7 },
 ]
 
-[nat]
+[replication.nat]
 addresses = ["203.0.113.1"]
 
-[limits]
+[replication.limits]
 link_window = 64
 evict_after_s = 30
 pool_low_percent = 20
@@ -56,7 +58,7 @@ resend_first_ms = 5
 "#;
 
 fn parse(text: &str) -> Result<Config, StoreError> {
-    StoreFile::parse("store.toml".as_ref(), text)?.config()
+    Deployment::parse("store.toml".as_ref(), text)?.replica_config()
 }
 
 fn error(from: &str, to: &str) -> StoreError {
@@ -120,19 +122,6 @@ fn every_setting_arrives() {
 }
 
 #[test]
-fn a_mistake_is_shown_with_file_and_line() {
-    let error = error("shards = 2", "shards = \"two\"");
-    assert_eq!(error.code(), "H102");
-    let text = error.to_string();
-    assert!(
-        text.contains("store.toml") && text.contains("line 4"),
-        "{text}"
-    );
-    let unknown = parse(&GOOD.replace("shards", "shads")).unwrap_err();
-    assert!(unknown.to_string().contains("shads"), "{unknown}");
-}
-
-#[test]
 fn each_contradiction_has_its_code() {
     let code = |from, to| error(from, to).code();
     assert_eq!(
@@ -153,17 +142,13 @@ fn each_contradiction_has_its_code() {
     assert!(short.to_string().contains("a lease of 15000 µs"), "{short}");
     assert_eq!(code("[\"203.0.113.1\"]", "[]"), "S011");
     assert_eq!(
-        code("[limits]", "first_port = 9\nlast_port = 8\n[limits]"),
+        code(
+            "[replication.limits]",
+            "first_port = 9\nlast_port = 8\n[replication.limits]"
+        ),
         "S011"
     );
     assert_eq!(code("shards = 2", "shards = 3"), "S003");
-}
-
-#[test]
-fn a_missing_file_is_named() {
-    let error = StoreFile::read("/nonexistent/store.toml".as_ref()).unwrap_err();
-    assert_eq!(error.code(), "H101");
-    assert!(error.to_string().contains("/nonexistent/store.toml"));
 }
 
 #[test]
@@ -173,7 +158,8 @@ fn contradictions_of_services_have_their_codes() {
     assert_eq!(code("state_length = 8", "state_length = 5"), "S022");
     assert_eq!(code("port = 8 }", "port = 5 }"), "S023");
     assert_eq!(code("address = 2, port", "address = 13, port"), "S023");
-    let services = &GOOD[GOOD.find("[[service]]").unwrap()..GOOD.find("[nat]").unwrap()];
+    let services = &GOOD
+        [GOOD.find("[[replication.service]]").unwrap()..GOOD.find("[replication.nat]").unwrap()];
     assert_eq!(code(services, ""), "S024");
     assert_eq!(code(services, services.repeat(2).as_str()), "S025");
     assert_eq!(

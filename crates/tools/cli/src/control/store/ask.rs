@@ -3,7 +3,7 @@
 use crate::exit::{CommandError, Failure};
 use serde::de::DeserializeOwned;
 use stateplane_host::controller::{ControllerFile, ControllerView};
-use stateplane_host::store::StoreFile;
+use stateplane_host::deployment;
 use stateplane_host::store::view::{DigestView, FlowView, RecordView, StoreView};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -34,7 +34,7 @@ impl Deployment {
     ///
     /// Returns an error if the file is not a deployment, or if its servers do not answer operators.
     pub fn read(path: &Path) -> Result<Deployment, CommandError> {
-        let file = StoreFile::read(path)
+        let file = deployment::Deployment::read(path)
             .map_err(|error| CommandError::coded(Failure::Input, error.code(), &error))?;
         let port = file.operator_port.ok_or_else(|| {
             let name = path.display();
@@ -45,7 +45,7 @@ impl Deployment {
         })?;
         Ok(Deployment {
             controller: file.controller,
-            chain: file.chain,
+            chain: file.replication.map_or(Vec::new(), |it| it.chain),
             port,
         })
     }
