@@ -13,7 +13,7 @@ mod spec;
 mod tap;
 mod xdp;
 
-pub use capture::read_capture;
+pub use capture::{CapturedPacket, read_capture, read_packets};
 pub use error::PortError;
 pub use port::{HostPortCounters, Port, PortNotice};
 pub use spec::{Access, PortMode, PortSpec};

@@ -42,6 +42,47 @@ pub enum Key {
     Prefix(u8),
 }
 
+impl Flow {
+    /// The flow of an IPv4 or IPv6 packet, of which the first bytes may be all that was kept. Ports
+    /// are those of TCP, UDP, UDP-Lite, DCCP and SCTP directly behind the header; 0 in fragments
+    /// but the first, where they were not kept, and behind extension headers. `None` if the
+    /// header was not kept, or is of no version of IP.
+    pub fn of_ip(packet: &[u8]) -> Option<Self> {
+        let (source, destination, protocol, payload): (IpAddr, IpAddr, u8, _) =
+            match packet.first()? >> 4 {
+                4 => {
+                    let source: [u8; 4] = packet.get(12..16)?.try_into().ok()?;
+                    let destination: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
+                    let is_first = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0;
+                    let header = usize::from(packet[0] & 0xf) * 4;
+                    let payload = packet.get(header..).filter(|_| is_first && header >= 20);
+                    (source.into(), destination.into(), packet[9], payload)
+                }
+                6 => {
+                    let source: [u8; 16] = packet.get(8..24)?.try_into().ok()?;
+                    let destination: [u8; 16] = packet.get(24..40)?.try_into().ok()?;
+                    let payload = packet.get(40..);
+                    (source.into(), destination.into(), packet[6], payload)
+                }
+                _ => return None,
+            };
+        let ports = match (protocol, payload) {
+            (6 | 17 | 33 | 132 | 136, Some([a, b, c, d, ..])) => {
+                (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]))
+            }
+            _ => (0, 0),
+        };
+        Some(Self {
+            source,
+            rest: Some(Rest {
+                destination,
+                protocol,
+                ports,
+            }),
+        })
+    }
+}
+
 impl Key {
     /// A dense number from 0 for each flow, equal for flows with equal keys. Packets without IP
     /// header (`None`) share one number of their own.
@@ -172,6 +213,40 @@ mod tests {
         assert_eq!(numbers("source"), [0, 0, 0, 1, 2]);
         assert_eq!(numbers("prefix:16"), [0, 0, 0, 0, 1]);
         assert_eq!(numbers("prefix:128"), numbers("source"));
+    }
+
+    #[test]
+    fn flows_of_packets_are_read_from_what_was_kept() {
+        let mut packet = [0; 24];
+        packet[0] = 0x45;
+        packet[9] = 17;
+        packet[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        packet[20..].copy_from_slice(&[0x1f, 0x90, 0, 80]);
+        let ports = |packet: &[u8]| Flow::of_ip(packet)?.rest.map(|rest| rest.ports);
+        assert_eq!(ports(&packet), Some((8080, 80)));
+        assert_eq!(ports(&packet[..23]), Some((0, 0)));
+        assert_eq!(ports(&packet[..19]), None);
+        let flow = Flow::of_ip(&packet).unwrap();
+        assert_eq!(flow.source, IpAddr::from([10, 0, 0, 1]));
+        assert_eq!(flow.rest.unwrap().destination, IpAddr::from([10, 0, 0, 2]));
+        // A later fragment has no ports, nor has ICMP.
+        packet[7] = 1;
+        assert_eq!(ports(&packet), Some((0, 0)));
+        packet[7] = 0;
+        packet[9] = 1;
+        assert_eq!(ports(&packet), Some((0, 0)));
+        packet[0] = 0x41;
+        assert_eq!(ports(&packet), Some((0, 0)));
+        packet[0] = 0x55;
+        assert_eq!(Flow::of_ip(&packet), None);
+
+        let mut packet = [0; 44];
+        packet[0] = 0x60;
+        packet[6] = 6;
+        packet[40..].copy_from_slice(&[0, 22, 0, 23]);
+        assert_eq!(ports(&packet), Some((22, 23)));
+        assert_eq!(ports(&packet[..39]), None);
+        assert_eq!(Flow::of_ip(&[]), None);
     }
 
     #[test]

@@ -4,8 +4,10 @@ use crate::exit::{CommandError, Failure};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use stateplane_hazards::{
-    Depths, HazardError, Key, Outcome, Popularity, Queues, Scale, Sizes, Study, Traffic,
+    Depths, Flow, HazardError, Key, Outcome, Popularity, Queues, Record, Scale, Sizes, Study,
+    Traffic,
 };
+use stateplane_host::ports::read_packets;
 use std::path::{Path, PathBuf};
 
 /// Subcommands of `stateplane hazards`.
@@ -20,26 +22,37 @@ pub enum Command {
 /// a packet whose action starts while that of another packet on the same state is under way. With
 /// --lock, packets wait in queues instead.
 ///
-/// Sizes are drawn from a table of cumulative distributions: columns separated by tabs, the first
-/// with the names of the rows, others named <=BYTES. Sources are drawn from a table of addresses and
-/// their numbers of packets. Equal seeds give equal runs.
+/// Packets are those of a capture, in their order; or their sizes are drawn from a table of
+/// cumulative distributions, with columns separated by tabs, the first with the names of the rows,
+/// others named <=BYTES, and their sources from a table of addresses and their numbers of packets.
+/// Equal seeds give equal runs.
 #[derive(Args)]
 #[command(after_help = "Examples:
   stateplane hazards study --sizes packet-size-cdf.tsv --name chi-15 --depth 10
   stateplane hazards study --sizes packet-size-cdf.tsv --name chi-15 --middle fb --alpha 0.2 \\
-    --sources source-packet-counts.tsv --state source --lock source --lock-values 16 --queues 4")]
+    --sources source-packet-counts.tsv --state source --lock source --lock-values 16 --queues 4
+  stateplane hazards study --capture traffic.pcap --state 5-tuple --depth 10")]
 pub struct StudyArguments {
+    /// Capture whose packets are taken (pcap or pcapng, of Ethernet, raw IP or Linux's cooked
+    /// packets)
+    #[arg(long, value_name = "FILE", required_unless_present = "sizes", conflicts_with_all = ["name", "sources", "packets"])]
+    capture: Option<PathBuf>,
     /// Table of distributions of sizes
-    #[arg(long, value_name = "FILE")]
-    sizes: PathBuf,
-    /// Row of that table
-    #[arg(long, value_name = "NAME")]
-    name: String,
+    #[arg(long, value_name = "FILE", required_unless_present = "capture")]
+    sizes: Option<PathBuf>,
+    /// Row of that table that sizes are drawn from
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "sizes",
+        required_unless_present = "capture"
+    )]
+    name: Option<String>,
     /// Row of that table that sizes follow at alpha 0.2; without, the way from the least sizes to
-    /// those of --name is straight
-    #[arg(long, value_name = "NAME")]
+    /// those of --name, or of the capture, is straight
+    #[arg(long, value_name = "NAME", requires = "sizes")]
     middle: Option<String>,
-    /// Sizes: from the least (0) to those of --name (1)
+    /// Sizes: from the least (0) to those of --name, or of the capture (1)
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     alpha: f64,
     /// Table of sources and their packets
@@ -60,7 +73,8 @@ pub struct StudyArguments {
     /// Cycles of an action, such as 10; or a mix with weights, such as 1:0.9,30:0.1
     #[arg(long, value_name = "CYCLES")]
     depth: Depths,
-    /// What packets on the same state have in common: global, source, or prefix:N
+    /// What packets on the same state have in common: global, source or prefix:N; of a capture
+    /// also 5-tuple or addresses
     #[arg(long, value_name = "KEY", default_value = "global")]
     state: Key,
     /// What packets under the same lock have in common: a key as of --state, or none
@@ -108,29 +122,20 @@ fn clock(text: &str) -> Result<f64, String> {
 pub fn run(command: &Command) -> Result<(), CommandError> {
     let Command::Study(arguments) = command;
     let failed = |error: HazardError| CommandError::coded(Failure::Input, error.code(), error);
-    let in_file = |path: &Path, error: HazardError| {
-        let text = format!("{}: {error}", path.display());
-        CommandError::coded(Failure::Input, error.code(), text)
+    let table = arguments.sizes.as_deref().map(Table::read).transpose()?;
+    let row = |name: &Option<String>| match (&table, name) {
+        (Some(table), Some(name)) => table.row(name).map(Some),
+        _ => Ok(None),
     };
-    let table = read(&arguments.sizes)?;
-    let row =
-        |name: &str| Sizes::parse(&table, name).map_err(|error| in_file(&arguments.sizes, error));
-    let middle = arguments.middle.as_deref().map(row).transpose()?;
-    let popularity = match &arguments.sources {
-        None => None,
-        Some(path) => {
-            let counts = Popularity::parse(&read(path)?);
-            Some(counts.map_err(|error| in_file(path, error))?)
-        }
-    };
-    if popularity.is_none() && arguments.keys().any(|key| key != Key::Global) {
-        let text = "sizes alone tell of no sources; give --sources, or the key global";
-        return Err(CommandError::new(Failure::Input, text));
-    }
-    let traffic = Traffic::Drawn {
-        sizes: row(&arguments.name)?,
-        popularity,
-        packets: arguments.packets,
+    let middle = row(&arguments.middle)?;
+    let traffic = match (&arguments.capture, row(&arguments.name)?) {
+        (Some(path), _) => recorded(path)?,
+        (None, Some(sizes)) => Traffic::Drawn {
+            sizes,
+            popularity: arguments.popularity()?,
+            packets: arguments.packets,
+        },
+        (None, None) => return Err(failed(HazardError::Empty)),
     };
     let study = Study {
         chunk: arguments.chunk,
@@ -155,6 +160,41 @@ pub fn run(command: &Command) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// The packets of the capture at `path`.
+fn recorded(path: &Path) -> Result<Traffic, CommandError> {
+    let packets = read_packets(path)
+        .map_err(|error| CommandError::coded(Failure::Input, error.code(), &error))?;
+    let records = packets.iter().filter(|packet| packet.length > 0);
+    let records = records.map(|packet| Record {
+        at_ns: u64::try_from(packet.at.as_nanos()).unwrap_or(u64::MAX),
+        bytes: u32::try_from(packet.length).unwrap_or(u32::MAX),
+        flow: Flow::of_ip(&packet.bytes).filter(|_| packet.is_ip),
+    });
+    Traffic::recorded(records.collect()).map_err(|error| in_file(path, error))
+}
+
+/// A table of distributions of sizes.
+struct Table<'a> {
+    path: &'a Path,
+    text: String,
+}
+
+impl<'a> Table<'a> {
+    fn read(path: &'a Path) -> Result<Table<'a>, CommandError> {
+        let text = read(path)?;
+        Ok(Table { path, text })
+    }
+
+    fn row(&self, name: &str) -> Result<Sizes, CommandError> {
+        Sizes::parse(&self.text, name).map_err(|error| in_file(self.path, error))
+    }
+}
+
+fn in_file(path: &Path, error: HazardError) -> CommandError {
+    let text = format!("{}: {error}", path.display());
+    CommandError::coded(Failure::Input, error.code(), text)
+}
+
 fn read(path: &Path) -> Result<String, CommandError> {
     std::fs::read_to_string(path)
         .map_err(|error| CommandError::new(Failure::Input, format!("{}: {error}", path.display())))
@@ -170,8 +210,20 @@ const PERCENTILES: [(&str, f64); 5] = [
 ];
 
 impl StudyArguments {
-    fn keys(&self) -> impl Iterator<Item = Key> {
-        std::iter::once(self.state).chain(self.lock.0)
+    /// The sources that packets are drawn from.
+    fn popularity(&self) -> Result<Option<Popularity>, CommandError> {
+        if let Some(path) = &self.sources {
+            let counts = Popularity::parse(&read(path)?);
+            return counts.map(Some).map_err(|error| in_file(path, error));
+        }
+        let mut keys = std::iter::once(self.state).chain(self.lock.0);
+        if keys.all(|key| key == Key::Global) {
+            return Ok(None);
+        }
+        Err(CommandError::new(
+            Failure::Input,
+            "sizes alone tell of no sources; give --sources or --capture, or the key global",
+        ))
     }
 
     fn ns(&self, cycles: u64) -> f64 {

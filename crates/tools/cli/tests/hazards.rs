@@ -4,6 +4,7 @@
 mod support;
 
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use support::{errors, stateplane};
 
@@ -56,6 +57,75 @@ fn locks_of_sources_keep_more_throughput_than_one_lock() {
     let of_sources = ["--state", "source", "--lock", "source", "--queues", "4"];
     let of_sources = throughput(&[&["--depth", "8"][..], &of_sources].concat());
     assert!(global < 0.75 && of_sources > 0.99, "{global} {of_sources}");
+}
+
+/// A capture of raw IPv4: of two flows, ten packets of 80 bytes each in turn.
+fn capture(folder: &Path) -> PathBuf {
+    let path = folder.join("two.pcap");
+    let mut bytes = [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 65_535, 101]
+        .map(u32::to_be_bytes)
+        .concat();
+    for number in 0..20_u8 {
+        // Kept is the header alone.
+        bytes.extend(
+            [0, 100 * u32::from(number), 20, 80]
+                .map(u32::to_be_bytes)
+                .concat(),
+        );
+        let mut header = [0; 20];
+        header[0] = 0x45;
+        header[15] = number % 2;
+        bytes.extend(header);
+    }
+    std::fs::write(&path, bytes).expect("a capture");
+    path
+}
+
+#[test]
+fn packets_of_a_capture_are_of_its_flows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let capture = capture(folder.path());
+    let run = |options: &[&str]| {
+        let mut command = stateplane(&["hazards", "study", "--json", "--capture"]);
+        command.arg(&capture).args(options);
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{}", errors(&output));
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    // Each packet has one chunk, and that of the same flow comes two cycles later.
+    let result = run(&["--depth", "2"]);
+    assert_eq!(
+        (&result["packets"], &result["bytes"]),
+        (&20.into(), &1600.into())
+    );
+    assert_eq!(result["hazards"], 19);
+    for key in ["5-tuple", "addresses", "source", "prefix:32"] {
+        assert_eq!(
+            run(&["--depth", "2", "--state", key])["hazards"],
+            0,
+            "{key}"
+        );
+        assert_eq!(
+            run(&["--depth", "3", "--state", key])["hazards"],
+            18,
+            "{key}"
+        );
+    }
+    assert_eq!(
+        run(&["--depth", "3", "--state", "prefix:31"])["hazards"],
+        19
+    );
+}
+
+#[test]
+fn what_is_no_capture_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("no.pcap");
+    std::fs::write(&path, SIZES).expect("a file");
+    let mut command = stateplane(&["hazards", "study", "--depth", "2", "--capture"]);
+    let output = command.arg(&path).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("no.pcap"), "{}", errors(&output));
 }
 
 #[test]

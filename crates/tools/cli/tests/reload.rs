@@ -227,8 +227,14 @@ fn an_interpreted_program_is_replaced_without_a_loss() {
 #[test]
 fn a_store_tells_its_counts() {
     let config = tempfile::NamedTempFile::new().unwrap();
-    let text =
-        "listen = \"127.0.0.41\"\nchain = [\"127.0.0.41\"]\nrequest_port = 0\nchain_port = 0";
+    let text = r#"
+        listen = "127.0.0.41"
+
+        [replication]
+        chain = ["127.0.0.41"]
+        request_port = 0
+        chain_port = 0
+    "#;
     fs::write(config.path(), text).unwrap();
     let path = config.path().to_string_lossy();
     let mut store = Running::start(&mut stateplane(&[

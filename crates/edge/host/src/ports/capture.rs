@@ -1,16 +1,22 @@
 //! A port on capture files: frames from one, frames to another
 //! (pcap, draft-ietf-opsawg-pcap; pcapng, draft-ietf-opsawg-pcapng; reading only).
 
+mod network;
 mod source;
 
-use self::source::Source;
+use self::source::{Record, Source};
 use super::packet_socket::BURST;
 use super::{HostPortCounters, PortError, PortNotice};
+pub use network::{CapturedPacket, read_packets};
+use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
+
+/// Link types of captures that stand for a port.
+const FRAMES: &[DataLink] = &[DataLink::ETHERNET];
 
 /// Maximum total size in bytes of the frames that [`read_capture`] reads.
 const MOST_BYTES: usize = 1 << 30;
@@ -22,23 +28,28 @@ const MOST_BYTES: usize = 1 << 30;
 /// [`PortError::Capture`] if it cannot be read, is cut short, or has more than 1 GiB of
 /// frames.
 pub fn read_capture(path: &Path) -> Result<Vec<(Duration, Vec<u8>)>, PortError> {
+    let records = records(path, FRAMES)?;
+    Ok(records.into_iter().map(|of| (of.at, of.bytes)).collect())
+}
+
+fn records(path: &Path, links: &'static [DataLink]) -> Result<Vec<Record>, PortError> {
     let failed = |cause: String| PortError::Capture {
         path: path.to_owned(),
         cause,
     };
-    let mut source = Source::open(path)?;
-    let (mut frames, mut bytes) = (Vec::new(), 0);
+    let mut source = Source::open(path, links)?;
+    let (mut records, mut bytes) = (Vec::new(), 0);
     while let Some(next) = source.next() {
-        let (at, frame) = next.map_err(failed)?;
-        bytes += frame.len();
+        let record = next.map_err(failed)?;
+        bytes += record.bytes.len();
         if bytes > MOST_BYTES {
             return Err(failed(format!(
                 "its frames have more than {MOST_BYTES} bytes"
             )));
         }
-        frames.push((at, frame));
+        records.push(record);
     }
-    Ok(frames)
+    Ok(records)
 }
 
 /// Frames of one capture in, those sent into another.
@@ -67,7 +78,7 @@ impl CapturePort {
             .join(" to ");
         let mut port = CapturePort {
             name,
-            input: input.map(Source::open).transpose()?,
+            input: input.map(|path| Source::open(path, FRAMES)).transpose()?,
             output: output.map(create).transpose()?,
             timed,
             started: None,
@@ -171,7 +182,7 @@ impl CapturePort {
 
     fn advance(&mut self) {
         self.next = match self.input.as_mut().and_then(Source::next) {
-            Some(Ok(frame)) => Some(frame),
+            Some(Ok(record)) => Some((record.at, record.bytes)),
             Some(Err(cause)) => {
                 self.counters.rx_failed += 1;
                 self.notices.push(PortNotice::CaptureDamaged(cause));

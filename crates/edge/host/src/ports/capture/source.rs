@@ -31,6 +31,20 @@ pub(super) struct Source {
     offset: u64,
     /// Bytes of a frame's check sequence behind each frame that was kept whole.
     check_bytes: usize,
+    /// Link types that are read.
+    links: &'static [DataLink],
+}
+
+/// A record of a capture.
+pub(super) struct Record {
+    /// Time since the first.
+    pub(super) at: Duration,
+    /// Its link type.
+    pub(super) link: DataLink,
+    /// Bytes that were on the wire, without a check sequence.
+    pub(super) length: usize,
+    /// Those that were kept.
+    pub(super) bytes: Vec<u8>,
 }
 
 enum Format {
@@ -39,8 +53,8 @@ enum Format {
 }
 
 impl Source {
-    /// Opens a capture of Ethernet frames.
-    pub(super) fn open(path: &Path) -> Result<Source, PortError> {
+    /// Opens a capture, of which records of `links` are read and others refused.
+    pub(super) fn open(path: &Path, links: &'static [DataLink]) -> Result<Source, PortError> {
         let failed = |cause: String| PortError::Capture {
             path: path.to_owned(),
             cause,
@@ -57,7 +71,7 @@ impl Source {
                 return Ok(Format::PcapNg(Box::new(reader)));
             }
             let reader = PcapReader::new(file).map_err(|error| error.to_string())?;
-            check_link_type(link_type(reader.header().datalink).0)?;
+            check_link_type(link_type(reader.header().datalink).0, links)?;
             Ok(Format::Pcap(Box::new(reader)))
         };
         let format = open().map_err(failed)?;
@@ -72,23 +86,27 @@ impl Source {
             records: 0,
             offset: FILE_HEADER,
             check_bytes,
+            links,
         })
     }
 
-    /// The next frame and its time since the first.
-    pub(super) fn next(&mut self) -> Option<Result<(Duration, Vec<u8>), String>> {
+    /// The next record.
+    pub(super) fn next(&mut self) -> Option<Result<Record, String>> {
         let first = self.records;
-        let read = self.format.next(&mut self.records)?;
-        let (time, mut frame, whole) = match read {
-            Ok(frame) => frame,
+        let read = self.format.next(&mut self.records, self.links)?;
+        let mut record = match read {
+            Ok(record) => record,
             Err(cause) => return Some(Err(self.at(first, &cause))),
         };
-        self.offset += RECORD_HEADER + frame.len() as u64;
-        if whole {
-            frame.truncate(frame.len().saturating_sub(self.check_bytes));
+        self.offset += RECORD_HEADER + record.bytes.len() as u64;
+        if record.bytes.len() >= record.length {
+            let without = record.bytes.len().saturating_sub(self.check_bytes);
+            record.bytes.truncate(without);
         }
-        let start = *self.start.get_or_insert(time);
-        Some(Ok((time.saturating_sub(start), frame)))
+        record.length = record.length.saturating_sub(self.check_bytes);
+        let start = *self.start.get_or_insert(record.at);
+        record.at = record.at.saturating_sub(start);
+        Some(Ok(record))
     }
 
     /// The cause with the place of the record that has it; `first` is the number of records
@@ -147,12 +165,13 @@ fn link_type(field: DataLink) -> (DataLink, usize) {
     (DataLink::from(field & 0xffff), words as usize * 2)
 }
 
-/// A frame with its time; true if it was kept whole.
-type Record = (Duration, Vec<u8>, bool);
-
 impl Format {
-    /// The next record. `records` counts what is read.
-    fn next(&mut self, records: &mut u64) -> Option<Result<Record, String>> {
+    /// The next record, with its absolute time. `records` counts what is read.
+    fn next(
+        &mut self,
+        records: &mut u64,
+        links: &'static [DataLink],
+    ) -> Option<Result<Record, String>> {
         match self {
             // Raw: a frame may be longer than what was kept of it.
             Format::Pcap(reader) => {
@@ -160,14 +179,18 @@ impl Format {
                     TsResolution::MicroSecond => Duration::from_micros,
                     TsResolution::NanoSecond => Duration::from_nanos,
                 };
+                let link = link_type(reader.header().datalink).0;
                 let packet = reader.next_raw_packet()?;
                 *records += 1;
                 Some(match packet {
                     Ok(packet) => {
-                        let whole = packet.incl_len >= packet.orig_len;
                         let seconds = Duration::from_secs(packet.ts_sec.into());
-                        let time = seconds + fraction(packet.ts_frac.into());
-                        Ok((time, packet.data.into_owned(), whole))
+                        Ok(Record {
+                            at: seconds + fraction(packet.ts_frac.into()),
+                            link,
+                            length: packet.orig_len as usize,
+                            bytes: packet.data.into_owned(),
+                        })
                     }
                     Err(error) => Err(error.to_string()),
                 })
@@ -175,23 +198,31 @@ impl Format {
             Format::PcapNg(reader) => loop {
                 let block = reader.next_block()?;
                 *records += 1;
-                let (interface, ticks, frame) = match block {
+                let (interface, ticks, length, bytes) = match block {
                     Ok(Block::EnhancedPacket(packet)) => {
                         // The reader takes ticks for nanoseconds, whatever they are.
                         let ticks = packet.timestamp.as_nanos() as u64;
-                        (packet.interface_id, ticks, packet.data.into_owned())
+                        let length = packet.original_len;
+                        (packet.interface_id, ticks, length, packet.data.into_owned())
                     }
-                    Ok(Block::SimplePacket(packet)) => (0, 0, packet.data.into_owned()),
+                    Ok(Block::SimplePacket(packet)) => {
+                        (0, 0, packet.original_len, packet.data.into_owned())
+                    }
                     Ok(_) => continue,
                     Err(error) => return Some(Err(error.to_string())),
                 };
                 let Some(interface) = reader.interfaces().get(interface as usize) else {
                     return Some(Err("a packet of an interface that is not described".into()));
                 };
-                if let Err(cause) = check_link_type(interface.linktype) {
+                if let Err(cause) = check_link_type(interface.linktype, links) {
                     return Some(Err(cause));
                 }
-                return Some(Ok((time(interface, ticks), frame, true)));
+                return Some(Ok(Record {
+                    at: time(interface, ticks),
+                    link: interface.linktype,
+                    length: length as usize,
+                    bytes,
+                }));
             },
         }
     }
@@ -214,13 +245,18 @@ fn time(interface: &InterfaceDescriptionBlock<'_>, ticks: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
 }
 
-fn check_link_type(link: DataLink) -> Result<(), String> {
-    if link == DataLink::ETHERNET {
-        Ok(())
-    } else {
-        Err(format!(
-            "its packets are of link type {} ({link:?}), not Ethernet frames; ports carry Ethernet (editcap and tcprewrite convert)",
-            u32::from(link)
-        ))
+fn check_link_type(link: DataLink, links: &[DataLink]) -> Result<(), String> {
+    if links.contains(&link) {
+        return Ok(());
     }
+    let number = u32::from(link);
+    Err(if links == [DataLink::ETHERNET] {
+        format!(
+            "its packets are of link type {number} ({link:?}), not Ethernet frames; ports carry Ethernet (editcap and tcprewrite convert)"
+        )
+    } else {
+        format!(
+            "its packets are of link type {number} ({link:?}); give a capture of Ethernet, raw IP or Linux's cooked packets"
+        )
+    })
 }
