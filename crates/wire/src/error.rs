@@ -23,6 +23,8 @@ pub enum Header {
     SnapshotItem,
     /// A message to or from the controller ([`crate::control`]).
     Control,
+    /// A message of the coordination service ([`crate::coordination`]).
+    Coordination,
 }
 
 impl fmt::Display for Header {
@@ -37,6 +39,7 @@ impl fmt::Display for Header {
             Header::ChainEntry => "chain entry",
             Header::SnapshotItem => "item of a snapshot",
             Header::Control => "control message",
+            Header::Coordination => "coordination message",
         })
     }
 }

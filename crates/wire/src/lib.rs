@@ -25,6 +25,7 @@ mod big_endian;
 pub mod chain;
 pub mod checksum;
 pub mod control;
+pub mod coordination;
 mod error;
 pub mod ethernet;
 pub mod ipv4;
@@ -60,4 +61,5 @@ pub const LAYOUTS: &[&layout::Layout] = &[
     &control::SUBSCRIBE_LAYOUT,
     &control::ROWS_LAYOUT,
     &control::ROW_LAYOUT,
+    &coordination::LAYOUT,
 ];
