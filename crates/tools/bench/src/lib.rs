@@ -16,6 +16,7 @@ pub mod limit;
 pub mod loopback;
 mod measure;
 mod numbers;
+pub mod peers;
 pub mod switch;
 
 pub use measure::{Figure, Report, Sample, copy, resident, timed};

@@ -3,29 +3,23 @@
 //! nothing else (`udp-echo`), and beside replicated writes of Redis (`redis-wait`) and etcd
 //! at equal concurrency.
 //!
-//! Storage behind an answer of each system: the store, in the memory of every replica of the chain;
-//! Redis, in the memory of the master and of both replicas (`WAIT 2`), nothing on disk; etcd, in
-//! the log of two of three members, on disk (`etcd`) or handed to the system (`etcd, no fsync`).
-//!
-//! Redis is `redis-server` (Debian's package of that name); etcd 3.5 or newer is `etcd`, or
-//! is built once with Go from its module `go.etcd.io/etcd/server/v3`. Where one of them
-//! cannot be had, its rows are missing, and a message says so.
+//! Behind an answer of the store stands the memory of every replica of the chain;
+//! `stateplane_bench::peers` says what stands behind those of others. Where one of them cannot be
+//! had, its rows are missing, and a message says so.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod etcd;
-mod hops;
-mod peer;
-mod redis;
-
-use hops::Echo;
-use stateplane_bench::loopback::{Client, ROUND, Store};
+use stateplane_bench::loopback::{Client, Store};
+use stateplane_bench::peers::{Asked, Echo, Etcd, Redis};
 use stateplane_bench::{Report, Sample};
 use std::cell::RefCell;
 use std::process::ExitCode;
 
 /// Number of concurrent requests, of the store's client and of those of its peers.
 const CONCURRENCY: usize = 64;
+
+/// Bytes of a value: the state and the packet of a flow's write.
+const VALUE: usize = 8 + 64;
 
 /// Bytes of one datagram's entries between replicas.
 const PACKED: usize = 1400;
@@ -45,16 +39,18 @@ fn main() -> ExitCode {
     let store = Store::start(3, PACKED);
     let ours = RefCell::new(Client::of_store(store.head(), CONCURRENCY));
     let work = || ours.borrow_mut().round();
-    match redis::Redis::start(CONCURRENCY) {
+    match Redis::start(CONCURRENCY, VALUE) {
         Ok(mut redis) => {
-            report.compare("write, chain of 3", work, "redis-wait", || redis.round());
+            report.compare("write, chain of 3", work, "redis-wait", || {
+                redis.round(Asked::Write)
+            });
         }
         Err(reason) => println!("replication: without Redis: {reason}"),
     }
     for (name, sync) in [("etcd", true), ("etcd, no fsync", false)] {
-        match etcd::Etcd::start(CONCURRENCY, sync) {
+        match Etcd::start(CONCURRENCY, sync, VALUE) {
             Ok(mut etcd) => {
-                report.compare("write, chain of 3", work, name, || etcd.round());
+                report.compare("write, chain of 3", work, name, || etcd.round(Asked::Write));
             }
             Err(reason) => println!("replication: without {name}: {reason}"),
         }

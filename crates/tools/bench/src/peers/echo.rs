@@ -1,6 +1,6 @@
 //! Threads behind UDP sockets that only pass on what comes.
 
-use stateplane_bench::loopback::Threads;
+use crate::loopback::Threads;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::time::Duration;

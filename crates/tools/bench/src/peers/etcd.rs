@@ -1,8 +1,9 @@
-//! Writes to etcd with three members.
+//! etcd with three members.
 
-use crate::ROUND;
-use crate::peer::{BEGIN, Peer, folder, free_port, wait};
-use stateplane_bench::Sample;
+use super::process::{BEGIN, Peer, folder, free_port, wait};
+use super::{Asked, Latencies};
+use crate::Sample;
+use crate::loopback::ROUND;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -12,9 +13,6 @@ use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
-
-/// Bytes of a value: those of a flow's write.
-const VALUE: usize = 8 + 64;
 
 /// Go module that is built where no `etcd` is installed.
 const MODULE: &str = "go.etcd.io/etcd/server/v3";
@@ -45,9 +43,25 @@ struct PutRequest {
 #[derive(Clone, PartialEq, prost::Message)]
 struct PutResponse {}
 
-/// Three members, and a connection for each writer, spread over them.
+/// `etcdserverpb.RangeRequest`, as far as it is used: a linearizable read of one key.
+#[derive(Clone, PartialEq, prost::Message)]
+struct RangeRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    key: Vec<u8>,
+}
+
+/// `etcdserverpb.RangeResponse`, of which only the count is read.
+#[derive(Clone, PartialEq, prost::Message)]
+struct RangeResponse {
+    #[prost(int64, tag = "4")]
+    count: i64,
+}
+
+/// Three members, and a connection for each client, spread over them.
 pub struct Etcd {
     channels: Vec<Channel>,
+    value: usize,
+    latencies: Latencies,
     runtime: Runtime,
     _members: Vec<Peer>,
     _data: Vec<tempfile::TempDir>,
@@ -55,12 +69,12 @@ pub struct Etcd {
 
 impl Etcd {
     /// Starts the members, which write their log through to the disk if `sync`, and opens
-    /// `concurrency` connections.
+    /// `concurrency` connections. Values have `value` bytes.
     ///
     /// # Errors
     ///
     /// Why there are none.
-    pub fn start(concurrency: usize, sync: bool) -> Result<Etcd, String> {
+    pub fn start(concurrency: usize, sync: bool, value: usize) -> Result<Etcd, String> {
         let program = program()?;
         let ports: Vec<[u16; 2]> = (0..3).map(|_| [free_port(), free_port()]).collect();
         let peers = ports.iter().enumerate();
@@ -108,56 +122,102 @@ impl Etcd {
         drop(_within);
         let etcd = Etcd {
             channels,
+            value,
+            latencies: Latencies::default(),
             runtime,
             _members: members,
             _data: data,
         };
         wait("etcd with three members", || {
             let first = etcd.channels[0].clone();
-            etcd.runtime.block_on(put(first, 0)).is_ok()
+            etcd.runtime.block_on(put(first, 0, value)).is_ok()
         })?;
         Ok(etcd)
     }
 
-    /// Writes on all connections for half a second.
-    pub fn round(&mut self) -> Sample {
+    /// Asks on all connections for half a second; each has a key of its own, which a read finds
+    /// once a round of writes was made.
+    pub fn round(&mut self, asked: Asked) -> Sample {
         let start = Instant::now();
         let channels = self.channels.clone();
-        let items = self.runtime.block_on(async move {
+        let value = self.value;
+        let (items, latencies) = self.runtime.block_on(async move {
             let mut tasks = JoinSet::new();
             for (at, channel) in channels.into_iter().enumerate() {
                 tasks.spawn(async move {
-                    let mut written = 0;
+                    let mut latencies = Latencies::default();
+                    let mut answers = 0;
                     while start.elapsed() < ROUND {
-                        put(channel.clone(), at).await.expect("etcd answers");
-                        written += 1;
+                        let sent = Instant::now();
+                        let channel = channel.clone();
+                        match asked {
+                            Asked::Write => put(channel, at, value).await.expect("etcd answers"),
+                            Asked::Read => {
+                                let found = range(channel, at).await.expect("etcd answers");
+                                assert_eq!(found, 1, "the key was written");
+                            }
+                        }
+                        latencies.add(sent.elapsed());
+                        answers += 1;
                     }
-                    written
+                    (answers, latencies)
                 });
             }
-            tasks.join_all().await.into_iter().sum()
+            let mut all = Latencies::default();
+            let mut items = 0;
+            for (answers, latencies) in tasks.join_all().await {
+                items += answers;
+                all.append(latencies);
+            }
+            (items, all)
         });
+        self.latencies = latencies;
         Sample {
             items,
             spent: start.elapsed(),
         }
     }
+
+    /// Times of the answers in the last round.
+    pub fn latencies(&mut self) -> &mut Latencies {
+        &mut self.latencies
+    }
 }
 
-async fn put(channel: Channel, at: usize) -> Result<(), tonic::Status> {
+fn key(at: usize) -> Vec<u8> {
+    format!("{at:016}").into_bytes()
+}
+
+async fn put(channel: Channel, at: usize, value: usize) -> Result<(), tonic::Status> {
+    let request = PutRequest {
+        key: key(at),
+        value: vec![b'v'; value],
+    };
+    let _: PutResponse = unary(channel, "/etcdserverpb.KV/Put", request).await?;
+    Ok(())
+}
+
+/// Number of records that the key has, read at a linearizable point.
+async fn range(channel: Channel, at: usize) -> Result<i64, tonic::Status> {
+    let request = RangeRequest { key: key(at) };
+    let response: RangeResponse = unary(channel, "/etcdserverpb.KV/Range", request).await?;
+    Ok(response.count)
+}
+
+async fn unary<Q, A>(channel: Channel, path: &'static str, request: Q) -> Result<A, tonic::Status>
+where
+    Q: prost::Message + Send + Sync + 'static,
+    A: prost::Message + Default + Send + Sync + 'static,
+{
     let mut client = Grpc::new(channel);
     let ready = client.ready().await;
     ready.map_err(|error| tonic::Status::unavailable(error.to_string()))?;
-    let request = PutRequest {
-        key: format!("{at:016}").into_bytes(),
-        value: vec![b'v'; VALUE],
-    };
-    let codec: ProstCodec<PutRequest, PutResponse> = ProstCodec::default();
-    let path = PathAndQuery::from_static("/etcdserverpb.KV/Put");
-    client
+    let codec: ProstCodec<Q, A> = ProstCodec::default();
+    let path = PathAndQuery::from_static(path);
+    let response = client
         .unary(tonic::Request::new(request), path, codec)
         .await?;
-    Ok(())
+    Ok(response.into_inner())
 }
 
 /// etcd 3.5 or newer: the one installed, or one that Go builds into the target folder.
@@ -173,7 +233,7 @@ fn program() -> Result<PathBuf, String> {
     if built.exists() {
         return Ok(built);
     }
-    println!("replication: building etcd {VERSION} with Go (once)");
+    println!("building etcd {VERSION} with Go (once)");
     let wrong = |error: std::io::Error| error.to_string();
     std::fs::create_dir_all(&folder).map_err(wrong)?;
     std::fs::write(

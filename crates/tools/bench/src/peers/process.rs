@@ -1,19 +1,19 @@
-//! Servers of others, started for the benchmark.
+//! Processes of others, started for a benchmark.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longest time for a server to begin.
-pub const BEGIN: Duration = Duration::from_secs(20);
+pub(super) const BEGIN: Duration = Duration::from_secs(20);
 
 /// A server, ended with it.
-pub struct Peer(Child);
+pub(super) struct Peer(Child);
 
 impl Peer {
     /// Starts `command`, which says nothing.
-    pub fn start(command: &mut Command) -> Result<Peer, String> {
+    pub(super) fn start(command: &mut Command) -> Result<Peer, String> {
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -32,13 +32,13 @@ impl Drop for Peer {
 }
 
 /// An unused port of loopback.
-pub fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port of loopback");
     listener.local_addr().expect("an address").port()
 }
 
 /// Asks until `done` says that it is, at most [`BEGIN`].
-pub fn wait(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
+pub(super) fn wait(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
     let start = Instant::now();
     while !done() {
         if start.elapsed() > BEGIN {
@@ -49,7 +49,13 @@ pub fn wait(what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Folder of the files that the benchmark builds or writes.
-pub fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+/// Folder of the files that a benchmark builds or writes.
+///
+/// # Panics
+///
+/// If it cannot be made.
+pub(super) fn folder() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/tmp");
+    std::fs::create_dir_all(&folder).expect("the folder of built files can be made");
+    folder
 }
