@@ -1,6 +1,7 @@
 //! An application's folder: `app.toml`, its program and its packet tests.
 
 use crate::exit::{CommandError, Failure};
+use crate::text_file;
 use stateplane_apps::SpecError;
 use stateplane_apps::spec::{FILE, Spec};
 use std::fs;
@@ -18,7 +19,7 @@ impl Folder {
     pub fn read(folder: &Path) -> Result<Self, CommandError> {
         let path = folder.join(FILE);
         let name = path.display().to_string();
-        let text = fs::read_to_string(&path).map_err(|reason| {
+        let text = text_file::read(&path).map_err(|reason| {
             refused(&SpecError::File {
                 path: name.clone(),
                 reason: reason.to_string(),

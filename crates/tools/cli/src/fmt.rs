@@ -3,6 +3,7 @@
 mod diff;
 
 use crate::exit::{CommandError, Failure};
+use crate::text_file;
 use clap::Args;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -61,11 +62,9 @@ fn count(files: usize) -> String {
 fn format_file(arguments: &FmtArguments, path: &Path) -> Result<bool, String> {
     let is_stdin = path.as_os_str() == "-";
     let text = if is_stdin {
-        let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        read.map(|_| text)
+        text_file::read_standard_input()
     } else {
-        std::fs::read_to_string(path)
+        text_file::read(path)
     };
     let text = text.map_err(|error| error.to_string())?;
     let formatted = stateplane_syntax::format(&text)
@@ -74,18 +73,16 @@ fn format_file(arguments: &FmtArguments, path: &Path) -> Result<bool, String> {
     if arguments.check {
         if changed {
             let name = path.display().to_string();
-            write_out(&diff::unified(&name, &text, &formatted))?;
+            write_out(&diff::unified(&name, &text, &formatted));
         }
     } else if arguments.stdout || is_stdin {
-        write_out(&formatted)?;
+        write_out(&formatted);
     } else if changed {
         std::fs::write(path, formatted).map_err(|error| error.to_string())?;
     }
     Ok(changed)
 }
 
-fn write_out(text: &str) -> Result<(), String> {
-    std::io::stdout()
-        .write_all(text.as_bytes())
-        .map_err(|error| format!("standard output: {error}"))
+fn write_out(text: &str) {
+    print!("{text}");
 }

@@ -1,6 +1,7 @@
 //! `stateplane hazards`: actions on state that take several clock cycles.
 
 use crate::exit::{CommandError, Failure};
+use crate::text_file;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use stateplane_hazards::{
@@ -196,7 +197,7 @@ fn in_file(path: &Path, error: HazardError) -> CommandError {
 }
 
 fn read(path: &Path) -> Result<String, CommandError> {
-    std::fs::read_to_string(path)
+    text_file::read(path)
         .map_err(|error| CommandError::new(Failure::Input, format!("{}: {error}", path.display())))
 }
 

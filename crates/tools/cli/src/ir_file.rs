@@ -1,6 +1,7 @@
 //! Reading a program in the text form of the intermediate representation.
 
 use crate::exit::{CommandError, Failure};
+use crate::text_file;
 use std::path::Path;
 
 /// Why a file holds no program.
@@ -36,7 +37,7 @@ impl Fault {
 /// breaks a rule of the IR.
 pub fn read(path: &Path) -> Result<stateplane_ir::Program, CommandError> {
     let place = path.display();
-    let text = std::fs::read_to_string(path)
+    let text = text_file::read(path)
         .map_err(|error| Fault::Unreadable.told(format!("{place}: {error}")))?;
     let program = stateplane_ir::parse(&text)
         .map_err(|error| Fault::Syntax.told(format!("{place}:{error}")))?;

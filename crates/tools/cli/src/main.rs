@@ -4,6 +4,7 @@
 
 mod app;
 mod check;
+mod closed_pipe;
 mod command_socket;
 mod compile;
 mod control;
@@ -28,6 +29,7 @@ mod signal;
 mod sim;
 mod store;
 mod test;
+mod text_file;
 mod trace;
 
 use clap::{Parser, Subcommand};
@@ -75,6 +77,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    closed_pipe::ends_quietly();
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Reload(arguments) => reload::run(&arguments),

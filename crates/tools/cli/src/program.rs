@@ -1,6 +1,7 @@
 //! Reading and compiling a P4 program.
 
 use crate::exit::{CommandError, Failure};
+use crate::text_file;
 use clap::Args;
 use stateplane_check::Compiled;
 use stateplane_compile::Source;
@@ -68,7 +69,7 @@ impl WarningArguments {
 
 /// The text of a packet test that the one at `script` includes as `path`.
 pub fn included(script: &str, path: &str) -> Option<String> {
-    included_script(script, path, |path| std::fs::read_to_string(path).ok())
+    included_script(script, path, |path| text_file::read(path).ok())
 }
 
 /// Files of the file system.
@@ -76,7 +77,7 @@ pub struct Disk;
 
 impl FileLoader for Disk {
     fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        match std::fs::read_to_string(path) {
+        match text_file::read(path) {
             Ok(text) => Ok(text.into()),
             Err(error) => Err(match error.kind() {
                 ErrorKind::NotFound | ErrorKind::NotADirectory => LoadError::NotFound,

@@ -3,6 +3,7 @@
 use crate::app::Folder;
 use crate::exit::{CommandError, Failure};
 use crate::program::{Disk, PreprocessArguments, included, source};
+use crate::text_file;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::ProgressBar;
@@ -191,7 +192,7 @@ fn of_folder(folder: &Folder) -> Result<Own, CommandError> {
 /// A program of the user's, which passes its packet test before and after it is protected.
 fn own(source: Source<Disk>, test: &Path) -> Result<Own, CommandError> {
     let name = test.display().to_string();
-    let text = std::fs::read_to_string(test)
+    let text = text_file::read(test)
         .map_err(|error| CommandError::new(Failure::Input, format!("{name}: {error}")))?;
     let script = stateplane_stf::parse_with(&name, &text, &|path| included(&name, path))
         .map_err(|error| CommandError::new(Failure::Input, error))?;

@@ -4,6 +4,7 @@ use crate::app::Folder;
 use crate::engine::EngineChoice;
 use crate::exit::{CommandError, Failure};
 use crate::program::{ProgramArguments, included};
+use crate::text_file;
 use clap::Args;
 use serde_json::json;
 use stateplane_interp::{Interp, Options};
@@ -127,7 +128,7 @@ fn outcome(
 
 fn read(path: &Path) -> Result<Script, CommandError> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = text_file::read(path).map_err(|error| {
         CommandError::new(Failure::Input, format!("test script `{name}`: {error}"))
     })?;
     stateplane_stf::parse_with(&name, &text, &|path| included(&name, path))

@@ -2,6 +2,7 @@
 
 use crate::exit::{CommandError, Failure};
 use crate::program::{ProgramArguments, included};
+use crate::text_file;
 use clap::Args;
 use stateplane_diagnostics::Color;
 use stateplane_host::ports::read_capture;
@@ -140,7 +141,7 @@ fn refused(error: StfError) -> CommandError {
 }
 
 fn script(path: &Path) -> Result<Script, CommandError> {
-    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
+    let text = text_file::read(path).map_err(|error| unreadable(path, error))?;
     let name = path.to_string_lossy();
     stateplane_stf::parse_with(&name, &text, &|path| included(&name, path)).map_err(refused)
 }

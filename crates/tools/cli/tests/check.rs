@@ -122,3 +122,24 @@ fn an_early_stage_is_shown_of_a_wrong_program_too() {
     assert_eq!(printed(&output), "const bit<8> n = missing;\n");
     assert!(errors(&output).contains("error[E1001]"));
 }
+
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let output = run(&["check", "/dev/zero"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(errors(&output).contains("longer than 64 MiB"), "{output:?}");
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_ends_the_command_quietly() {
+    let mut command = stateplane(&["compile", "--emit", "ir", "apps/nat/nat.p4"]);
+    command.stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("the command starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the command ends");
+    assert_eq!(
+        (output.status.code(), errors(&output)),
+        (Some(0), String::new())
+    );
+}
