@@ -185,6 +185,14 @@ impl Receiver {
         self.applied += 1;
     }
 
+    /// Notes that everything up to `number` is there, unless the link began with another
+    /// incarnation.
+    pub(crate) fn has_all(&mut self, incarnation: u32, number: u64) {
+        if *self.incarnation.get_or_insert(incarnation) == incarnation {
+            self.applied = self.applied.max(number);
+        }
+    }
+
     /// Lets the next [`Receiver::take_acknowledgement`] give one.
     pub(crate) fn owe_acknowledgement(&mut self) {
         self.acknowledgement_due = true;

@@ -63,6 +63,10 @@ impl Replica {
             return;
         }
         let incarnation = packet.incarnation();
+        if install.done {
+            // After a restart the disk has the whole state, and not the number of its parts.
+            install.parts.has_all(incarnation, packet.number());
+        }
         match install.parts.judge(incarnation, packet.number()) {
             Arrival::Next => {
                 if self.install_part(now, incarnation, packet.body()) {

@@ -245,6 +245,37 @@ fn a_replica_that_had_joined_comes_back_with_its_state() {
     }
 }
 
+/// The tail has not heard yet that the other has all parts of the snapshot, and sends them again.
+#[test]
+fn a_replica_that_comes_back_with_its_state_takes_no_part_of_it_again() {
+    for from_snapshot in [false, true] {
+        let ([mut tail, mut joiner], [tail_records, mut records]) = joining(20, 0);
+        let mut parts = sent(&mut tail, 2);
+        parts.retain(|(to, _)| matches!(to, Recipient::Neighbour(_)));
+        for (_, bytes) in &parts {
+            joiner.handle_link(2, member(1, 7).links, bytes);
+        }
+        save(&mut joiner, &mut records);
+        let digest = tail.replica(1).unwrap().digest();
+        assert_eq!(joiner.replica(1).unwrap().digest(), digest);
+        if from_snapshot {
+            records = joiner.saved_state().unwrap().collect();
+        }
+        let mut back = recovered(setup_of(2), &records).unwrap();
+        let mut records = [tail_records, records];
+        settle([&mut tail, &mut back], &mut records, 20_000);
+        assert_eq!(back.replica(1).unwrap().digest(), digest);
+        assert_eq!(back.counters().chain_duplicate, parts.len() as u64);
+        // The entries since follow, as behind any snapshot.
+        ask(&mut tail, 77, 2);
+        settle([&mut tail, &mut back], &mut records, 40_000);
+        let joined = back.replica(1).unwrap();
+        let digest = tail.replica(1).unwrap().digest();
+        assert_eq!((joined.digest(), joined.applied()), (digest, 21));
+        assert!(tail.replica(1).unwrap().has_joined());
+    }
+}
+
 #[test]
 fn a_replica_that_was_given_only_a_part_has_left() {
     let (mut servers, [_, mut records]) = joining(20, 0);
