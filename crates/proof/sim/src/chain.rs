@@ -50,8 +50,9 @@ pub(crate) struct StoreNode {
     pub(crate) files: FaultyFiles,
     /// The disk, while it is alive.
     pub(crate) disk: Option<Disk<FaultyFiles>>,
-    /// Its disk may have lost what was written through.
-    pub(crate) rotted: bool,
+    /// Last entry of each chain that it had when it died, until it has that again, or a copy: its
+    /// disk may have lost what was written through.
+    pub(crate) doubtful: BTreeMap<u16, u64>,
     /// Chains that it left since it was started, for what its disk lost.
     pub(crate) chains_lost: u64,
     /// Chains of which its disk ever had a configuration written through.
@@ -81,7 +82,7 @@ impl StoreNode {
             disk: None,
             chains_lost: 0,
             chains_kept: BTreeSet::new(),
-            rotted: false,
+            doubtful: BTreeMap::new(),
             unheeding: false,
             syncing: false,
             deaths: 0,
@@ -173,6 +174,30 @@ impl StoreNode {
     pub(crate) fn replica(&self, options: &Options, shard: u16) -> Option<&Replica> {
         let server = self.server.as_ref().or(self.remains.as_ref())?;
         server.replica(chain_of(options, shard))
+    }
+
+    /// True if it surely has all of the chain of `shard` that it ever had.
+    pub(crate) fn is_sure(&self, options: &Options, shard: u16) -> bool {
+        !self.doubtful.contains_key(&chain_of(options, shard))
+    }
+
+    /// Notes that its disk may lose what it has.
+    pub(crate) fn doubt(&mut self) {
+        let replicas = self.server.iter().flat_map(Server::replicas);
+        let had = replicas.map(|(chain, replica)| (chain, replica.applied()));
+        self.doubtful.extend(had);
+    }
+
+    /// Notes what it has again of what its disk may have lost.
+    pub(crate) fn regain(&mut self) {
+        let Some(server) = &self.server else {
+            return;
+        };
+        self.doubtful.retain(|chain, had| {
+            server.replica(*chain).is_none_or(|replica| {
+                replica.applied() < *had && replica.counters().snapshots_installed == 0
+            })
+        });
     }
 
     /// The sequence number that it holds for `key`.

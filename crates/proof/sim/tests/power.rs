@@ -52,6 +52,17 @@ fn disks_that_rot_one_at_a_time() {
     assert!(left > 5, "{left} chains left");
 }
 
+/// A server dies 2 ms after another whose disk lost the newest records. While that one is away, or
+/// lacks them, a third death would leave nobody with what was answered: it has to wait.
+#[test]
+fn nobody_dies_beside_a_server_whose_disk_rotted() {
+    let options = Options::new(common::program("nat")).scenario(Scenario::rotten_disks());
+    for report in reports(options, 90..91) {
+        assert!(report.is_good(), "{report}");
+        assert!(report.coverage.store_deaths > 5, "{report}");
+    }
+}
+
 /// A server whose disk fails a write ends, and comes back when the disk is sound; one whose
 /// disk writes short goes on.
 fn run_failing(program: ProgramKind, scenario: Scenario, seeds: u64) {

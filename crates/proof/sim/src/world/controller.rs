@@ -194,10 +194,11 @@ impl World<'_> {
     }
 
     /// True if a server may die without too many failures at once: every chain is complete, and all
-    /// other servers can be reached.
+    /// other servers can be reached. A member whose disk rotted is away until it has all that it
+    /// had.
     pub(super) fn may_die(&self) -> bool {
         let members = usize::from(self.options.scenario.replicas);
-        let whole = (0..SHARDS).all(|shard| self.keepers(shard).len() >= members);
+        let whole = (0..SHARDS).all(|shard| self.sure_keepers(shard).len() >= members);
         let mut stores = 0..self.stores.len();
         let awake = stores.all(|store| self.net.stands_until(self.places.store(store)).is_none());
         whole && awake && !self.net.has_cuts()

@@ -111,7 +111,7 @@ impl World<'_> {
         match node.recovered(self.options, store, self.first_sequence, local) {
             Ok(server) => node.remains = Some(server),
             // It is found again when the server comes back.
-            Err(_) if node.rotted => {}
+            Err(_) if self.rots() => {}
             Err(error) => self.anomaly(format!("the disk of server {store}: {error}")),
         }
     }
@@ -176,13 +176,11 @@ impl World<'_> {
         if self.stores[store].server.is_none() {
             return;
         }
-        // All chains are whole: whoever rotted before was found out.
-        for node in &mut self.stores {
-            node.rotted = false;
-        }
         let node = &mut self.stores[store];
+        if rot.is_some() {
+            node.doubt();
+        }
         node.stop();
-        node.rotted = rot.is_some();
         node.files.reseed(self.net.random.next());
         node.files.lose_power();
         match rot {

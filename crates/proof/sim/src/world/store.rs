@@ -31,6 +31,7 @@ impl World<'_> {
     /// woken.
     pub(super) fn after_store(&mut self, store: usize) {
         self.note_lost_chains(store);
+        self.stores[store].regain();
         let saved = self.save(store);
         // Unsaved mappings may be lost, and then count as never made.
         if let Some(class) = self.options.program.mapped_class().filter(|_| saved) {
@@ -123,15 +124,10 @@ impl World<'_> {
         config.members.iter().filter_map(place).collect()
     }
 
-    /// Those [`World::keepers`] whose disk has not rotted, or which took a copy since.
+    /// Those [`World::keepers`] that have all that they had, whatever their disks lost.
     pub(super) fn sure_keepers(&self, shard: u16) -> Vec<usize> {
         let mut keepers = self.keepers(shard);
-        keepers.retain(|store| {
-            let node = &self.stores[*store];
-            let replica = node.replica(self.options, shard);
-            let copied = replica.is_some_and(|it| it.counters().snapshots_installed > 0);
-            !node.rotted || copied
-        });
+        keepers.retain(|store| self.stores[*store].is_sure(self.options, shard));
         keepers
     }
 
