@@ -2,11 +2,12 @@
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-use stateplane_wire::control::{ChainConfig, Member, Message};
+use stateplane_wire::control::{ChainConfig, Heartbeat, Member, Message};
 use stateplane_wire::replication::{Key, MessageType, Repr};
 
-use super::Server;
+use super::{Recipient, Recovery, Server, Setup};
 use crate::config::{ClassConfig, Config, FirstLease, IdleTimeouts};
+use crate::saved::RecoveryError;
 
 pub(super) const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4793);
 
@@ -33,6 +34,26 @@ pub(super) fn template(chain_length: u8, position: u8) -> Config {
     Config {
         durable: true,
         ..config
+    }
+}
+
+/// The start `incarnation` of the server at `position` of a fixed chain. Server 1 is the head.
+pub(super) fn fixed(chain_length: u8, position: u8, incarnation: u32) -> Setup {
+    let servers = 1..=u32::from(chain_length);
+    Setup::Fixed {
+        config: template(chain_length, position),
+        incarnation,
+        links: servers.map(|server| member(server, 0).links).collect(),
+    }
+}
+
+/// A server under a controller, with one shard beside that of chain 1 and `period` µs between
+/// heartbeats.
+pub(super) fn managed(identity: Member, period: u64) -> Setup {
+    Setup::Managed {
+        template: template(1, 0).with_shards(2),
+        identity,
+        period,
     }
 }
 
@@ -64,4 +85,33 @@ pub(super) fn configure(server: &mut Server, config: &ChainConfig) {
 pub(super) fn save(server: &mut Server, records: &mut Vec<Vec<u8>>) {
     records.extend(core::iter::from_fn(|| server.poll_record()));
     server.handle_saved();
+}
+
+/// The server that `records` make, once it has saved that it came back.
+pub(super) fn recovered(setup: Setup, records: &[Vec<u8>]) -> Result<Server, RecoveryError> {
+    let mut recovery = Recovery::new(setup);
+    for record in records {
+        recovery.take(9, record)?;
+    }
+    let mut server = recovery.finish()?;
+    save(&mut server, &mut Vec::new());
+    Ok(server)
+}
+
+/// Datagrams that `server` sends at `now`.
+pub(super) fn sent(server: &mut Server, now: u64) -> Vec<(Recipient, Vec<u8>)> {
+    server.handle_timeout(now);
+    let sent = core::iter::from_fn(|| server.poll_transmit(now));
+    sent.map(|datagram| (datagram.to, datagram.bytes.to_vec()))
+        .collect()
+}
+
+/// The heartbeats among what `server` sends at `now`.
+pub(super) fn heartbeats(server: &mut Server, now: u64) -> Vec<Heartbeat> {
+    let sent = sent(server, now).into_iter();
+    sent.filter_map(|(_, bytes)| match Message::parse(&bytes) {
+        Ok(Message::Heartbeat(heartbeat)) => Some(heartbeat),
+        _ => None,
+    })
+    .collect()
 }

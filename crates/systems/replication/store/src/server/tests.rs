@@ -1,4 +1,4 @@
-use super::testing::{self, SWITCH, member, template};
+use super::testing::{self, SWITCH, member};
 use super::*;
 
 /// Number of the only chain under a controller.
@@ -6,19 +6,11 @@ const CHAIN: u16 = 1;
 
 /// A server of a fixed chain of two, number 1 the head and 2 the tail.
 fn fixed(server: u32, incarnation: u32) -> Setup {
-    Setup::Fixed {
-        config: template(2, server as u8 - 1),
-        incarnation,
-        links: vec![member(1, 0).links, member(2, 0).links],
-    }
+    testing::fixed(2, server as u8 - 1, incarnation)
 }
 
 fn managed(identity: Member) -> Setup {
-    Setup::Managed {
-        template: template(1, 0).with_shards(2),
-        identity,
-        period: 1_000_000,
-    }
+    testing::managed(identity, 1_000_000)
 }
 
 fn configuration(epoch: u32, members: &[Member]) -> ChainConfig {
@@ -82,13 +74,8 @@ impl Node {
 
     /// Makes the server lose power and restart.
     fn restart(&mut self, records: &[Vec<u8>]) {
-        let mut recovery = Recovery::new(self.setup.clone());
-        for record in records {
-            recovery.take(9, record).unwrap();
-        }
-        self.server = recovery.finish().unwrap();
+        self.server = testing::recovered(self.setup.clone(), records).unwrap();
         self.records = records.to_vec();
-        self.save();
     }
 
     fn applied(&self, chain: u16) -> u64 {
@@ -221,12 +208,7 @@ fn silenced() -> Node {
 
 /// The status of the chain in the next heartbeat.
 fn told(server: &mut Server) -> ChainStatus {
-    server.handle_timeout(1 << 40);
-    let sent = core::iter::from_fn(|| server.poll_transmit(1 << 40));
-    let beats = sent.filter_map(|datagram| match Message::parse(&datagram.bytes) {
-        Ok(Message::Heartbeat(beat)) => Some(beat),
-        _ => None,
-    });
+    let beats = testing::heartbeats(server, 1 << 40);
     let last = beats.last().unwrap();
     *last.statuses.iter().find(|it| it.chain == CHAIN).unwrap()
 }

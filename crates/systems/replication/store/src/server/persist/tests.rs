@@ -2,11 +2,10 @@ use core::net::SocketAddrV4;
 
 use proptest::prelude::*;
 use stateplane_wire::chain;
-use stateplane_wire::control::Heartbeat;
 
 use super::*;
 use crate::replica::Replica;
-use crate::server::testing::{self, SWITCH, configure, member, save, template};
+use crate::server::testing::{self, SWITCH, configure, heartbeats, member, recovered, save, sent};
 use crate::server::{LostEntries, Recipient};
 
 fn fixed(chain_length: u8) -> Setup {
@@ -14,20 +13,11 @@ fn fixed(chain_length: u8) -> Setup {
 }
 
 fn fixed_at(chain_length: u8, position: u8) -> Setup {
-    let links = 0..chain_length;
-    Setup::Fixed {
-        config: template(chain_length, position),
-        incarnation: 7,
-        links: links.map(|at| member(at.into(), 1).links).collect(),
-    }
+    testing::fixed(chain_length, position, 7)
 }
 
 fn managed() -> Setup {
-    Setup::Managed {
-        template: template(1, 0).with_shards(2),
-        identity: member(1, 7),
-        period: 1_000,
-    }
+    testing::managed(member(1, 7), 1_000)
 }
 
 fn replica(server: &Server) -> &Replica {
@@ -40,23 +30,6 @@ fn ask(server: &mut Server, flow: u8, epoch: u32) {
     testing::ask(server, shard, flow, epoch);
 }
 
-fn sent(server: &mut Server, now: u64) -> Vec<(Recipient, Vec<u8>)> {
-    server.handle_timeout(now);
-    let sent = std::iter::from_fn(|| server.poll_transmit(now));
-    sent.map(|datagram| (datagram.to, datagram.bytes.to_vec()))
-        .collect()
-}
-
-/// The heartbeats among what `server` sends.
-fn heartbeats(server: &mut Server, now: u64) -> Vec<Heartbeat> {
-    let sent = sent(server, now).into_iter();
-    sent.filter_map(|(_, bytes)| match Message::parse(&bytes) {
-        Ok(Message::Heartbeat(heartbeat)) => Some(heartbeat),
-        _ => None,
-    })
-    .collect()
-}
-
 /// A server that granted `flows` leases, and its records.
 fn granted(chain_length: u8, flows: u8) -> (Server, Vec<Vec<u8>>) {
     let mut server = fixed(chain_length).server(1).unwrap();
@@ -66,16 +39,6 @@ fn granted(chain_length: u8, flows: u8) -> (Server, Vec<Vec<u8>>) {
         save(&mut server, &mut records);
     }
     (server, records)
-}
-
-fn recovered(setup: Setup, records: &[Vec<u8>]) -> Result<Server, RecoveryError> {
-    let mut recovery = Recovery::new(setup);
-    for record in records {
-        recovery.take(9, record)?;
-    }
-    let mut server = recovery.finish()?;
-    save(&mut server, &mut Vec::new());
-    Ok(server)
 }
 
 #[test]
@@ -188,11 +151,7 @@ fn a_place_in_a_chain_outlives_the_power() {
 /// A tail with a replica that joins, and the joining one; `granted` flows, then parts of
 /// the snapshot pass from one to the other, `parts` datagrams each way.
 fn joining(flows: u8, parts: usize) -> ([Server; 2], [Vec<Vec<u8>>; 2]) {
-    let setups = [1, 2].map(|number| Setup::Managed {
-        template: template(1, 0).with_shards(2),
-        identity: member(number, 7),
-        period: 1_000_000,
-    });
+    let setups = [1, 2].map(|number| testing::managed(member(number, 7), 1_000_000));
     let mut servers = setups.map(|setup| setup.server(1).unwrap());
     let mut records = [0, 1].map(|at| servers[at].saved_state().unwrap().collect::<Vec<_>>());
     configure(&mut servers[0], &alone(1));
@@ -224,11 +183,7 @@ fn joining(flows: u8, parts: usize) -> ([Server; 2], [Vec<Vec<u8>>; 2]) {
 }
 
 fn setup_of(server: u32) -> Setup {
-    Setup::Managed {
-        template: template(1, 0).with_shards(2),
-        identity: member(server, 99),
-        period: 1_000_000,
-    }
+    testing::managed(member(server, 99), 1_000_000)
 }
 
 #[test]
@@ -379,7 +334,7 @@ fn settle(servers: [&mut Server; 2], records: &mut [Vec<Vec<u8>>; 2], now: u64) 
 /// The chain port of a server of these tests.
 fn member_at(server: &Server) -> SocketAddrV4 {
     let at = match &server.management {
-        Management::Fixed => server.template.position.into(),
+        Management::Fixed => u32::from(server.template.position) + 1,
         Management::Controller(reporting) => reporting.identity.server,
     };
     member(at, 1).links
@@ -503,7 +458,7 @@ fn a_number_that_a_head_gives_again_means_the_newer_entry() {
     let early = sent(&mut head, 2);
     assert!(!lost.is_empty() && !early.is_empty());
     for (_, bytes) in early {
-        tail.handle_link(2, member(0, 1).links, &bytes);
+        tail.handle_link(2, member(1, 1).links, &bytes);
     }
     assert_eq!(replica(&tail).counters().chain_early, 1);
     let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
@@ -522,7 +477,7 @@ fn an_answer_to_an_earlier_start_tells_a_head_nothing() {
     let mut former = recovered(setups[0].clone(), &records[0]).unwrap();
     let mut asked = sent(&mut former, 3_000_000);
     asked.extend(sent(&mut former, 3_000_001));
-    let head_link = member(0, 1).links;
+    let head_link = member(1, 1).links;
     for (_, bytes) in asked {
         tail.handle_link(3_000_000, head_link, &bytes);
     }
@@ -535,7 +490,7 @@ fn an_answer_to_an_earlier_start_tells_a_head_nothing() {
     records[0].push(record(kind::START, 0, &[]));
     let mut head = recovered(setups[0].clone(), &records[0]).unwrap();
     for (_, bytes) in answers {
-        head.handle_link(3_000_001, member(1, 1).links, &bytes);
+        head.handle_link(3_000_001, member(2, 1).links, &bytes);
     }
     ask(&mut head, 7, 1);
     assert_eq!(replica(&head).applied(), 5);
@@ -555,11 +510,11 @@ fn a_replica_that_compares_itself_tells_its_predecessor_nothing() {
         chain::Packet::new_checked(bytes).unwrap().kind() == chain::Kind::Compare
     }));
     for (_, bytes) in asked {
-        middle.handle_link(3_000_000, member(0, 1).links, &bytes);
+        middle.handle_link(3_000_000, member(1, 1).links, &bytes);
     }
     save(&mut middle, &mut Vec::new());
     let said = sent(&mut middle, 3_000_000).into_iter();
-    let said = said.filter(|(to, _)| *to == Recipient::Neighbour(member(0, 1).links));
+    let said = said.filter(|(to, _)| *to == Recipient::Neighbour(member(1, 1).links));
     let kinds = said.map(|(_, bytes)| chain::Packet::new_checked(&bytes).unwrap().kind());
     assert!(!kinds.collect::<Vec<_>>().contains(&chain::Kind::Compared));
 }
@@ -584,7 +539,7 @@ fn a_successor_that_says_it_is_ahead_tells_of_a_loss() {
             base,
             body: &[],
         };
-        head.handle_link(3_000_001, member(1, 1).links, &answer.to_vec().unwrap());
+        head.handle_link(3_000_001, member(2, 1).links, &answer.to_vec().unwrap());
         assert_eq!(head.lost_entries(), found);
         ask(&mut head, 7, 1);
         let applied = if found.is_some() { 4 } else { 5 };
@@ -607,7 +562,7 @@ fn an_acknowledgement_of_more_than_it_has_tells_of_a_loss() {
         base: 5,
         body: &[],
     };
-    head.handle_link(3_000_001, member(1, 1).links, &ack.to_vec().unwrap());
+    head.handle_link(3_000_001, member(2, 1).links, &ack.to_vec().unwrap());
     let lost = LostEntries {
         applied: 5,
         known: 6,
@@ -643,7 +598,7 @@ fn an_update_that_says_that_all_have_more_tells_of_a_loss() {
             base,
             body: &[],
         };
-        tail.handle_link(3_000_000, member(0, 1).links, &update.to_vec().unwrap());
+        tail.handle_link(3_000_000, member(1, 1).links, &update.to_vec().unwrap());
         assert_eq!(tail.lost_entries().map(|lost| lost.known), known);
     }
 }
