@@ -2,18 +2,6 @@
 
 use super::*;
 
-fn following(config: &ChainConfig, joined: bool) -> ChainStatus {
-    ChainStatus {
-        chain: config.chain,
-        epoch: config.epoch,
-        joined,
-        suspects: false,
-        lost: false,
-        applied: 0,
-        base: 0,
-    }
-}
-
 /// Three servers with heartbeats, and first configurations that no server follows yet.
 fn founded() -> World {
     let mut world = World::new(3);
