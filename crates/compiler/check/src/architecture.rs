@@ -167,6 +167,9 @@ impl<'a> Checker<'a> {
             return self.static_assert(arguments.passed, span);
         }
         if matches!(self.callable.kind, CallableKind::Constant) {
+            if self.foreign {
+                self.known_arguments(signature, &arguments);
+            }
             return self.temporary_value(&ret, span).1;
         }
         if name == "verify" && !matches!(self.callable.kind, CallableKind::Parser) {
@@ -181,6 +184,7 @@ impl<'a> Checker<'a> {
             return self.void(span);
         }
         if self.foreign && name != "verify" {
+            self.foreign_arguments(signature, &arguments, span);
             return self.temporary_result(ret, span);
         }
         if !self.demands_met(signature, &arguments, None, span) {
@@ -351,7 +355,10 @@ impl<'a> Checker<'a> {
         }
         let instance = match object.kind {
             ValueKind::Instance(instance) => instance,
-            _ if self.foreign => return self.temporary_result(ret, span),
+            _ if self.foreign => {
+                self.foreign_arguments(signature, &arguments, span);
+                return self.temporary_result(ret, span);
+            }
             _ => return self.unknown_result(ret, span),
         };
         let method = signature.name;

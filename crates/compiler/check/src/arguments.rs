@@ -135,14 +135,17 @@ impl<'a> Checker<'a> {
             span,
         )?;
         let (mut values, mut kept) = self.evaluate_arguments(signature, &pairs, args);
+        // What is written is not inferred.
+        let written = known.clone();
         let mut bindings = known;
         for (position, param) in signature.params.iter().enumerate() {
             let Some(value) = &values[position] else {
                 continue;
             };
+            let pattern = self.types.substitute(&param.ty, &written);
             let unified = self
                 .types
-                .unify(&param.ty, &value.ty, &signature.vars, &mut bindings);
+                .unify(&pattern, &value.ty, &signature.vars, &mut bindings);
             if let Err((first, second)) = unified {
                 let (first, second) = (self.quote(&first), self.quote(&second));
                 let place = value.span;
@@ -292,7 +295,12 @@ impl<'a> Checker<'a> {
 
     /// The place of a value that is written to; reports if it cannot be.
     pub(crate) fn writable(&mut self, value: Value) -> Option<ir::Place> {
+        let is_object = matches!(value.ty, Ty::Extern(..) | Ty::Block(..) | Ty::Body(..));
         let (why, help) = match value.kind {
+            _ if is_object => (
+                "an object cannot be changed as a whole",
+                "call its methods, or use a variable",
+            ),
             ValueKind::Place(place, Access::Writable) => {
                 self.callable.written.push(place.var);
                 return Some(place);

@@ -2,7 +2,7 @@
 
 use crate::checker::Checker;
 use crate::codes;
-use crate::scope::BodyDecl;
+use crate::scope::{BodyDecl, Param};
 use crate::types::{Bindings, Ty, TypeVar};
 use stateplane_diagnostics::Diagnostic;
 use stateplane_diagnostics::Span;
@@ -49,7 +49,11 @@ impl<'a> Checker<'a> {
             );
             return false;
         }
-        if signature.params.len() != wanted.signature.params.len() {
+        // Those that another architecture gives a value may be left out.
+        let optional = |param: &Param<'a>| param.optional || param.default.is_some();
+        let left_out = wanted.signature.params.iter().skip(signature.params.len());
+        let fewer = self.foreign && left_out.clone().count() > 0 && left_out.clone().all(optional);
+        if signature.params.len() != wanted.signature.params.len() && !fewer {
             self.report(
                 Diagnostic::error(
                     codes::BLOCK_PARAMETERS,
@@ -110,7 +114,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn direction_word(direction: tree::Direction) -> &'static str {
+pub(crate) fn direction_word(direction: tree::Direction) -> &'static str {
     match direction {
         tree::Direction::None => "",
         tree::Direction::In => "in ",

@@ -71,7 +71,7 @@ impl Builder {
             | Ty::Block(..)
             | Ty::Body(..)
             | Ty::ListOf(_)
-            | Ty::Package(_)
+            | Ty::Package(..)
             | Ty::Var(_) => return None,
         })
     }

@@ -134,10 +134,22 @@ impl<'a> Checker<'a> {
         if let [(only, _)] = candidates.as_slice() {
             return Some(*only);
         }
-        let fitting = candidates
+        let mut fitting = candidates
             .iter()
-            .find(|(_, signature)| Self::pair(&signature.params, args).is_ok());
-        if let Some((id, _)) = fitting {
+            .filter(|(_, signature)| Self::pair(&signature.params, args).is_ok());
+        if let Some((id, first)) = fitting.next() {
+            if let Some((_, second)) = fitting.next() {
+                self.report(
+                    Diagnostic::error(
+                        codes::ARGUMENTS,
+                        span,
+                        format!("several variants of `{name}` take these arguments"),
+                    )
+                    .with_secondary(first.span, "this one")
+                    .with_secondary(second.span, "and this one")
+                    .with_help("name the arguments: parameter = value"),
+                );
+            }
             return Some(*id);
         }
         let mut diagnostic = Diagnostic::error(

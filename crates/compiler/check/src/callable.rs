@@ -44,14 +44,22 @@ impl<'a> Checker<'a> {
                 ty => match self.ir_type(&ty.clone(), param.span) {
                     Some(lowered) => {
                         let var = self.out.var(format!("{owner}.{}", param.name), lowered);
-                        let (direction, access) = match param.direction {
-                            Direction::None => (data, Access::Directionless),
-                            Direction::In => (ir::Direction::In, Access::InParameter),
-                            Direction::Out => (ir::Direction::Out, Access::Writable),
-                            Direction::InOut => (ir::Direction::InOut, Access::Writable),
+                        let direction = match param.direction {
+                            Direction::None => data,
+                            Direction::In => ir::Direction::In,
+                            Direction::Out => ir::Direction::Out,
+                            Direction::InOut => ir::Direction::InOut,
                         };
                         bound.push(ir::Param { var, direction });
-                        ValueKind::Place(ir::Place::var(var), access)
+                        ValueKind::Place(ir::Place::var(var), access_of(param.direction))
+                    }
+                    // Of a type parameter: what is made with it is thrown away, but for the
+                    // access to it.
+                    None if matches!(ty, Ty::Var(_)) => {
+                        let var = self
+                            .out
+                            .var(format!("{owner}.{}", param.name), ir::Type::Bool);
+                        ValueKind::Place(ir::Place::var(var), access_of(param.direction))
                     }
                     None => ValueKind::Poison,
                 },
@@ -68,6 +76,7 @@ impl<'a> Checker<'a> {
                 .is_some_and(|frame| frame.contains_key(param.name));
             if !taken {
                 self.declare(ident, Entity::Value(value));
+                self.callable.params.push(ident.span);
             }
         }
         bound
@@ -76,6 +85,17 @@ impl<'a> Checker<'a> {
     fn object_param(&mut self, id: u32, span: Span) -> ValueKind {
         match self.types.extern_names[id as usize].as_str() {
             "packet_in" | "packet_out" => ValueKind::Instance(Instance::Packet),
+            name if matches!(self.callable.kind, CallableKind::Action) => {
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_A_RUNTIME_TYPE,
+                        span,
+                        format!("an action cannot have a parameter of type `{name}`"),
+                    )
+                    .with_help("objects are not data: name the object in the action"),
+                );
+                ValueKind::Poison
+            }
             name => {
                 let what = format!("an object of type `{name}` as a parameter");
                 self.unsupported(
@@ -156,10 +176,14 @@ impl<'a> Checker<'a> {
                 Ty::Struct(_) | Ty::Stack(..) | Ty::Tuple(_) | Ty::Varbit(_)
             );
             if param.direction == Direction::None && !scalar && !self.foreign {
-                self.unsupported(
-                    param.span,
-                    "action data that is not a scalar",
-                    "pass its members one by one, or give the parameter a direction",
+                let shown = self.quote(&param.ty);
+                self.report(
+                    Diagnostic::error(
+                        codes::INVALID_DIRECTION,
+                        param.span,
+                        format!("the data of an action are scalars, not values of type {shown}"),
+                    )
+                    .with_help("pass its members one by one, or give the parameter a direction"),
                 );
             }
         }
@@ -360,5 +384,14 @@ impl<'a> Checker<'a> {
                 self.made.names.insert(key, span);
             }
         }
+    }
+}
+
+/// Access to a parameter of a direction.
+fn access_of(direction: Direction) -> Access {
+    match direction {
+        Direction::None => Access::Directionless,
+        Direction::In => Access::InParameter,
+        Direction::Out | Direction::InOut => Access::Writable,
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Checker<'a> {
     pub metadata: Option<ir::Place>,
     /// The object whose abstract methods are being checked.
     pub this: Option<Value>,
+    /// Type of the package's parameter for which an instance is being made.
+    pub expected: Option<Ty>,
     /// True if the program is for another architecture: its externs are not bound, and it is
     /// refused at its `main`.
     pub foreign: bool,
@@ -137,6 +139,8 @@ pub(crate) struct Callable {
     pub kind: CallableKind,
     /// Full name, for the names of variables.
     pub name: String,
+    /// Where its parameters are declared.
+    pub params: Vec<Span>,
     /// Variables reset on entry.
     pub locals: Vec<ir::VarId>,
     /// Statements of the innermost open block.
@@ -167,6 +171,7 @@ impl Callable {
         Callable {
             kind,
             name,
+            params: Vec::new(),
             locals: Vec::new(),
             block: Vec::new(),
             direct: BTreeMap::new(),
@@ -212,6 +217,7 @@ impl<'a> Checker<'a> {
             statics: Vec::new(),
             metadata: None,
             this: None,
+            expected: None,
             foreign: false,
             callable: Callable::new(CallableKind::Constant, String::new()),
             checked: BTreeSet::new(),

@@ -2,11 +2,12 @@
 //! more key.
 
 use crate::checker::{CallableKind, Checker};
+use crate::codes;
 use crate::effects::has_effects;
 use crate::scope::Entity;
 use crate::types::Ty;
 use crate::value::{Value, ValueKind};
-use stateplane_diagnostics::Span;
+use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir as ir;
 use stateplane_syntax::tree::{BinaryOp, Expr, ExprKind, Keyset, KeysetElement, KeysetElementKind};
 
@@ -130,10 +131,13 @@ impl<'a> Checker<'a> {
     /// An operand of a set for a key, in the key's type.
     fn operand(&mut self, expr: &'a Expr, key: &Value) -> Option<Value> {
         if has_effects(expr) {
-            self.unsupported(
-                expr.span,
-                "a call in a set that depends on the packet",
-                "call it before, and write its result",
+            self.report(
+                Diagnostic::error(
+                    codes::MISPLACED_CALL,
+                    expr.span,
+                    "a set of values to match cannot have calls in it",
+                )
+                .with_help("call it before, and write its result"),
             );
             return None;
         }

@@ -293,13 +293,10 @@ impl Checker<'_> {
                 let right = &self.types.newtypes[*other as usize].underlying;
                 left == to || right == from
             }
-            (Ty::Newtype(id), _) => {
+            (Ty::Newtype(id), other) | (other, Ty::Newtype(id)) => {
                 let underlying = &self.types.newtypes[*id as usize].underlying;
-                self.castable(underlying, to)
-            }
-            (_, Ty::Newtype(id)) => {
-                let underlying = &self.types.newtypes[*id as usize].underlying;
-                self.castable(from, underlying)
+                underlying == other
+                    || *other == Ty::Integer && self.underlying_width(underlying).is_some()
             }
             (Ty::Serial(id), _) => self.castable(&self.types.serials[*id as usize].underlying, to),
             (_, Ty::Serial(id)) => {

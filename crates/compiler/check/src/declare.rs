@@ -23,6 +23,7 @@ impl<'a> Checker<'a> {
         for (order, declaration) in (0u32..).zip(&program.declarations) {
             self.order = order;
             self.callable = Callable::new(CallableKind::Constant, String::new());
+            self.declaration_annotations(declaration);
             match declaration {
                 Declaration::Const(decl) => self.constant_decl(decl),
                 Declaration::Extern(decl) => self.extern_decl(decl),
@@ -151,15 +152,18 @@ impl<'a> Checker<'a> {
                 match member {
                     ExternMember::Constructor(constructor) => {
                         let params = checker.resolve_params(&constructor.params);
+                        let signature = Signature {
+                            name: constructor.name.as_str(),
+                            span: constructor.name.span,
+                            vars: Vec::new(),
+                            params,
+                            ret: Ty::Void,
+                        };
+                        let others = checker.externs[id as usize].constructors.clone();
+                        checker.member_of_extern(&signature, &constructor.name, &others);
                         checker.externs[id as usize]
                             .constructors
-                            .push(Rc::new(Signature {
-                                name: constructor.name.as_str(),
-                                span: constructor.name.span,
-                                vars: Vec::new(),
-                                params,
-                                ret: Ty::Void,
-                            }));
+                            .push(Rc::new(signature));
                     }
                     ExternMember::Method(method) => {
                         let name = &method.prototype.name;
@@ -175,6 +179,8 @@ impl<'a> Checker<'a> {
                             );
                         }
                         let signature = checker.prototype(&method.prototype);
+                        let others = checker.externs[id as usize].methods.clone();
+                        checker.member_of_extern(&signature, name, &others);
                         checker.externs[id as usize]
                             .methods
                             .push(Rc::new(signature));
@@ -183,6 +189,34 @@ impl<'a> Checker<'a> {
             }
         });
         self.declare_global(&decl.name, Entity::Extern(id));
+    }
+
+    /// Checks a constructor or method of an extern against those before it.
+    fn member_of_extern(
+        &mut self,
+        signature: &Signature<'a>,
+        name: &tree::Ident,
+        others: &[Rc<Signature<'a>>],
+    ) {
+        let same = others
+            .iter()
+            .find(|other| other.name == signature.name && param_names(other, signature));
+        if let Some(same) = same {
+            self.duplicate(name, same.span);
+        }
+        for param in &signature.params {
+            if let Ty::Block(..) | Ty::Body(..) = param.ty {
+                let shown = self.quote(&param.ty);
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_A_RUNTIME_TYPE,
+                        param.span,
+                        format!("an extern cannot have a parameter of type {shown}"),
+                    )
+                    .with_help("parsers and controls are arguments of each other and of packages"),
+                );
+            }
+        }
     }
 
     fn prototype(&mut self, prototype: &'a tree::Prototype) -> Signature<'a> {
@@ -206,18 +240,11 @@ impl<'a> Checker<'a> {
         body: Option<&'a tree::FunctionDecl>,
     ) -> u32 {
         let signature = self.prototype(prototype);
-        let names = |signature: &Signature<'a>| {
-            signature
-                .params
-                .iter()
-                .map(|param| param.name)
-                .collect::<Vec<_>>()
-        };
         let same = self
             .overloads(prototype.name.as_str())
             .into_iter()
             .map(|id| self.functions[id as usize].signature.clone())
-            .find(|other| names(other) == names(&signature));
+            .find(|other| param_names(other, &signature));
         if let Some(same) = same {
             self.duplicate(&prototype.name, same.span);
         }
@@ -234,6 +261,16 @@ impl<'a> Checker<'a> {
     fn function_decl(&mut self, decl: &'a tree::FunctionDecl) {
         let id = self.function(&decl.prototype, Some(decl));
         let signature = self.functions[id as usize].signature.clone();
+        if let Some(param) = signature.params.iter().find(|param| param.optional) {
+            self.report(
+                Diagnostic::error(
+                    codes::MISPLACED_ANNOTATION,
+                    param.span,
+                    "a parameter of a function with a body is not `@optional`",
+                )
+                .with_help("give it a default value, or declare a second function without it"),
+            );
+        }
         if signature.vars.is_empty() && !self.has_static(&signature.params) {
             self.function_instance(id, Vec::new(), Vec::new());
             return;
@@ -538,4 +575,10 @@ impl<'a> Checker<'a> {
         });
         Ty::Newtype(self.types.newtypes.len() as u32 - 1)
     }
+}
+
+/// True if the parameters of both have the same names, which no call tells apart.
+fn param_names(one: &Signature<'_>, other: &Signature<'_>) -> bool {
+    let names = one.params.iter().map(|param| param.name);
+    names.eq(other.params.iter().map(|param| param.name))
 }

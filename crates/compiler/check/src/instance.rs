@@ -42,8 +42,9 @@ impl<'a> Checker<'a> {
             span: decl.name.span,
             ..value
         };
-        if let Some(members) = &decl.members {
-            self.object_members(&value, members);
+        match &decl.members {
+            Some(members) => self.object_members(&value, members),
+            None => self.without_abstract(&value, decl.name.span),
         }
         value
     }
@@ -57,6 +58,7 @@ impl<'a> Checker<'a> {
         annotations: &'a [tree::Annotation],
         span: Span,
     ) -> Value {
+        let expected = self.expected.take();
         let (path, type_args) = match &ty.kind {
             TypeKind::Named(path) => (path, [].as_slice()),
             TypeKind::Specialized { base, args } => (base, args.as_slice()),
@@ -69,20 +71,56 @@ impl<'a> Checker<'a> {
         let Some(symbol) = self.lookup(path) else {
             return Value::poison(span);
         };
-        let type_args: Vec<Ty> = type_args.iter().map(|arg| self.resolve(arg)).collect();
+        let written = type_args;
+        // Type arguments that are left open are all inferred.
+        let type_args: Vec<Ty> = match written {
+            _ if matches!(symbol.entity, Entity::Package(_)) => Vec::new(),
+            _ if written
+                .iter()
+                .any(|arg| matches!(arg.kind, TypeKind::DontCare)) =>
+            {
+                Vec::new()
+            }
+            _ => written.iter().map(|arg| self.resolve(arg)).collect(),
+        };
         match symbol.entity {
             Entity::Broken => Value::poison(span),
             Entity::Extern(id) => {
                 self.extern_instance(id, type_args, args, name, annotations, span)
             }
+            Entity::Type(Ty::Extern(..)) if !type_args.is_empty() => {
+                self.report(
+                    Diagnostic::error(
+                        codes::TYPE_ARGUMENT_COUNT,
+                        ty.span,
+                        format!("`{path}` takes no type arguments"),
+                    )
+                    .with_secondary(symbol.span, "declared here"),
+                );
+                Value::poison(span)
+            }
             Entity::Type(Ty::Extern(id, args_of_alias)) => {
                 self.extern_instance(id, args_of_alias.to_vec(), args, name, annotations, span)
             }
-            Entity::Body(body) => self.instantiate_body(body, type_args, args, name, span),
-            Entity::Package(_) => {
-                // Only `main` is run, and V1Switch contains no package.
+            Entity::Body(body) => {
+                self.expected = expected;
+                self.instantiate_body(body, type_args, args, name, span)
+            }
+            Entity::Package(_) if !matches!(self.callable.kind, CallableKind::Constant) => {
+                self.report(
+                    Diagnostic::error(
+                        codes::MISPLACED_INSTANTIATION,
+                        span,
+                        "a package cannot be instantiated here",
+                    )
+                    .with_secondary(symbol.span, "declared here")
+                    .with_help("packages are instantiated at the top level"),
+                );
                 Value::poison(span)
             }
+            Entity::Package(id) if self.foreign => self.package_instance(id, written, args, span),
+            // Only `main` is run, and V1Switch contains no package.
+            Entity::Package(_) => Value::poison(span),
             other => {
                 let noun = other.noun();
                 self.report(
@@ -149,6 +187,7 @@ impl<'a> Checker<'a> {
         if let ExprKind::Construct { ty: made, args } = &expr.kind {
             let name = annotation::full_name(&self.callable.name, param.name, &[]);
             let value = self.construct(made, args, Some(name), &[], expr.span);
+            self.without_abstract(&value, expr.span);
             return self.object_of(value, ty);
         }
         let what = format!("the constructor argument `{}`", param.name);

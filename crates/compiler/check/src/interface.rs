@@ -244,6 +244,6 @@ pub(crate) fn property_object_name(property: &tree::TableProperty, table: &str) 
         .and_then(tree::Annotation::string)
         .map_or_else(
             || format!("{table}.{}", property.name),
-            |name| name.strip_prefix('.').unwrap_or(name).to_owned(),
+            |name| name.strip_prefix('.').unwrap_or(&name).to_owned(),
         )
 }

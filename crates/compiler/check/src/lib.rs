@@ -32,6 +32,7 @@ mod effects;
 mod element;
 mod entry;
 mod expr;
+mod foreign;
 mod instance;
 mod interface;
 mod key_name;
@@ -81,6 +82,10 @@ pub fn check(parsed: &Parsed) -> Checked {
     // A program for another architecture has its own mistakes told first.
     if checker.foreign {
         checker.uninstantiated();
+        checker.foreign_packages(&packages);
+        if !checker.diagnostics.has_errors() {
+            lint::lint(&parsed.tree, &mut checker.diagnostics);
+        }
     }
     let told = checker.foreign && checker.diagnostics.has_errors();
     let main = (!told).then(|| checker.main_package(&packages)).flatten();

@@ -70,6 +70,14 @@ impl<'a> Checker<'a> {
             vars.zip(type_args.iter().cloned()).collect()
         };
         let type_args: Vec<Ty> = info.vars.iter().map(|var| bindings[var].clone()).collect();
+        if self.foreign {
+            for param in info.methods.iter().flat_map(|method| &method.params) {
+                let ty = self.types.substitute(&param.ty, &bindings);
+                if ty != param.ty {
+                    self.value_of_packets(param.direction, &ty, span, param.span);
+                }
+            }
+        }
         let ty = Ty::Extern(id, type_args.clone().into());
         let Some(values) = self.constructor_arguments(&constructor, &bindings, args, span) else {
             return Value::unknown(ty, span);

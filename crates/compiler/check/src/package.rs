@@ -19,8 +19,21 @@ const MAIN: &str = "main";
 /// The package that this switch runs.
 const V1SWITCH: &str = "V1Switch";
 
+/// Parsers and controls of [`V1SWITCH`].
+const BLOCKS: usize = 6;
+
 /// True if the program's `main` is not v1model's: it is checked, but not run.
 pub(crate) fn is_foreign(program: &tree::Program) -> bool {
+    let v1switch = program
+        .declarations
+        .iter()
+        .find_map(|declaration| match declaration {
+            tree::Declaration::Package(decl) if decl.name.as_str() == V1SWITCH => Some(decl),
+            _ => None,
+        });
+    if v1switch.is_some_and(|decl| decl.params.len() != BLOCKS) {
+        return true;
+    }
     !program.declarations.iter().any(|declaration| {
         let tree::Declaration::Instantiation(decl) = declaration else {
             return false;
@@ -70,7 +83,7 @@ impl<'a> Checker<'a> {
             return None;
         };
         let package = self.packages[id as usize].clone();
-        if package.name != V1SWITCH || package.params.len() != 6 || package.vars.len() != 2 {
+        if package.name != V1SWITCH || package.params.len() != BLOCKS || package.vars.len() != 2 {
             self.unsupported(
                 decl.ty.span,
                 &format!("the package `{}`", package.name),

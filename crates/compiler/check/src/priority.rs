@@ -24,7 +24,7 @@ impl Order<'_> {
     fn is_quiet(&self, warning: &str) -> bool {
         self.annotations.iter().any(|annotation| {
             annotation.name.as_str() == "noWarn"
-                && annotation.string().is_some_and(|text| &**text == warning)
+                && annotation.string().is_some_and(|text| *text == *warning)
         })
     }
 

@@ -101,9 +101,12 @@ impl<'a> Checker<'a> {
                 if members.contains(&Ty::Poison) {
                     return Ty::Poison;
                 }
-                let object = members
-                    .iter()
-                    .position(|ty| matches!(ty, Ty::Extern(..) | Ty::Block(..) | Ty::Void));
+                let object = members.iter().position(|ty| {
+                    matches!(
+                        ty,
+                        Ty::Extern(..) | Ty::Block(..) | Ty::Package(..) | Ty::Str | Ty::Void
+                    )
+                });
                 if let Some(position) = object {
                     let shown = self.quote(&members[position]);
                     self.report(
@@ -233,7 +236,7 @@ impl<'a> Checker<'a> {
             }
             Entity::Extern(id) => Ty::Extern(*id, args.into()),
             Entity::Block(id) => Ty::Block(*id, args.into()),
-            Entity::Package(id) => Ty::Package(*id),
+            Entity::Package(id) => Ty::Package(*id, args.into()),
             _ => Ty::Poison,
         }
     }
@@ -272,11 +275,15 @@ impl<'a> Checker<'a> {
         let mut resolved: Vec<Param<'a>> = Vec::new();
         for param in params {
             let ty = self.resolve(&param.ty);
-            if let Some(previous) = resolved
+            let type_param = self.frames.last().and_then(|frame| {
+                let symbol = frame.get(param.name.as_str())?;
+                matches!(symbol.entity, Entity::Type(_)).then_some(symbol.span)
+            });
+            let previous = resolved
                 .iter()
                 .find(|other| other.name == param.name.as_str())
-            {
-                let previous = previous.span;
+                .map(|other| other.span);
+            if let Some(previous) = previous.or(type_param) {
                 self.duplicate(&param.name, previous);
             }
             if ty == Ty::Void {
@@ -314,6 +321,16 @@ impl<'a> Checker<'a> {
                     default.span,
                     "an `out` or `inout` parameter has no default value",
                 ));
+            }
+            if let Some(default) = &param.default
+                && !self.types.is_open(&ty)
+                && !matches!(
+                    ty,
+                    Ty::Extern(..) | Ty::Block(..) | Ty::Package(..) | Ty::Void
+                )
+                && let Some(value) = self.constant(default, "a default argument")
+            {
+                self.coerce(value, &ty);
             }
             resolved.push(Param {
                 name: param.name.as_str(),

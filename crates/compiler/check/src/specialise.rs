@@ -7,7 +7,7 @@ use crate::checker::Checker;
 use crate::codes;
 use crate::expr::is_known;
 use crate::scope::{BodyDecl, Param, Signature};
-use crate::types::{Bindings, Ty};
+use crate::types::{Bindings, Ty, TypeVar};
 use crate::value::{Instance, Value, ValueKind};
 use stateplane_diagnostics::Span;
 use stateplane_syntax::tree;
@@ -166,6 +166,7 @@ impl<'a> Checker<'a> {
         args: &'a [tree::Argument],
         span: Span,
     ) -> Option<Rc<[Ty]>> {
+        let expected = self.expected.take();
         let decl = self.bodies[body as usize].decl;
         let signature = decl.signature();
         let wanted = signature.type_params.len();
@@ -195,11 +196,44 @@ impl<'a> Checker<'a> {
         let open: Vec<Ty> = vars.iter().map(|var| Ty::Var(*var)).collect();
         let mut constructor = self.constructor_signature(body, &open);
         constructor.vars = vars.clone();
-        let bindings = self.inferred_bindings(&constructor, args, span)?;
+        let mut bindings = self.inferred_bindings(&constructor, args, span)?;
+        if let Some(Ty::Block(block, args)) = expected {
+            self.bindings_of_block(body, &open, &vars, (block, &args), &mut bindings);
+            // The package asks for no type either.
+            for var in &vars {
+                bindings.entry(*var).or_insert(Ty::Var(*var));
+            }
+        }
         if !self.all_bound(&constructor, &bindings, span) {
             return None;
         }
         Some(vars.iter().map(|var| bindings[var].clone()).collect())
+    }
+
+    /// Finds type arguments of a body in the parameters that the package asks for.
+    fn bindings_of_block(
+        &mut self,
+        body: u32,
+        open: &[Ty],
+        vars: &[TypeVar],
+        (block, args): (u32, &[Ty]),
+        bindings: &mut Bindings,
+    ) {
+        let wanted = self.blocks[block as usize].signature.clone();
+        let of_block: Bindings = wanted
+            .vars
+            .iter()
+            .copied()
+            .zip(args.iter().cloned())
+            .collect();
+        let signature = self.apply_signature(body, open);
+        for (found, wanted) in signature.params.iter().zip(&wanted.params) {
+            let ty = self.types.substitute(&wanted.ty, &of_block);
+            if !self.types.is_open(&ty) {
+                // A contradiction shows when the parameters are compared.
+                let _ = self.types.unify(&found.ty, &ty, vars, bindings);
+            }
+        }
     }
 
     /// The type arguments of a constructor as its arguments give them; some may be left

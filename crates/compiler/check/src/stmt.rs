@@ -86,10 +86,30 @@ impl<'a> Checker<'a> {
                 body,
             } => self.for_in(variable, collection, body),
             StmtKind::Variable(decl) => {
+                self.shadows_parameter(&decl.name);
                 let reset = self.declares_again();
                 self.variable(decl, reset);
             }
             StmtKind::Const(decl) => self.constant_decl(decl),
+        }
+    }
+
+    /// Reports a variable with the name of a parameter of its callable.
+    fn shadows_parameter(&mut self, name: &tree::Ident) {
+        let mut frames = self.frames.iter().rev();
+        let hidden = frames.find_map(|frame| frame.get(name.as_str()));
+        if let Some(param) = hidden.map(|symbol| symbol.span)
+            && self.callable.params.contains(&param)
+        {
+            self.report(
+                Diagnostic::error(
+                    codes::DUPLICATE_NAME,
+                    name.span,
+                    format!("the variable `{name}` hides the parameter `{name}`"),
+                )
+                .with_secondary(param, "the parameter")
+                .with_help("give the variable another name"),
+            );
         }
     }
 

@@ -90,6 +90,9 @@ impl<'a> Checker<'a> {
             })
             .unwrap_or_default();
         let exprs: Vec<&'a tree::Expr> = elements.iter().map(|element| &element.expr).collect();
+        for expr in &exprs {
+            self.key_is_not_table(expr, decl);
+        }
         let values = self.sequence(&exprs);
         let types = values.iter().map(|value| value.ty.clone()).collect();
         let mut keys: Vec<ir::Key> = Vec::new();
@@ -128,7 +131,7 @@ impl<'a> Checker<'a> {
             }
             let written = annotation::find(&element.annotations, "name")
                 .and_then(tree::Annotation::string)
-                .map(ToString::to_string);
+                .map(|name| name.to_string());
             let Some(name) = written.or_else(|| self.key_name(&element.expr)) else {
                 self.report(
                     Diagnostic::error(
@@ -373,6 +376,7 @@ impl<'a> Checker<'a> {
             self.implicit_default(decl, table);
             return;
         };
+        self.default_after_actions(decl, expr);
         table.const_default = is_const;
         let (path, args) = match &expr.kind {
             ExprKind::Name(path) => (path, [].as_slice()),
@@ -566,6 +570,45 @@ impl<'a> Checker<'a> {
 
 impl<'a> Checker<'a> {
     /// Refuses entries that stand before the key that they are written for.
+    /// Reports a key that has the name of its table, which hides what it would name.
+    fn key_is_not_table(&mut self, expr: &tree::Expr, decl: &tree::TableDecl) {
+        if let ExprKind::Name(path) = &expr.kind
+            && !path.absolute
+            && path.name.name == decl.name.name
+            && self.find(path).is_some()
+        {
+            self.report(
+                Diagnostic::error(
+                    codes::RECURSION,
+                    expr.span,
+                    format!("`{path}` is the table whose key this is"),
+                )
+                .with_secondary(decl.name.span, "the table")
+                .with_help("give the table another name"),
+            );
+        }
+    }
+
+    /// Reports a default action that stands before the list of actions that it is one of (spec
+    /// §14.2.1.3).
+    fn default_after_actions(&mut self, decl: &'a tree::TableDecl, default: &tree::Expr) {
+        let is_list = |property: &&tree::TableProperty| {
+            matches!(property.value, TablePropertyValue::Actions(_))
+        };
+        let list = decl.properties.iter().find(is_list);
+        if let Some(list) = list.filter(|list| list.span.start > default.span.start) {
+            self.report(
+                Diagnostic::error(
+                    codes::ACTION_NOT_ALLOWED,
+                    default.span,
+                    "the default action stands before the list of actions",
+                )
+                .with_secondary(list.name.span, "the list comes only here")
+                .with_help("move `default_action` behind `actions`"),
+            );
+        }
+    }
+
     fn entries_after_key(&mut self, decl: &'a tree::TableDecl, entries: &tree::TableProperty) {
         let is_key =
             |property: &&tree::TableProperty| matches!(property.value, TablePropertyValue::Key(_));

@@ -63,8 +63,8 @@ pub(crate) enum Ty {
     Extern(u32, Rc<[Ty]>),
     /// A parser or control type declaration with type arguments (architecture parameters).
     Block(u32, Rc<[Ty]>),
-    /// An instance of a package: number of its declaration.
-    Package(u32),
+    /// An instance of a package: number of its declaration, type arguments.
+    Package(u32, Rc<[Ty]>),
     /// An instance of a parser or control: number of its declaration, type arguments.
     Body(u32, Rc<[Ty]>),
     /// A type parameter.
@@ -342,6 +342,7 @@ impl Types {
             Ty::ListOf(element) => Ty::ListOf(Rc::new(self.substitute(element, bindings))),
             Ty::Extern(id, args) => Ty::Extern(*id, self.substitute_all(args, bindings)),
             Ty::Block(id, args) => Ty::Block(*id, self.substitute_all(args, bindings)),
+            Ty::Package(id, args) => Ty::Package(*id, self.substitute_all(args, bindings)),
             _ => ty.clone(),
         }
     }
@@ -430,6 +431,7 @@ impl Types {
             | (Ty::List(left), Ty::List(right)) => self.unify_all(left, right, vars, bindings),
             (Ty::Extern(left, a), Ty::Extern(right, b))
             | (Ty::Block(left, a), Ty::Block(right, b))
+            | (Ty::Package(left, a), Ty::Package(right, b))
                 if left == right =>
             {
                 self.unify_all(a, b, vars, bindings)
@@ -487,7 +489,7 @@ impl Types {
             Ty::Extern(id, args) => self.show_generic(&self.extern_names[*id as usize], args),
             Ty::Block(id, args) => self.show_generic(&self.block_names[*id as usize], args),
             Ty::Body(id, args) => self.show_generic(&self.body_names[*id as usize], args),
-            Ty::Package(id) => self.package_names[*id as usize].clone(),
+            Ty::Package(id, args) => self.show_generic(&self.package_names[*id as usize], args),
             Ty::Var(var) => self.var_names[var.0 as usize].clone(),
         }
     }

@@ -223,7 +223,8 @@ fn state<'t>(
         .iter()
         .find(|a| a.name.as_str() == "name");
     let name = written.and_then(Annotation::string);
-    let name = name.map_or(instance.name.as_str(), |name| name.trim_start_matches('.'));
+    let name = name.as_deref().unwrap_or(instance.name.as_str());
+    let name = name.trim_start_matches('.');
     let end = format!(".{name}");
     let found: Vec<&ir::Register> = program
         .registers

@@ -97,27 +97,14 @@ pub enum AnnotationBody {
 }
 
 impl Annotation {
-    /// The string of a body that is one string literal, as in `@name("foo")` or
-    /// `@name["foo"]`.
+    /// The string of a body that is one string, perhaps of several literals joined by `++`, as in
+    /// `@name("foo")`, `@name("foo" ++ "bar")` or `@name["foo"]`.
     #[must_use]
-    pub fn string(&self) -> Option<&Arc<str>> {
+    pub fn string(&self) -> Option<Arc<str>> {
         match &self.body {
-            AnnotationBody::Unstructured(tokens) => match tokens.as_slice() {
-                [
-                    AnnotationToken {
-                        kind: AnnotationTokenKind::String(s),
-                        ..
-                    },
-                ] => Some(s),
-                _ => None,
-            },
+            AnnotationBody::Unstructured(tokens) => joined_tokens(tokens),
             AnnotationBody::Expressions(exprs) => match exprs.as_slice() {
-                [
-                    Expr {
-                        kind: ExprKind::String(s),
-                        ..
-                    },
-                ] => Some(s),
+                [expr] => joined_literals(expr),
                 _ => None,
             },
             _ => None,
@@ -160,6 +147,40 @@ pub struct AnnotationToken {
     pub text: Arc<str>,
     /// Position of the token.
     pub span: Span,
+}
+
+fn joined_tokens(tokens: &[AnnotationToken]) -> Option<Arc<str>> {
+    if let [only] = tokens {
+        return match &only.kind {
+            AnnotationTokenKind::String(text) => Some(text.clone()),
+            _ => None,
+        };
+    }
+    let mut text = String::new();
+    for (position, token) in tokens.iter().enumerate() {
+        match &token.kind {
+            AnnotationTokenKind::String(part) if position % 2 == 0 => text.push_str(part),
+            AnnotationTokenKind::Symbol if position % 2 == 1 && &*token.text == "++" => {}
+            _ => return None,
+        }
+    }
+    (tokens.len() % 2 == 1).then(|| text.into())
+}
+
+fn joined_literals(expr: &Expr) -> Option<Arc<str>> {
+    match &expr.kind {
+        ExprKind::String(text) => Some(text.clone()),
+        ExprKind::Binary {
+            op: BinaryOp::Concat,
+            left,
+            right,
+            ..
+        } => {
+            let (left, right) = (joined_literals(left)?, joined_literals(right)?);
+            Some(format!("{left}{right}").into())
+        }
+        _ => None,
+    }
 }
 
 /// Kind of a token of an unstructured annotation.

@@ -84,7 +84,7 @@ impl<'t> Lint<'t, '_> {
         }
         let quiet = annotation::find(annotations, "noWarn")
             .and_then(Annotation::string)
-            .is_some_and(|what| &**what == "unused");
+            .is_some_and(|what| *what == *"unused");
         self.locals.push(Local {
             name,
             kind,

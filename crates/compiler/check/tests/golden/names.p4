@@ -16,7 +16,7 @@ control Inner(inout h_t h)(bit<32> size) {
     table choose {
         key = {
             h.b : exact;
-            h.a[3:0] : exact @name("low");
+            h.a[3:0] : exact @name("l" ++ "o" ++ "w");
         }
         actions = { set; global_action; }
     }
@@ -34,7 +34,7 @@ control Direct(inout h_t h) {
 
 control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Inner(4) first;
-    @name("other") Inner(size = 8) second;
+    @name("oth" ++ "er") Inner(size = 8) second;
     @name(".absolute") register<bool>(2) absolute;
     apply {
         bool seen;

@@ -309,7 +309,7 @@ fn annotations() {
         panic!("not a constant")
     };
     let a = &constant.annotations;
-    assert_eq!(a[0].string().map(|s| &**s), Some("x"));
+    assert_eq!(a[0].string().as_deref(), Some("x"));
     assert_eq!(a[0].numbers(), None);
     let numbers: Vec<_> = a[1]
         .numbers()
@@ -318,7 +318,7 @@ fn annotations() {
         .map(|n| n.value.to_string())
         .collect();
     assert_eq!(numbers, ["1", "2"]);
-    assert_eq!(a[2].string().map(|s| &**s), Some("y"));
+    assert_eq!(a[2].string().as_deref(), Some("y"));
     assert_eq!(a[3].numbers(), None);
     assert_eq!((a[4].string(), a[4].numbers()), (None, None));
 }
