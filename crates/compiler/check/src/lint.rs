@@ -8,9 +8,11 @@
 mod annotations;
 mod body;
 mod calls;
+mod changes;
 mod deprecated;
 mod flow;
 mod index;
+mod layout;
 mod locals;
 mod reads;
 mod statements;
@@ -22,7 +24,7 @@ use index::Index;
 use locals::Local;
 use stateplane_diagnostics::{Diagnostic, Diagnostics, Span};
 use stateplane_syntax::tree::{Declaration, Program};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Warns of what is doubtful in a program without errors.
 pub(crate) fn lint(program: &Program, diagnostics: &mut Diagnostics) {
@@ -48,9 +50,10 @@ struct Lint<'t, 'x> {
     /// Off while a fixed point is being looked for.
     reporting: bool,
     locals: Vec<Local<'t>>,
-    /// Locals about which something can be certain: that they have a value, or that a header in
-    /// them is invalid.
-    with_facts: Vec<usize>,
+    /// Facts that do not hold where all is well: headers that are invalid.
+    failing: Flow,
+    /// Parts of `out` parameters whose reading without a value was told.
+    told: BTreeSet<usize>,
     /// Locals by place and name of their declaration, which may be passed more than once.
     known: BTreeMap<(Span, &'t str), usize>,
     /// Names in scope, innermost last.
@@ -68,7 +71,8 @@ impl<'t, 'x> Lint<'t, 'x> {
             diagnostics,
             reporting: true,
             locals: Vec::new(),
-            with_facts: Vec::new(),
+            failing: Flow::default(),
+            told: BTreeSet::new(),
             known: BTreeMap::new(),
             frames: vec![BTreeMap::new()],
             facts: 0,

@@ -2,6 +2,7 @@
 
 use super::Lint;
 use super::flow::Flow;
+use super::layout::Fact;
 use super::locals::Kind;
 use crate::codes;
 use stateplane_diagnostics::{Diagnostic, Span};
@@ -9,7 +10,6 @@ use stateplane_syntax::tree::{
     ActionDecl, Block, ControlDecl, ControlLocal, Direction, Instantiation, ObjectMember,
     Parameter, TableDecl, TablePropertyValue,
 };
-use std::collections::BTreeSet;
 
 /// State of the walk over a callable.
 #[derive(Default)]
@@ -20,8 +20,8 @@ pub(super) struct Body {
     pub outs: Vec<usize>,
     /// Locals of a control outside the action being walked: those below this depth.
     pub outside: usize,
-    /// Locals of the control that its actions write.
-    pub written_by_actions: BTreeSet<usize>,
+    /// Facts about locals of the control that its actions may change.
+    pub touched: Flow,
 }
 
 impl<'t> Lint<'t, '_> {
@@ -97,24 +97,19 @@ impl<'t> Lint<'t, '_> {
     /// apart, and nothing is known of those of the other.
     fn apart(&mut self, f: impl FnOnce(&mut Self)) {
         let flow = self.flow.clone();
-        for id in &self.with_facts {
-            let local = &self.locals[*id];
-            if let Some(assigned) = local.assigned {
-                self.flow.set(assigned, true);
-            }
-            for (_, invalid) in &local.headers {
-                self.flow.set(*invalid, false);
-            }
+        let mut all = Flow::default();
+        for fact in 0..self.facts {
+            all.set(fact, true);
         }
-        let written = std::mem::take(&mut self.body.written_by_actions);
+        self.flow.change(&all, &self.failing);
         let inner = Body {
-            written_by_actions: written,
+            touched: std::mem::take(&mut self.body.touched),
             ..Body::default()
         };
         let outer = std::mem::replace(&mut self.body, inner);
         f(self);
         let inner = std::mem::replace(&mut self.body, outer);
-        self.body.written_by_actions = inner.written_by_actions;
+        self.body.touched = inner.touched;
         self.flow = flow;
     }
 
@@ -135,6 +130,7 @@ impl<'t> Lint<'t, '_> {
                         let args = action.args.iter().flatten();
                         for arg in args.filter_map(|arg| arg.value.as_ref()) {
                             self.mentions(arg);
+                            self.touch(arg);
                         }
                     }
                 }
@@ -174,29 +170,29 @@ impl<'t> Lint<'t, '_> {
 
     /// Forgets what an action may have changed.
     pub(super) fn after_action(&mut self) {
-        for id in &self.with_facts {
-            let local = &self.locals[*id];
-            if self.body.written_by_actions.contains(id)
-                && let Some(assigned) = local.assigned
-            {
-                self.flow.set(assigned, true);
-            }
-            for (_, invalid) in &local.headers {
-                self.flow.set(*invalid, false);
-            }
+        if !self.flow.is_dead() {
+            self.flow.change(&self.body.touched, &self.failing);
         }
     }
 
-    /// The `out` parameters that are scalars.
+    /// The `out` parameters that have scalars outside of headers.
     pub(super) fn scalar_outs(&self, params: &[Parameter]) -> Vec<usize> {
         params
             .iter()
-            .filter(|param| {
-                let shape = self.index.shape(&param.ty);
-                param.direction == Direction::Out && matches!(shape, super::index::Shape::Scalar)
-            })
+            .filter(|param| param.direction == Direction::Out)
             .filter_map(|param| self.find(param.name.as_str()))
+            .filter(|id| self.locals[*id].layout.has_scalars())
             .collect()
+    }
+
+    /// True if no scalar of a local has a value.
+    fn lacks_value(&self, id: usize) -> bool {
+        let local = &self.locals[id];
+        let mut lacks = true;
+        local.layout.each(local.base, &mut |fact, kind| {
+            lacks &= kind != Fact::Assigned || !self.flow.holds(fact);
+        });
+        lacks
     }
 
     /// Warns, at an end of the callable, of `out` parameters without a value.
@@ -205,11 +201,10 @@ impl<'t> Lint<'t, '_> {
             return;
         }
         for id in self.body.outs.clone() {
-            let local = &self.locals[id];
-            let (name, assigned) = (local.name, local.assigned);
-            let Some(assigned) = assigned.filter(|fact| !self.flow.holds(*fact)) else {
+            if !self.lacks_value(id) {
                 continue;
-            };
+            }
+            let name = self.locals[id].name;
             let last = Span::new(span.file, span.end.saturating_sub(1), span.end);
             self.report(
                 Diagnostic::warning(
@@ -220,7 +215,7 @@ impl<'t> Lint<'t, '_> {
                 .with_secondary(last, "it may have none here")
                 .with_help("assign to it on every path"),
             );
-            self.flow.set(assigned, true);
+            self.fresh(id, true);
         }
     }
 }

@@ -59,20 +59,14 @@ impl<'t> Lint<'t, '_> {
             };
             return self.arguments(body.map(|body| body.params), args);
         }
-        let Some((id, fields)) = self.place(base) else {
+        let Some(place) = self.place(base) else {
             self.read(base);
             return self.arguments(None, args);
         };
-        self.mention(id);
+        let id = place.id;
+        self.mention_place(base);
         match (name, self.locals[id].kind) {
-            ("setValid" | "setInvalid", _) => {
-                self.write(base, span);
-                if name == "setInvalid"
-                    && let Some(invalid) = self.header_fact(base)
-                {
-                    self.flow.set(invalid, true);
-                }
-            }
+            ("setValid" | "setInvalid", _) => self.set_validity(&place, name == "setValid"),
             ("isValid", _) => {}
             ("apply", Kind::Table(decl, depth)) => self.apply_table(decl, depth),
             ("apply", _) => {
@@ -82,7 +76,9 @@ impl<'t> Lint<'t, '_> {
                 let body = name.and_then(|name| self.index.body_of(name));
                 self.arguments(body.map(|body| body.params), args);
             }
-            _ if fields.is_empty() && !matches!(self.locals[id].kind, Kind::Variable) => {
+            _ if matches!(base.kind, ExprKind::Name(_))
+                && !matches!(self.locals[id].kind, Kind::Variable) =>
+            {
                 let ty = self.locals[id].ty;
                 let callees = ty
                     .map(|ty| self.index.methods(ty, name))
@@ -153,32 +149,32 @@ impl<'t> Lint<'t, '_> {
     /// Writes the place that an expression names, if it names one.
     pub(super) fn write(&mut self, target: &'t Expr, span: Span) {
         let whole = match &target.kind {
-            ExprKind::Index { base, .. }
-            | ExprKind::Slice { base, .. }
-            | ExprKind::PlusSlice { base, .. } => return self.write(base, span),
-            ExprKind::Member { base, .. } => Some(base),
+            ExprKind::Slice { base, .. } | ExprKind::PlusSlice { base, .. } => {
+                return self.write(base, span);
+            }
+            ExprKind::Member { base, .. } | ExprKind::Index { base, .. } => Some(base),
             ExprKind::Name(_) => None,
             _ => return,
         };
-        let Some((id, fields)) = self.place(target) else {
+        let Some(place) = self.place(target) else {
             if let Some(whole) = whole {
                 self.write(whole, span);
             }
             return;
         };
-        self.mention(id);
-        self.use_field(id, &fields, span, "written");
-        let local = &self.locals[id];
-        let inside = self.body.outside;
-        if inside > 0 && local.depth < inside {
-            self.body.written_by_actions.insert(id);
-        }
-        if let Some(assigned) = local.assigned {
-            self.flow.set(assigned, true);
-        }
-        for (path, invalid) in &local.headers {
-            if path.starts_with(&fields) {
-                self.flow.set(*invalid, false);
+        self.mention(place.id);
+        self.use_field(&place, target, span, "written");
+        self.assign(&place);
+    }
+
+    /// Notes that an action may change what an expression names.
+    pub(super) fn touch(&mut self, target: &'t Expr) {
+        if let Some(place) = self.place(target) {
+            let local = &mut self.locals[place.id];
+            local.written = true;
+            let (base, size) = (local.base, local.layout.size());
+            for fact in base..base + size {
+                self.body.touched.set(fact, true);
             }
         }
     }

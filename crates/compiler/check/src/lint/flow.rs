@@ -25,8 +25,7 @@ impl Flow {
 
     /// True if a fact holds; nothing does where no path leads.
     pub(super) fn holds(&self, fact: usize) -> bool {
-        let word = self.words.get(fact / 64).copied().unwrap_or_default();
-        !self.dead && word >> (fact % 64) & 1 == 1
+        !self.dead && self.bit(fact)
     }
 
     /// Makes a fact hold, or not.
@@ -39,6 +38,32 @@ impl Flow {
             self.words[at] |= 1 << (fact % 64);
         } else {
             self.words[at] &= !(1 << (fact % 64));
+        }
+    }
+
+    /// Gives the facts from `at` on the values of those from `from` on.
+    pub(super) fn copy(&mut self, from: usize, at: usize, count: usize) {
+        let values: Vec<bool> = (from..from + count).map(|fact| self.bit(fact)).collect();
+        for (fact, holds) in (at..).zip(values) {
+            self.set(fact, holds);
+        }
+    }
+
+    fn bit(&self, fact: usize) -> bool {
+        let word = self.words.get(fact / 64).copied().unwrap_or_default();
+        word >> (fact % 64) & 1 == 1
+    }
+
+    /// Makes facts hold and others not: a bit of `changed` that is one of `fails` is cleared, any
+    /// other is set.
+    pub(super) fn change(&mut self, changed: &Flow, fails: &Flow) {
+        if self.words.len() < changed.words.len() {
+            self.words.resize(changed.words.len(), 0);
+        }
+        for (position, changed) in changed.words.iter().enumerate() {
+            let fails = fails.words.get(position).copied().unwrap_or_default();
+            let word = &mut self.words[position];
+            *word = *word & !changed | changed & !fails;
         }
     }
 

@@ -1,13 +1,14 @@
 //! The names of the outermost scope, as the lints need them.
 
+use super::layout::{Fields, Layout, MAX_ELEMENTS, MAX_FACTS};
+use num_traits::ToPrimitive;
 use stateplane_syntax::tree::{
-    Annotation, Declaration, Direction, ExternDecl, ExternMember, Ident, Parameter, Program,
-    StructDecl, StructKind, Type, TypeKind, TypedefTarget,
+    Annotation, Declaration, Direction, Expr, ExprKind, ExternDecl, ExternMember, Ident, Parameter,
+    Program, StructDecl, StructKind, Type, TypeKind, TypedefTarget,
 };
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-
-/// Headers of one variable that are followed.
-const MAX_HEADERS: usize = 256;
+use std::rc::Rc;
 
 /// Nesting of types that is followed.
 const MAX_DEPTH: u32 = 8;
@@ -22,16 +23,6 @@ pub(super) struct Callee<'t> {
     pub is_action: bool,
 }
 
-/// Consequence of a type for a variable of it.
-pub(super) enum Shape {
-    /// A number or another scalar.
-    Scalar,
-    /// Without a value until it gets one, at least in part.
-    Struct,
-    /// Headers only, which are invalid at first, or nothing that has a value.
-    Other,
-}
-
 /// The declarations of the outermost scope by name.
 #[derive(Default)]
 pub(super) struct Index<'t> {
@@ -42,6 +33,8 @@ pub(super) struct Index<'t> {
     externs: BTreeMap<&'t str, &'t ExternDecl>,
     bodies: BTreeMap<&'t str, Callee<'t>>,
     others: BTreeMap<&'t str, &'t [Annotation]>,
+    constants: BTreeMap<&'t str, &'t Expr>,
+    layouts: RefCell<BTreeMap<&'t str, Rc<Layout<'t>>>>,
 }
 
 impl<'t> Index<'t> {
@@ -103,6 +96,7 @@ impl<'t> Index<'t> {
             Declaration::Control(decl) => self.body(&decl.signature),
             Declaration::Const(decl) => {
                 self.others.insert(decl.name.as_str(), &decl.annotations);
+                self.constants.insert(decl.name.as_str(), &decl.value);
             }
             _ => {}
         }
@@ -204,63 +198,78 @@ impl<'t> Index<'t> {
         decl.type_params.is_empty().then_some(decl)
     }
 
-    /// Consequence of a type for a variable of it.
-    pub(super) fn shape(&self, ty: &Type) -> Shape {
-        self.shape_within(ty, MAX_DEPTH)
+    /// The facts about a value of the type.
+    pub(super) fn layout(&self, ty: &Type) -> Rc<Layout<'t>> {
+        let layout = self.layout_within(ty, MAX_DEPTH);
+        if layout.size() > MAX_FACTS {
+            return Rc::new(Layout::Opaque);
+        }
+        layout
     }
 
-    fn shape_within(&self, ty: &Type, depth: u32) -> Shape {
+    fn layout_within(&self, ty: &Type, depth: u32) -> Rc<Layout<'t>> {
         let ty = self.resolved(ty);
-        match &ty.kind {
+        let layout = match &ty.kind {
             TypeKind::Bool
             | TypeKind::Error
             | TypeKind::Bit(_)
             | TypeKind::Int(_)
-            | TypeKind::Varbit(_) => Shape::Scalar,
-            TypeKind::Tuple(_) => Shape::Struct,
-            TypeKind::Named(path) if self.enums.contains_key(path.name.as_str()) => Shape::Scalar,
-            TypeKind::Named(_) if depth > 0 => match self.struct_of(ty) {
-                Some(decl) if decl.kind == StructKind::Struct => {
-                    let holds_values = decl.fields.iter().any(|field| {
-                        !matches!(self.shape_within(&field.ty, depth - 1), Shape::Other)
-                    });
-                    if holds_values {
-                        Shape::Struct
-                    } else {
-                        Shape::Other
+            | TypeKind::Varbit(_)
+            | TypeKind::Tuple(_) => Layout::Scalar,
+            TypeKind::Named(path) if self.enums.contains_key(path.name.as_str()) => Layout::Scalar,
+            TypeKind::Stack { element, size } if depth > 0 => {
+                let element = self.layout_within(element, depth - 1);
+                match self.count(size) {
+                    Some(count) if count * element.size() <= MAX_FACTS => {
+                        Layout::Stack(element, count)
                     }
-                }
-                _ => Shape::Other,
-            },
-            _ => Shape::Other,
-        }
-    }
-
-    /// The headers in a value of the type, as paths of field names; those in stacks and
-    /// unions are not among them.
-    pub(super) fn headers(&self, ty: &Type) -> Vec<Vec<&'t str>> {
-        let mut found = Vec::new();
-        self.headers_within(ty, &mut Vec::new(), &mut found);
-        found
-    }
-
-    fn headers_within(&self, ty: &Type, path: &mut Vec<&'t str>, found: &mut Vec<Vec<&'t str>>) {
-        let Some(decl) = self.struct_of(ty) else {
-            return;
-        };
-        if found.len() >= MAX_HEADERS || path.len() as u32 >= MAX_DEPTH {
-            return;
-        }
-        match decl.kind {
-            StructKind::Header => found.push(path.clone()),
-            StructKind::HeaderUnion => {}
-            StructKind::Struct => {
-                for field in &decl.fields {
-                    path.push(field.name.as_str());
-                    self.headers_within(&field.ty, path, found);
-                    path.pop();
+                    _ => Layout::Opaque,
                 }
             }
+            TypeKind::Named(_) if depth > 0 => return self.struct_layout(ty, depth),
+            _ => Layout::Opaque,
+        };
+        Rc::new(layout)
+    }
+
+    fn struct_layout(&self, ty: &Type, depth: u32) -> Rc<Layout<'t>> {
+        let Some(decl) = self.struct_of(ty) else {
+            return Rc::new(Layout::Opaque);
+        };
+        let name = decl.name.as_str();
+        if let Some(known) = self.layouts.borrow().get(name) {
+            return known.clone();
+        }
+        let mut fields = Fields::default();
+        for field in &decl.fields {
+            let layout = self.layout_within(&field.ty, depth - 1);
+            fields.push(field.name.as_str(), layout);
+        }
+        let layout = Rc::new(match decl.kind {
+            _ if fields.size > MAX_FACTS => Layout::Opaque,
+            StructKind::Struct => Layout::Struct(fields),
+            StructKind::Header => Layout::Header(fields),
+            StructKind::HeaderUnion => Layout::Union(fields),
+        });
+        self.layouts.borrow_mut().insert(name, layout.clone());
+        layout
+    }
+
+    /// The number of elements of a stack, if it is one that is followed.
+    fn count(&self, size: &Expr) -> Option<usize> {
+        let count = self.number(size)?;
+        (1..=MAX_ELEMENTS).contains(&count).then_some(count)
+    }
+
+    /// A number that is written, or that a constant has.
+    pub(super) fn number(&self, expr: &Expr) -> Option<usize> {
+        match &expr.kind {
+            ExprKind::Number(literal) => literal.value.to_usize(),
+            ExprKind::Name(path) => match &self.constants.get(path.name.as_str())?.kind {
+                ExprKind::Number(literal) => literal.value.to_usize(),
+                _ => None,
+            },
+            _ => None,
         }
     }
 }

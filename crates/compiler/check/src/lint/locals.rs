@@ -1,14 +1,15 @@
 //! Names declared within parsers, controls, actions and functions.
 
 use super::Lint;
-use super::index::Shape;
+use super::layout::{Fact, Layout, MAX_FACTS};
 use crate::annotation;
 use crate::codes;
-use stateplane_diagnostics::{Code, Diagnostic};
+use stateplane_diagnostics::{Code, Diagnostic, Span};
 use stateplane_syntax::tree::{
     ActionDecl, Annotation, Direction, Ident, Parameter, TableDecl, Type,
 };
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Kind of the entity that a name denotes.
 #[derive(Clone, Copy)]
@@ -32,10 +33,13 @@ pub(super) struct Local<'t> {
     /// True if anything mentions it.
     used: bool,
     may_be_unused: bool,
-    /// The fact that it has a value, at least in part.
-    pub assigned: Option<usize>,
-    /// The headers in it, and the facts that they are invalid.
-    pub headers: Vec<(Vec<&'t str>, usize)>,
+    /// What is followed of it, from the fact `base` on.
+    pub layout: Rc<Layout<'t>>,
+    pub base: usize,
+    /// True if anything gives it a value.
+    pub written: bool,
+    /// Where an action reads it first.
+    pub read_in_action: Option<Span>,
     /// Frames around its declaration.
     pub depth: usize,
 }
@@ -68,20 +72,21 @@ impl<'t> Lint<'t, '_> {
         annotations: &[Annotation],
     ) -> usize {
         let holds_values = matches!(kind, Kind::Variable | Kind::Parameter);
-        let shape = ty.map(|ty| self.index.shape(ty));
-        let assigned = match shape {
-            Some(Shape::Scalar | Shape::Struct) if holds_values => Some(self.fact()),
-            _ => None,
+        let layout = match ty {
+            Some(ty) if holds_values => self.index.layout(ty),
+            _ => Rc::new(Layout::Opaque),
         };
-        let headers = match ty {
-            Some(ty) if holds_values => self.index.headers(ty),
-            _ => Vec::new(),
+        let layout = match self.facts + layout.size() {
+            all if all > MAX_FACTS => Rc::new(Layout::Opaque),
+            _ => layout,
         };
-        let headers = headers.into_iter().map(|path| (path, self.fact()));
-        let headers: Vec<_> = headers.collect();
-        if assigned.is_some() || !headers.is_empty() {
-            self.with_facts.push(self.locals.len());
-        }
+        let base = self.facts;
+        self.facts += layout.size();
+        layout.each(base, &mut |fact, kind| {
+            if kind == Fact::Invalid {
+                self.failing.set(fact, true);
+            }
+        });
         let quiet = annotation::find(annotations, "noWarn")
             .and_then(Annotation::string)
             .is_some_and(|what| *what == *"unused");
@@ -91,18 +96,15 @@ impl<'t> Lint<'t, '_> {
             ty,
             used: false,
             may_be_unused: quiet || name.as_str().starts_with('_'),
-            assigned,
-            headers,
+            layout,
+            base,
+            written: kind_has_value(kind),
+            read_in_action: None,
             depth: self.frames.len(),
         });
         let id = self.locals.len() - 1;
         self.known.insert((name.span, name.as_str()), id);
         id
-    }
-
-    fn fact(&mut self) -> usize {
-        self.facts += 1;
-        self.facts - 1
     }
 
     /// Declares parameters with what is known of them on entry.
@@ -124,13 +126,13 @@ impl<'t> Lint<'t, '_> {
 
     /// Sets what is known of a variable at its declaration: whether it has a value.
     pub(super) fn fresh(&mut self, id: usize, has_value: bool) {
-        let local = &self.locals[id];
-        if let Some(assigned) = local.assigned {
-            self.flow.set(assigned, has_value);
-        }
-        for (_, invalid) in &local.headers {
-            self.flow.set(*invalid, !has_value);
-        }
+        let local = &mut self.locals[id];
+        local.written |= has_value;
+        let (base, layout) = (local.base, local.layout.clone());
+        layout.each(base, &mut |fact, kind| {
+            let invalid = kind == Fact::Invalid;
+            self.flow.set(fact, has_value != invalid);
+        });
     }
 
     /// Index of the entity that a name denotes within the present scopes.
@@ -152,10 +154,23 @@ impl<'t> Lint<'t, '_> {
             let mut ids: Vec<usize> = frame.into_values().collect();
             ids.sort_unstable();
             for id in ids {
+                self.never_written(id);
                 self.unused(id);
             }
         }
         result
+    }
+
+    /// Warns of a variable of a control that its actions read, and nothing writes.
+    fn never_written(&mut self, id: usize) {
+        let local = &self.locals[id];
+        if local.written || !local.layout.has_scalars() {
+            return;
+        }
+        if let (Kind::Variable, Some(span)) = (local.kind, local.read_in_action) {
+            let name = local.name.as_str();
+            self.no_value(id, name, span, false);
+        }
     }
 
     fn unused(&mut self, id: usize) {
@@ -187,4 +202,9 @@ impl<'t> Lint<'t, '_> {
             )),
         );
     }
+}
+
+/// True if nothing within the parser or control must give it a value.
+fn kind_has_value(kind: Kind<'_>) -> bool {
+    !matches!(kind, Kind::Variable)
 }

@@ -2,6 +2,7 @@
 
 use super::Lint;
 use super::flow::Flow;
+use super::layout::{Fact, Layout, Place};
 use super::locals::Kind;
 use crate::codes;
 use stateplane_diagnostics::{Diagnostic, Span};
@@ -10,34 +11,65 @@ use stateplane_syntax::tree::{
 };
 
 impl<'t> Lint<'t, '_> {
-    /// The local and the fields that an expression names; `None` if it computes, or goes
-    /// through a stack.
-    pub(super) fn place(&self, expr: &'t Expr) -> Option<(usize, Vec<&'t str>)> {
+    /// The place that an expression names; `None` if it computes.
+    pub(super) fn place(&self, expr: &'t Expr) -> Option<Place<'t>> {
         match &expr.kind {
             ExprKind::Name(path) if !path.absolute => {
-                Some((self.find(path.name.as_str())?, Vec::new()))
+                let id = self.find(path.name.as_str())?;
+                Some(self.whole(id))
             }
-            ExprKind::Member { base, member } => {
-                let (id, mut fields) = self.place(base)?;
-                fields.push(member.as_str());
-                Some((id, fields))
+            ExprKind::Member { base, member } => Some(self.place(base)?.member(member.as_str())),
+            ExprKind::Index { base, index } => {
+                Some(self.place(base)?.element(self.index.number(index)))
             }
             _ => None,
+        }
+    }
+
+    /// The place of a local.
+    pub(super) fn whole(&self, id: usize) -> Place<'t> {
+        let local = &self.locals[id];
+        Place::of(id, local.base, local.layout.clone())
+    }
+
+    /// Notes the names in the expression of a place, and reads the indices in it.
+    pub(super) fn mention_place(&mut self, expr: &'t Expr) {
+        match &expr.kind {
+            ExprKind::Member { base, .. } => self.mention_place(base),
+            ExprKind::Index { base, index } => {
+                self.mention_place(base);
+                self.read(index);
+            }
+            ExprKind::Name(path) => {
+                if let Some(id) = self.find(path.name.as_str()) {
+                    self.mention(id);
+                }
+            }
+            _ => {}
         }
     }
 
     /// Walks an expression whose value is used.
     pub(super) fn read(&mut self, expr: &'t Expr) {
         match &expr.kind {
-            ExprKind::Name(path) => self.read_name(path, expr.span),
+            ExprKind::Name(path) => self.read_name(path, expr),
             ExprKind::Member { base, .. } => match self.place(expr) {
-                Some((id, fields)) => self.read_place(id, &fields, expr.span),
+                Some(place) => {
+                    self.mention_place(expr);
+                    self.read_place(&place, expr, expr.span);
+                }
                 None => self.read(base),
             },
-            ExprKind::Index { base, index } => {
-                self.read(base);
-                self.read(index);
-            }
+            ExprKind::Index { base, index } => match self.place(expr) {
+                Some(place) => {
+                    self.mention_place(expr);
+                    self.read_place(&place, expr, expr.span);
+                }
+                None => {
+                    self.read(base);
+                    self.read(index);
+                }
+            },
             ExprKind::Slice { base, high, low } => {
                 self.read(base);
                 self.read(high);
@@ -98,73 +130,156 @@ impl<'t> Lint<'t, '_> {
         }
     }
 
-    fn read_name(&mut self, path: &'t Path, span: Span) {
+    fn read_name(&mut self, path: &'t Path, expr: &'t Expr) {
         match self.find(path.name.as_str()).filter(|_| !path.absolute) {
-            Some(id) => self.read_place(id, &[], span),
+            Some(id) => {
+                self.mention(id);
+                let place = self.whole(id);
+                self.read_place(&place, expr, expr.span);
+            }
             None => self.mention_global(path),
         }
     }
 
-    /// Reads a field of a local, or the whole.
-    fn read_place(&mut self, id: usize, fields: &[&str], span: Span) {
-        self.mention(id);
-        let local = &self.locals[id];
-        let name = local.name;
-        if let Some(assigned) = local.assigned
-            && !self.flow.is_dead()
-            && !self.flow.holds(assigned)
-        {
-            let what = match local.kind {
-                Kind::Parameter => "the `out` parameter",
-                _ => "the variable",
-            };
-            self.flow.set(assigned, true);
-            self.report(
-                Diagnostic::warning(
-                    codes::UNINITIALISED,
-                    span,
-                    format!("{what} `{name}` may have no value here"),
-                )
-                .with_label("read here")
-                .with_secondary(name.span, "declared here, without a value")
-                .with_help("give it a value before this, on every path"),
-            );
+    /// Reads a place: a local, or a part of one.
+    fn read_place(&mut self, place: &Place<'t>, expr: &'t Expr, span: Span) {
+        if self.flow.is_dead() {
             return;
         }
-        self.use_field(id, fields, span, "read");
+        let local = &mut self.locals[place.id];
+        if self.body.outside > 0 && local.depth < self.body.outside {
+            local.read_in_action.get_or_insert(span);
+        }
+        if self.use_field(place, expr, span, "read") {
+            return;
+        }
+        let (mut has, mut lacks) = (false, Vec::new());
+        place.layout.each(place.at, &mut |fact, kind| {
+            if kind == Fact::Assigned {
+                match place.copies(fact).any(|fact| self.flow.holds(fact)) {
+                    true => has = true,
+                    false => lacks.push(fact),
+                }
+            }
+        });
+        if lacks.is_empty() {
+            self.read_unmade(place, expr, span);
+            return;
+        }
+        if let Kind::Parameter = self.locals[place.id].kind {
+            // That it has no value at the end is told, too.
+            if !self.told.insert(lacks[0]) {
+                return;
+            }
+        } else {
+            for fact in lacks {
+                for fact in place.copies(fact) {
+                    self.flow.set(fact, true);
+                }
+            }
+        }
+        self.no_value(place.id, &place_text(expr), span, has);
     }
 
-    /// Warns if a field of a header is used that is certainly invalid.
-    pub(super) fn use_field(&mut self, id: usize, fields: &[&str], span: Span, verb: &str) {
-        let local = &self.locals[id];
-        let header = local.headers.iter().find(|(path, invalid)| {
-            path.len() < fields.len() && fields.starts_with(path) && self.flow.holds(*invalid)
-        });
-        let Some((path, invalid)) = header else {
+    /// Warns if the headers of a variable are read to which nothing was ever done.
+    fn read_unmade(&mut self, place: &Place<'t>, expr: &Expr, span: Span) {
+        let (Kind::Variable, Some(range)) = (self.locals[place.id].kind, place.range()) else {
             return;
         };
-        let (invalid, name) = (*invalid, local.name);
-        let mut shown = name.to_string();
-        for field in path {
-            shown.push('.');
-            shown.push_str(field);
+        if range.is_empty() || place.header.is_some() {
+            return;
         }
-        self.flow.set(invalid, false);
+        let mut unmade = true;
+        place.layout.each(place.at, &mut |fact, kind| {
+            unmade &= self.flow.holds(fact) == (kind == Fact::Invalid);
+        });
+        if unmade {
+            self.assign(place);
+            self.no_value(place.id, &place_text(expr), span, false);
+        }
+    }
+
+    /// Warns of a variable or part of one, `shown`, that has no value, or one only `in_part`.
+    pub(super) fn no_value(&mut self, id: usize, shown: &str, span: Span, in_part: bool) {
+        let local = &self.locals[id];
+        let name = local.name;
+        let what = match local.kind {
+            _ if shown != name.as_str() => "",
+            Kind::Parameter => "the `out` parameter ",
+            _ => "the variable ",
+        };
+        let lacks = if in_part {
+            "may have a value only in part here"
+        } else {
+            "may have no value here"
+        };
+        self.report(
+            Diagnostic::warning(
+                codes::UNINITIALISED,
+                span,
+                format!("{what}`{shown}` {lacks}"),
+            )
+            .with_label("read here")
+            .with_secondary(name.span, "declared here, without a value")
+            .with_help("give it a value before this, on every path"),
+        );
+    }
+
+    /// Warns if a field of a header is used that is invalid, on every path or on some. True if it
+    /// does.
+    pub(super) fn use_field(
+        &mut self,
+        place: &Place<'t>,
+        expr: &'t Expr,
+        span: Span,
+        verb: &str,
+    ) -> bool {
+        let Some(header) = place.header.filter(|_| !self.flow.is_dead()) else {
+            return false;
+        };
+        let certain = place.copies(header).all(|fact| self.flow.holds(fact));
+        let possible = place.spread.is_none() && !self.flow.holds(header + 1);
+        if !certain && !possible {
+            return false;
+        }
+        for fact in place.copies(header) {
+            self.flow.set(fact, false);
+            self.flow.set(fact + 1, true);
+        }
+        let shown = self.header_text(expr);
         let effect = match verb {
             "read" => "the value is undefined",
             _ => "the write has no effect",
+        };
+        let (is, effect) = match certain {
+            true => ("is invalid", effect.to_owned()),
+            false => ("may be invalid", format!("if it is, {effect}")),
         };
         self.report(
             Diagnostic::warning(
                 codes::INVALID_HEADER,
                 span,
-                format!("a field of `{shown}` is {verb}, but this header is invalid here"),
+                format!("a field of `{shown}` is {verb}, but this header {is} here"),
             )
             .with_label(effect)
             .with_help(format!(
                 "extract it or call `{shown}.setValid()` first, or test `{shown}.isValid()`"
             )),
         );
+        true
+    }
+
+    /// The header of which an expression names a field, as written.
+    fn header_text(&self, expr: &'t Expr) -> String {
+        let mut part = expr;
+        while let ExprKind::Member { base, .. } | ExprKind::Index { base, .. } = &part.kind {
+            part = base;
+            let place = self.place(part);
+            if place.is_some_and(|place| matches!(*place.layout, Layout::Header(_))) {
+                break;
+            }
+        }
+        place_text(part)
     }
 
     /// Walks a condition; what is certain where it holds, and where it does not.
@@ -201,38 +316,32 @@ impl<'t> Lint<'t, '_> {
             _ => {
                 self.read(expr);
                 let (mut yes, mut no) = (self.flow.clone(), self.flow.clone());
-                if let Some(invalid) = self.tested_header(expr) {
-                    yes.set(invalid, false);
-                    if !no.is_dead() {
-                        no.set(invalid, true);
-                    }
+                if let Some(header) = self.tested_header(expr)
+                    && !yes.is_dead()
+                {
+                    header.layout.each(header.at, &mut |fact, kind| {
+                        yes.set(fact, kind != Fact::Invalid);
+                    });
+                    no.set(header.at, true);
                 }
                 (yes, no)
             }
         }
     }
 
-    /// The fact of the header whose `isValid()` an expression is.
-    fn tested_header(&self, expr: &'t Expr) -> Option<usize> {
+    /// The header whose `isValid()` an expression is.
+    fn tested_header(&self, expr: &'t Expr) -> Option<Place<'t>> {
         let ExprKind::Call { callee, .. } = &expr.kind else {
             return None;
         };
         match &callee.kind {
             ExprKind::Member { base, member } if member.as_str() == "isValid" => {
-                self.header_fact(base)
+                let place = self.place(base)?;
+                let is_header = matches!(*place.layout, Layout::Header(_));
+                (is_header && place.range().is_some()).then_some(place)
             }
             _ => None,
         }
-    }
-
-    /// The fact that a header is invalid.
-    pub(super) fn header_fact(&self, expr: &'t Expr) -> Option<usize> {
-        let (id, fields) = self.place(expr)?;
-        let headers = self.locals[id].headers.iter();
-        headers
-            .filter(|(path, _)| *path == fields)
-            .map(|(_, invalid)| *invalid)
-            .next()
     }
 
     /// Notes what an expression mentions, which is evaluated elsewhere or not at all.
@@ -264,8 +373,11 @@ impl<'t> Lint<'t, '_> {
 
     /// The type of a local that an expression names.
     pub(super) fn local_type(&self, expr: &'t Expr) -> Option<&'t stateplane_syntax::tree::Type> {
-        let (id, fields) = self.place(expr)?;
-        self.locals[id].ty.filter(|_| fields.is_empty())
+        let ExprKind::Name(path) = &expr.kind else {
+            return None;
+        };
+        let id = self.find(path.name.as_str()).filter(|_| !path.absolute)?;
+        self.locals[id].ty
     }
 
     /// Notes the constants that a type mentions, and whether it is deprecated.
@@ -293,5 +405,20 @@ impl<'t> Lint<'t, '_> {
             TypeKind::List(element) => self.mention_type(element),
             _ => {}
         }
+    }
+}
+
+fn place_text(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Name(path) => path.name.to_string(),
+        ExprKind::Member { base, member } => format!("{}.{member}", place_text(base)),
+        ExprKind::Index { base, index } => {
+            let index = match &index.kind {
+                ExprKind::Number(literal) => literal.value.to_string(),
+                _ => "…".to_owned(),
+            };
+            format!("{}[{index}]", place_text(base))
+        }
+        _ => String::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Lint;
 use super::flow::Flow;
+use super::layout::Fact;
 use super::locals::Kind;
 use crate::codes;
 use stateplane_diagnostics::Diagnostic;
@@ -55,12 +56,12 @@ impl<'t> Lint<'t, '_> {
                     self.read(target);
                 }
                 self.read_around(target);
+                let source = match op {
+                    None => self.copied(value),
+                    Some(_) => None,
+                };
                 self.write(target, target.span);
-                if let ExprKind::Invalid = value.kind
-                    && let Some(invalid) = self.header_fact(target)
-                {
-                    self.flow.set(invalid, true);
-                }
+                self.copy(source, target, value);
             }
             StmtKind::Call(expr) => self.read(expr),
             StmtKind::If {
@@ -150,11 +151,18 @@ impl<'t> Lint<'t, '_> {
     /// Forgets the validity of headers at the start of a loop: changes in a later round count in
     /// its first one too.
     fn forget_validity(&mut self) {
-        for local in &self.locals {
-            for (_, invalid) in &local.headers {
-                self.flow.set(*invalid, false);
-            }
+        if self.flow.is_dead() {
+            return;
         }
+        let mut headers = Flow::default();
+        for local in &self.locals {
+            local.layout.each(local.base, &mut |fact, kind| {
+                if matches!(kind, Fact::Invalid | Fact::Sound) {
+                    headers.set(fact, true);
+                }
+            });
+        }
+        self.flow.change(&headers, &self.failing);
     }
 
     fn switch(&mut self, subject: &'t Expr, cases: &'t [SwitchCase]) {
@@ -189,10 +197,12 @@ impl<'t> Lint<'t, '_> {
             self.read(init);
         }
         let ty = Some(&decl.ty);
+        let source = decl.init.as_ref().and_then(|init| self.copied(init));
         let id = self.declare(&decl.name, Kind::Variable, ty, &decl.annotations);
         self.fresh(id, decl.init.is_some());
-        if let Some(ExprKind::Invalid) = decl.init.as_ref().map(|init| &init.kind) {
-            self.fresh(id, false);
+        if let Some(init) = &decl.init {
+            let place = self.whole(id);
+            self.copy_to(source, &place, init);
         }
     }
 
