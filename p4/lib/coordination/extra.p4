@@ -1,0 +1,126 @@
+// Messages besides the one that a packet becomes. A mirrored copy comes back with metadata that
+// say which, and becomes the first of them; while more are left, it is mirrored again.
+
+#ifndef STATEPLANE_COORDINATION_EXTRA_P4
+#define STATEPLANE_COORDINATION_EXTRA_P4
+
+#include "coordination_message.p4"
+#include "events.p4"
+#include "group.p4"
+#include "metadata.p4"
+#include "ports.p4"
+#include "ring.p4"
+#include "rules.p4"
+#include "send.p4"
+
+// Bits of `extra`: ask the predecessor for the entries from `extra_from` to `extra_until`;
+// send these to the successor; ask how far the chain is; tell the head how far it is.
+const bit<8> EXTRA_ASK = 1;
+const bit<8> EXTRA_ENTRIES = 2;
+const bit<8> EXTRA_PROBE = 4;
+const bit<8> EXTRA_ACK = 8;
+
+// Most entries that are asked for at once, and µs before the same ones are asked for again.
+const bit<64> ASKED_ENTRIES = 16;
+const bit<48> ASK_MICROSECONDS = 200;
+
+// Asks the predecessor for the entries up to `known` that this switch lacks, unless it has just
+// done so (rule 2). `within`: an entry beyond the next came that had been asked for itself, so
+// that one before it is lost.
+control AskPredecessor(in bit<64> known, in bool within, inout coordination_metadata_t meta) {
+    bit<64> from;
+    bit<64> until;
+    bit<48> at;
+
+    apply {
+        if (meta.group.predecessor != 0 && RULE_NEWEST_ASKED) {
+            group_asked_from.read(from, meta.group.index);
+            group_asked_until.read(until, meta.group.index);
+            group_asked_at.read(at, meta.group.index);
+            if (meta.group.applied >= until
+                || meta.now >= at + ASK_MICROSECONDS
+                || (within && from != meta.group.applied + 1)) {
+                meta.extra = meta.extra | EXTRA_ASK;
+                meta.extra_from = meta.group.applied + 1;
+                meta.extra_until = meta.group.applied + ASKED_ENTRIES;
+                if (known < meta.extra_until) {
+                    meta.extra_until = known;
+                }
+                group_asked_from.write(meta.group.index, meta.extra_from);
+                group_asked_until.write(meta.group.index, meta.extra_until);
+                group_asked_at.write(meta.group.index, meta.now);
+                coordination_events.count(EVENT_ASKED);
+            } else {
+                coordination_events.count(EVENT_ASK_LIMITED);
+            }
+        }
+    }
+}
+
+// Makes the packet, a copy that came back, the first of its messages.
+control SendExtra(
+    inout coordination_headers_t hdr,
+    inout coordination_metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    LoadGroup() load_group;
+    StartMessage() start_message;
+    PutConfiguration() put_configuration;
+    LoadEntry() load_entry;
+    SendToSwitch() send_to_successor;
+    SendToSwitch() send_to_predecessor;
+    SendToSwitch() send_to_head;
+    bool kept;
+
+    apply {
+        load_group.apply(meta.extra_group, meta);
+        start_message.apply(0, meta.extra_group, hdr);
+        put_configuration.apply(hdr.message, meta);
+        kept = true;
+        if ((meta.extra & EXTRA_ASK) != 0) {
+            meta.extra = meta.extra & ~EXTRA_ASK;
+            hdr.message.type = TYPE_ASK;
+            hdr.message.number = meta.extra_from;
+            hdr.message.record = meta.extra_until;
+            send_to_predecessor.apply(meta.group.predecessor, hdr, meta);
+        } else if ((meta.extra & EXTRA_PROBE) != 0) {
+            meta.extra = meta.extra & ~EXTRA_PROBE;
+            hdr.message.type = TYPE_PROBE;
+            send_to_successor.apply(meta.group.successor, hdr, meta);
+        } else if ((meta.extra & EXTRA_ACK) != 0) {
+            meta.extra = meta.extra & ~EXTRA_ACK;
+            hdr.message.type = TYPE_ACK;
+            hdr.message.number = meta.group.applied;
+            send_to_head.apply(hdr.message.chain_1, hdr, meta);
+        } else {
+            hdr.message.type = TYPE_ENTRY;
+            load_entry.apply(meta.extra_from, hdr, meta, kept);
+            if (kept && meta.extra_from < meta.extra_until) {
+                meta.extra_from = meta.extra_from + 1;
+            } else {
+                meta.extra = 0;
+            }
+            if (kept && meta.group.successor != 0) {
+                coordination_events.count(EVENT_RESENT);
+                send_to_successor.apply(meta.group.successor, hdr, meta);
+            } else {
+                coordination_events.count(EVENT_BEYOND_RING);
+            }
+        }
+    }
+}
+
+// Brings copies back to ingress.
+control CoordinationEgress(
+    inout coordination_headers_t hdr,
+    inout coordination_metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    apply {
+        if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE && meta.extra != 0) {
+            recirculate_preserving_field_list(FIELD_LIST_EXTRA);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,74 @@
+// What the blocks of the library and the program tell each other about a packet.
+
+#ifndef STATEPLANE_COORDINATION_METADATA_P4
+#define STATEPLANE_COORDINATION_METADATA_P4
+
+#include "coordination_message.p4"
+
+// Metadata kept by a copy that becomes further messages.
+#define FIELD_LIST_EXTRA 1
+
+// What one switch knows of a group while a packet is in the pipeline.
+struct coordination_group_t {
+    // Its place in the group's registers.
+    bit<32> index;
+    bit<32> epoch;
+    bit<16> generation;
+    bit<8> members;
+    bit<8> joins;
+    bit<8> place;
+    bit<32> predecessor;
+    bit<32> successor;
+    bit<64> applied;
+    bit<32> era;
+    bit<8> progress;
+    // Rule 13.
+    bool answers;
+}
+
+// A slot that FindSlot looked for.
+struct coordination_slot_t {
+    // Its place in the slots' registers, if it was found.
+    bit<32> index;
+    bool found;
+    // Where the key's buckets begin.
+    bit<32> first;
+    bit<32> second;
+}
+
+// A lane while a packet is in the pipeline.
+struct coordination_lane_t {
+    // Its place in the lanes' registers.
+    bit<32> index;
+    bit<16> incarnation;
+    bit<32> request;
+    bit<64> number;
+}
+
+struct coordination_metadata_t {
+    // For the program: forward the packet by its IPv4 destination.
+    bool forward;
+
+    // The rest is the library's own. Messages besides the one that the packet becomes
+    // (EXTRA_...), of which group, and which entries.
+    @field_list(FIELD_LIST_EXTRA)
+    bit<8> extra;
+    @field_list(FIELD_LIST_EXTRA)
+    bit<16> extra_group;
+    @field_list(FIELD_LIST_EXTRA)
+    bit<64> extra_from;
+    @field_list(FIELD_LIST_EXTRA)
+    bit<64> extra_until;
+    // This switch made or changed the message, which goes to:
+    bool sends;
+    bit<32> destination;
+    bit<16> destination_port;
+    bit<48> now;
+    bit<32> switch_id;
+    bit<32> own_address;
+    coordination_group_t group;
+    coordination_slot_t slot;
+    coordination_lane_t lane;
+}
+
+#endif
