@@ -128,6 +128,7 @@ pub fn judged() -> Vec<Application> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::{AppFile, FILE};
     use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
     use std::path::{Path, PathBuf};
@@ -151,10 +152,22 @@ mod tests {
         }
         let folders = fs::read_dir(root().join("apps")).expect("the folder of rooms");
         let folders = folders.map(|entry| entry.expect("an entry of it"));
-        let found: BTreeSet<_> = folders
-            .filter(|entry| entry.path().is_dir())
-            .map(|entry| format!("apps/{}", entry.file_name().display()))
-            .collect();
+        let mut found = BTreeSet::new();
+        for folder in folders.filter(|entry| entry.path().is_dir()) {
+            let room = format!("apps/{}", folder.file_name().display());
+            let path = folder.path().join(FILE);
+            let text = fs::read_to_string(&path).expect("every room has an app.toml");
+            match AppFile::parse(&path.display().to_string(), &text).expect("one that is right") {
+                AppFile::Replicated(_) => {
+                    found.insert(room);
+                }
+                AppFile::Other(spec) => {
+                    for file in ["README.md", "tests", &spec.program] {
+                        assert!(folder.path().join(file).exists(), "{room} has no {file}");
+                    }
+                }
+            }
+        }
         assert_eq!(rooms, found);
     }
 

@@ -84,6 +84,77 @@ pub struct Spec {
     pub variant: BTreeMap<String, Variant>,
 }
 
+/// The `app.toml` of a program whose state another system than replication keeps: of its own
+/// it has a program and packet tests.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherSpec {
+    /// Name of the system: one of [`OTHER_SYSTEMS`].
+    pub system: String,
+    /// Main file of the program, in the room.
+    pub program: String,
+    /// Macros with which the program is compiled.
+    #[serde(default)]
+    pub macros: BTreeMap<String, String>,
+}
+
+/// Systems besides replication that keep the state of an application.
+pub const OTHER_SYSTEMS: [&str; 1] = ["coordination"];
+
+/// An `app.toml`, of whichever system.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AppFile {
+    /// Of an application that is replicated.
+    Replicated(Box<Spec>),
+    /// Of one of another system.
+    Other(OtherSpec),
+}
+
+impl AppFile {
+    /// Reads an `app.toml`, which `path` names in errors: one that names a `system` is that
+    /// system's.
+    ///
+    /// # Errors
+    /// As [`Spec::parse`], and [`SpecError::Contradiction`] if there is no such system.
+    pub fn parse(path: &str, text: &str) -> Result<Self, SpecError> {
+        let syntax = |error: toml::de::Error| SpecError::Syntax {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        let table: toml::Table = toml::from_str(text).map_err(syntax)?;
+        if !table.contains_key("system") {
+            return Spec::parse(path, text).map(|spec| Self::Replicated(Box::new(spec)));
+        }
+        let spec: OtherSpec = toml::from_str(text).map_err(syntax)?;
+        if !OTHER_SYSTEMS.contains(&spec.system.as_str()) {
+            return Err(SpecError::Contradiction {
+                path: path.to_owned(),
+                problem: format!("there is no system `{}`", spec.system),
+                help: format!(
+                    "leave `system` out for replication, or name one of {OTHER_SYSTEMS:?}"
+                ),
+            });
+        }
+        Ok(Self::Other(spec))
+    }
+
+    /// Main file of the program, in the room.
+    pub fn program(&self) -> &str {
+        match self {
+            Self::Replicated(spec) => &spec.program,
+            Self::Other(spec) => &spec.program,
+        }
+    }
+
+    /// Macros with which the program is compiled.
+    pub fn macros(&self) -> &BTreeMap<String, String> {
+        match self {
+            Self::Replicated(spec) => &spec.macros,
+            Self::Other(spec) => &spec.macros,
+        }
+    }
+}
+
 /// What the section `[replication]` of a deployment says of an application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -402,6 +473,23 @@ mod tests {
         let all: toml::Table = toml::from_str(SOURCES).expect("TOML");
         assert_eq!(told.get("replication"), all.get("replication"));
         assert_eq!(told.len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_names_a_system_is_read_as_that_systems() {
+        let text =
+            "system = \"coordination\"\nprogram = \"switch.p4\"\nmacros = { RING = \"8\" }\n";
+        let file = AppFile::parse("app.toml", text).expect("a whole file");
+        assert_eq!(file.program(), "switch.p4");
+        assert_eq!(file.macros()["RING"], "8");
+        let replicated = AppFile::parse("app.toml", SOURCES).expect("a whole file");
+        assert!(matches!(replicated, AppFile::Replicated(_)));
+        let unknown = text.replace("coordination", "telepathy");
+        let error = AppFile::parse("app.toml", &unknown).expect_err("no such system");
+        assert_eq!(error.code(), "APP003");
+        assert!(error.to_string().contains("`telepathy`"), "{error}");
+        let error = AppFile::parse("app.toml", &format!("{text}shards = 4\n"));
+        assert_eq!(error.expect_err("a field of replication").code(), "APP002");
     }
 
     #[test]

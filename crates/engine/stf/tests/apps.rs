@@ -121,6 +121,7 @@ macro_rules! applications {
 }
 
 applications! {
+    coordination "coordination"
     counter "counter"
     firewall "firewall"
     heavy_hitter "heavy-hitter"

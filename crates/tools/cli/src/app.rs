@@ -3,7 +3,7 @@
 use crate::exit::{CommandError, Failure};
 use crate::text_file;
 use stateplane_apps::SpecError;
-use stateplane_apps::spec::{FILE, Spec};
+use stateplane_apps::spec::{AppFile, FILE, Spec};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Folder {
     path: PathBuf,
     /// Content of `app.toml`.
-    pub spec: Spec,
+    file: AppFile,
 }
 
 impl Folder {
@@ -25,10 +25,10 @@ impl Folder {
                 reason: reason.to_string(),
             })
         })?;
-        let spec = Spec::parse(&name, &text).map_err(|error| refused(&error))?;
+        let file = AppFile::parse(&name, &text).map_err(|error| refused(&error))?;
         let folder = Self {
             path: folder.to_path_buf(),
-            spec,
+            file,
         };
         if !folder.program().is_file() {
             let problem = format!("there is no program {}", folder.program().display());
@@ -46,14 +46,25 @@ impl Folder {
         })
     }
 
+    /// What `app.toml` says of an application that is replicated; refused of others.
+    pub fn replicated(&self) -> Result<&Spec, CommandError> {
+        match &self.file {
+            AppFile::Replicated(spec) => Ok(spec),
+            AppFile::Other(spec) => Err(self.contradiction(
+                format!("the application is one of the system `{}`", spec.system),
+                "name the folder of one that is replicated",
+            )),
+        }
+    }
+
     /// Main file of the program.
     pub fn program(&self) -> PathBuf {
-        self.path.join(&self.spec.program)
+        self.path.join(self.file.program())
     }
 
     /// Macros with which the program is compiled.
     pub fn macros(&self) -> Vec<(String, String)> {
-        let macros = self.spec.macros.iter();
+        let macros = self.file.macros().iter();
         macros
             .map(|(name, body)| (name.clone(), body.clone()))
             .collect()
@@ -73,13 +84,14 @@ impl Folder {
 
     /// The packet test whose packets hosts send in the simulator.
     pub fn packets(&self) -> Result<PathBuf, CommandError> {
-        if !self.spec.protects {
+        let spec = self.replicated()?;
+        if !spec.protects {
             let problem = "the program is not one that `stateplane protect` makes fault-tolerant";
             let help = "annotate it and say `protects = true`, or write hosts for it in Rust \
                         (docs/your-own-application.md)";
             return Err(self.contradiction(problem.to_owned(), help));
         }
-        let packets = self.spec.packets.as_ref().map(|test| self.path.join(test));
+        let packets = spec.packets.as_ref().map(|test| self.path.join(test));
         packets.filter(|path| path.is_file()).ok_or_else(|| {
             let problem = "there is no packet test whose packets hosts could send".to_owned();
             self.contradiction(problem, "name one of the folder as `packets`")

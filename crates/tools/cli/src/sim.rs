@@ -175,7 +175,7 @@ fn own_program(arguments: &SimArguments) -> Option<String> {
 fn of_folder(folder: &Folder) -> Result<Own, CommandError> {
     let packets = folder.packets()?;
     let own = own(source(&folder.program(), &folder.macros()), &packets)?;
-    let (has, said) = (own.class(), folder.spec.class());
+    let (has, said) = (own.class(), folder.replicated()?.class());
     if (has.id, has.state_length) == (said.id, said.state_length) {
         return Ok(own);
     }
