@@ -10,6 +10,8 @@
 #include "events.p4"
 #include "extra.p4"
 #include "group.p4"
+#include "join.p4"
+#include "lease.p4"
 #include "metadata.p4"
 #include "rules.p4"
 #include "send.p4"
@@ -21,8 +23,8 @@ control PassEntry(inout coordination_headers_t hdr, inout coordination_metadata_
 
     apply {
         if (meta.group.answers) {
-            if (meta.group.successor != 0) @unlikely {
-                // For the joiner; one that was asked for comes again (rule 15).
+            if (meta.group.successor != 0 && (meta.extra & EXTRA_ASK) == 0) @unlikely {
+                // For the joiner, which asks for what does not come (rule 15).
                 meta.extra = meta.extra | EXTRA_ENTRIES;
                 meta.extra_from = hdr.message.number;
                 meta.extra_until = hdr.message.number;
@@ -82,7 +84,9 @@ control HandleEntry(inout coordination_headers_t hdr, inout coordination_metadat
 
     apply {
         newest = hdr.message.newest;
-        if (hdr.message.number <= meta.group.applied && RULE_EXACTLY_NEXT) {
+        if (meta.group.place == meta.group.members && meta.group.progress == PROGRESS_BEGINS) {
+            coordination_events.count(EVENT_BEFORE_BEGIN);
+        } else if (hdr.message.number <= meta.group.applied && RULE_EXACTLY_NEXT) {
             coordination_events.count(EVENT_DUPLICATE_ENTRY);
         } else if (hdr.message.number != meta.group.applied + 1 && RULE_EXACTLY_NEXT) {
             coordination_events.count(EVENT_MISSING_ENTRY);
@@ -163,6 +167,9 @@ control HandleChain(inout coordination_headers_t hdr, inout coordination_metadat
     HandlePassing() handle_passing;
     HandleAsk() handle_ask;
     HandleAck() handle_ack;
+    HandleLease() handle_lease;
+    HandleJoiner() handle_joiner;
+    HandleCopied() handle_copied;
     bit<48> blocked;
     bool from_predecessor;
     bool from_successor;
@@ -188,6 +195,19 @@ control HandleChain(inout coordination_headers_t hdr, inout coordination_metadat
             handle_ask.apply(hdr, meta);
         } else if (hdr.message.type == TYPE_ACK && meta.group.place == PLACE_HEAD) {
             handle_ack.apply(hdr, meta);
+        } else if (hdr.message.type == TYPE_LEASE
+            && (from_predecessor
+                || (meta.group.place == PLACE_HEAD
+                    && hdr.ipv4.source == hdr.message.client_address))) {
+            handle_lease.apply(hdr, meta);
+        } else if ((hdr.message.type == TYPE_BEGIN
+                || hdr.message.type == TYPE_COPY
+                || hdr.message.type == TYPE_HAND_OVER)
+            && from_predecessor) {
+            handle_joiner.apply(hdr, meta);
+        } else if ((hdr.message.type == TYPE_COPIED || hdr.message.type == TYPE_HANDED)
+            && from_successor) {
+            handle_copied.apply(hdr, meta);
         } else {
             coordination_events.count(EVENT_OTHER_SENDER);
         }

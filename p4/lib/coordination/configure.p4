@@ -5,7 +5,9 @@
 
 #include "coordination_message.p4"
 #include "events.p4"
+#include "extra.p4"
 #include "group.p4"
+#include "join.p4"
 #include "metadata.p4"
 #include "ring.p4"
 #include "rules.p4"
@@ -115,6 +117,11 @@ control TakeConfiguration(in coordination_t message, inout coordination_metadata
             group_cursor.write(meta.group.index, 0);
             group_leased_until.write(meta.group.index, 0);
             group_asked_until.write(meta.group.index, 0);
+            group_round.write(meta.group.index, 0);
+            if (progress == PROGRESS_BEGINS && member) {
+                coordination_fed.write(0, meta.group.index);
+                meta.extra = meta.extra | EXTRA_COPY;
+            }
         }
     }
 }

@@ -185,7 +185,10 @@ control Decide(
         } else {
             number = meta.group.applied + 1;
             group_acked.read(acked, meta.group.index);
-            if (!meta.group.answers && number > acked + COORDINATION_RING && RULE_RING_BOUND) {
+            // Who answers itself has no one to wait for, but a joiner that is to catch up.
+            if ((!meta.group.answers || meta.group.progress == PROGRESS_CLOSES)
+                && number > acked + COORDINATION_RING
+                && RULE_RING_BOUND) {
                 hdr.message.outcome = OUTCOME_BUSY;
                 coordination_events.count(EVENT_BUSY);
                 meta.extra = meta.extra | EXTRA_PROBE;

@@ -5,6 +5,7 @@
 #define STATEPLANE_COORDINATION_EXTRA_P4
 
 #include "coordination_message.p4"
+#include "copy.p4"
 #include "events.p4"
 #include "group.p4"
 #include "metadata.p4"
@@ -14,11 +15,13 @@
 #include "send.p4"
 
 // Bits of `extra`: ask the predecessor for the entries from `extra_from` to `extra_until`;
-// send these to the successor; ask how far the chain is; tell the head how far it is.
+// send these to the successor; ask how far the chain is; tell the head how far it is; go on
+// with the copy for the joiner.
 const bit<8> EXTRA_ASK = 1;
 const bit<8> EXTRA_ENTRIES = 2;
 const bit<8> EXTRA_PROBE = 4;
 const bit<8> EXTRA_ACK = 8;
+const bit<8> EXTRA_COPY = 16;
 
 // Most entries that are asked for at once, and µs before the same ones are asked for again.
 const bit<64> ASKED_ENTRIES = 16;
@@ -33,7 +36,11 @@ control AskPredecessor(in bit<64> known, in bool within, inout coordination_meta
     bit<48> at;
 
     apply {
-        if (meta.group.predecessor != 0 && RULE_NEWEST_ASKED) {
+        // A joiner has nothing to go on from before BEGIN.
+        if (meta.group.predecessor != 0
+            && !(meta.group.place == meta.group.members
+                && meta.group.progress == PROGRESS_BEGINS)
+            && RULE_NEWEST_ASKED) {
             group_asked_from.read(from, meta.group.index);
             group_asked_until.read(until, meta.group.index);
             group_asked_at.read(at, meta.group.index);
@@ -68,9 +75,12 @@ control SendExtra(
     PutConfiguration() put_configuration;
     LoadEntry() load_entry;
     SendToSwitch() send_to_successor;
+    SendToSwitch() send_entry;
     SendToSwitch() send_to_predecessor;
     SendToSwitch() send_to_head;
+    SendCopy() send_copy;
     bool kept;
+    bool more;
 
     apply {
         load_group.apply(meta.extra_group, meta);
@@ -89,9 +99,26 @@ control SendExtra(
             send_to_successor.apply(meta.group.successor, hdr, meta);
         } else if ((meta.extra & EXTRA_ACK) != 0) {
             meta.extra = meta.extra & ~EXTRA_ACK;
-            hdr.message.type = TYPE_ACK;
-            hdr.message.number = meta.group.applied;
-            send_to_head.apply(hdr.message.chain_1, hdr, meta);
+            // Rule 15: not while the copy closes, nor after the hand-over.
+            if (meta.group.answers
+                && (meta.group.progress != PROGRESS_CLOSES || !RULE_CLOSES)) {
+                hdr.message.type = TYPE_ACK;
+                hdr.message.number = meta.group.applied;
+                send_to_head.apply(hdr.message.chain_1, hdr, meta);
+            } else {
+                coordination_events.count(EVENT_ACK_WITHHELD);
+            }
+        } else if ((meta.extra & EXTRA_COPY) != 0) {
+            more = false;
+            if (meta.group.joins == 1
+                && meta.group.place + 1 == meta.group.members
+                && meta.group.progress >= PROGRESS_BEGINS
+                && meta.group.progress <= PROGRESS_HANDS_OVER) {
+                send_copy.apply(hdr, meta, more);
+            }
+            if (!more) {
+                meta.extra = meta.extra & ~EXTRA_COPY;
+            }
         } else {
             hdr.message.type = TYPE_ENTRY;
             load_entry.apply(meta.extra_from, hdr, meta, kept);
@@ -102,9 +129,17 @@ control SendExtra(
             }
             if (kept && meta.group.successor != 0) {
                 coordination_events.count(EVENT_RESENT);
-                send_to_successor.apply(meta.group.successor, hdr, meta);
+                send_entry.apply(meta.group.successor, hdr, meta);
             } else {
                 coordination_events.count(EVENT_BEYOND_RING);
+                if (meta.group.joins == 1
+                    && meta.group.place + 1 == meta.group.members
+                    && meta.group.progress > PROGRESS_BEGINS
+                    && meta.group.progress < PROGRESS_HANDS_OVER) {
+                    // The joiner is too far behind: the copy begins again (rule 15).
+                    group_progress.write(meta.group.index, PROGRESS_BEGINS);
+                    meta.extra = EXTRA_COPY;
+                }
             }
         }
     }

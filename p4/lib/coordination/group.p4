@@ -25,10 +25,12 @@ const bit<8> PROGRESS_NONE = 0;
 const bit<8> PROGRESS_BEGINS = 1;
 // The tail copies; the joiner applies entries.
 const bit<8> PROGRESS_COPIES = 2;
+// The tail has copied all, and acknowledges no more until the joiner has caught up.
+const bit<8> PROGRESS_CLOSES = 3;
 // The tail has handed over; the joiner holds the hand-over.
-const bit<8> PROGRESS_HANDS_OVER = 3;
+const bit<8> PROGRESS_HANDS_OVER = 4;
 // The tail knows that the joiner holds it.
-const bit<8> PROGRESS_HANDED = 4;
+const bit<8> PROGRESS_HANDED = 5;
 
 // The configuration (rule 9). Epoch 0: there never was one.
 register<bit<32>>(COORDINATION_GROUPS) group_epoch;
@@ -49,7 +51,8 @@ register<bit<32>>(COORDINATION_GROUPS) group_era;
 
 // Number of the newest entry.
 register<bit<64>>(COORDINATION_GROUPS) group_applied;
-// As head: number up to which all members are known to have the entries.
+// As head: number up to which all members are known to have the entries; as a tail that closes
+// the copy, its own number when it began to.
 register<bit<64>>(COORDINATION_GROUPS) group_acked;
 // The first and last number that were asked for last, and when.
 register<bit<64>>(COORDINATION_GROUPS) group_asked_from;

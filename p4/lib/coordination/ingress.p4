@@ -9,8 +9,11 @@
 #include "events.p4"
 #include "extra.p4"
 #include "group.p4"
+#include "join.p4"
+#include "lease.p4"
 #include "metadata.p4"
 #include "ports.p4"
+#include "redirect.p4"
 #include "request.p4"
 #include "rules.p4"
 #include "send.p4"
@@ -22,12 +25,15 @@ control HandleMessage(inout coordination_headers_t hdr, inout coordination_metad
     HandleChain() handle_chain;
     HandleConfigure() handle_configure;
     HandlePing() handle_ping;
+    HandleRedirect() handle_redirect;
     DropValue() drop_value;
     SendToClient() send_to_client;
 
     apply {
         if (hdr.message.type == TYPE_PING) {
             handle_ping.apply(hdr, meta);
+        } else if (hdr.message.type == TYPE_REDIRECT) {
+            handle_redirect.apply(hdr, meta);
         } else if (hdr.message.group >= COORDINATION_GROUPS) {
             coordination_events.count(EVENT_UNKNOWN_GROUP);
             if (hdr.message.type == TYPE_REQUEST) {
@@ -53,6 +59,43 @@ control HandleMessage(inout coordination_headers_t hdr, inout coordination_metad
     }
 }
 
+// Takes a message for this switch that is whole.
+control TakeMessage(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
+    HandleMessage() handle_message;
+    bit<16> length;
+
+    apply {
+        length = UDP_BYTES + MESSAGE_BYTES
+            + ((hdr.message.value_length + (CHUNK_BYTES - 1)) & ~(CHUNK_BYTES - 1));
+        if (!hdr.message.isValid()
+            || hdr.message.version != COORDINATION_VERSION
+            || hdr.udp.length != length
+            || hdr.ipv4.total_length != IPV4_BYTES + length) {
+            coordination_events.count(EVENT_BAD_MESSAGE);
+        } else {
+            handle_message.apply(hdr, meta);
+        }
+    }
+}
+
+// A frame of the packet generator.
+control HandleTick(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
+    LoadGroup() load_group;
+    BeginRound() begin_round;
+    ContinueCopy() continue_copy;
+
+    apply {
+        if (hdr.tick.kind == TICK_LEASE && hdr.tick.index < COORDINATION_GROUPS) {
+            load_group.apply(hdr.tick.index[15:0], meta);
+            begin_round.apply(hdr, meta);
+        } else if (hdr.tick.kind == TICK_COPY) {
+            continue_copy.apply(meta);
+        } else {
+            coordination_events.count(EVENT_UNKNOWN_TICK);
+        }
+    }
+}
+
 // Takes messages for this switch, and frames of the packet generator. After it the program
 // forwards what `forward` says.
 control CoordinationIngress(
@@ -60,8 +103,11 @@ control CoordinationIngress(
     inout coordination_metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
-    HandleMessage() handle_message;
+    TakeMessage() take_message;
     SendExtra() send_extra;
+    HandleTick() handle_tick;
+    Redirect() redirect;
+    bool drops;
 
     action set_identity(bit<32> switch_id, bit<32> address) {
         meta.switch_id = switch_id;
@@ -81,20 +127,21 @@ control CoordinationIngress(
         coordination_identity.apply();
         if (meta.extra != 0) {
             send_extra.apply(hdr, meta, standard_metadata);
+        } else if (hdr.tick.isValid()) {
+            handle_tick.apply(hdr, meta);
         } else if (standard_metadata.checksum_error == 1
             || standard_metadata.parser_error != error.NoError
-            || !hdr.ipv4.isValid()) {
+            || !hdr.ipv4.isValid()
+            || hdr.ipv4.version != 4
+            || hdr.ipv4.ihl != 5) {
             coordination_events.count(EVENT_BAD_FRAME);
-        } else if (hdr.ipv4.destination != meta.own_address) {
-            meta.forward = true;
-        } else if (!hdr.message.isValid()
-            || hdr.message.version != COORDINATION_VERSION
-            || hdr.udp.length != hdr.ipv4.total_length - IPV4_BYTES
-            || hdr.udp.length != UDP_BYTES + MESSAGE_BYTES
-                + ((hdr.message.value_length + (CHUNK_BYTES - 1)) & ~(CHUNK_BYTES - 1))) {
-            coordination_events.count(EVENT_BAD_MESSAGE);
         } else {
-            handle_message.apply(hdr, meta);
+            redirect.apply(hdr, meta, drops);
+            if (hdr.ipv4.destination != meta.own_address) {
+                meta.forward = !drops;
+            } else {
+                take_message.apply(hdr, meta);
+            }
         }
         if (meta.extra != 0) @unlikely {
             clone_preserving_field_list(CloneType.I2E, COORDINATION_SESSION, FIELD_LIST_EXTRA);

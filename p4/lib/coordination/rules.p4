@@ -179,6 +179,13 @@ const bool RULE_ROUND = false;
 const bool RULE_ROUND = true;
 #endif
 
+// No entry is acknowledged while a joiner catches up before the hand-over (rule 15).
+#ifdef COORDINATION_FAULT_CLOSES
+const bool RULE_CLOSES = false;
+#else
+const bool RULE_CLOSES = true;
+#endif
+
 // The joiner answers when it holds the hand-over's number (rule 15).
 #ifdef COORDINATION_FAULT_FLOOR
 const bool RULE_FLOOR = false;
