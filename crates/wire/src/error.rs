@@ -25,6 +25,9 @@ pub enum Header {
     Control,
     /// A message of the coordination service ([`crate::coordination`]).
     Coordination,
+    /// A message between a client of coordination and the controller
+    /// ([`crate::coordination_control`]).
+    CoordinationControl,
 }
 
 impl fmt::Display for Header {
@@ -40,6 +43,7 @@ impl fmt::Display for Header {
             Header::SnapshotItem => "item of a snapshot",
             Header::Control => "control message",
             Header::Coordination => "coordination message",
+            Header::CoordinationControl => "coordination control message",
         })
     }
 }

@@ -26,6 +26,7 @@ pub mod chain;
 pub mod checksum;
 pub mod control;
 pub mod coordination;
+pub mod coordination_control;
 mod error;
 pub mod ethernet;
 pub mod ipv4;
@@ -62,4 +63,15 @@ pub const LAYOUTS: &[&layout::Layout] = &[
     &control::ROWS_LAYOUT,
     &control::ROW_LAYOUT,
     &coordination::LAYOUT,
+    &coordination_control::LAYOUT,
+    &coordination_control::LEARN_LAYOUT,
+    &coordination_control::CHAINS_LAYOUT,
+    &coordination_control::CHAIN_LAYOUT,
+    &coordination_control::OPEN_LAYOUT,
+    &coordination_control::OPENED_LAYOUT,
+    &coordination_control::CLOSE_LAYOUT,
+    &coordination_control::ENDED_LAYOUT,
+    &coordination_control::LIST_LAYOUT,
+    &coordination_control::SESSIONS_LAYOUT,
+    &coordination_control::SESSION_LAYOUT,
 ];

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use stateplane_wire::chain::{self, Creation, Decision, Entry, Item, ItemHolder, LeaseKind};
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, Member, Message, Row};
+use stateplane_wire::coordination_control as clients;
 use stateplane_wire::replication::{self, Key, MessageType};
 use stateplane_wire::{ethernet, ipv4, tcp, udp};
 
@@ -372,6 +373,113 @@ fn messages_of_the_controller() {
     ];
     compare(
         "control",
+        named(messages.map(|(name, message)| (name, message.to_vec()))),
+    );
+}
+
+#[test]
+fn messages_between_clients_and_controller() {
+    use clients::Message;
+    let mut chain = clients::Chain {
+        group: 0x1112,
+        generation: 0x1314,
+        epoch: 0x1516_1718,
+        flags: 0,
+        members: 2,
+        chain_1: A.into(),
+        chain_2: B.into(),
+        chain_3: Default::default(),
+        chain_4: Default::default(),
+    };
+    let first = chain;
+    chain.set_switches([A, B, A, B]);
+    chain.members = 3;
+    chain.flags = clients::JOINS | clients::DOWN;
+    let session = |session| clients::Session {
+        session,
+        first_lane: 0x2122,
+        count: 0x2324,
+        lane_incarnation: 0x2526,
+        age_ms: 0x2728_292a,
+    };
+    let messages = [
+        (
+            "learn",
+            Message::Learn(clients::Learn {
+                controller: 0x0102_0304,
+                version: 0x0506_0708_090a_0b0c,
+                group: 0x0d0e,
+                room: clients::room_for_chains(1),
+            }),
+        ),
+        (
+            "chains",
+            Message::Chains {
+                controller: 0x0102_0304,
+                version: 0x0506_0708_090a_0b0c,
+                groups: 0x0d0e,
+                slots: 0x0f10,
+                next: 0x3132,
+                chains: vec![first, chain],
+            },
+        ),
+        (
+            "open",
+            Message::Open {
+                nonce: 0x0102_0304_0506_0708,
+                lanes: 0x090a,
+            },
+        ),
+        (
+            "opened",
+            Message::Opened(clients::Opened {
+                nonce: 0x0102_0304_0506_0708,
+                session: 0x090a_0b0c,
+                first_lane: 0x0d0e,
+                count: 0x0f10,
+                lane_incarnation: 0x1112,
+                groups: 0x1314,
+                lanes: 0x1516,
+                slots: 0x1718,
+                ttl_ms: 0x191a_1b1c,
+            }),
+        ),
+        (
+            "close",
+            Message::Close(clients::Lanes {
+                session: 0x0102_0304,
+                first: 0x0506,
+                count: 0x0708,
+                incarnation: 0x090a,
+            }),
+        ),
+        (
+            "ended",
+            Message::Ended {
+                session: 0x0102_0304,
+            },
+        ),
+        (
+            "list",
+            Message::List {
+                session: 0x0102_0304,
+                room: clients::room_for_sessions(0),
+            },
+        ),
+        (
+            "sessions",
+            Message::Sessions {
+                controller: 0x0102_0304,
+                sessions: 0x0506,
+                free_lanes: 0x0708_090a,
+                ttl_ms: 0x0b0c_0d0e,
+                next: 0x0f10_1112,
+                rows: vec![session(1), session(0x3132_3334)],
+            },
+        ),
+    ];
+    compare(
+        "coordination_control",
         named(messages.map(|(name, message)| (name, message.to_vec()))),
     );
 }

@@ -3,7 +3,9 @@
 use crate::corpus;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, NatPool, Replica};
-use stateplane_wire::{chain, control, ethernet, ipv4, replication, tcp, udp};
+use stateplane_wire::{
+    chain, control, coordination_control, ethernet, ipv4, replication, tcp, udp,
+};
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -63,6 +65,9 @@ pub(super) fn decoders(input: &[u8]) {
     }
     if let Ok(message) = control::Message::parse(input) {
         assert_eq!(control::Message::parse(&message.to_vec()), Ok(message));
+    }
+    if let Ok(message) = coordination_control::Message::parse(input) {
+        assert_eq!(message.to_vec(), input);
     }
 }
 
