@@ -9,7 +9,7 @@ pub const MOST_RECORDS: usize = 64;
 /// One version of the configuration of something that is placed on servers.
 pub trait Version {
     /// Number of what is configured.
-    fn number(&self) -> u16;
+    fn number(&self) -> u32;
 
     /// Number of the version: of two, the greater one counts.
     fn version(&self) -> u32;
@@ -33,7 +33,7 @@ pub enum Record<V> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept<V> {
     /// The newest version of each configuration, by number of what is configured.
-    pub configs: BTreeMap<u16, V>,
+    pub configs: BTreeMap<u32, V>,
     /// Numbers of the servers on which nothing is to be placed.
     pub drained: BTreeSet<u32>,
 }
@@ -130,8 +130,8 @@ mod tests {
     struct Config(u16, u32);
 
     impl Version for Config {
-        fn number(&self) -> u16 {
-            self.0
+        fn number(&self) -> u32 {
+            self.0.into()
         }
 
         fn version(&self) -> u32 {

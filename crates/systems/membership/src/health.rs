@@ -150,6 +150,11 @@ impl<S: Start> Servers<S> {
         }
     }
 
+    /// True if nothing is to be placed on `server`, known or not.
+    pub fn is_drained(&self, server: u32) -> bool {
+        self.drained.contains(&server)
+    }
+
     /// Takes a heartbeat. While a server sends heartbeats, one that contradicts them is ignored: it
     /// is of another start or has other addresses. If no other heartbeat came for half of
     /// `detection`, the server has restarted, or the earlier heartbeats were forged; then a number

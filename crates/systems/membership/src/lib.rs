@@ -42,8 +42,8 @@ impl Start for Member {
 }
 
 impl Version for ChainConfig {
-    fn number(&self) -> u16 {
-        self.chain
+    fn number(&self) -> u32 {
+        self.chain.into()
     }
 
     fn version(&self) -> u32 {

@@ -35,18 +35,39 @@ impl Ring {
     /// The first `count` different servers behind the point of thing `number`; all, if
     /// there are fewer.
     pub fn servers(&self, number: u16, count: usize) -> Vec<u32> {
+        self.servers_apart(number, count, Some)
+    }
+
+    /// As [`Ring::servers`], of those that `domain` gives a failure domain, and in different
+    /// domains; if there are too few domains, the first of the other servers fill up.
+    pub fn servers_apart<D: PartialEq>(
+        &self,
+        number: u16,
+        count: usize,
+        domain: impl Fn(u32) -> Option<D>,
+    ) -> Vec<u32> {
         let point = mix(!u64::from(number));
         let start = self.points.partition_point(|(at, _)| *at < point);
-        let mut found = Vec::new();
+        let (mut apart, mut others, mut domains) = (Vec::new(), Vec::new(), Vec::new());
         for (_, server) in self.points[start..].iter().chain(&self.points[..start]) {
-            if found.len() >= count {
+            if apart.len() >= count {
                 break;
             }
-            if !found.contains(server) {
-                found.push(*server);
+            if apart.contains(server) || others.contains(server) {
+                continue;
+            }
+            match domain(*server) {
+                Some(domain) if !domains.contains(&domain) => {
+                    domains.push(domain);
+                    apart.push(*server);
+                }
+                Some(_) => others.push(*server),
+                None => {}
             }
         }
-        found
+        let lacking = count.saturating_sub(apart.len());
+        apart.extend(others.into_iter().take(lacking));
+        apart
     }
 }
 
@@ -90,6 +111,23 @@ mod tests {
             (share * 7 / 10..share * 13 / 10).contains(&moved),
             "{moved}"
         );
+    }
+
+    #[test]
+    fn servers_of_a_thing_are_in_different_domains_while_there_are_enough() {
+        let ring = Ring::new(1..=6, 64);
+        for thing in 0..THINGS {
+            // Racks 0 and 1 have two switches each, and one of rack 2 is left out.
+            let rack = |server| (server != 5).then_some(server % 3);
+            let servers = ring.servers_apart(thing, 3, rack);
+            let mut racks: Vec<u32> = servers.iter().map(|server| server % 3).collect();
+            racks.sort_unstable();
+            assert_eq!(racks, [0, 1, 2], "{servers:?}");
+            assert!(!servers.contains(&5));
+            let four = ring.servers_apart(thing, 4, rack);
+            assert_eq!((&four[..3], four.len()), (&servers[..], 4));
+            assert_eq!(ring.servers_apart(thing, 9, rack).len(), 5);
+        }
     }
 
     #[test]
