@@ -1,0 +1,20 @@
+//! Clients of the coordination service, as state machines without IO.
+//!
+//! An [`Agent`] is driven from outside: datagrams and the time go in through `handle_*`, datagrams,
+//! events and the time of the next wake-up come out of `poll_*`. Equal settings, seed and inputs
+//! give equal outputs. Times are µs of a clock that does not go back.
+//!
+//! `docs/coordination-protocol.md` is the contract; where the code follows one of its rules it
+//! names the rule's number.
+
+mod agent;
+mod directory;
+mod event;
+mod operation;
+mod settings;
+
+pub use agent::{Agent, Lanes, Refused};
+pub use directory::{Chain, group_of};
+pub use event::{Answer, Event, Fate, LockState, Reason, Record, Ticket};
+pub use operation::{Action, Delete, Guard, Lane, Operation, Owner, Place, Reading, When, Write};
+pub use settings::{Counters, Settings};
