@@ -5,7 +5,6 @@ mod diff;
 use crate::exit::{CommandError, Failure};
 use crate::text_file;
 use clap::Args;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Format P4 programs in place.
