@@ -10,6 +10,7 @@ use crate::value::ValueKind;
 use stateplane_diagnostics::{Diagnostic, nearest};
 use stateplane_ir::{self as ir, MatchKind};
 use stateplane_syntax::tree::{self, Direction, ExprKind, TablePropertyValue};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Entries of a table that does not say.
@@ -220,11 +221,13 @@ impl<'a> Checker<'a> {
         };
         let mut actions: Vec<ir::TableAction> = Vec::new();
         let mut interfaces = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut names = BTreeSet::new();
         for listed in refs {
             let Some(action) = self.action_named(&listed.path) else {
                 continue;
             };
-            if self.listed_position(&actions, action).is_some() {
+            if !seen.insert(action) {
                 self.report(Diagnostic::error(
                     codes::DUPLICATE_NAME,
                     listed.span,
@@ -233,10 +236,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let name = &self.out.actions[action.index()].name;
-            let same = actions
-                .iter()
-                .any(|other| self.out.actions[other.action.index()].name == *name);
-            if same {
+            if !names.insert(name.clone()) {
                 let message =
                     format!("the table has two actions with the control-plane name `{name}`");
                 self.report(

@@ -9,6 +9,9 @@
 //! The tree of the program that is a hundred times as large does not fit the processor's
 //! caches, which costs a part of the rate once; a program of four times that size stands
 //! against it.
+//!
+//! Programs with very many actions or cases, which a careless table of names makes slow, have a
+//! limit each.
 
 use std::hint::black_box;
 
@@ -23,6 +26,9 @@ const PARTS: usize = 11;
 
 /// The most ms that 1,000 lines may take.
 const LIMIT_MS: f64 = 50.0;
+
+/// The most ms that a program with very many actions or cases may take.
+const WIDE_LIMIT_MS: f64 = 1e3;
 
 /// A program with its library.
 struct Text {
@@ -106,5 +112,18 @@ fn main() -> std::io::Result<()> {
     let limit = "50 ms for 1,000 lines";
     let allowed = LIMIT_MS * nat.lines as f64 / 1e3;
     report.limit("nat, source to IR", ms(nat.lines), limit, allowed);
+    let wide = [
+        ("40,000 called actions", generate::called_actions(40_000)),
+        (
+            "a table of 40,000 actions",
+            generate::listed_actions(40_000),
+        ),
+        ("a switch of 60,000 cases", generate::switch_cases(60_000)),
+    ];
+    for (name, program) in wide {
+        let source = Text::of(text(program));
+        let took = timed(|| source.compile()).spent;
+        report.limit(name, 1e3 * took.as_secs_f64(), "one second", WIDE_LIMIT_MS);
+    }
     report.finish()
 }

@@ -71,6 +71,69 @@ pub fn program(parts: usize) -> String {
     text
 }
 
+/// A program whose ingress has `count` actions and calls each.
+pub fn called_actions(count: usize) -> String {
+    let mut locals = String::new();
+    let mut calls = String::new();
+    for number in 0..count {
+        let _ = writeln!(
+            locals,
+            "    action act{number}() {{ meta.kind = {}; }}",
+            number % 256
+        );
+        let _ = writeln!(calls, "        act{number}();");
+    }
+    one_control(&locals, &calls)
+}
+
+/// A program with a table of `count` actions.
+pub fn listed_actions(count: usize) -> String {
+    let mut locals = String::new();
+    let mut list = String::new();
+    for number in 0..count {
+        let _ = writeln!(
+            locals,
+            "    action act{number}() {{ meta.kind = {}; }}",
+            number % 256
+        );
+        let _ = writeln!(list, "            act{number};");
+    }
+    let _ = write!(
+        locals,
+        "    table choose {{\n        key = {{ meta.kind : exact; }}\n        actions = {{\n{list}        \
+         }}\n        default_action = act0();\n    }}\n"
+    );
+    one_control(&locals, "        choose.apply();\n")
+}
+
+/// A program with a `switch` of `count` cases.
+pub fn switch_cases(count: usize) -> String {
+    let mut cases = String::new();
+    for number in 0..count {
+        let _ = writeln!(
+            cases,
+            "            {number}: {{ meta.kind = {}; }}",
+            number % 256
+        );
+    }
+    one_control(
+        "",
+        &format!("        switch (meta.sum) {{\n{cases}        }}\n"),
+    )
+}
+
+/// A program whose ingress has these locals and statements.
+fn one_control(locals: &str, statements: &str) -> String {
+    format!(
+        "{FRAME}parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta,\n             \
+         inout standard_metadata_t standard) {{\n    state start {{\n        \
+         transition accept;\n    }}\n}}\n\n\
+         control MyIngress(inout headers_t hdr, inout metadata_t meta,\n                \
+         inout standard_metadata_t standard) {{\n{locals}    apply {{\n{statements}    }}\n}}\n\n\
+         V1Switch(MyParser(), Check(), MyIngress(), MyEgress(), Check(), MyDeparser()) main;\n"
+    )
+}
+
 fn state(text: &mut String, part: usize, parts: usize) {
     let next = match part + 1 {
         next if next < parts => format!("step{next}"),
