@@ -1,11 +1,13 @@
 //! The configuration file of a switch: what a control plane sets, written down.
 
+mod coordination;
 mod error;
 mod replication;
 #[cfg(test)]
 mod tests;
 mod value;
 
+pub use coordination::CoordinationFile;
 pub use error::{SwitchFileCause, SwitchFileError};
 pub use replication::ReplicationFile;
 pub use value::{Arguments, Setting};
@@ -90,6 +92,11 @@ use toml::Spanned;
 ///     heads = [{ address = "10.10.0.11", mac = "02:00:00:00:c0:00" }] # unless [chains] tells
 ///     mtu = 1700                           # of the path to the store; 1500 unless set
 ///
+///     [coordination]                       # of programs that include coordination.p4
+///     switch = 1                           # this switch's number
+///     address = "10.255.0.1"               # of the switch, for clients and other switches
+///     port = 1                             # whose egress its copies pass; 0 unless set
+///
 ///     [chains]                             # entries come from a store's controller
 ///     controllers = ["10.10.0.20:4795"]
 ///     switch = 1                           # this switch's number
@@ -129,6 +136,8 @@ pub struct SwitchFile {
     pub neighbours: Option<NeighboursFile>,
     /// This switch's part in replication.
     pub replication: Option<Spanned<ReplicationFile>>,
+    /// This switch's part in coordination.
+    pub coordination: Option<Spanned<CoordinationFile>>,
     /// The controllers that say where the chains of the store are.
     pub chains: Option<Spanned<ChainsFile>>,
     #[serde(skip)]
@@ -410,6 +419,12 @@ impl SwitchFile {
             let generates = !self.generators_elsewhere;
             let replication = file.replication()?;
             Ok(replication.apply(switch, incarnation, generates)?)
+        })?;
+        self.each(self.coordination.as_slice(), |file| {
+            let incarnation = 1.max(random() as u32);
+            let generates = !self.generators_elsewhere;
+            let coordination = file.coordination()?;
+            Ok(coordination.apply(switch, incarnation, generates)?)
         })?;
         self.each(&self.mirror_sessions, |file| {
             let MirrorSessionFile {

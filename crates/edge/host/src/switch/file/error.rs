@@ -1,5 +1,6 @@
 //! Errors in a switch's configuration file, with their positions.
 
+use stateplane_coordination_setup::SetupError as CoordinationError;
 use stateplane_runtime::StateError;
 use stateplane_setup::{BoundError, SetupError};
 use stateplane_switch::SwitchError;
@@ -71,7 +72,7 @@ pub enum SwitchFileCause {
     Mac(String),
     /// A switch without a number.
     #[error(
-        "switch 0 is none: `switch` is a number from 1, which no other switch of the store has"
+        "switch 0 is none: `switch` is a number from 1, which no other switch of the store, or of the service, has"
     )]
     SwitchZero,
     /// Heads of chains without the number of shards.
@@ -80,6 +81,9 @@ pub enum SwitchFileCause {
     /// The program or the switch does not take what replication needs.
     #[error(transparent)]
     Replication(#[from] SetupError),
+    /// The program or the switch does not take what coordination needs.
+    #[error(transparent)]
+    Coordination(#[from] CoordinationError),
     /// The program's tables or registers refuse it.
     #[error(transparent)]
     State(#[from] StateError),
@@ -130,6 +134,7 @@ impl SwitchFileCause {
             SwitchFileCause::NoShards => "H238",
             SwitchFileCause::Replication(SetupError::State(error)) => error.code(),
             SwitchFileCause::Replication(SetupError::Switch(error)) => error.code(),
+            SwitchFileCause::Coordination(error) => error.code(),
             SwitchFileCause::State(error) => error.code(),
             SwitchFileCause::Switch(error) => error.code(),
         }

@@ -351,3 +351,17 @@ fn sections_of_replication_that_say_too_little_are_refused() {
         assert_eq!(replication(more).expect_err(more).code(), code);
     }
 }
+
+#[test]
+fn the_section_coordination_says_number_address_and_port() {
+    let parse = |text: &str| SwitchFile::parse("switch.toml".as_ref(), text);
+    let file = parse("[coordination]\nswitch = 2\naddress = \"10.255.0.2\"\n").expect("whole");
+    let said = file.coordination.expect("it is there");
+    let said = said.get_ref().coordination().expect("it is right");
+    assert_eq!((said.switch, said.port), (2, 0));
+    assert_eq!(said.address, Ipv4Addr::new(10, 255, 0, 2));
+    let zero = parse("[coordination]\nswitch = 0\naddress = \"10.255.0.2\"\n").expect("TOML");
+    let refused = zero.coordination.expect("it is there");
+    let refused = refused.get_ref().coordination().expect_err("no number");
+    assert_eq!(refused.code(), "H237");
+}
