@@ -1,5 +1,5 @@
 //! Headers that `stateplane_wire` and `p4/lib` both declare are the same, field by field, and
-//! the constants of the replication message value by value.
+//! the constants of the replication and of the coordination message value by value.
 
 use num_bigint::BigUint;
 use stateplane_compile::shipped;
@@ -10,37 +10,66 @@ use stateplane_wire::layout::Layout;
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, RefusalCode, Repr, VERSION, field, flag,
 };
-use stateplane_wire::{ethernet, ipv4, replication, tcp, udp};
+use stateplane_wire::{coordination, ethernet, ipv4, replication, tcp, udp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-/// Headers of the library, and what the wire crate says of them.
-const LAYOUTS: [(&str, &Layout); 5] = [
-    ("ethernet_t", &ethernet::LAYOUT),
-    ("ipv4_t", &ipv4::LAYOUT),
-    ("tcp_t", &tcp::LAYOUT),
-    ("udp_t", &udp::LAYOUT),
-    ("replication_t", &replication::LAYOUT),
-];
+/// The headers that one file of the library declares, and those that it includes.
+struct Library {
+    /// The file.
+    file: &'static str,
+    /// A program with all of its headers.
+    program: &'static str,
+    /// Headers, and what the wire crate says of them.
+    layouts: [(&'static str, &'static Layout); 5],
+    /// Headers that only switches know.
+    without_layout: &'static [&'static str],
+}
 
-/// Headers of the library that only switches know: a flow's state, whose width the program
-/// says; a frame of the packet generator; and parts of others, to look ahead at.
-const WITHOUT_LAYOUT: [&str; 4] = [
-    "replication_state_t",
-    "replication_probe_t",
-    "replication_front_t",
-    "replication_udp_front_t",
-];
+/// A flow's state, whose width the program says; a frame of the packet generator; and parts of
+/// others, to look ahead at, have no layout.
+const REPLICATION: Library = Library {
+    file: "lib/replication_message.p4",
+    program: "apps/nat/nat.p4",
+    layouts: [
+        ("ethernet_t", &ethernet::LAYOUT),
+        ("ipv4_t", &ipv4::LAYOUT),
+        ("tcp_t", &tcp::LAYOUT),
+        ("udp_t", &udp::LAYOUT),
+        ("replication_t", &replication::LAYOUT),
+    ],
+    without_layout: &[
+        "replication_state_t",
+        "replication_probe_t",
+        "replication_front_t",
+        "replication_udp_front_t",
+    ],
+};
+
+/// A part of a value and a frame of the packet generator have no layout.
+const COORDINATION: Library = Library {
+    file: "lib/coordination_message.p4",
+    program: "apps/coordination/coordination_switch.p4",
+    layouts: [
+        ("ethernet_t", &ethernet::LAYOUT),
+        ("ipv4_t", &ipv4::LAYOUT),
+        ("tcp_t", &tcp::LAYOUT),
+        ("udp_t", &udp::LAYOUT),
+        ("coordination_t", &coordination::LAYOUT),
+    ],
+    without_layout: &["coordination_chunk_t", "coordination_tick_t"],
+};
 
 /// A field: name, and first bit and width in bits.
 type Place = (String, usize, usize);
 
 /// The fields of the headers of a program with all of them, as the compiler understands them.
-fn p4_headers() -> BTreeMap<String, Vec<Place>> {
-    let program = shipped("apps/nat/nat.p4").program();
+fn p4_headers(library: &Library) -> BTreeMap<String, Vec<Place>> {
+    let program = shipped(library.program).program();
     let program = program.unwrap_or_else(|refused| panic!("{refused}"));
     let headers = program.structs.iter();
-    let headers = headers.filter(|header| LAYOUTS.iter().any(|(name, _)| header.name == *name));
+    let headers =
+        headers.filter(|header| library.layouts.iter().any(|(name, _)| header.name == *name));
     let headers = headers.map(|header| {
         let mut at = 0;
         let places = header.fields.iter().map(|field| {
@@ -57,14 +86,14 @@ fn p4_headers() -> BTreeMap<String, Vec<Place>> {
 }
 
 /// The message's file, which includes that of the other headers.
-fn p4_declarations() -> Parsed {
-    let message = shipped("lib/replication_message.p4").define("REPLICATION_STATE_BITS", "64");
+fn p4_declarations(library: &Library) -> Parsed {
+    let message = shipped(library.file).define("REPLICATION_STATE_BITS", "64");
     message.tree().unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 /// The constants that the message's file declares as plain numbers.
-fn p4_constants() -> BTreeMap<String, u64> {
-    let parsed = p4_declarations();
+fn p4_constants(library: &Library) -> BTreeMap<String, u64> {
+    let parsed = p4_declarations(library);
     let declarations = parsed.tree.declarations.iter();
     declarations
         .filter_map(|declaration| match declaration {
@@ -103,18 +132,31 @@ fn prefixed(
 
 #[test]
 fn fields_have_the_same_names_places_and_widths() {
-    let p4 = p4_headers();
-    for (name, layout) in LAYOUTS {
-        let fields = layout.fields.iter();
-        let wire = fields.map(|field| (field.name.to_lowercase(), field.at, field.bits));
-        let wire: Vec<Place> = wire.collect();
-        assert_eq!(p4.get(name), Some(&wire), "{name}");
+    for library in [REPLICATION, COORDINATION] {
+        let p4 = p4_headers(&library);
+        for (name, layout) in library.layouts {
+            let fields = layout.fields.iter();
+            let wire = fields.map(|field| (field.name.to_lowercase(), field.at, field.bits));
+            let wire: Vec<Place> = wire.collect();
+            // Programs keep the headers that they use.
+            if name != "tcp_t" || p4.contains_key(name) {
+                assert_eq!(p4.get(name), Some(&wire), "{name}");
+            }
+        }
     }
+    assert!(p4_headers(&REPLICATION).contains_key("tcp_t"));
 }
 
 #[test]
 fn no_header_of_the_library_is_forgotten() {
-    let parsed = p4_declarations();
+    for library in [REPLICATION, COORDINATION] {
+        no_header_is_forgotten(&library);
+    }
+}
+
+/// Every header that the message's file declares has a layout, or is known to have none.
+fn no_header_is_forgotten(library: &Library) {
+    let parsed = p4_declarations(library);
     let declared = parsed.tree.declarations.iter();
     let declared = declared.filter_map(|declaration| match declaration {
         Declaration::Struct(header) if header.kind == StructKind::Header => {
@@ -123,8 +165,9 @@ fn no_header_of_the_library_is_forgotten() {
         _ => None,
     });
     let declared: BTreeSet<String> = declared.collect();
-    let known = LAYOUTS.iter().map(|(name, _)| *name);
-    let known = known.chain(WITHOUT_LAYOUT).map(str::to_owned);
+    let known = library.layouts.iter().map(|(name, _)| *name);
+    let known = known.chain(library.without_layout.iter().copied());
+    let known = known.map(str::to_owned);
     assert_eq!(declared, known.collect());
 }
 
@@ -153,7 +196,7 @@ fn what_one_writes_the_other_reads() {
     };
     let bytes = message.to_vec().expect("a message");
     let number = BigUint::from_bytes_be(&bytes[..HEADER_LENGTH]);
-    for (name, begin, width) in &p4_headers()["replication_t"] {
+    for (name, begin, width) in &p4_headers(&REPLICATION)["replication_t"] {
         let behind = HEADER_LENGTH * 8 - begin - width;
         let found = (&number >> behind) & ((BigUint::from(1u32) << width) - 1u32);
         let expected = match name.as_str() {
@@ -203,15 +246,102 @@ fn constants_have_the_same_names_and_values() {
         ("IP_PROTOCOL_UDP", ipv4::PROTOCOL_UDP.into()),
         ("ETHERTYPE_IPV4", ethernet::TYPE_IPV4.into()),
     ];
-    let mut p4 = p4_constants();
+    let mut p4 = p4_constants(&REPLICATION);
     for (name, value) in others {
         assert_eq!(p4.remove(name), Some(value), "{name}");
     }
-    let with = |prefix: &str| -> BTreeMap<String, u64> {
-        let names = p4.iter().filter(|(name, _)| name.starts_with(prefix));
-        names.map(|(name, value)| (name.clone(), *value)).collect()
-    };
+    let with = |prefix: &str| starting_with(prefix, &p4);
     assert_eq!(with("TYPE_"), prefixed("TYPE_", types));
     assert_eq!(with("CODE_"), prefixed("CODE_", codes));
     assert_eq!(with("FLAG_"), prefixed("FLAG_", flags));
+}
+
+/// The constants whose names begin with `prefix`.
+fn starting_with(prefix: &str, constants: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let names = constants.iter();
+    let names = names.filter(|(name, _)| name.starts_with(prefix));
+    names.map(|(name, value)| (name.clone(), *value)).collect()
+}
+
+/// The names in capitals and the numbers of an enumeration.
+fn numbered<T: Debug + Copy>(all: &[T], number: impl Fn(T) -> u8) -> Vec<(String, u64)> {
+    let of = |one: &T| (in_capitals(one), u64::from(number(*one)));
+    all.iter().map(of).collect()
+}
+
+#[test]
+fn constants_of_coordination_have_the_same_names_and_values() {
+    use coordination::{Condition, Kind, MessageType, Operation, Outcome, flag};
+    let flags = [
+        ("LEASED", flag::LEASED),
+        ("WAIT", flag::WAIT),
+        ("JOINS", flag::JOINS),
+        ("FOUNDS", flag::FOUNDS),
+        ("JOINED", flag::JOINED),
+        ("MORE", flag::MORE),
+    ];
+    let flags = flags.map(|(name, bit)| (name.to_owned(), bit.into()));
+    let others = [
+        ("COORDINATION_UDP_PORT", coordination::PORT.into()),
+        ("COORDINATION_VERSION", coordination::VERSION.into()),
+        ("MESSAGE_BYTES", coordination::HEADER_LENGTH as u64),
+        ("CHUNK_BYTES", coordination::CHUNK_LENGTH as u64),
+        ("MAX_VALUE", coordination::MAX_VALUE as u64),
+        ("MAX_OPERAND", coordination::MAX_OPERAND as u64),
+        ("MAX_CHAIN", coordination::MAX_CHAIN as u64),
+    ];
+    let p4 = p4_constants(&COORDINATION);
+    for (name, value) in others {
+        assert_eq!(p4.get(name), Some(&value), "{name}");
+    }
+    let of = [
+        ("TYPE_", numbered(MessageType::ALL, |one| one as u8)),
+        ("OPERATION_", numbered(Operation::ALL, |one| one as u8)),
+        ("OUTCOME_", numbered(Outcome::ALL, |one| one as u8)),
+        ("KIND_", numbered(Kind::ALL, |one| one as u8)),
+        ("CONDITION_", numbered(Condition::ALL, |one| one as u8)),
+        ("FLAG_", flags.into()),
+    ];
+    for (prefix, names) in of {
+        assert_eq!(starting_with(prefix, &p4), prefixed(prefix, names));
+    }
+}
+
+#[test]
+fn the_switch_reads_fields_of_coordination_where_the_wire_crate_writes_them() {
+    // A byte of each field that differs from all others tells where it lies.
+    let mut message = coordination::Repr::new(coordination::MessageType::Entry);
+    message.group = 0x1112;
+    message.epoch = 0x2122_2324;
+    message.number = 0x3132_3334_3536_3738;
+    message.key = coordination::Key(*b"key of 16 bytes!");
+    message.guard_number = 0x4142_4344_4546_4748;
+    message.handle = 0x5152_5354;
+    message.send_time = 0x6162_6364_6566;
+    message.value = b"a value";
+    let bytes = message.to_vec().expect("a message");
+    let length = coordination::HEADER_LENGTH;
+    let number = BigUint::from_bytes_be(&bytes[..length]);
+    let headers = p4_headers(&COORDINATION);
+    let read = |name: &str| {
+        let place = headers["coordination_t"].iter();
+        let (_, begin, width) = place.clone().find(|(one, ..)| one == name).expect(name);
+        (&number >> (length * 8 - begin - width)) & ((BigUint::from(1u32) << width) - 1u32)
+    };
+    for (name, expected) in [
+        (
+            "type",
+            BigUint::from(coordination::MessageType::Entry as u64),
+        ),
+        ("group", message.group.into()),
+        ("epoch", message.epoch.into()),
+        ("number", message.number.into()),
+        ("key", BigUint::from_bytes_be(&message.key.0)),
+        ("guard_number", message.guard_number.into()),
+        ("handle", message.handle.into()),
+        ("send_time", message.send_time.into()),
+        ("value_length", message.value.len().into()),
+    ] {
+        assert_eq!(read(name), expected, "{name}");
+    }
 }
