@@ -15,7 +15,7 @@ use stateplane_membership::{Claims, Ring, Servers, Start};
 use stateplane_wire::coordination_control as clients_wire;
 
 use crate::Seed;
-use crate::decision::{Decision, GroupConfig, Member, Range};
+use crate::decision::{Decision, GroupConfig, LaneBook, Member};
 use crate::lanes::LaneTable;
 use crate::redirects::Redirects;
 use crate::settings::{Settings, SettingsError};
@@ -149,7 +149,7 @@ impl Controller {
         now: u64,
     ) -> Result<Controller, SettingsError> {
         settings.check()?;
-        let (mut groups, mut ranges) = (BTreeMap::<u16, Group>::new(), Vec::<Range>::new());
+        let (mut groups, mut book) = (BTreeMap::<u16, Group>::new(), None::<LaneBook>);
         for decision in stored {
             match decision {
                 Decision::Group(config) => {
@@ -162,7 +162,14 @@ impl Controller {
                         groups.insert(group.config.group, group);
                     }
                 }
-                Decision::Lanes(range) => ranges.push(range),
+                Decision::Lanes(newer) => {
+                    if book
+                        .as_ref()
+                        .is_none_or(|book| book.version < newer.version)
+                    {
+                        book = Some(newer);
+                    }
+                }
             }
         }
         let switches = settings.switches.iter();
@@ -178,7 +185,7 @@ impl Controller {
             ring: Ring::default(),
             unfounded: unfounded.map(|it| (it, Unfounded::default())).collect(),
             groups,
-            lanes: LaneTable::new(settings.lanes, ranges, now),
+            lanes: LaneTable::new(settings.lanes, book.as_ref(), now),
             redirects: Redirects::new(settings.redirects),
             // By then those that fail are known.
             redirect_at: now.saturating_add(settings.detection + settings.ping),
@@ -268,8 +275,10 @@ impl Controller {
     /// The next decision to store. It takes effect with [`Controller::handle_stored`]; if it cannot
     /// be stored, the controller must not go on.
     pub fn poll_record(&mut self) -> Option<Decision> {
-        self.records
-            .pop_front()
+        let lanes = &mut self.lanes;
+        let record = self.records.pop_front();
+        record
+            .or_else(|| lanes.poll_book().map(Decision::Lanes))
             .filter(|_| self.silenced().is_none())
     }
 
@@ -277,7 +286,7 @@ impl Controller {
     pub fn handle_stored(&mut self, now: u64, decision: &Decision) {
         let decided = match decision {
             Decision::Group(config) => self.config_stored(now, config),
-            Decision::Lanes(range) => self.range_stored(range),
+            Decision::Lanes(book) => self.book_stored(book),
         };
         invariant!(
             self.invariants,

@@ -52,15 +52,37 @@ impl GroupConfig {
     }
 }
 
-/// Lanes that are handed out to a session, or that came back from it.
+/// A session that has lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
+pub struct OpenSession {
     /// The session and its lanes.
     pub lanes: Lanes,
     /// The number that the client drew when it asked.
     pub nonce: u64,
-    /// True if the session was ended: the lanes have the next incarnation.
-    pub closed: bool,
+}
+
+/// Free lanes that lie together and have one incarnation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneRun {
+    /// The first lane.
+    pub first: u16,
+    /// Number of lanes.
+    pub count: u16,
+    /// Their incarnation.
+    pub incarnation: u16,
+}
+
+/// All sessions with their lanes, and the incarnations of the free lanes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LaneBook {
+    /// Grows with each change.
+    pub version: u32,
+    /// The greatest number of a session so far: none returns.
+    pub last: u32,
+    /// The sessions that are not closed, by number.
+    pub sessions: Vec<OpenSession>,
+    /// The free lanes; those that nobody ever had, of incarnation 0, are left out.
+    pub free: Vec<LaneRun>,
 }
 
 /// A decision.
@@ -68,8 +90,8 @@ pub struct Range {
 pub enum Decision {
     /// A configuration of a group's chain.
     Group(GroupConfig),
-    /// Lanes of a session.
-    Lanes(Range),
+    /// Who has which lanes.
+    Lanes(LaneBook),
 }
 
 /// First byte of a stored configuration.
@@ -78,24 +100,21 @@ const GROUP: u8 = 1;
 /// First byte of stored lanes.
 const LANES: u8 = 2;
 
-/// Most numbers of sessions: a version tells the end of a session from its begin.
-pub(crate) const MOST_SESSIONS: u32 = u32::MAX >> 1;
-
-/// First number of a range of lanes: behind all groups.
-const FIRST_RANGE: u32 = 1 << 16;
+/// Number of the lanes: behind all groups.
+const NUMBER_OF_LANES: u32 = 1 << 16;
 
 impl Version for Decision {
     fn number(&self) -> u32 {
         match self {
             Decision::Group(config) => config.group.into(),
-            Decision::Lanes(range) => FIRST_RANGE + u32::from(range.lanes.first),
+            Decision::Lanes(_) => NUMBER_OF_LANES,
         }
     }
 
     fn version(&self) -> u32 {
         match self {
             Decision::Group(config) => config.epoch,
-            Decision::Lanes(range) => range.lanes.session << 1 | u32::from(range.closed),
+            Decision::Lanes(book) => book.version,
         }
     }
 }
@@ -129,6 +148,17 @@ impl Reader<'_> {
         }
     }
 
+    fn session(&mut self) -> Option<OpenSession> {
+        let lanes = Lanes {
+            session: self.u32()?,
+            first: self.u16()?,
+            count: self.u16()?,
+            incarnation: self.u16()?,
+        };
+        let nonce = self.take().map(u64::from_be_bytes)?;
+        Some(OpenSession { lanes, nonce })
+    }
+
     fn member(&mut self) -> Option<Member> {
         Some(Member {
             switch: self.u32()?,
@@ -136,6 +166,10 @@ impl Reader<'_> {
             address: Ipv4Addr::from(self.u32()?),
         })
     }
+}
+
+fn append_u16(bytes: &mut Vec<u8>, numbers: [u16; 3]) {
+    bytes.extend(numbers.into_iter().flat_map(u16::to_be_bytes));
 }
 
 impl Decision {
@@ -157,18 +191,19 @@ impl Decision {
                     bytes.extend(member.address.octets());
                 }
             }
-            Decision::Lanes(range) => {
+            Decision::Lanes(book) => {
                 bytes.push(LANES);
-                bytes.extend(range.lanes.session.to_be_bytes());
-                for number in [
-                    range.lanes.first,
-                    range.lanes.count,
-                    range.lanes.incarnation,
-                ] {
-                    bytes.extend(number.to_be_bytes());
+                bytes.extend(book.version.to_be_bytes());
+                bytes.extend(book.last.to_be_bytes());
+                bytes.extend((book.sessions.len() as u32).to_be_bytes());
+                for OpenSession { lanes, nonce } in &book.sessions {
+                    bytes.extend(lanes.session.to_be_bytes());
+                    append_u16(&mut bytes, [lanes.first, lanes.count, lanes.incarnation]);
+                    bytes.extend(nonce.to_be_bytes());
                 }
-                bytes.extend(range.nonce.to_be_bytes());
-                bytes.push(range.closed.into());
+                for run in &book.free {
+                    append_u16(&mut bytes, [run.first, run.count, run.incarnation]);
+                }
             }
         }
         bytes
@@ -198,16 +233,27 @@ impl Decision {
                     joining,
                 })
             }
-            LANES => Decision::Lanes(Range {
-                lanes: Lanes {
-                    session: reader.u32()?,
-                    first: reader.u16()?,
-                    count: reader.u16()?,
-                    incarnation: reader.u16()?,
-                },
-                nonce: reader.take().map(u64::from_be_bytes)?,
-                closed: reader.truth()?,
-            }),
+            LANES => {
+                let (version, last) = (reader.u32()?, reader.u32()?);
+                let mut sessions = Vec::new();
+                for _ in 0..reader.u32()? {
+                    sessions.push(reader.session()?);
+                }
+                let mut free = Vec::new();
+                while !reader.0.is_empty() {
+                    free.push(LaneRun {
+                        first: reader.u16()?,
+                        count: reader.u16()?,
+                        incarnation: reader.u16()?,
+                    });
+                }
+                Decision::Lanes(LaneBook {
+                    version,
+                    last,
+                    sessions,
+                    free,
+                })
+            }
             _ => return None,
         };
         reader.0.is_empty().then_some(decision)
@@ -229,6 +275,26 @@ mod tests {
         })
     }
 
+    fn session() -> impl Strategy<Value = OpenSession> {
+        any::<(u32, [u16; 3], u64)>().prop_map(|(session, [first, count, incarnation], nonce)| {
+            let lanes = Lanes {
+                session,
+                first,
+                count,
+                incarnation,
+            };
+            OpenSession { lanes, nonce }
+        })
+    }
+
+    fn run() -> impl Strategy<Value = LaneRun> {
+        any::<[u16; 3]>().prop_map(|[first, count, incarnation]| LaneRun {
+            first,
+            count,
+            incarnation,
+        })
+    }
+
     fn decision() -> impl Strategy<Value = Decision> {
         let numbers = any::<(u16, u16, u32, bool, [u8; 16])>();
         let joining = proptest::option::of(member());
@@ -246,17 +312,13 @@ mod tests {
                     })
                 }
             ),
-            any::<(u32, [u16; 3], u64, bool)>().prop_map(
-                |(session, [first, count, incarnation], nonce, closed)| {
-                    Decision::Lanes(Range {
-                        lanes: Lanes {
-                            session,
-                            first,
-                            count,
-                            incarnation,
-                        },
-                        nonce,
-                        closed,
+            (any::<(u32, u32)>(), vec(session(), 0..4), vec(run(), 0..4)).prop_map(
+                |((version, last), sessions, free)| {
+                    Decision::Lanes(LaneBook {
+                        version,
+                        last,
+                        sessions,
+                        free,
                     })
                 }
             ),
@@ -268,10 +330,8 @@ mod tests {
         fn decisions_survive_a_log(decision in decision()) {
             let bytes = decision.to_vec();
             prop_assert_eq!(Decision::parse(&bytes), Some(decision.clone()));
-            if let Decision::Lanes(_) = decision {
-                for cut in 0..bytes.len() {
-                    prop_assert_eq!(Decision::parse(&bytes[..cut]), None);
-                }
+            for cut in 0..bytes.len() {
+                prop_assert_ne!(Decision::parse(&bytes[..cut]), Some(decision.clone()));
             }
             let mut long = bytes;
             long.push(0);
@@ -288,24 +348,5 @@ mod tests {
                 prop_assert_eq!(decision.to_vec(), bytes);
             }
         }
-    }
-
-    #[test]
-    fn the_end_of_a_session_is_newer_than_its_begin_and_older_than_the_next() {
-        let range = |session, closed| {
-            Decision::Lanes(Range {
-                lanes: Lanes {
-                    session,
-                    first: 7,
-                    count: 1,
-                    incarnation: 0,
-                },
-                nonce: 0,
-                closed,
-            })
-        };
-        let versions = [range(4, false), range(4, true), range(5, false)];
-        let versions = versions.map(|range| (range.number(), range.version()));
-        assert_eq!(versions, [(0x1_0007, 8), (0x1_0007, 9), (0x1_0007, 10)]);
     }
 }

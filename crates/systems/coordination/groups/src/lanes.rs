@@ -6,7 +6,10 @@ use core::net::SocketAddrV4;
 
 use stateplane_wire::coordination_control::Lanes;
 
-use crate::decision::{MOST_SESSIONS, Range};
+use crate::decision::{LaneBook, LaneRun, OpenSession};
+
+/// The last number of a session: each needs two versions of the book.
+const LAST_SESSION: u32 = u32::MAX >> 1;
 
 /// A lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,16 +20,42 @@ struct Lane {
     session: u32,
 }
 
+/// What becomes of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It is not stored yet that it has its lanes.
+    Opens,
+    /// It has its lanes.
+    Open,
+    /// It was ended, which is not stored yet.
+    Closes,
+}
+
 /// A session that is not closed.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
-    pub(crate) range: Range,
-    /// True if it is stored that it has the lanes.
-    pub(crate) opened: bool,
+    pub(crate) open: OpenSession,
+    state: State,
     /// Time in µs from which this controller knows it.
     pub(crate) since: u64,
     /// Who asks for it, or for its end, and waits until that is stored.
-    pub(crate) asker: Option<SocketAddrV4>,
+    asker: Option<SocketAddrV4>,
+}
+
+impl Session {
+    /// True if it has its lanes and was not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+}
+
+/// What became of a session when a book was stored, and who waits for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) session: OpenSession,
+    /// True if it is closed, false if it was opened.
+    pub(crate) closed: bool,
+    pub(crate) to: Option<SocketAddrV4>,
 }
 
 /// All lanes and sessions.
@@ -37,65 +66,65 @@ pub(crate) struct LaneTable {
     by_nonce: BTreeMap<u64, u32>,
     /// The greatest number of a session so far.
     last: u32,
+    /// Version of the last book.
+    version: u32,
+    /// The book that is being stored, one at a time.
+    storing: Option<LaneBook>,
+    /// True if something changed since the last book.
+    changed: bool,
 }
 
 impl LaneTable {
-    /// The table of `lanes` lanes after `stored` ranges.
-    pub(crate) fn new(lanes: u16, stored: impl IntoIterator<Item = Range>, now: u64) -> LaneTable {
+    /// The table of `lanes` lanes as `stored` has it.
+    pub(crate) fn new(lanes: u16, stored: Option<&LaneBook>, now: u64) -> LaneTable {
         let mut table = LaneTable {
             lanes: vec![Lane::default(); lanes.into()],
             sessions: BTreeMap::new(),
             by_nonce: BTreeMap::new(),
             last: 0,
+            version: 0,
+            storing: None,
+            changed: false,
         };
-        let mut stored: Vec<Range> = stored.into_iter().collect();
-        // A later session may have lanes of several earlier ones.
-        stored.sort_by_key(|range| range.lanes.session);
-        for range in stored {
-            table.last = table.last.max(range.lanes.session);
-            if range.closed {
-                table.free(&range.lanes);
-            } else {
-                table.take(range, now, true, None);
+        if let Some(book) = stored {
+            table.last = book.last;
+            table.version = book.version;
+            for run in &book.free {
+                for lane in table.span(run.first, run.count) {
+                    lane.incarnation = run.incarnation;
+                }
+            }
+            for session in &book.sessions {
+                table.take(*session, State::Open, now, None);
             }
         }
         table
     }
 
-    fn span(&mut self, lanes: &Lanes) -> impl Iterator<Item = &mut Lane> {
-        let places = self.lanes.iter_mut().skip(lanes.first.into());
-        places.take(lanes.count.into())
+    fn span(&mut self, first: u16, count: u16) -> impl Iterator<Item = &mut Lane> {
+        let places = self.lanes.iter_mut().skip(first.into());
+        places.take(count.into())
     }
 
-    fn take(&mut self, range: Range, now: u64, opened: bool, asker: Option<SocketAddrV4>) {
-        let lanes = range.lanes;
-        for lane in self.span(&lanes) {
+    fn take(&mut self, open: OpenSession, state: State, now: u64, asker: Option<SocketAddrV4>) {
+        let lanes = open.lanes;
+        for lane in self.span(lanes.first, lanes.count) {
             lane.incarnation = lanes.incarnation;
             lane.session = lanes.session;
         }
-        self.by_nonce.insert(range.nonce, lanes.session);
-        self.sessions.insert(
-            lanes.session,
-            Session {
-                range,
-                opened,
-                since: now,
-                asker,
-            },
-        );
-    }
-
-    fn free(&mut self, lanes: &Lanes) {
-        for lane in self.span(lanes) {
-            lane.incarnation = lanes.incarnation.saturating_add(1);
-            lane.session = 0;
-        }
+        self.by_nonce.insert(open.nonce, lanes.session);
+        let session = Session {
+            open,
+            state,
+            since: now,
+            asker,
+        };
+        self.sessions.insert(lanes.session, session);
     }
 
     /// The session that was opened with `nonce`.
-    pub(crate) fn of_nonce(&mut self, nonce: u64) -> Option<&mut Session> {
-        let session = self.by_nonce.get(&nonce)?;
-        self.sessions.get_mut(session)
+    pub(crate) fn of_nonce(&self, nonce: u64) -> Option<&Session> {
+        self.sessions.get(self.by_nonce.get(&nonce)?)
     }
 
     /// Lanes that are free.
@@ -108,92 +137,157 @@ impl LaneTable {
         (1..=self.last).contains(&session)
     }
 
-    /// Gives at most `count` lanes to a new session, for `asker`; `None` if no lane is free or no
-    /// number of a session is left.
-    pub(crate) fn open(
-        &mut self,
-        now: u64,
-        nonce: u64,
-        count: u16,
-        asker: SocketAddrV4,
-    ) -> Option<Range> {
-        if self.last >= MOST_SESSIONS {
-            return None;
-        }
-        let (first, count) = self.run(count)?;
-        let session = self.last + 1;
-        self.last = session;
-        let incarnation = self.lanes[usize::from(first)].incarnation;
-        let range = Range {
-            lanes: Lanes {
-                session,
-                first,
-                count,
-                incarnation,
-            },
-            nonce,
-            closed: false,
+    /// Gives at most `count` lanes to a new session, for `asker`, once that is stored; false if no
+    /// lane is free or no number of a session is left.
+    pub(crate) fn open(&mut self, now: u64, nonce: u64, count: u16, asker: SocketAddrV4) -> bool {
+        let Some((first, count)) = self.run(count).filter(|_| self.last < LAST_SESSION) else {
+            return false;
         };
-        self.take(range, now, false, Some(asker));
-        Some(range)
+        self.last += 1;
+        let session = self.last;
+        let lanes = Lanes {
+            session,
+            first,
+            count,
+            incarnation: self.lanes[usize::from(first)].incarnation,
+        };
+        self.take(OpenSession { lanes, nonce }, State::Opens, now, Some(asker));
+        self.changed = true;
+        true
     }
 
     /// First lane and number of lanes for who wants `count`: of all runs of free lanes of one
     /// incarnation that have so many, one of the lowest incarnation, so that incarnations stay
     /// together and runs long, and of those one of the shortest; otherwise the longest run.
     fn run(&self, count: u16) -> Option<(u16, u16)> {
-        let mut best: Option<(bool, u16, u16, u16)> = None;
+        let runs = self.runs(Lane::is_free);
+        let best = runs.min_by_key(|run| {
+            let is_long = run.count >= count;
+            let lacking = if is_long { 0 } else { count - run.count };
+            let beyond = if is_long { run.count } else { 0 };
+            (lacking, run.incarnation, beyond)
+        });
+        best.map(|run| (run.first, run.count.min(count)))
+    }
+
+    /// The longest runs of equal lanes for which `counts` is true.
+    fn runs(&self, counts: impl Fn(&Lane) -> bool) -> impl Iterator<Item = LaneRun> {
         let mut first = 0;
-        while let Some(lane) = self.lanes.get(usize::from(first)) {
-            if !lane.is_free() {
-                first += 1;
+        let runs = self.lanes.chunk_by(|a, b| a == b).map(move |run| {
+            let begin = first;
+            first += run.len() as u16;
+            (run[0], begin, run.len() as u16)
+        });
+        let runs = runs.filter(move |(lane, ..)| counts(lane));
+        runs.map(|(lane, first, count)| LaneRun {
+            first,
+            count,
+            incarnation: lane.incarnation,
+        })
+    }
+
+    /// Takes back the lanes of a session, for `asker`, once that is stored. Returns false if the
+    /// session is not there; lanes that are not the session's change nothing.
+    pub(crate) fn close(&mut self, lanes: &Lanes, asker: SocketAddrV4) -> bool {
+        let Some(session) = self.sessions.get_mut(&lanes.session) else {
+            return false;
+        };
+        if session.open.lanes == *lanes && session.state != State::Opens {
+            session.asker = Some(asker);
+            self.changed |= session.state == State::Open;
+            session.state = State::Closes;
+        }
+        true
+    }
+
+    /// Who asks again for a session that is not stored yet is answered then.
+    pub(crate) fn ask_again(&mut self, nonce: u64, asker: SocketAddrV4) {
+        let session = self.by_nonce.get(&nonce);
+        let session = session.and_then(|session| self.sessions.get_mut(session));
+        if let Some(session) = session.filter(|session| session.state == State::Opens) {
+            session.asker = Some(asker);
+        }
+    }
+
+    /// The next book to store, if something changed and none is being stored.
+    pub(crate) fn poll_book(&mut self) -> Option<LaneBook> {
+        if !self.changed || self.storing.is_some() {
+            return None;
+        }
+        self.changed = false;
+        self.version = self.version.saturating_add(1);
+        let (mut kept, mut closing) = (Vec::new(), Vec::new());
+        for session in self.sessions.values() {
+            if session.state == State::Closes {
+                closing.push(session.open.lanes);
+            } else {
+                kept.push(session.open);
+            }
+        }
+        let free = self.runs(|lane| lane.session == 0 && lane.incarnation > 0);
+        let next = |lanes: &Lanes| LaneRun {
+            first: lanes.first,
+            count: lanes.count,
+            incarnation: lanes.incarnation.saturating_add(1),
+        };
+        let book = LaneBook {
+            version: self.version,
+            last: self.last,
+            free: free.chain(closing.iter().map(next)).collect(),
+            sessions: kept,
+        };
+        self.storing = Some(book.clone());
+        Some(book)
+    }
+
+    /// Takes that `book` is stored, and gives what became of sessions; `None` if it is not the one
+    /// that was to be stored.
+    pub(crate) fn stored(&mut self, book: &LaneBook) -> Option<Vec<Answer>> {
+        if self.storing.as_ref() != Some(book) {
+            return None;
+        }
+        self.storing = None;
+        let mut answers = Vec::new();
+        for session in &book.sessions {
+            let known = self.sessions.get_mut(&session.lanes.session);
+            if let Some(known) = known.filter(|known| known.state == State::Opens) {
+                known.state = State::Open;
+                answers.push(Answer {
+                    session: *session,
+                    closed: false,
+                    to: known.asker.take(),
+                });
+            }
+        }
+        let written = |number: &u32| {
+            let place = book
+                .sessions
+                .binary_search_by_key(number, |it| it.lanes.session);
+            place.is_ok() || *number > book.last
+        };
+        let closed = self
+            .sessions
+            .keys()
+            .copied()
+            .filter(|number| !written(number));
+        let closed: Vec<u32> = closed.collect();
+        for number in closed {
+            let Some(session) = self.sessions.remove(&number) else {
                 continue;
-            }
-            let run = self.lanes[usize::from(first)..].iter();
-            let length = run.take_while(|other| *other == lane).count() as u16;
-            let found = (length >= count, length, lane.incarnation, first);
-            let is_better = |best: &(bool, u16, u16, u16)| match (found.0, best.0) {
-                (true, true) => (found.2, found.1) < (best.2, best.1),
-                (false, false) => (best.1, found.2) < (found.1, best.2),
-                (enough, _) => enough,
             };
-            if best.as_ref().is_none_or(is_better) {
-                best = Some(found);
+            let lanes = session.open.lanes;
+            for lane in self.span(lanes.first, lanes.count) {
+                lane.incarnation = lanes.incarnation.saturating_add(1);
+                lane.session = 0;
             }
-            first += length;
+            self.by_nonce.remove(&session.open.nonce);
+            answers.push(Answer {
+                session: session.open,
+                closed: true,
+                to: session.asker,
+            });
         }
-        best.map(|(_, length, _, first)| (first, length.min(count)))
-    }
-
-    /// The range to store when the session of `lanes` was ended; `None` if that is decided already,
-    /// or the session has other lanes.
-    pub(crate) fn close(&mut self, lanes: &Lanes, asker: SocketAddrV4) -> Option<Range> {
-        let session = self.sessions.get_mut(&lanes.session)?;
-        if session.range.lanes != *lanes || !session.opened {
-            return None;
-        }
-        session.asker = Some(asker);
-        if session.range.closed {
-            return None;
-        }
-        session.range.closed = true;
-        Some(session.range)
-    }
-
-    /// Takes that `range` is stored, and gives who waits for that; `None` if it was not decided.
-    pub(crate) fn stored(&mut self, range: &Range) -> Option<Option<SocketAddrV4>> {
-        let session = self.sessions.get_mut(&range.lanes.session)?;
-        if session.range != *range || session.opened != range.closed {
-            return None;
-        }
-        session.opened = true;
-        let asker = session.asker.take();
-        if range.closed {
-            self.sessions.remove(&range.lanes.session);
-            self.by_nonce.remove(&range.nonce);
-            self.free(&range.lanes);
-        }
-        Some(asker)
+        Some(answers)
     }
 }
 

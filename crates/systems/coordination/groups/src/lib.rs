@@ -18,7 +18,7 @@ mod settings;
 pub use controller::{
     Controller, ControllerCounters, RefoundError, SwitchView, Transmit, UnsafeStop,
 };
-pub use decision::{Decision, GroupConfig, Member, Range};
+pub use decision::{Decision, GroupConfig, LaneBook, LaneRun, Member, OpenSession};
 pub use settings::{Settings, SettingsError, Switch};
 
 /// Seed of the keys of the groups' hashes: random bits that nobody else knows.

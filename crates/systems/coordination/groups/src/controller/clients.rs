@@ -8,8 +8,7 @@ use stateplane_wire::coordination_control::{
 };
 
 use super::{Controller, Group};
-use crate::decision::{Decision, Range};
-use crate::lanes::Session;
+use crate::decision::{LaneBook, OpenSession};
 
 impl Controller {
     pub(super) fn client_message(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
@@ -50,41 +49,34 @@ impl Controller {
             return;
         }
         if let Some(session) = self.lanes.of_nonce(nonce) {
-            if session.opened && !session.range.closed {
-                let range = session.range;
-                self.answer_open(from, &range);
-            } else if !session.opened {
-                session.asker = Some(from);
+            if session.is_open() {
+                let open = session.open;
+                self.answer_open(from, &open);
+            } else {
+                self.lanes.ask_again(nonce, from);
             }
             return;
         }
-        match self.lanes.open(now, nonce, lanes, from) {
-            Some(range) => self.records.push_back(Decision::Lanes(range)),
-            None => {
-                self.counters.refused += 1;
-                let (session, first, count, incarnation) = (0, 0, 0, 0);
-                let range = Range {
-                    lanes: Lanes {
-                        session,
-                        first,
-                        count,
-                        incarnation,
-                    },
-                    nonce,
-                    closed: false,
-                };
-                self.answer_open(from, &range);
-            }
+        if !self.lanes.open(now, nonce, lanes, from) {
+            self.counters.refused += 1;
+            let (session, first, count, incarnation) = (0, 0, 0, 0);
+            let lanes = Lanes {
+                session,
+                first,
+                count,
+                incarnation,
+            };
+            self.answer_open(from, &OpenSession { lanes, nonce });
         }
     }
 
-    fn answer_open(&mut self, to: SocketAddrV4, range: &Range) {
+    fn answer_open(&mut self, to: SocketAddrV4, session: &OpenSession) {
         let opened = Opened {
-            nonce: range.nonce,
-            session: range.lanes.session,
-            first_lane: range.lanes.first,
-            count: range.lanes.count,
-            lane_incarnation: range.lanes.incarnation,
+            nonce: session.nonce,
+            session: session.lanes.session,
+            first_lane: session.lanes.first,
+            count: session.lanes.count,
+            lane_incarnation: session.lanes.incarnation,
             groups: self.settings.groups,
             lanes: self.settings.lanes,
             slots: self.settings.slots,
@@ -102,14 +94,13 @@ impl Controller {
         if self.is_behind() {
             return;
         }
-        if let Some(range) = self.lanes.close(lanes, from) {
-            self.records.push_back(Decision::Lanes(range));
-        } else if !self.lanes.sessions.contains_key(&lanes.session) {
-            if self.lanes.was_opened(lanes.session) {
-                self.answer_close(from, lanes.session);
-            } else {
-                self.counters.malformed += 1;
-            }
+        if self.lanes.close(lanes, from) {
+            return;
+        }
+        if self.lanes.was_opened(lanes.session) {
+            self.answer_close(from, lanes.session);
+        } else {
+            self.counters.malformed += 1;
         }
     }
 
@@ -117,32 +108,31 @@ impl Controller {
         self.send(to, Message::Ended { session }.to_vec());
     }
 
-    pub(super) fn range_stored(&mut self, range: &Range) -> bool {
-        let Some(asker) = self.lanes.stored(range) else {
+    pub(super) fn book_stored(&mut self, book: &LaneBook) -> bool {
+        let Some(answers) = self.lanes.stored(book) else {
             return false;
         };
-        if range.closed {
-            self.counters.closed += 1;
-        } else {
-            self.counters.opened += 1;
-        }
-        if let Some(asker) = asker {
-            if range.closed {
-                self.answer_close(asker, range.lanes.session);
+        for answer in answers {
+            if answer.closed {
+                self.counters.closed += 1;
             } else {
-                self.answer_open(asker, range);
+                self.counters.opened += 1;
+            }
+            match answer.to {
+                Some(to) if answer.closed => self.answer_close(to, answer.session.lanes.session),
+                Some(to) => self.answer_open(to, &answer.session),
+                None => {}
             }
         }
         true
     }
 
     fn list(&mut self, now: u64, from: SocketAddrV4, first: u32, length: usize) {
-        let open = |session: &Session| session.opened && !session.range.closed;
         let sessions = self.lanes.sessions.range(first..);
-        let mut sessions = sessions.filter(|(_, session)| open(session));
+        let mut sessions = sessions.filter(|(_, session)| session.is_open());
         let room = coordination_control::sessions_within(length);
         let rows = sessions.by_ref().take(room).map(|(number, session)| {
-            let lanes = session.range.lanes;
+            let lanes = session.open.lanes;
             coordination_control::Session {
                 session: *number,
                 first_lane: lanes.first,
@@ -158,7 +148,12 @@ impl Controller {
                 .map_or(END_OF_SESSIONS, |(number, _)| *number),
             controller: self.incarnation,
             // No more than there are lanes.
-            sessions: self.lanes.sessions.values().filter(|it| open(it)).count() as u16,
+            sessions: self
+                .lanes
+                .sessions
+                .values()
+                .filter(|it| it.is_open())
+                .count() as u16,
             free_lanes: self.lanes.free_lanes() as u32,
             ttl_ms: self.ttl_ms(),
         };

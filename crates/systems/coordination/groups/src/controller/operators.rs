@@ -226,6 +226,6 @@ impl Controller {
     /// The sessions that are not closed, by number.
     pub fn sessions(&self) -> impl Iterator<Item = Lanes> {
         let sessions = self.lanes.sessions.values();
-        sessions.map(|session| session.range.lanes)
+        sessions.map(|session| session.open.lanes)
     }
 }

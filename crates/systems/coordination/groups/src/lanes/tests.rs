@@ -8,27 +8,56 @@ fn asker(port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
 }
 
-/// First lane, number of lanes and incarnation of a session that is opened and stored.
+fn store(table: &mut LaneTable) -> (LaneBook, Vec<Answer>) {
+    let book = table.poll_book().unwrap();
+    assert_eq!(table.poll_book(), None);
+    let answers = table.stored(&book).unwrap();
+    assert_eq!(table.stored(&book), None);
+    (book, answers)
+}
+
+/// The lanes of a session that is opened and stored.
 fn open(table: &mut LaneTable, nonce: u64, count: u16) -> Lanes {
-    let range = table.open(0, nonce, count, asker(1)).unwrap();
-    assert_eq!(table.stored(&range), Some(Some(asker(1))));
-    range.lanes
+    assert!(table.open(0, nonce, count, asker(1)));
+    let (_, answers) = store(table);
+    assert_eq!(answers.len(), 1);
+    assert_eq!((answers[0].closed, answers[0].to), (false, Some(asker(1))));
+    answers[0].session.lanes
 }
 
 fn close(table: &mut LaneTable, lanes: &Lanes) {
-    let range = table.close(lanes, asker(2)).unwrap();
-    assert_eq!(table.stored(&range), Some(Some(asker(2))));
+    assert!(table.close(lanes, asker(2)));
+    let (_, answers) = store(table);
+    assert_eq!(answers.len(), 1);
+    assert_eq!((answers[0].closed, answers[0].to), (true, Some(asker(2))));
+    assert_eq!(answers[0].session.lanes, *lanes);
+}
+
+/// A table of `count` lanes of this incarnation that nobody has.
+fn used(count: u16, incarnation: u16, last: u32) -> LaneTable {
+    let first = 0;
+    let book = LaneBook {
+        version: 1,
+        last,
+        sessions: Vec::new(),
+        free: vec![LaneRun {
+            first,
+            count,
+            incarnation,
+        }],
+    };
+    LaneTable::new(count, Some(&book), 0)
 }
 
 #[test]
 fn lanes_come_back_with_the_next_incarnation_and_numbers_of_sessions_never() {
-    let mut table = LaneTable::new(8, [], 0);
+    let mut table = LaneTable::new(8, None, 0);
     let first = open(&mut table, 1, 5);
     assert_eq!((first.session, first.first, first.count), (1, 0, 5));
     let second = open(&mut table, 2, 5);
     // Fewer than wanted.
     assert_eq!((second.session, second.first, second.count), (2, 5, 3));
-    assert_eq!(table.open(0, 3, 1, asker(1)), None);
+    assert!(!table.open(0, 3, 1, asker(1)));
     close(&mut table, &first);
     assert_eq!(table.free_lanes(), 5);
     let third = open(&mut table, 3, 5);
@@ -42,38 +71,65 @@ fn lanes_come_back_with_the_next_incarnation_and_numbers_of_sessions_never() {
 
 #[test]
 fn lanes_are_closed_only_as_they_were_opened_and_once() {
-    let mut table = LaneTable::new(8, [], 0);
-    let range = table.open(0, 1, 2, asker(1)).unwrap();
+    let mut table = LaneTable::new(8, None, 0);
+    assert!(table.open(0, 1, 2, asker(1)));
+    let lanes = table.sessions[&1].open.lanes;
     // It is not stored that the session has them.
-    assert_eq!(table.close(&range.lanes, asker(2)), None);
-    table.stored(&range);
+    assert!(table.close(&lanes, asker(2)));
+    store(&mut table);
+    assert_eq!(table.poll_book(), None);
     for wrong in [
-        Lanes {
-            count: 1,
-            ..range.lanes
-        },
+        Lanes { count: 1, ..lanes },
         Lanes {
             incarnation: 1,
-            ..range.lanes
-        },
-        Lanes {
-            session: 2,
-            ..range.lanes
+            ..lanes
         },
     ] {
-        assert_eq!(table.close(&wrong, asker(2)), None);
+        assert!(table.close(&wrong, asker(2)));
+        assert_eq!(table.poll_book(), None);
     }
-    let closed = table.close(&range.lanes, asker(2)).unwrap();
-    assert_eq!(table.close(&range.lanes, asker(3)), None);
+    let other = Lanes {
+        session: 2,
+        ..lanes
+    };
+    assert!(!table.close(&other, asker(2)));
+    assert!(table.close(&lanes, asker(2)));
+    let book = table.poll_book().unwrap();
+    assert!(table.close(&lanes, asker(3)));
     assert_eq!(table.free_lanes(), 6);
-    assert_eq!(table.stored(&closed), Some(Some(asker(3))));
-    assert_eq!(table.stored(&closed), None);
+    let answers = table.stored(&book).unwrap();
+    assert_eq!(answers[0].to, Some(asker(3)));
     assert_eq!(table.free_lanes(), 8);
+    assert_eq!(table.poll_book(), None);
+}
+
+#[test]
+fn what_is_asked_while_a_book_is_stored_comes_with_the_next() {
+    let mut table = LaneTable::new(8, None, 0);
+    assert!(table.open(0, 1, 2, asker(1)));
+    let first = table.poll_book().unwrap();
+    assert!(table.open(0, 2, 2, asker(2)));
+    table.ask_again(1, asker(3));
+    assert_eq!(table.poll_book(), None);
+    let answers = table.stored(&first).unwrap();
+    assert_eq!(answers.len(), 1);
+    assert_eq!(
+        (answers[0].session.nonce, answers[0].to),
+        (1, Some(asker(3)))
+    );
+    let lanes = answers[0].session.lanes;
+    assert!(table.close(&lanes, asker(1)));
+    let (second, answers) = store(&mut table);
+    assert_eq!(second.version, first.version + 1);
+    let of = |answer: &Answer| (answer.session.nonce, answer.closed);
+    let answers: Vec<(u64, bool)> = answers.iter().map(of).collect();
+    assert_eq!(answers, [(2, false), (1, true)]);
+    assert!(table.of_nonce(1).is_none());
 }
 
 #[test]
 fn the_run_of_the_lowest_incarnation_that_is_long_enough_is_taken() {
-    let mut table = LaneTable::new(10, [], 0);
+    let mut table = LaneTable::new(10, None, 0);
     let first = open(&mut table, 1, 4);
     let between = open(&mut table, 2, 1);
     close(&mut table, &first);
@@ -90,60 +146,36 @@ fn the_run_of_the_lowest_incarnation_that_is_long_enough_is_taken() {
 
 #[test]
 fn a_lane_of_the_last_incarnation_is_not_handed_out() {
-    let mut range = Range {
-        lanes: Lanes {
-            session: 1,
-            first: 0,
-            count: 2,
-            incarnation: u16::MAX - 1,
-        },
-        nonce: 1,
-        closed: true,
-    };
-    let mut table = LaneTable::new(2, [range], 0);
-    assert_eq!(table.open(0, 1, 1, asker(1)), None);
-    range.lanes.incarnation -= 1;
-    let mut table = LaneTable::new(2, [range], 0);
-    assert_eq!(open(&mut table, 1, 1).incarnation, u16::MAX - 1);
+    assert!(!used(2, u16::MAX, 1).open(0, 1, 1, asker(1)));
+    let lanes = open(&mut used(2, u16::MAX - 1, 1), 1, 1);
+    assert_eq!(lanes.incarnation, u16::MAX - 1);
 }
 
 #[test]
-fn the_last_session_is_refused() {
-    let lanes = Lanes {
-        session: MOST_SESSIONS,
-        first: 0,
-        count: 1,
-        incarnation: 0,
-    };
-    let (nonce, closed) = (1, true);
-    let range = Range {
-        lanes,
-        nonce,
-        closed,
-    };
-    let mut table = LaneTable::new(2, [range], 0);
-    assert_eq!(table.open(0, 2, 1, asker(1)), None);
+fn the_last_session_has_no_next() {
+    assert!(!used(2, 1, LAST_SESSION).open(0, 1, 1, asker(1)));
+    let lanes = open(&mut used(2, 1, LAST_SESSION - 1), 1, 1);
+    assert_eq!(lanes.session, LAST_SESSION);
 }
 
 proptest! {
     /// No lane has two sessions, incarnations grow with each session of a lane, and who finds what
     /// was stored has the same table.
     #[test]
-    fn lanes_have_one_session_each(steps in proptest::collection::vec(any::<(bool, u16, u8)>(), 1..80)) {
+    fn lanes_have_one_session_each(
+        steps in proptest::collection::vec(any::<(bool, u16, u8)>(), 1..80)
+    ) {
         const LANES: u16 = 24;
-        let mut table = LaneTable::new(LANES, [], 0);
-        let mut log: Vec<Range> = Vec::new();
+        let mut table = LaneTable::new(LANES, None, 0);
         let mut last = [None::<u16>; LANES as usize];
         let (mut held, mut session) = (Vec::<Lanes>::new(), 0);
         for (nonce, (opens, count, which)) in steps.into_iter().enumerate() {
             if opens {
-                let Some(range) = table.open(0, nonce as u64, count % 9 + 1, asker(1)) else {
+                if !table.open(0, nonce as u64, count % 9 + 1, asker(1)) {
                     prop_assert_eq!(table.free_lanes(), 0);
                     continue;
-                };
-                table.stored(&range);
-                log.push(range);
-                let lanes = range.lanes;
+                }
+                let lanes = table.of_nonce(nonce as u64).unwrap().open.lanes;
                 prop_assert!(lanes.session > session);
                 session = lanes.session;
                 for lane in lanes.first..lanes.first + lanes.count {
@@ -155,14 +187,15 @@ proptest! {
                 held.push(lanes);
             } else if !held.is_empty() {
                 let lanes = held.swap_remove(usize::from(which) % held.len());
-                let range = table.close(&lanes, asker(1)).unwrap();
-                table.stored(&range);
-                log.push(range);
+                prop_assert!(table.close(&lanes, asker(1)));
+            } else {
+                continue;
             }
-            let found = LaneTable::new(LANES, log.iter().copied(), 0);
+            let (book, _) = store(&mut table);
+            let found = LaneTable::new(LANES, Some(&book), 0);
             prop_assert_eq!(&found.lanes, &table.lanes);
             prop_assert!(found.sessions.keys().eq(table.sessions.keys()));
-            prop_assert_eq!(found.last, table.last);
+            prop_assert_eq!((found.last, found.version), (table.last, table.version));
         }
     }
 }
