@@ -33,7 +33,7 @@ impl Controller {
         let message = Repr::parse(&packet);
         match kind {
             MessageType::Pong => self.pong(now, from, switch, &message),
-            MessageType::Configured => self.configured(now, switch, &message),
+            MessageType::Configured => self.configured(switch, &message),
             _ => {
                 let incarnation = message.handle;
                 let address = message.chain_1.0;
@@ -61,8 +61,8 @@ impl Controller {
             .servers
             .heard(now, from, start, message.request.into(), detection);
         if beat == Beat::Changed {
-            if former != Some(start.incarnation) {
-                // It follows nothing.
+            if former.is_some_and(|former| former != start.incarnation) {
+                // It began anew, and follows nothing.
                 for group in self.groups.values_mut() {
                     group.former.remove(&switch);
                 }
@@ -84,7 +84,7 @@ impl Controller {
         }
     }
 
-    fn configured(&mut self, now: u64, switch: u32, message: &Repr<'_>) {
+    fn configured(&mut self, switch: u32, message: &Repr<'_>) {
         let number = message.group;
         let start = (switch, message.handle);
         let Some(group) = self.groups.get_mut(&number) else {
@@ -123,7 +123,6 @@ impl Controller {
             group.joined = true;
         }
         self.stale.insert(number);
-        let _ = now;
     }
 
     /// A switch follows a configuration that this controller never made.

@@ -154,18 +154,20 @@ impl World {
                 break;
             }
             for (to, message) in sent {
-                if self.silent.contains(&to) {
-                    continue;
+                if !self.silent.contains(&to) {
+                    self.deliver(to, &message);
                 }
-                let joins = self.joins;
-                let own = address(to);
-                let Some(model) = self.switches.get_mut(&to) else {
-                    continue;
-                };
-                let answer = model.answer(own, &message, joins);
-                let from = SocketAddrV4::new(own, PORT);
-                self.controller.handle_message(self.now, from, &answer);
             }
+        }
+    }
+
+    /// The switch `to` gets a message, and the controller its answer.
+    pub(super) fn deliver(&mut self, to: u32, message: &Repr<'_>) {
+        let (own, joins) = (address(to), self.joins);
+        if let Some(model) = self.switches.get_mut(&to) {
+            let answer = model.answer(own, message, joins);
+            let from = SocketAddrV4::new(own, PORT);
+            self.controller.handle_message(self.now, from, &answer);
         }
     }
 
