@@ -8,13 +8,22 @@
 //! names the rule's number.
 
 mod agent;
+mod call;
 mod directory;
 mod event;
+mod mutex;
+mod name;
 mod operation;
+mod permits;
+mod session;
 mod settings;
 
 pub use agent::{Agent, Lanes, Refused};
 pub use directory::{Chain, group_of};
 pub use event::{Answer, Event, Fate, LockState, Reason, Record, Ticket};
+pub use mutex::{Denied, Hold, Mutex, Wait};
+pub use name::{MAX_NAME, Name, NameError};
 pub use operation::{Action, Delete, Guard, Lane, Operation, Owner, Place, Reading, When, Write};
+pub use permits::{ReadWriteLock, Semaphore};
+pub use session::{Session, SessionRecord, SessionSettings, SessionState};
 pub use settings::{Counters, Settings};

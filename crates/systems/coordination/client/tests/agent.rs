@@ -1,5 +1,6 @@
 //! The agent against a chain in memory.
 
+#[allow(dead_code, reason = "each test needs another part")]
 mod chain;
 
 use chain::{GROUPS, SWITCH, Service};

@@ -1,7 +1,6 @@
-//! A chain of one switch in memory, read off `docs/coordination-protocol.md`: what agents are tested
-//! against here. Messages of switches among each other, and their loss, are the simulator's.
-
-#![allow(dead_code, reason = "each test needs another part")]
+// A chain of one switch in memory, read off `docs/coordination-protocol.md`: what agents are tested
+// against here, in tests and in the examples of the documentation. Messages of switches among each
+// other, and their loss, are the simulator's.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -255,13 +254,15 @@ impl Service {
             Operation::Resolve => return Outcome::Done,
             Operation::LaneNext => {
                 let lane = self.lanes.entry((reply.group, reply.slot)).or_default();
-                if lane.incarnation >= reply.handle as u16 {
+                if lane.incarnation > reply.handle as u16 {
                     return Outcome::Mismatch;
                 }
-                *lane = LaneState {
-                    incarnation: reply.handle as u16,
-                    ..LaneState::default()
-                };
+                if lane.incarnation < reply.handle as u16 {
+                    *lane = LaneState {
+                        incarnation: reply.handle as u16,
+                        ..LaneState::default()
+                    };
+                }
                 return Outcome::Done;
             }
             _ => {}
