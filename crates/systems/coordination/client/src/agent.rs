@@ -45,8 +45,9 @@ pub enum Refused {
     /// Name and value are longer than 128 bytes together.
     #[error("a name and value of {0} bytes do not fit in 128")]
     TooLong(usize),
-    /// A number, of an incarnation or request, is out of its range.
-    #[error("the number is out of its range")]
+    /// A number is out of its range: a place of a transaction, or a lane of the agent's own that it
+    /// was to move on.
+    #[error("a number is out of its range")]
     OutOfRange,
 }
 
@@ -209,6 +210,15 @@ impl Agent {
         }
         if operation.action.is_numbered() && self.lanes().is_none() {
             return Err(Refused::NoLanes);
+        }
+        if let (Action::LaneNext { lane, .. }, Some(lanes)) = (&operation.action, self.lanes) {
+            // A lane does not move itself on.
+            if lane
+                .checked_sub(lanes.first)
+                .is_some_and(|at| at < lanes.count)
+            {
+                return Err(Refused::OutOfRange);
+            }
         }
         let value = match &operation.action {
             Action::Write(write) => write.value.len(),

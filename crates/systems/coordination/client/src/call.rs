@@ -97,6 +97,11 @@ impl<T> Calls<T> {
         self.running.len()
     }
 
+    /// What is under way.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.running.values()
+    }
+
     /// True if none is under way.
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()
