@@ -1,0 +1,195 @@
+//! Writes and reads of the coordination service: a chain of three switches between interfaces, each
+//! a process, beside datagrams of the same bytes that a process in another namespace echoes
+//! (`udp-echo`), and beside Redis whose writes wait for both replicas (`redis-wait`) and etcd, at
+//! equal concurrency. Behind an answer of the chain stands the memory of its switches;
+//! `stateplane_bench::peers` says what stands behind those of others.
+//!
+//! Needs root, `ip` and `ethtool`; says so and writes nothing where they are missing. Rows of a peer
+//! that cannot be had are missing, and a message says so. `-- quick` leaves out peers.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod client;
+mod network;
+mod switch;
+
+use network::{ECHO, Network, Role};
+use stateplane_bench::peers::{Asked, Etcd, Redis};
+use stateplane_bench::{Report, Sample};
+use std::cell::RefCell;
+use std::net::UdpSocket;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Requests in flight, and virtual groups that they are spread over.
+const CONCURRENCY: usize = 256;
+const GROUPS: usize = 64;
+
+/// Bytes of a value.
+const VALUE: usize = 64;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // This program takes every role, each in a namespace of its own.
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["switch", number] => switch::run(number),
+        ["client", ..] => client::run(&arguments[1..]),
+        ["echo"] => echo(),
+        _ => return compare(arguments.contains(&"quick")),
+    }
+    ExitCode::SUCCESS
+}
+
+/// The role of the echo: runs until its input ends.
+fn echo() {
+    let port = stateplane_wire::coordination::PORT;
+    let socket = UdpSocket::bind((ECHO, port)).expect("a port");
+    println!("ready");
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        loop {
+            if let Ok((length, from)) = socket.recv_from(&mut buffer) {
+                let _ = socket.send_to(&buffer[..length], from);
+            }
+        }
+    });
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+}
+
+/// A client in its namespace, and what its last round said.
+struct Client {
+    role: Role,
+    /// µs within which half, 99 % and 99.9 % of the answers came.
+    latencies: [f64; 3],
+}
+
+impl Client {
+    fn start(network: &Network, concurrency: usize) -> Result<Client, String> {
+        let [concurrency, groups, value] =
+            [concurrency, GROUPS, VALUE].map(|number| number.to_string());
+        let arguments = ["client", &ECHO.to_string(), &groups, &concurrency, &value];
+        let role = network.role("c", &arguments)?;
+        Ok(Client {
+            role,
+            latencies: [0.0; 3],
+        })
+    }
+
+    fn round(&mut self, asks: &str) -> Sample {
+        let answer = self.role.ask(asks);
+        let words: Vec<&str> = answer.split_whitespace().collect();
+        let [items, ns, p50, p99, p999, _] = words[..] else {
+            panic!("the client ended: {answer}");
+        };
+        let number = |word: &str| word.parse::<f64>().expect("a number");
+        self.latencies = [p50, p99, p999].map(number);
+        Sample {
+            items: number(items) as u64,
+            spent: Duration::from_nanos(number(ns) as u64),
+        }
+    }
+}
+
+/// The rounds of ours, what they are called, and what peers are asked beside them.
+const ROUNDS: [(&str, &str, Asked); 3] = [
+    ("write", "write", Asked::Write),
+    ("leased", "leased read", Asked::Read),
+    ("chain", "chain read", Asked::Read),
+];
+
+fn compare(quick: bool) -> ExitCode {
+    if let Some(reason) = network::missing() {
+        println!("coordination: skipped: {reason}");
+        return ExitCode::SUCCESS;
+    }
+    match measure(quick) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("coordination: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(quick: bool) -> Result<(), String> {
+    let network = Network::up();
+    let mut report = Report::new("coordination", "requests/s");
+    let _echo = network.role("e", &["echo"])?;
+    let _switches: Vec<Role> = (1..=network::SWITCHES)
+        .map(|number| network.role(&format!("s{number}"), &["switch", &number.to_string()]))
+        .collect::<Result<_, _>>()?;
+    for concurrency in [CONCURRENCY, 1] {
+        let client = RefCell::new(Client::start(&network, concurrency)?);
+        let called = |name: &str| match concurrency {
+            1 => format!("{name}, one client"),
+            _ => format!("{name}, {concurrency} workers"),
+        };
+        for (asks, name, _) in ROUNDS {
+            let ours = || client.borrow_mut().round(asks);
+            let echo = || client.borrow_mut().round("echo");
+            report.compare(&called(name), ours, "udp-echo", echo);
+        }
+        if quick {
+            continue;
+        }
+        match Redis::start(concurrency, VALUE) {
+            Ok(redis) => beside(&mut report, &client, &called, "redis-wait", redis),
+            Err(reason) => println!("coordination: without Redis: {reason}"),
+        }
+        for (name, sync) in [("etcd", true), ("etcd, no fsync", false)] {
+            match Etcd::start(concurrency, sync, VALUE) {
+                Ok(etcd) => beside(&mut report, &client, &called, name, etcd),
+                Err(reason) => println!("coordination: without {name}: {reason}"),
+            }
+        }
+    }
+    report.finish().map_err(|error| error.to_string())
+}
+
+/// A service of others.
+trait Peer {
+    fn round(&mut self, asked: Asked) -> Sample;
+
+    /// µs within which half of the answers of the last round came.
+    fn median(&mut self) -> f64;
+}
+
+impl Peer for Redis {
+    fn round(&mut self, asked: Asked) -> Sample {
+        Redis::round(self, asked)
+    }
+
+    fn median(&mut self) -> f64 {
+        self.latencies().within(0.5)
+    }
+}
+
+impl Peer for Etcd {
+    fn round(&mut self, asked: Asked) -> Sample {
+        Etcd::round(self, asked)
+    }
+
+    fn median(&mut self) -> f64 {
+        self.latencies().within(0.5)
+    }
+}
+
+/// Measures each of our rounds in turn with the peer's, and the medians of the last ones.
+fn beside(
+    report: &mut Report,
+    client: &RefCell<Client>,
+    called: &impl Fn(&str) -> String,
+    against: &str,
+    peer: impl Peer,
+) {
+    let peer = RefCell::new(peer);
+    for (asks, name, asked) in ROUNDS {
+        let ours = || client.borrow_mut().round(asks);
+        let theirs = || peer.borrow_mut().round(asked);
+        report.compare(&called(name), ours, against, theirs);
+        let name = format!("{}, p50", called(name));
+        let ours = client.borrow().latencies[0];
+        report.measure(&name, "µs", ours, against, peer.borrow_mut().median());
+    }
+}

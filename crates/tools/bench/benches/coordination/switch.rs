@@ -1,0 +1,85 @@
+//! A switch of the chain.
+
+use super::network::{CLIENT, SWITCHES, client_mac, switch, switch_mac};
+use stateplane_bench::switch::compile;
+use stateplane_host::ports::{Access, PortSpec};
+use stateplane_host::switch::{RunOptions, SwitchFile, run_switch};
+use stateplane_native::{Native, Options};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const PROGRAM: &str = "apps/coordination/coordination_switch.p4";
+
+/// Configuration of switch `number`: the others lie on its left (port 0) and right (port 1), the
+/// client on the right of all, so that answers need not go back.
+fn configuration(number: usize) -> String {
+    let address = switch(number);
+    let mut text = format!("[coordination]\nswitch = {number}\naddress = \"{address}\"\n");
+    let left = (0, neighbour_mac(number, 0));
+    let right = (1, neighbour_mac(number, 1));
+    let others = (1..=SWITCHES).filter(|other| *other != number);
+    let others = others.map(|other| {
+        let side = if other < number { &left } else { &right };
+        (switch(other), side)
+    });
+    let mut list = String::new();
+    for (to, (port, mac)) in others.chain([(CLIENT, &right)]) {
+        let _ = write!(
+            text,
+            "[[entries]]\ntable = \"router.routes\"\nkeys = [\"{to}/32\"]\naction = \"connected\"\n"
+        );
+        let source = switch_mac(number, *port);
+        let _ = write!(
+            list,
+            "{{ address = \"{to}\", port = {port}, mac = \"{mac}\", source_mac = \"{source}\" }}, "
+        );
+    }
+    text + &format!(
+        "[neighbours]\ntable = \"router.neighbours\"\naction = \"forward\"\nlist = [{list}]\n"
+    )
+}
+
+/// Ethernet address of what is behind a port of a switch.
+fn neighbour_mac(number: usize, port: usize) -> String {
+    match (number, port) {
+        (1, 0) => client_mac(0),
+        (SWITCHES, 1) => client_mac(1),
+        (_, 0) => switch_mac(number - 1, 1),
+        _ => switch_mac(number + 1, 0),
+    }
+}
+
+/// The role of a switch: runs until its input ends.
+pub fn run(number: &str) {
+    let number: usize = number.parse().expect("a number");
+    let text = configuration(number);
+    let file = SwitchFile::parse(Path::new("switch.toml"), &text).expect("a configuration");
+    let engine = Native::new(compile(PROGRAM), Options::default()).expect("the program loads");
+    let stop = AtomicBool::new(false);
+    let ports: Vec<_> = (0..2)
+        .map(|port| {
+            let name = format!("p{port}");
+            let access = Access::Best;
+            (port, PortSpec::Interface { name, access })
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            stop.store(true, Ordering::Relaxed);
+        });
+        let options = RunOptions {
+            stop: &stop,
+            ready: &mut |_| println!("ready"),
+            status: None,
+            notify: &mut |_, _, _| {},
+            patience: None,
+            sealing: None,
+        };
+        if let Err(error) = run_switch(engine, &file, &ports, options) {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+    });
+}
