@@ -57,17 +57,20 @@ struct Client {
     socket: UdpSocket,
     echo: SocketAddrV4,
     workers: Vec<Worker>,
+    /// Lane of the first worker: a lane's requests never begin anew.
+    first_lane: usize,
     groups: u16,
     value: Vec<u8>,
     started: Instant,
     resent: u64,
 }
 
-/// The role of the client: `echo address`, groups, requests in flight, bytes of a value. Each line
-/// of its input names a round, and it answers with items, ns, and three latencies in µs.
+/// The role of the client: the echo's address, groups, first lane, requests in flight, bytes of a
+/// value. Each line of its input names a round, and it answers with items, ns, three latencies in µs
+/// and the number of requests sent again so far.
 pub fn run(arguments: &[&str]) {
-    let [echo, groups, concurrency, value] = arguments[..] else {
-        panic!("client takes the echo's address, groups, concurrency and bytes of a value");
+    let [echo, groups, first_lane, concurrency, value] = arguments[..] else {
+        panic!("client takes an address, groups, first lane, concurrency and bytes of a value");
     };
     let echo: Ipv4Addr = echo.parse().expect("an address");
     let number = |text: &str| text.parse::<usize>().expect("a number");
@@ -77,6 +80,7 @@ pub fn run(arguments: &[&str]) {
         number(concurrency),
         number(value),
     );
+    client.first_lane = number(first_lane);
     client.configure();
     println!("ready");
     for line in std::io::stdin().lock().lines() {
@@ -109,6 +113,7 @@ impl Client {
             socket,
             echo,
             workers: (0..concurrency).map(worker).collect(),
+            first_lane: 0,
             groups,
             value: vec![0x5a; value],
             started: Instant::now(),
@@ -199,7 +204,7 @@ impl Client {
             operation: operation as u8,
             flags,
             kind: Kind::Value as u8,
-            lane: at as u16,
+            lane: (self.first_lane + at) as u16,
             // Reads do not use the lane.
             request: worker.request + 1,
             key: worker.key,
@@ -248,7 +253,10 @@ impl Client {
             let Ok(packet) = Packet::new_checked(&buffer[..length]) else {
                 continue;
             };
-            let at = usize::from(packet.lane());
+            let lane = usize::from(packet.lane());
+            let Some(at) = lane.checked_sub(self.first_lane) else {
+                continue;
+            };
             let Some(worker) = self.workers.get_mut(at) else {
                 continue;
             };

@@ -65,10 +65,11 @@ struct Client {
 }
 
 impl Client {
-    fn start(network: &Network, concurrency: usize) -> Result<Client, String> {
-        let [concurrency, groups, value] =
-            [concurrency, GROUPS, VALUE].map(|number| number.to_string());
-        let arguments = ["client", &ECHO.to_string(), &groups, &concurrency, &value];
+    fn start(network: &Network, first_lane: usize, concurrency: usize) -> Result<Client, String> {
+        let [groups, first_lane, concurrency, value] =
+            [GROUPS, first_lane, concurrency, VALUE].map(|number| number.to_string());
+        let echo = ECHO.to_string();
+        let arguments = ["client", &echo, &groups, &first_lane, &concurrency, &value];
         let role = network.role("c", &arguments)?;
         Ok(Client {
             role,
@@ -119,8 +120,8 @@ fn measure(quick: bool) -> Result<(), String> {
     let _switches: Vec<Role> = (1..=network::SWITCHES)
         .map(|number| network.role(&format!("s{number}"), &["switch", &number.to_string()]))
         .collect::<Result<_, _>>()?;
-    for concurrency in [CONCURRENCY, 1] {
-        let client = RefCell::new(Client::start(&network, concurrency)?);
+    for (first_lane, concurrency) in [(0, CONCURRENCY), (CONCURRENCY, 1)] {
+        let client = RefCell::new(Client::start(&network, first_lane, concurrency)?);
         let called = |name: &str| match concurrency {
             1 => format!("{name}, one client"),
             _ => format!("{name}, {concurrency} workers"),
