@@ -14,6 +14,9 @@
 #include "send.p4"
 #include "slots.p4"
 
+// Places that one SCAN looks at, for which ScanSlots is unrolled.
+#define SCANNED_SLOTS 8
+
 // The reply about an entry that was applied, with the lane's kept request (rule 6); and to the
 // head, at each quarter of the ring, that all have the entries so far (rule 2).
 control AnswerEntry(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
@@ -144,9 +147,9 @@ control AnswerRead(inout coordination_headers_t hdr, inout coordination_metadata
         if (hdr.message.operation == OPERATION_SCAN) {
             if (meta.slot.found) {
                 slot_key.read(hdr.message.key, meta.slot.index);
-            } else if (place < COORDINATION_SLOTS - 8) {
+            } else if ((bit<32>)place + SCANNED_SLOTS < COORDINATION_SLOTS) {
                 hdr.message.flags = hdr.message.flags | FLAG_MORE;
-                hdr.message.slot = place + 8;
+                hdr.message.slot = place + SCANNED_SLOTS;
             }
         }
         coordination_events.count(EVENT_ANSWERED);
