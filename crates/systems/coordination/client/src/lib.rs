@@ -9,6 +9,7 @@
 
 mod agent;
 mod call;
+mod connection;
 mod directory;
 mod event;
 mod leader;
@@ -25,6 +26,7 @@ mod transaction;
 mod watch;
 
 pub use agent::{Agent, Lanes, Refused};
+pub use connection::{Connection, ConnectionEvent};
 pub use directory::{Chain, group_of};
 pub use event::{Answer, Event, Fate, LockState, Reason, Record, Ticket};
 pub use leader::LeaderLatch;
