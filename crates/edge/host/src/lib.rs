@@ -5,6 +5,7 @@
 mod broken;
 pub mod clock;
 pub mod controller;
+pub mod coordination_client;
 mod datagram;
 pub mod deployment;
 pub mod files;

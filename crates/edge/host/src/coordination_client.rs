@@ -1,0 +1,143 @@
+//! The coordination service's clients on a socket: drives a [`Connection`] in the caller's thread.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use stateplane_coordination::{Connection, ConnectionEvent, Settings};
+
+use crate::clock::boot_time_us;
+use crate::datagram::{self, Burst, Outgoing};
+use crate::poll::Readable;
+use crate::random::random_bits;
+
+/// A connection on a socket of its own. Times are µs of [`boot_time_us`].
+#[derive(Debug)]
+pub struct Client {
+    connection: Connection,
+    socket: UdpSocket,
+    readable: Readable,
+    burst: Burst,
+    outgoing: Outgoing,
+    lost: u64,
+}
+
+/// How a client reaches the service.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// The controllers, at least one.
+    pub controllers: Vec<SocketAddrV4>,
+    /// The client's own address, to which switches answer; without one, that from which the
+    /// system would send to the first controller.
+    pub address: Option<Ipv4Addr>,
+    /// Lanes wanted; with 0 the client only reads.
+    pub lanes: u16,
+    /// Time that an operation has, in µs.
+    pub deadline_us: u64,
+}
+
+impl Client {
+    /// Opens a socket and begins to ask the controllers.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no socket, address or random bits; or there is no controller.
+    pub fn open(config: &ClientConfig) -> io::Result<Client> {
+        let address = match config.address {
+            Some(address) => address,
+            None => address_towards(&config.controllers)?,
+        };
+        let socket = datagram::open(SocketAddrV4::new(address, 0))?;
+        let SocketAddr::V4(local) = socket.local_addr()? else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let settings = Settings {
+            deadline_us: config.deadline_us,
+            ..Settings::new(local, 1)
+        };
+        let now = boot_time_us();
+        let (controllers, seed) = (&config.controllers, random_bits()?);
+        Ok(Client {
+            connection: Connection::new(now, controllers, settings, config.lanes, seed),
+            readable: Readable::new([socket.as_raw_fd()])?,
+            socket,
+            burst: Burst::new(),
+            outgoing: Outgoing::default(),
+            lost: 0,
+        })
+    }
+
+    /// The time.
+    pub fn now(&self) -> u64 {
+        boot_time_us()
+    }
+
+    /// The connection, to which operations are submitted.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Datagrams that the system did not take.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// The next event, if there is one without waiting.
+    pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        self.connection.poll_event(boot_time_us())
+    }
+
+    /// Sends what waits; then waits until a datagram comes, something is due, or `until`; and takes
+    /// what came. Recipes whose timeouts are due earlier name that as `until`.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn step(&mut self, until: u64) -> io::Result<()> {
+        self.flush();
+        let due = self
+            .connection
+            .poll_timeout()
+            .unwrap_or(u64::MAX)
+            .min(until);
+        // A timer takes a number of seconds that the system knows; an hour is as good as ever.
+        let now = boot_time_us();
+        self.readable.wait_until(due.min(now + 3_600_000_000))?;
+        loop {
+            self.burst.take(&self.socket)?;
+            let now = boot_time_us();
+            for (from, bytes) in self.burst.iter() {
+                self.connection.handle_datagram(now, from, bytes);
+            }
+            if self.burst.len() < datagram::BURST {
+                break;
+            }
+        }
+        let now = boot_time_us();
+        self.connection.handle_timeout(now);
+        self.flush();
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        while let Some((to, message)) = self.connection.poll_transmit() {
+            self.outgoing.push(to, Arc::new(message), None);
+            if self.outgoing.is_full() {
+                self.lost += self.outgoing.send(&self.socket);
+            }
+        }
+        self.lost += self.outgoing.send(&self.socket);
+    }
+}
+
+/// The address from which the system would send to the first of `targets`.
+fn address_towards(targets: &[SocketAddrV4]) -> io::Result<Ipv4Addr> {
+    let target = targets.first().ok_or(io::ErrorKind::InvalidInput)?;
+    let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    probe.connect(target)?;
+    match probe.local_addr()? {
+        SocketAddr::V4(local) => Ok(*local.ip()),
+        SocketAddr::V6(_) => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
