@@ -72,6 +72,7 @@ control ApplyEntry(inout coordination_headers_t hdr, inout coordination_metadata
     bit<32> index;
     bit<32> era;
     bit<64> number;
+    bit<64> floor;
 
     apply {
         meta.group.applied = hdr.message.number;
@@ -97,6 +98,11 @@ control ApplyEntry(inout coordination_headers_t hdr, inout coordination_metadata
             apply_lane_next.apply(hdr.message, meta);
         }
         apply_lane.apply(hdr.message, meta);
+        if (meta.group.place == meta.group.members
+            && meta.group.progress == PROGRESS_HANDS_OVER) @unlikely {
+            group_floor.read(floor, meta.group.index);
+            meta.group.answers = meta.group.applied >= floor || !RULE_FLOOR;
+        }
     }
 }
 
