@@ -73,10 +73,37 @@ control HandleUpdate(inout coordination_headers_t hdr, inout coordination_metada
     }
 }
 
+// Judges an entry's condition anew, as no member is to do (rule 3; NetChain judges CAS at each
+// hop): for the rule's switch alone.
+control JudgeAgain(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
+    FindSlot() find_slot;
+    MeetsCondition() meets_condition;
+    LoadRecord() load_record;
+    bit<8> kind;
+    bit<64> record;
+    bool meets;
+
+    apply {
+        find_slot.apply(hdr.message.key, meta);
+        kind = KIND_NONE;
+        record = 0;
+        if (meta.slot.found) {
+            slot_kind.read(kind, meta.slot.index);
+            slot_number.read(record, meta.slot.index);
+        }
+        meets_condition.apply(hdr.message, meta, kind, record, meets);
+        if (!meets) {
+            hdr.message.outcome = OUTCOME_MISMATCH;
+            load_record.apply(hdr, meta);
+        }
+    }
+}
+
 // An entry from the predecessor.
 control HandleEntry(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
     AskPredecessor() ask_for_missing;
     AskPredecessor() ask_for_more;
+    JudgeAgain() judge_again;
     ApplyEntry() apply_entry;
     PassEntry() pass_entry;
     bit<64> until;
@@ -97,6 +124,9 @@ control HandleEntry(inout coordination_headers_t hdr, inout coordination_metadat
             coordination_events.count(EVENT_BAD_MESSAGE);
         } else {
             coordination_events.count(EVENT_APPLIED);
+            if (!RULE_OUTCOME_COPIED) {
+                judge_again.apply(hdr, meta);
+            }
             apply_entry.apply(hdr, meta);
             if (newest > meta.group.applied) @unlikely {
                 ask_for_more.apply(newest, false, meta);
