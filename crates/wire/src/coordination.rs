@@ -86,7 +86,8 @@ header! {
         CHAIN_2           32  chain_2: Address         => "the second of the list";
         CHAIN_3           32  chain_3: Address         => "the third of the list";
         CHAIN_4           32  chain_4: Address         => "the fourth of the list";
-        CLIENT_ADDRESS    32  client_address: Address  => "where the answer goes";
+        CLIENT_ADDRESS    32  client_address: Address  =>
+            "where the answer goes; LEASE: the answerer";
         CLIENT_PORT       16  client_port: u16         => "its UDP port";
         LANE              16  lane: u16                => "lane of the request (rule 5)";
         LANE_INCARNATION  16  lane_incarnation: u16    =>
@@ -115,7 +116,9 @@ header! {
             "what the condition compares: a number in the last 8 bytes, or a value with zeros \
              behind it; CONFIGURE: key of the group's hash";
         GUARD_KEY        128  guard_key: Key           => "the guard: another key of the group";
-        GUARD_NUMBER      64  guard_number: u64        => "what the guard's condition compares";
+        GUARD_NUMBER      64  guard_number: u64        =>
+            "what the guard's condition compares; BEGIN's answer, COPY, COPIED, HAND_OVER: number \
+             of BEGIN, which names the round of the copy (rule 15)";
         TOKEN             64  token: u64               =>
             "requests: fencing token, 0 without; replies about a lock: the owner's; COPY: the \
              highest that the record has seen";
