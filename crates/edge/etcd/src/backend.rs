@@ -5,7 +5,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use stateplane_host::controller::{Backend, ControllerError, EtcdFile, Kept, Record, Stored};
+use stateplane_groups::Decision;
+use stateplane_host::controller::{
+    Backend, ControllerError, Decided, EtcdFile, Kept, Record, Stored,
+};
+use stateplane_membership::Version as _;
 use stateplane_wire::control::ChainConfig;
 use tokio::runtime::Runtime;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
@@ -34,7 +38,7 @@ pub struct EtcdBackend {
     lease: Option<Lease>,
     /// True if the key of the leader bore the lease when it was last seen.
     leads: bool,
-    /// When each chain's key was last written.
+    /// When the key of each decision was last written.
     revisions: BTreeMap<String, i64>,
     told: Box<dyn FnMut(&EtcdError) + Send>,
 }
@@ -134,6 +138,7 @@ impl EtcdBackend {
             success: vec![
                 get_all(&self.key("chains/")),
                 get_all(&self.key("drained/")),
+                get_all(&self.key("coordination/")),
             ],
             failure: Vec::new(),
         })?;
@@ -153,7 +158,15 @@ impl EtcdBackend {
                 return Err(EtcdError::Foreign { key });
             };
             self.revisions.insert(key, value.mod_revision);
-            kept.add(Record::Config(config));
+            kept.add(Record::Config(Decided::Chain(config)));
+        }
+        for value in read(all, 2) {
+            let key = String::from_utf8_lossy(&value.key).into_owned();
+            let Some(decision) = Decision::parse(&value.value) else {
+                return Err(EtcdError::Foreign { key });
+            };
+            self.revisions.insert(key, value.mod_revision);
+            kept.add(Record::Config(Decided::Coordination(decision)));
         }
         for value in read(all, 1) {
             let key = String::from_utf8_lossy(&value.key).into_owned();
@@ -167,18 +180,31 @@ impl EtcdBackend {
         Ok(kept)
     }
 
+    /// Key and value of a decision.
+    fn entry(&self, decided: &Decided) -> (String, Vec<u8>) {
+        match decided {
+            Decided::Chain(config) => {
+                let mut value = Vec::new();
+                config.append(&mut value);
+                (self.key(&format!("chains/{}", config.chain)), value)
+            }
+            Decided::Coordination(decision) => {
+                let key = format!("coordination/{}", decision.number());
+                (self.key(&key), decision.to_vec())
+            }
+        }
+    }
+
     fn write(&mut self, lease: i64, records: &[Record]) -> Result<Stored, EtcdError> {
         let mut compare = vec![has_lease(&self.leader_key(), lease)];
         let mut success: Vec<RequestOp> = Vec::new();
         let mut keys = Vec::new();
         for record in records {
             match record {
-                Record::Config(config) => {
-                    let key = self.key(&format!("chains/{}", config.chain));
+                Record::Config(decided) => {
+                    let (key, value) = self.entry(decided);
                     let revision = self.revisions.get(&key).copied().unwrap_or(0);
                     compare.push(is_of(&key, revision));
-                    let mut value = Vec::new();
-                    config.append(&mut value);
                     success.push(put(&key, value, 0));
                     keys.push(key);
                 }
@@ -210,7 +236,7 @@ impl EtcdBackend {
 }
 
 impl Backend for EtcdBackend {
-    type Version = ChainConfig;
+    type Version = Decided;
     type Error = ControllerError;
 
     fn lead(&mut self, stop: &AtomicBool) -> Result<Option<Kept>, ControllerError> {

@@ -1,18 +1,21 @@
-//! The controller of the store as a process: one UDP socket, and what keeps its decisions.
+//! The controller of a deployment's systems as a process: one UDP socket, and what keeps its
+//! decisions.
 
 mod backend;
+mod coordination;
 mod error;
 mod file;
 mod file_backend;
 mod server;
 pub mod view;
 
-pub use backend::{ChainBackend, Kept, Record};
+pub use backend::{Decided, DecisionBackend, Kept, Record};
+pub use coordination::{CoordinationFile, CoordinationSwitchFile};
 pub use error::ControllerError;
 pub(crate) use file::server_number;
 pub use file::{ControllerFile, EtcdFile};
 pub use file_backend::FileBackend;
-pub use server::{ControllerReport, ControllerServer};
+pub use server::{ControllerReport, ControllerServer, Systems};
 pub use stateplane_chains::Settings;
 pub use stateplane_membership::{Backend, MOST_RECORDS, Stored};
-pub use view::ControllerView;
+pub use view::{ControllerView, CoordinationView};

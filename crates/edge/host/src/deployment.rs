@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::controller::ControllerFile;
+use crate::controller::{ControllerFile, CoordinationFile};
 use crate::store::StoreFile;
 
 mod error;
@@ -68,6 +68,8 @@ sections! {
     controller: ControllerFile,
     /// The system of replication: the store's chains, leases and classes of flows.
     replication: StoreFile,
+    /// The system of coordination: its switches and groups.
+    coordination: CoordinationFile,
 }
 
 fn unspecified() -> Ipv4Addr {
@@ -115,6 +117,16 @@ impl Deployment {
     pub fn replication(&self) -> Result<&StoreFile, DeploymentError> {
         let section = self.replication.as_ref();
         section.ok_or_else(|| self.lacks("replication"))
+    }
+
+    /// The section `[coordination]`.
+    ///
+    /// # Errors
+    ///
+    /// [`DeploymentError::NoSection`] if the file has none.
+    pub fn coordination(&self) -> Result<&CoordinationFile, DeploymentError> {
+        let section = self.coordination.as_ref();
+        section.ok_or_else(|| self.lacks("coordination"))
     }
 
     /// The section `[replication]`, to change.

@@ -1,6 +1,8 @@
 //! Commands for people on the calls that controllers use: `stateplane tables`,
 //! `stateplane registers`, `stateplane ctl`.
 
+mod ask;
+mod coordination;
 pub mod ctl;
 pub mod registers;
 mod store;
@@ -51,6 +53,11 @@ impl From<ClientError> for CommandError {
         };
         CommandError::new(failure, error)
     }
+}
+
+/// Cells of a row of a table.
+fn row(cells: &[&dyn ToString]) -> Vec<String> {
+    cells.iter().map(|cell| cell.to_string()).collect()
 }
 
 /// Error for wrong input of a person.

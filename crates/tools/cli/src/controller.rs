@@ -1,4 +1,4 @@
-//! `stateplane controller`: makes the chains of the store.
+//! `stateplane controller`: makes the chains of the store and of coordination.
 
 use crate::exit::{CommandError, Failure};
 use crate::operator::{self, Candidate};
@@ -7,7 +7,7 @@ use crate::store::{read_keys, ready, refused_keys, show};
 use clap::Args;
 use stateplane_etcd::{EtcdBackend, EtcdError};
 use stateplane_host::controller::{
-    ChainBackend, ControllerError, ControllerServer, FileBackend, Settings,
+    ControllerError, ControllerServer, DecisionBackend, FileBackend, Systems,
 };
 use stateplane_host::deployment::{Deployment, DeploymentError};
 use stateplane_host::remote::remote;
@@ -17,12 +17,14 @@ use std::sync::Arc;
 
 /// Run the controller of a deployment until it is interrupted.
 ///
-/// The controller makes a chain of store servers for each shard, removes those that fail, and adds
-/// those that return; `lab/deployment.toml` is an example. Prints `ready` when it receives messages
-/// from servers; on exit, prints its counters to standard error as JSON.
+/// The controller makes a chain of store servers for each shard, and of coordination's switches for
+/// each group, removes those that fail, and adds those that return; `lab/deployment.toml` is an
+/// example. Prints `ready` when it receives messages; on exit, prints its counters to standard error
+/// as JSON.
 #[derive(Args)]
 pub struct ControllerArguments {
-    /// Deployment file (TOML) with the sections `[controller]` and `[replication]`
+    /// Deployment file (TOML) with the section `[controller]`, and `[replication]`,
+    /// `[coordination]` or both
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Address of this controller, if the deployment names several
@@ -50,9 +52,17 @@ pub fn run(arguments: &ControllerArguments) -> Result<(), CommandError> {
     };
     let address = controller.socket(arguments.listen);
     let address = address.map_err(|error| failed(&error))?;
-    let replication = deployment.replication().map_err(refused)?;
-    let settings = replication.settings(controller);
-    let settings = settings.map_err(|error| failed(&error))?;
+    let replication = deployment.replication.as_ref();
+    let chains = replication.map(|it| it.settings(controller)).transpose();
+    let coordination = deployment.coordination.as_ref();
+    let groups = coordination.map(|it| it.settings(address)).transpose();
+    let systems = Systems {
+        chains: chains.map_err(|error| failed(&error))?,
+        groups: groups.map_err(|error| failed(&error))?,
+    };
+    if systems.chains.is_none() && systems.groups.is_none() {
+        return Err(failed(&ControllerError::NoSystem { path: path.clone() }));
+    }
     let operators = deployment.operator_port;
     let own = operators.map(|port| SocketAddr::from((*address.ip(), port)));
     match &controller.etcd {
@@ -65,12 +75,12 @@ pub fn run(arguments: &ControllerArguments) -> Result<(), CommandError> {
                 };
                 CommandError::coded(failure, error.code(), error)
             })?;
-            serve(arguments, settings, address, own, backend)
+            serve(arguments, systems, address, own, backend)
         }
         None => {
             let backend = FileBackend::open(&controller.log);
             let backend = backend.map_err(|error| failed(&error))?;
-            serve(arguments, settings, address, own, backend)
+            serve(arguments, systems, address, own, backend)
         }
     }
 }
@@ -90,16 +100,16 @@ fn told() -> impl FnMut(&EtcdError) + Send + 'static {
     }
 }
 
-fn serve<B: ChainBackend + Send + 'static>(
+fn serve<B: DecisionBackend + Send + 'static>(
     arguments: &ControllerArguments,
-    settings: Settings,
+    systems: Systems,
     address: SocketAddrV4,
     operators: Option<SocketAddr>,
     backend: B,
 ) -> Result<(), CommandError> {
     let stop = stop_flag()?;
     let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
-    let server = ControllerServer::bind(settings, address, backend, guard);
+    let server = ControllerServer::bind(systems, address, backend, guard);
     let mut server = server.map_err(|error| failed(&error))?;
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);

@@ -2,7 +2,7 @@
 
 use crate::exit::{CommandError, Failure};
 use serde::Serialize;
-use stateplane_host::controller::{ChainBackend, ControllerServer};
+use stateplane_host::controller::{ControllerError, ControllerServer, DecisionBackend};
 use stateplane_host::metrics::{controller_metrics, store_metrics};
 use stateplane_host::remote::Remote;
 use stateplane_host::store::StoreServer;
@@ -109,15 +109,24 @@ fn digest(remote: &Remote<StoreServer>, question: &Question) -> Reply {
     }
 }
 
+/// What a controller says of a change.
+fn done(outcome: Option<Result<(), ControllerError>>) -> Reply {
+    match outcome {
+        Some(Ok(())) => json(Some(true)),
+        Some(Err(error)) => Reply::Unavailable(error.to_string()),
+        None => Reply::Unavailable("this controller does not lead".to_owned()),
+    }
+}
+
 /// A controller that may lead.
-pub struct Candidate<B: ChainBackend> {
+pub struct Candidate<B: DecisionBackend> {
     /// Reaches it while it leads.
     pub remote: Arc<Remote<ControllerServer<B>>>,
     /// Set while it leads.
     pub leads: Arc<AtomicBool>,
 }
 
-impl<B: ChainBackend> Clone for Candidate<B> {
+impl<B: DecisionBackend> Clone for Candidate<B> {
     fn clone(&self) -> Candidate<B> {
         Candidate {
             remote: self.remote.clone(),
@@ -126,7 +135,7 @@ impl<B: ChainBackend> Clone for Candidate<B> {
     }
 }
 
-impl<B: ChainBackend + 'static> Candidate<B> {
+impl<B: DecisionBackend + 'static> Candidate<B> {
     /// Lets it do `work`, if it leads.
     fn call<T: Send + 'static>(
         &self,
@@ -146,8 +155,9 @@ impl<B: ChainBackend + 'static> Candidate<B> {
         })
     }
 
-    /// Requests that the controller answers: `/controller`, and if it is posted,
-    /// `/drain?server=…&drained=…`.
+    /// Requests that the controller answers: `/controller`, `/coordination`, and if they are
+    /// posted, `/drain?server=…&drained=…`, `/coordination/drain?switch=…&drained=…` and
+    /// `/coordination/refound?group=…`.
     pub fn answers(&self) -> Answers {
         let candidate = self.clone();
         Arc::new(move |question| match question.path.as_str() {
@@ -156,6 +166,12 @@ impl<B: ChainBackend + 'static> Candidate<B> {
                 json(Some(view.unwrap_or_default()))
             }
             "/drain" => candidate.drain(question),
+            "/coordination" => {
+                let view = candidate.call(|server| server.coordination_view());
+                json(Some(view.unwrap_or_default()))
+            }
+            "/coordination/drain" => candidate.drain_switch(question),
+            "/coordination/refound" => candidate.refound(question),
             _ => Reply::Unknown,
         })
     }
@@ -169,10 +185,23 @@ impl<B: ChainBackend + 'static> Candidate<B> {
             );
         };
         let server: Ipv4Addr = server;
-        match self.call(move |controller| controller.drain(server, drained)) {
-            Some(Ok(())) => json(Some(true)),
-            Some(Err(error)) => Reply::Unavailable(error.to_string()),
-            None => Reply::Unavailable("this controller does not lead".to_owned()),
-        }
+        done(self.call(move |controller| controller.drain(server, drained)))
+    }
+
+    fn drain_switch(&self, question: &Question) -> Reply {
+        let switch = question.value("switch").and_then(|it| it.parse().ok());
+        let drained = question.value("drained").and_then(|it| it.parse().ok());
+        let (Some(switch), Some(drained), true) = (switch, drained, question.changes) else {
+            return Reply::Wrong("POST switch (its number) and drained (true or false)".into());
+        };
+        done(self.call(move |controller| controller.drain_switch(switch, drained)))
+    }
+
+    fn refound(&self, question: &Question) -> Reply {
+        let group = question.value("group").and_then(|it| it.parse().ok());
+        let (Some(group), true) = (group, question.changes) else {
+            return Reply::Wrong("POST group (its number)".into());
+        };
+        done(self.call(move |controller| controller.refound(group)))
     }
 }

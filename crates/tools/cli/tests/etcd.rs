@@ -4,7 +4,7 @@
 mod support;
 
 use stateplane_etcd::EtcdBackend;
-use stateplane_host::controller::{Backend, EtcdFile, Kept, Record, Stored};
+use stateplane_host::controller::{Backend, Decided, EtcdFile, Kept, Record, Stored};
 use stateplane_wire::control::{ChainConfig, Member};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,9 +32,9 @@ fn lead(backend: &mut EtcdBackend) -> Kept {
     backend.lead(&AtomicBool::new(false)).unwrap().unwrap()
 }
 
-fn config(chain: u16, epoch: u32) -> ChainConfig {
+fn config(chain: u16, epoch: u32) -> Decided {
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4793);
-    ChainConfig {
+    Decided::Chain(ChainConfig {
         chain,
         epoch,
         members: vec![Member {
@@ -44,7 +44,7 @@ fn config(chain: u16, epoch: u32) -> ChainConfig {
             links: address,
         }],
         joining: None,
-    }
+    })
 }
 
 fn store(backend: &mut EtcdBackend, configs: &[(u16, u32)]) -> Stored {

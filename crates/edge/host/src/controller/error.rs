@@ -20,6 +20,24 @@ pub enum ControllerError {
     /// The settings contradict each other.
     #[error("controller: {0}")]
     Settings(#[from] SettingsError),
+    /// The settings of coordination contradict each other.
+    #[error("[coordination]: {0}")]
+    Groups(#[from] stateplane_groups::SettingsError),
+    /// The deployment has nothing to control.
+    #[error("{}: there is no section of a system: add [replication] or [coordination]", path.display())]
+    NoSystem {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A request about a system that the deployment does not have.
+    #[error("the deployment has no [{0}] section")]
+    NotThere(&'static str),
+    /// A switch that the section `[coordination]` does not name.
+    #[error("there is no switch {0} in [coordination]")]
+    NoSwitch(u32),
+    /// A group that cannot be founded anew.
+    #[error("{0}")]
+    Refound(#[from] stateplane_groups::RefoundError),
     /// A time that does not fit.
     #[error("controller: {name} = {value} is too long: at most {most}")]
     TooLong {
@@ -79,6 +97,8 @@ impl ControllerError {
         match self {
             ControllerError::NoController { .. } => "H401",
             ControllerError::Settings(error) => error.code(),
+            ControllerError::Groups(error) => error.code(),
+            ControllerError::Refound(error) => error.code(),
             ControllerError::TooLong { .. } => "H402",
             ControllerError::Log(error) => error.code(),
             ControllerError::Bind { .. } => "H406",
@@ -88,6 +108,9 @@ impl ControllerError {
             ControllerError::WrongAddress { .. } => "H410",
             ControllerError::NoLeader => "H411",
             ControllerError::NoElection { .. } => "H412",
+            ControllerError::NoSystem { .. } => "H414",
+            ControllerError::NotThere(_) => "H415",
+            ControllerError::NoSwitch(_) => "H416",
         }
     }
 }

@@ -4,16 +4,20 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use stateplane_disk::{Files, RecordLog};
+use stateplane_groups::Decision;
 use stateplane_wire::control::ChainConfig;
 
-use super::{Backend, ControllerError, Kept, Record, Stored};
+use super::{Backend, ControllerError, Decided, Kept, Record, Stored};
 use crate::files::SystemFiles;
 
-/// First byte of a configuration.
+/// First byte of a chain's configuration.
 const CONFIG: u8 = 1;
 
 /// First byte of a drain.
 const DRAINED: u8 = 2;
+
+/// First byte of a decision about coordination.
+const COORDINATION: u8 = 3;
 
 /// Records beyond twice those in force with which the log is written anew.
 const SURPLUS: u64 = 1024;
@@ -79,7 +83,7 @@ impl<F: Files> FileBackend<F> {
 }
 
 impl<F: Files> Backend for FileBackend<F> {
-    type Version = ChainConfig;
+    type Version = Decided;
     type Error = ControllerError;
 
     fn lead(&mut self, _: &AtomicBool) -> Result<Option<Kept>, ControllerError> {
@@ -109,9 +113,14 @@ impl<F: Files> Backend for FileBackend<F> {
 
 fn bytes(record: &Record) -> Vec<u8> {
     match record {
-        Record::Config(config) => {
+        Record::Config(Decided::Chain(config)) => {
             let mut bytes = vec![CONFIG];
             config.append(&mut bytes);
+            bytes
+        }
+        Record::Config(Decided::Coordination(decision)) => {
+            let mut bytes = vec![COORDINATION];
+            bytes.extend(decision.to_vec());
             bytes
         }
         Record::Drained { server, drained } => {
@@ -124,7 +133,12 @@ fn bytes(record: &Record) -> Vec<u8> {
 fn parse(bytes: &[u8]) -> Option<Record> {
     let (kind, rest) = bytes.split_first()?;
     match (*kind, rest) {
-        (CONFIG, _) => Some(Record::Config(ChainConfig::parse(rest).ok()?)),
+        (CONFIG, _) => Some(Record::Config(Decided::Chain(
+            ChainConfig::parse(rest).ok()?,
+        ))),
+        (COORDINATION, _) => Some(Record::Config(Decided::Coordination(Decision::parse(
+            rest,
+        )?))),
         (DRAINED, &[a, b, c, d, drained]) => Some(Record::Drained {
             server: u32::from_be_bytes([a, b, c, d]),
             drained: drained == 1,
@@ -138,13 +152,15 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddrV4};
 
     use stateplane_disk::{Failure, FaultyFiles};
+    use stateplane_groups::LaneBook;
+    use stateplane_membership::Version as _;
     use stateplane_wire::control::Member;
 
     use super::*;
 
-    fn config(chain: u16, epoch: u32) -> ChainConfig {
+    fn config(chain: u16, epoch: u32) -> Decided {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4793);
-        ChainConfig {
+        Decided::Chain(ChainConfig {
             chain,
             epoch,
             members: vec![Member {
@@ -154,7 +170,14 @@ mod tests {
                 links: address,
             }],
             joining: None,
-        }
+        })
+    }
+
+    fn lanes(version: u32) -> Decided {
+        Decided::Coordination(Decision::Lanes(LaneBook {
+            version,
+            ..LaneBook::default()
+        }))
     }
 
     fn kept(backend: &mut FileBackend) -> Kept {
@@ -172,6 +195,7 @@ mod tests {
             &[Record::Config(config(1, 1)), Record::Config(config(2, 7))][..],
             &[drained(5, true), Record::Config(config(1, 2))],
             &[drained(6, true), drained(5, false)],
+            &[Record::Config(lanes(1)), Record::Config(lanes(2))],
         ] {
             assert_eq!(backend.store(records).unwrap(), Stored::Kept);
         }
@@ -180,6 +204,7 @@ mod tests {
         let kept = kept(&mut FileBackend::open(&path).unwrap());
         assert_eq!(kept.configs[&1], config(1, 2));
         assert_eq!(kept.configs[&2], config(2, 7));
+        assert_eq!(kept.configs[&lanes(0).number()], lanes(2));
         assert_eq!(Vec::from_iter(kept.drained), [6]);
     }
 
@@ -211,7 +236,7 @@ mod tests {
                 let opened = FileBackend::open_on(files.clone(), path);
                 let mut backend = opened.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
                 let lead = backend.lead(&AtomicBool::new(false)).unwrap().unwrap();
-                let found = lead.configs.get(&3).map_or(0, |config| config.epoch);
+                let found = lead.configs.get(&3).map_or(0, |config| config.version());
                 assert!(found >= stored, "seed {seed}: {found} of {stored}");
                 stored = found;
                 for _ in 0..(seed as u32 + life) % 4 {
@@ -234,7 +259,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut log = RecordLog::open(&SystemFiles, &path, 0, None, |_| true).unwrap();
-        log.append(b"\x03 no decision");
+        log.append(b"\x04 no decision");
         log.sync().unwrap();
         drop(log);
         assert_eq!(FileBackend::open(&path).unwrap_err().code(), "H404");

@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use stateplane_chains::{Controller, ControllerCounters, Settings};
+use stateplane_groups as groups;
 use stateplane_invariant::BrokenCounts;
-use stateplane_wire::control::Message;
+use stateplane_wire::control::{MAGIC, Message};
+use stateplane_wire::coordination_control;
 
+use super::backend::{switch_number, switch_of};
 use super::{
-    ChainBackend, ControllerError, ControllerView, Kept, MOST_RECORDS, Record, Stored,
-    server_number,
+    ControllerError, ControllerView, CoordinationView, Decided, DecisionBackend, Kept,
+    MOST_RECORDS, Record, Stored, server_number,
 };
 use crate::broken::say_broken;
 use crate::clock::boot_time_us;
@@ -28,11 +31,28 @@ const BURST: usize = 64;
 /// Longest wait in µs, so that a request to stop is seen.
 const LONGEST_WAIT: u64 = 50_000;
 
+/// The systems that a controller makes decisions for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Systems {
+    /// Chains of the store.
+    pub chains: Option<Settings>,
+    /// Groups of coordination, at the controller's own address.
+    pub groups: Option<groups::Settings>,
+}
+
+/// The core of each system, while the controller leads.
+struct Cores {
+    chains: Option<Controller>,
+    groups: Option<groups::Controller>,
+}
+
 /// All counts of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerReport {
-    /// In the core, since it leads.
+    /// In the core of chains, since it leads.
     pub controller: ControllerCounters,
+    /// In the core of groups, since it leads.
+    pub coordination: groups::ControllerCounters,
     /// Broken invariants, since it leads.
     pub broken: BrokenCounts,
     /// Datagrams that the system did not take.
@@ -46,27 +66,27 @@ pub struct ControllerReport {
 
 /// A controller with its socket and what keeps its decisions.
 pub struct ControllerServer<B> {
-    settings: Settings,
+    systems: Systems,
     backend: B,
     socket: UdpSocket,
     guard: Option<Guard>,
     impersonated: u64,
     /// While it leads.
-    controller: Option<Controller>,
+    cores: Option<Cores>,
     leads: Arc<AtomicBool>,
     remote: Option<RemoteCalls<ControllerServer<B>>>,
     report: ControllerReport,
 }
 
-impl<B: ChainBackend> ControllerServer<B> {
-    /// Opens the socket at `address` of a controller of the chains. With a guard only sealed
+impl<B: DecisionBackend> ControllerServer<B> {
+    /// Opens the socket at `address` of a controller of `systems`. With a guard only sealed
     /// messages are taken and sent.
     ///
     /// # Errors
     ///
     /// [`ControllerError::Bind`].
     pub fn bind(
-        settings: Settings,
+        systems: Systems,
         address: SocketAddrV4,
         backend: B,
         guard: Option<Guard>,
@@ -78,12 +98,12 @@ impl<B: ChainBackend> ControllerServer<B> {
         };
         let socket = bind().map_err(|cause| ControllerError::Bind { address, cause })?;
         Ok(ControllerServer {
-            settings,
+            systems,
             backend,
             socket,
             guard,
             impersonated: 0,
-            controller: None,
+            cores: None,
             leads: Arc::default(),
             remote: None,
             report: ControllerReport::default(),
@@ -100,18 +120,44 @@ impl<B: ChainBackend> ControllerServer<B> {
         self.leads.clone()
     }
 
+    fn chains(&self) -> Option<&Controller> {
+        self.cores.as_ref()?.chains.as_ref()
+    }
+
+    fn groups(&self) -> Option<&groups::Controller> {
+        self.cores.as_ref()?.groups.as_ref()
+    }
+
     /// The controller's view of servers and chains.
     pub fn view(&self) -> ControllerView {
-        let view = self.controller.as_ref().map(ControllerView::of);
-        view.unwrap_or_default()
+        ControllerView {
+            leads: self.cores.is_some(),
+            ..self.chains().map(ControllerView::of).unwrap_or_default()
+        }
+    }
+
+    /// The controller's view of switches and groups of coordination.
+    pub fn coordination_view(&self) -> CoordinationView {
+        CoordinationView {
+            leads: self.cores.is_some(),
+            ..self.groups().map(CoordinationView::of).unwrap_or_default()
+        }
     }
 
     /// Report of the events since the start.
     pub fn report(&self) -> ControllerReport {
-        let counters = self.controller.as_ref().map(Controller::counters);
+        let (chains, groups) = (self.chains(), self.groups());
+        let mut broken = chains.map_or(BrokenCounts::default(), Controller::broken);
+        if let Some(groups) = groups {
+            broken += groups.broken();
+        }
         ControllerReport {
-            controller: counters.copied().unwrap_or_default(),
-            broken: (self.controller.as_ref()).map_or(BrokenCounts::default(), Controller::broken),
+            controller: chains
+                .map(Controller::counters)
+                .copied()
+                .unwrap_or_default(),
+            coordination: groups.map(|it| *it.counters()).unwrap_or_default(),
+            broken,
             seals: (self.guard.as_ref()).map(|guard| SealReport::of(guard, self.impersonated)),
             ..self.report
         }
@@ -122,19 +168,67 @@ impl<B: ChainBackend> ControllerServer<B> {
     ///
     /// # Errors
     ///
-    /// [`ControllerError::NoLeader`] if it does not lead; what
-    /// [`store`](stateplane_membership::Backend::store) says.
+    /// [`ControllerError::NoLeader`] if it does not lead; [`ControllerError::NotThere`] without
+    /// chains; what [`store`](stateplane_membership::Backend::store) says.
     pub fn drain(&mut self, address: Ipv4Addr, drained: bool) -> Result<(), ControllerError> {
         let server = server_number(address);
-        let Some(controller) = &mut self.controller else {
+        if self.cores.is_some() && self.chains().is_none() {
+            return Err(ControllerError::NotThere("replication"));
+        }
+        self.keep_drained(server, drained)?;
+        if let Some(chains) = self.cores.as_mut().and_then(|it| it.chains.as_mut()) {
+            chains.drain(boot_time_us(), server, drained);
+        }
+        Ok(())
+    }
+
+    /// Lets a switch of coordination lose its groups, or take part again; also when this
+    /// controller is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError::NoLeader`] if it does not lead; [`ControllerError::NotThere`] without
+    /// coordination; [`ControllerError::NoSwitch`]; what
+    /// [`store`](stateplane_membership::Backend::store) says.
+    pub fn drain_switch(&mut self, number: u32, drained: bool) -> Result<(), ControllerError> {
+        if self.cores.is_some() {
+            let groups = self.groups();
+            let groups = groups.ok_or(ControllerError::NotThere("coordination"))?;
+            if !groups.switches().any(|switch| switch.number == number) {
+                return Err(ControllerError::NoSwitch(number));
+            }
+        }
+        self.keep_drained(switch_number(number), drained)?;
+        if let Some(groups) = self.cores.as_mut().and_then(|it| it.groups.as_mut()) {
+            groups.drain(boot_time_us(), number, drained);
+        }
+        Ok(())
+    }
+
+    /// Founds a group of coordination anew, empty, whose members are all lost.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError::NoLeader`] if it does not lead; [`ControllerError::NotThere`] without
+    /// coordination; [`ControllerError::Refound`].
+    pub fn refound(&mut self, group: u16) -> Result<(), ControllerError> {
+        let Some(cores) = &mut self.cores else {
             return Err(ControllerError::NoLeader);
         };
-        let stored = self.backend.store(&[Record::Drained { server, drained }])?;
-        if stored == Stored::LeadAnew {
-            self.controller = None;
+        let groups = cores.groups.as_mut();
+        let groups = groups.ok_or(ControllerError::NotThere("coordination"))?;
+        Ok(groups.refound(boot_time_us(), group)?)
+    }
+
+    fn keep_drained(&mut self, server: u32, drained: bool) -> Result<(), ControllerError> {
+        if self.cores.is_none() {
             return Err(ControllerError::NoLeader);
         }
-        controller.drain(boot_time_us(), server, drained);
+        let stored = self.backend.store(&[Record::Drained { server, drained }])?;
+        if stored == Stored::LeadAnew {
+            self.cores = None;
+            return Err(ControllerError::NoLeader);
+        }
         Ok(())
     }
 
@@ -194,18 +288,18 @@ impl<B: ChainBackend> ControllerServer<B> {
             if self.act()? == Stored::LeadAnew {
                 break;
             }
-            let Some(controller) = &self.controller else {
+            let Some(cores) = &self.cores else {
                 break;
             };
-            let due = controller.poll_timeout().min(boot_time_us() + LONGEST_WAIT);
+            let due = cores.poll_timeout().min(boot_time_us() + LONGEST_WAIT);
             readable.wait_until(due).map_err(ControllerError::Receive)?;
             self.receive(buffer)?;
-            if let Some(controller) = &mut self.controller {
-                controller.handle_timeout(boot_time_us());
-                while let Some(broken) = controller.poll_broken() {
+            if let Some(cores) = &mut self.cores {
+                cores.handle_timeout(boot_time_us());
+                while let Some(broken) = cores.poll_broken() {
                     say_broken(&broken);
                 }
-                if controller.is_behind() && self.backend.is_shared() {
+                if cores.is_behind() && self.backend.is_shared() {
                     // Another one decided what this one has not read.
                     break;
                 }
@@ -216,13 +310,45 @@ impl<B: ChainBackend> ControllerServer<B> {
 
     fn begin(&mut self, kept: Kept) -> Result<(), ControllerError> {
         let incarnation = random_bits().map_err(ControllerError::Random)? as u32;
-        let (settings, now) = (self.settings.clone(), boot_time_us());
-        let configs = kept.configs.into_values();
-        let mut controller = Controller::new(settings, incarnation.max(1), configs, now)?;
-        for server in kept.drained {
-            controller.drain(now, server, true);
+        let (incarnation, now) = (incarnation.max(1), boot_time_us());
+        let (mut configs, mut decisions) = (Vec::new(), Vec::new());
+        for decided in kept.configs.into_values() {
+            match decided {
+                Decided::Chain(config) => configs.push(config),
+                Decided::Coordination(decision) => decisions.push(decision),
+            }
         }
-        self.controller = Some(controller);
+        let mut cores = Cores {
+            chains: None,
+            groups: None,
+        };
+        if let Some(settings) = self.systems.chains.clone() {
+            cores.chains = Some(Controller::new(settings, incarnation, configs, now)?);
+        }
+        if let Some(settings) = self.systems.groups.clone() {
+            let mut seed = groups::Seed::default();
+            for word in seed.chunks_exact_mut(8) {
+                let bits = random_bits().map_err(ControllerError::Random)?;
+                word.copy_from_slice(&bits.to_be_bytes());
+            }
+            let controller = groups::Controller::new(settings, incarnation, seed, decisions, now)?;
+            cores.groups = Some(controller);
+        }
+        for number in kept.drained {
+            match (switch_of(number), &mut cores) {
+                (None, Cores { chains, .. }) => {
+                    if let Some(chains) = chains {
+                        chains.drain(now, number, true);
+                    }
+                }
+                (Some(switch), Cores { groups, .. }) => {
+                    if let Some(groups) = groups {
+                        groups.drain(now, switch, true);
+                    }
+                }
+            }
+        }
+        self.cores = Some(cores);
         Ok(())
     }
 
@@ -239,11 +365,11 @@ impl<B: ChainBackend> ControllerServer<B> {
                 continue;
             };
             if let Some(peer) = received.peer
-                && !is_own(peer, from, received.message)
+                && !is_own(&self.systems, peer, from, received.message)
             {
                 self.impersonated += 1;
-            } else if let Some(controller) = &mut self.controller {
-                controller.handle_message(now, from, received.message);
+            } else if let Some(cores) = &mut self.cores {
+                cores.handle_message(now, from, received.message);
             }
         }
         Ok(())
@@ -252,11 +378,11 @@ impl<B: ChainBackend> ControllerServer<B> {
     /// Keeps what was decided, then sends. A datagram that the system does not take is
     /// lost as on a wire: the controller sends again.
     fn act(&mut self) -> Result<Stored, ControllerError> {
-        let Some(controller) = &mut self.controller else {
+        let Some(cores) = &mut self.cores else {
             return Ok(Stored::LeadAnew);
         };
         loop {
-            let decided = std::iter::from_fn(|| controller.poll_record());
+            let decided = std::iter::from_fn(|| cores.poll_record());
             let records: Vec<Record> = decided.take(MOST_RECORDS).map(Record::Config).collect();
             if records.is_empty() {
                 break;
@@ -265,14 +391,14 @@ impl<B: ChainBackend> ControllerServer<B> {
                 return Ok(Stored::LeadAnew);
             }
             for record in &records {
-                if let Record::Config(config) = record {
-                    controller.handle_stored(boot_time_us(), config);
+                if let Record::Config(decided) = record {
+                    cores.handle_stored(boot_time_us(), decided);
                 }
             }
         }
-        while let Some(transmit) = controller.poll_transmit() {
+        while let Some((to, bytes)) = cores.poll_transmit() {
             let guard = self.guard.as_mut();
-            if send_datagram(guard, &self.socket, transmit.to, &transmit.bytes).is_err() {
+            if send_datagram(guard, &self.socket, to, &bytes).is_err() {
                 self.report.send_failed += 1;
             }
         }
@@ -280,16 +406,93 @@ impl<B: ChainBackend> ControllerServer<B> {
     }
 }
 
+impl Cores {
+    /// Gives a message to the core of its system.
+    fn handle_message(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        match (&mut self.chains, &mut self.groups) {
+            (Some(chains), Some(_)) if bytes.starts_with(&MAGIC) => {
+                chains.handle_message(now, from, bytes);
+            }
+            (_, Some(groups)) => groups.handle_message(now, from, bytes),
+            (Some(chains), None) => chains.handle_message(now, from, bytes),
+            (None, None) => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        if let Some(chains) = &mut self.chains {
+            chains.handle_timeout(now);
+        }
+        if let Some(groups) = &mut self.groups {
+            groups.handle_timeout(now);
+        }
+    }
+
+    fn poll_timeout(&self) -> u64 {
+        let chains = self.chains.as_ref().map(Controller::poll_timeout);
+        let groups = self.groups.as_ref().map(groups::Controller::poll_timeout);
+        chains.into_iter().chain(groups).min().unwrap_or(u64::MAX)
+    }
+
+    fn poll_broken(&mut self) -> Option<stateplane_invariant::Broken> {
+        let chains = self.chains.as_mut().and_then(Controller::poll_broken);
+        chains.or_else(|| self.groups.as_mut()?.poll_broken())
+    }
+
+    fn is_behind(&self) -> bool {
+        self.chains.as_ref().is_some_and(Controller::is_behind)
+            || self
+                .groups
+                .as_ref()
+                .is_some_and(groups::Controller::is_behind)
+    }
+
+    fn poll_record(&mut self) -> Option<Decided> {
+        let chains = self.chains.as_mut().and_then(Controller::poll_record);
+        let chains = chains.map(Decided::Chain);
+        chains.or_else(|| {
+            self.groups
+                .as_mut()?
+                .poll_record()
+                .map(Decided::Coordination)
+        })
+    }
+
+    fn handle_stored(&mut self, now: u64, decided: &Decided) {
+        match (decided, &mut self.chains, &mut self.groups) {
+            (Decided::Chain(config), Some(chains), _) => chains.handle_stored(now, config),
+            (Decided::Coordination(decision), _, Some(groups)) => {
+                groups.handle_stored(now, decision);
+            }
+            _ => {}
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<(SocketAddrV4, Vec<u8>)> {
+        let chains = self.chains.as_mut().and_then(Controller::poll_transmit);
+        let chains = chains.map(|it| (it.to, it.bytes));
+        chains.or_else(|| {
+            let transmit = self.groups.as_mut()?.poll_transmit()?;
+            Some((transmit.to, transmit.bytes))
+        })
+    }
+}
+
 /// True if `message`, which the peer of number `peer` at `from` sealed, speaks for that peer: a
-/// server is known by its address, a switch by its number.
-fn is_own(peer: u32, from: SocketAddrV4, message: &[u8]) -> bool {
+/// server is known by its address, a switch by its number, and one of coordination by both.
+fn is_own(systems: &Systems, peer: u32, from: SocketAddrV4, message: &[u8]) -> bool {
+    if !message.starts_with(&MAGIC) && !coordination_control::Message::is_one(message) {
+        let switches = systems.groups.iter().flat_map(|groups| &groups.switches);
+        let mut sender = switches.filter(|switch| switch.address == *from.ip());
+        // The controller counts what is not for it.
+        return sender.all(|switch| switch.number == peer);
+    }
     match Message::parse(message) {
         Ok(Message::Heartbeat(heartbeat)) => {
             let member = heartbeat.from;
             member.server == server_number(*from.ip()) && member.links == from
         }
         Ok(Message::Subscribe { switch, .. }) => switch == peer,
-        // The controller counts what is not for it.
         _ => true,
     }
 }

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 use stateplane_chains::Controller;
+use stateplane_groups as groups;
 
 /// A controller and what it knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +57,125 @@ pub struct MemberView {
     pub alive: bool,
     /// True if the server reported that it follows the configuration.
     pub follows: bool,
+}
+
+/// A controller and what it knows of coordination.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoordinationView {
+    /// True if this controller leads; otherwise another one does, and the rest is empty.
+    pub leads: bool,
+    /// True if switches follow configurations that this controller does not know, so that it
+    /// makes none.
+    pub behind: bool,
+    /// True if every group has the chain that the controller wants.
+    pub settled: bool,
+    /// The switches, by number.
+    pub switches: Vec<SwitchView>,
+    /// The groups, by number.
+    pub groups: Vec<GroupView>,
+    /// Addresses of failed switches whose requests the others send on.
+    pub redirected: Vec<Ipv4Addr>,
+    /// Number of sessions that are not closed.
+    pub sessions: usize,
+}
+
+/// A switch of coordination.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchView {
+    /// Its number.
+    pub number: u32,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Incarnation of its latest start, if it was ever heard.
+    pub incarnation: Option<u32>,
+    /// True if it answered lately.
+    pub alive: bool,
+    /// True if it is to lose its groups.
+    pub drained: bool,
+    /// Members that each of its groups still has when it stops, the fewest; none if no group has
+    /// it, or if it cannot stop.
+    pub left: Option<usize>,
+    /// The groups that would lose their state if it stopped.
+    pub lost: Vec<u16>,
+}
+
+/// The present chain of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupView {
+    /// The group.
+    pub group: u16,
+    /// Which founding of it.
+    pub generation: u16,
+    /// Configuration number.
+    pub epoch: u32,
+    /// The members, head first.
+    pub members: Vec<MemberView>,
+    /// The switch that joins behind the tail.
+    pub joining: Option<Ipv4Addr>,
+    /// Number of the newest entry that any member said that it has, in this configuration.
+    pub newest: Option<u64>,
+}
+
+impl CoordinationView {
+    /// View of `controller`, which leads.
+    pub(crate) fn of(controller: &groups::Controller) -> CoordinationView {
+        let switches = controller.switches().map(|switch| {
+            let (left, lost) = match controller.can_stop(switch.number) {
+                Ok(left) => (left, Vec::new()),
+                Err(groups::UnsafeStop(lost)) => (None, lost),
+            };
+            SwitchView {
+                number: switch.number,
+                address: switch.address,
+                incarnation: switch.incarnation,
+                alive: switch.alive,
+                drained: switch.drained,
+                left,
+                lost,
+            }
+        });
+        let groups = controller.configurations().map(|config| {
+            let members = config.members.iter().map(|member| MemberView {
+                address: member.address,
+                alive: controller.is_alive(member),
+                follows: controller.follows(config.group, member),
+            });
+            let newest = config.members.iter();
+            let newest = newest.filter_map(|it| controller.newest(config.group, it.switch));
+            GroupView {
+                group: config.group,
+                generation: config.generation,
+                epoch: config.epoch,
+                members: members.collect(),
+                joining: config.joining.map(|member| member.address),
+                newest: newest.max(),
+            }
+        });
+        CoordinationView {
+            leads: true,
+            behind: controller.is_behind(),
+            settled: controller.is_settled(),
+            switches: switches.collect(),
+            groups: groups.collect(),
+            redirected: controller.redirected().collect(),
+            sessions: controller.sessions().count(),
+        }
+    }
+
+    /// The switch at `address`.
+    pub fn switch(&self, address: Ipv4Addr) -> Option<&SwitchView> {
+        self.switches
+            .iter()
+            .find(|switch| switch.address == address)
+    }
+
+    /// Number of groups of which the switch at `address` is a member, or which it joins.
+    pub fn groups_of(&self, address: Ipv4Addr) -> usize {
+        let has = |group: &&GroupView| {
+            group.joining == Some(address) || group.members.iter().any(|it| it.address == address)
+        };
+        self.groups.iter().filter(has).count()
+    }
 }
 
 impl ControllerView {

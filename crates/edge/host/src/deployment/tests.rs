@@ -74,7 +74,7 @@ fn an_unknown_key_is_refused_with_its_place_and_the_nearest() {
             "[controller]",
             "[cucumber]",
             "d.toml:4:2: there is no key `cucumber` here; \
-             there are `listen`, `operator_port`, `controller`, `replication`",
+             there are `listen`, `operator_port`, `controller`, `replication`, `coordination`",
         ),
     ] {
         let error = replaced(from, to);
@@ -131,9 +131,23 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
+fn a_deployment_may_have_coordination_alone() {
+    let text = "[controller]\naddresses = [\"10.0.0.20\"]\n[coordination]\nreplicas = 1\n\
+                [[coordination.switch]]\nnumber = 4\naddress = \"10.0.0.4\"\n";
+    let deployment = Deployment::parse("d.toml".as_ref(), text).unwrap();
+    assert_eq!(deployment.replication().unwrap_err().code(), "H126");
+    let coordination = deployment.coordination().unwrap();
+    assert_eq!((coordination.groups, coordination.switch.len()), (64, 1));
+    let error = refused(&text.replace("number", "numbr"));
+    assert_eq!(error.code(), "H124");
+}
+
+#[test]
 fn a_missing_section_is_named() {
     let deployment = Deployment::parse("d.toml".as_ref(), "").unwrap();
     let error = deployment.replication().unwrap_err();
     assert_eq!(error.code(), "H126");
     assert!(error.to_string().contains("[replication]"), "{error}");
+    let error = deployment.coordination().unwrap_err();
+    assert!(error.to_string().contains("[coordination]"), "{error}");
 }

@@ -79,7 +79,7 @@ impl Settings {
             resend: 10_000,
             join_timeout: 30_000_000,
             retry_after: 10_000_000,
-            redirects: 8,
+            redirects: 4,
             session_ttl: 10_000_000,
         }
     }

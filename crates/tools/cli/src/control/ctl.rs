@@ -1,6 +1,6 @@
-//! `stateplane ctl`: ports, counters and the program of a switch; the store.
+//! `stateplane ctl`: ports, counters and the program of a switch; the store; coordination.
 
-use super::{SwitchArguments, columns, indices, read, store, wrong};
+use super::{SwitchArguments, columns, coordination, indices, read, store, wrong};
 use crate::exit::CommandError;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use stateplane_rpc::proto::config::P4Info;
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
 use std::path::PathBuf;
 
-/// Inspect a running switch and replace its program; inspect and operate the store.
+/// Inspect a running switch and replace its program; operate the store and coordination.
 #[derive(Args)]
 #[command(after_help = "Examples:
   stateplane ctl ports
@@ -52,6 +52,7 @@ enum CtlCommand {
         keep: bool,
     },
     Store(store::StoreArguments),
+    Coordination(coordination::CoordinationArguments),
 }
 
 /// Runs the command.
@@ -71,6 +72,7 @@ pub fn run(arguments: &CtlArguments) -> Result<(), CommandError> {
         } => counters(switch, counter, index.as_deref(), *reset),
         CtlCommand::Pipeline { source } => pipeline(switch, *source),
         CtlCommand::Store(arguments) => store::run(switch, arguments),
+        CtlCommand::Coordination(arguments) => coordination::run(switch, arguments),
         CtlCommand::Program { file, keep } => Ok(switch.open()?.set_program(read(file)?, *keep)?),
     }
 }

@@ -1,12 +1,11 @@
 //! `stateplane ctl store`: the servers of a deployment, its chains, flows and pools.
 
-mod ask;
 mod digests;
 mod sketch;
 
-use super::{SwitchArguments, columns, wrong};
+use super::ask::Deployment;
+use super::{SwitchArguments, columns, row, wrong};
 use crate::exit::{CommandError, Failure};
-use ask::Deployment;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use stateplane_host::controller::ControllerView;
@@ -169,10 +168,6 @@ fn replica(
 ) -> Option<&ReplicaView> {
     let replicas = &stores.get(&address)?.replicas;
     replicas.iter().find(|replica| replica.chain == chain)
-}
-
-fn row(cells: &[&dyn ToString]) -> Vec<String> {
-    cells.iter().map(|cell| cell.to_string()).collect()
 }
 
 fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {

@@ -152,6 +152,8 @@ pub(super) const TOML_WORDS: &[&str] = &[
     "\n[replication]\nchain = [\"10.0.0.11\"]\nposition = 0\nshards = 4\n",
     "\n[[replication.class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n",
     "\n[controller]\naddresses = [\"10.0.0.20\"]\n",
+    "\n[coordination]\ngroups = 64\nreplicas = 1\n",
+    "\n[[coordination.switch]]\nnumber = 1\naddress = \"10.0.0.1\"\ndomain = \"rack\"\n",
     "-1",
     "9223372036854775807",
     "\"\"",

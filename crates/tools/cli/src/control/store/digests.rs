@@ -1,8 +1,8 @@
 //! `stateplane ctl store digests`: whether the replicas of each chain have one state.
 
-use super::ask::Deployment;
-use super::{columns, row};
 use crate::control::SwitchArguments;
+use crate::control::ask::Deployment;
+use crate::control::{columns, row};
 use crate::exit::{CommandError, Failure};
 use serde_json::{Value, json};
 use stateplane_host::controller::view::ChainView;

@@ -1,7 +1,7 @@
 //! Sketches of switches in bounded-inconsistency mode, as the store has them.
 
-use super::ask::Deployment;
 use super::{SwitchArguments, columns, row};
+use crate::control::ask::Deployment;
 use crate::exit::{CommandError, Failure};
 use clap::{Args, ValueEnum};
 use serde_json::json;

@@ -1,8 +1,9 @@
-//! Questions of `stateplane ctl store` to controllers and store servers.
+//! Questions of `stateplane ctl store` and `stateplane ctl coordination` to controllers and store
+//! servers.
 
 use crate::exit::{CommandError, Failure};
 use serde::de::DeserializeOwned;
-use stateplane_host::controller::{ControllerFile, ControllerView};
+use stateplane_host::controller::{ControllerFile, ControllerView, CoordinationView};
 use stateplane_host::deployment;
 use stateplane_host::store::view::{DigestView, FlowView, RecordView, StoreView};
 use std::io::{Read, Write};
@@ -24,6 +25,8 @@ pub struct Deployment {
     controller: Option<ControllerFile>,
     /// The servers, where no controller chooses them.
     chain: Vec<Ipv4Addr>,
+    /// True if the deployment has coordination.
+    coordinates: bool,
     port: u16,
 }
 
@@ -46,6 +49,7 @@ impl Deployment {
         Ok(Deployment {
             controller: file.controller,
             chain: file.replication.map_or(Vec::new(), |it| it.chain),
+            coordinates: file.coordination.is_some(),
             port,
         })
     }
@@ -77,10 +81,38 @@ impl Deployment {
                            changes, only `sketch` is shown";
             CommandError::new(Failure::Input, message)
         })?;
+        self.leading(controller, "/controller", |view: &ControllerView| {
+            view.leads
+        })
+    }
+
+    /// The controller that leads, and what it knows of coordination.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no controller leads, or the deployment has no coordination.
+    pub fn coordination(&self) -> Result<(Ipv4Addr, CoordinationView), CommandError> {
+        let controller = self.controller.as_ref().filter(|_| self.coordinates);
+        let controller = controller.ok_or_else(|| {
+            let message = "the deployment lacks the section [controller] or [coordination]";
+            CommandError::new(Failure::Input, message)
+        })?;
+        self.leading(controller, "/coordination", |view: &CoordinationView| {
+            view.leads
+        })
+    }
+
+    /// The controller of `controller` that leads, with its answer at `path`.
+    fn leading<T: DeserializeOwned>(
+        &self,
+        controller: &ControllerFile,
+        path: &str,
+        leads: impl Fn(&T) -> bool,
+    ) -> Result<(Ipv4Addr, T), CommandError> {
         let mut reasons = Vec::new();
         for address in &controller.addresses {
-            match self.show::<ControllerView>(*address, "/controller") {
-                Ok(view) if view.leads => return Ok((*address, view)),
+            match self.show::<T>(*address, path) {
+                Ok(view) if leads(&view) => return Ok((*address, view)),
                 Ok(_) => reasons.push(format!("{address} does not lead")),
                 Err(error) => reasons.push(format!("{address}: {error}")),
             }
@@ -99,8 +131,33 @@ impl Deployment {
     /// Returns an error if no controller leads.
     pub fn drain(&self, server: Ipv4Addr, drained: bool) -> Result<(), CommandError> {
         let (leader, _) = self.leader()?;
-        let path = format!("/drain?server={server}&drained={drained}");
-        let asked = self.ask(leader, "POST", &path);
+        self.post(leader, &format!("/drain?server={server}&drained={drained}"))
+    }
+
+    /// Lets a switch of coordination lose its groups, or take part again.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no controller leads, or the deployment has no coordination.
+    pub fn drain_switch(&self, number: u32, drained: bool) -> Result<(), CommandError> {
+        let (leader, _) = self.coordination()?;
+        let path = format!("/coordination/drain?switch={number}&drained={drained}");
+        self.post(leader, &path)
+    }
+
+    /// Founds a group of coordination anew.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no controller leads, the deployment has no coordination, or a member of
+    /// the group lives.
+    pub fn refound(&self, group: u16) -> Result<(), CommandError> {
+        let (leader, _) = self.coordination()?;
+        self.post(leader, &format!("/coordination/refound?group={group}"))
+    }
+
+    fn post(&self, leader: Ipv4Addr, path: &str) -> Result<(), CommandError> {
+        let asked = self.ask(leader, "POST", path);
         asked.map(drop).map_err(|error| {
             CommandError::new(Failure::System, format!("controller {leader}: {error}"))
         })
