@@ -111,12 +111,12 @@ enum Block {
     Egress,
 }
 
-/// A header type: fields in order, and the greatest width of a `varbit` field behind
-/// them.
+/// A header type: fields in order, and the greatest widths of `varbit` fields, the last of which
+/// stands behind the last field, and each other one behind the field before.
 #[derive(Clone, Debug)]
 struct Header {
     fields: Vec<(String, Ty)>,
-    varbit: Option<u32>,
+    varbits: Vec<u32>,
 }
 
 /// A direction of a parameter; the last is that of action data.

@@ -41,10 +41,13 @@ impl Maker {
                     ("length".to_owned(), Ty::Bits(LENGTH_BITS)),
                     ("more".to_owned(), Ty::Bits(self.c.one_of([8, 24]))),
                 ],
-                varbit: Some(self.c.one_of([24, 56, 160, 8032])),
+                varbits: vec![self.c.one_of([24, 56, 160, 8032])],
             };
             self.declare_header(self.headers.len(), &header);
+            let many = self.several_varbits(header.varbits[0]);
             self.headers.push(header);
+            self.declare_header(self.headers.len(), &many);
+            self.headers.push(many);
         }
         self.metadata_struct();
         if self.c.chance(70) {
@@ -74,6 +77,21 @@ impl Maker {
         self.reported = fields.into_iter().map(|(text, _)| text).collect();
     }
 
+    /// A header with several `varbit` fields, which no packet has: they get their values from a
+    /// header whose `varbit` field has `width`.
+    fn several_varbits(&mut self, width: u32) -> Header {
+        let other = self.c.one_of([24, 56, 160]);
+        let varbits = match self.c.below(2) {
+            0 => vec![width, width],
+            _ => vec![width, other, width],
+        };
+        let fields = (0..varbits.len()).map(|number| (format!("m{number}"), Ty::Bits(8)));
+        Header {
+            fields: fields.collect(),
+            varbits,
+        }
+    }
+
     /// Fields of odd widths, whose sum is a multiple of 8.
     fn header(&mut self) -> Header {
         let mut fields = Vec::new();
@@ -89,17 +107,20 @@ impl Maker {
         }
         Header {
             fields,
-            varbit: None,
+            varbits: Vec::new(),
         }
     }
 
     fn declare_header(&mut self, number: usize, header: &Header) {
         self.open(format_args!("header h{number}_t"));
-        for (name, ty) in &header.fields {
+        let first = header.fields.len() - header.varbits.len();
+        for (position, (name, ty)) in header.fields.iter().enumerate() {
             self.line(format_args!("{ty} {name};"));
-        }
-        if let Some(width) = header.varbit {
-            self.line(format_args!("varbit<{width}> rest;"));
+            let number = position.checked_sub(first);
+            if let Some(number) = number.filter(|number| *number < header.varbits.len()) {
+                let width = header.varbits[number];
+                self.line(format_args!("varbit<{width}> rest{number};"));
+            }
         }
         self.close();
     }
@@ -121,7 +142,7 @@ impl Maker {
 
     fn headers_struct(&mut self) {
         let plain: Vec<usize> = (0..self.headers.len())
-            .filter(|header| self.headers[*header].varbit.is_none())
+            .filter(|header| self.headers[*header].varbits.is_empty())
             .collect();
         let mut fields = Vec::new();
         if !self.reported.is_empty() {

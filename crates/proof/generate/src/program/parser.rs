@@ -120,7 +120,7 @@ impl Maker {
     /// Declares a parser that takes one header; returns the header's type.
     fn sub_parser(&mut self) -> usize {
         let plain: Vec<usize> = (0..self.headers.len())
-            .filter(|header| self.headers[*header].varbit.is_none())
+            .filter(|header| self.headers[*header].varbits.is_empty())
             .collect();
         let header = plain[self.c.below(plain.len())];
         self.open(format_args!(
@@ -266,11 +266,17 @@ impl Maker {
             }
             _ => {}
         }
-        let Some(place) = self.c.pick(&self.header_places).cloned() else {
+        // One with several `varbit` fields cannot be extracted.
+        let places = self.header_places.iter();
+        let places: Vec<HeaderPlace> = places
+            .filter(|place| self.headers[place.header].varbits.len() < 2)
+            .cloned()
+            .collect();
+        let Some(place) = self.c.pick(&places).cloned() else {
             return false;
         };
         let fixed = self.header_bits(place.header);
-        if self.headers[place.header].varbit.is_some() {
+        if !self.headers[place.header].varbits.is_empty() {
             let odd = if self.c.chance(10) { " + 4" } else { "" };
             self.line(format_args!(
                 "packet.extract({}, ((bit<32>)(packet.lookahead<bit<8>>() & {LENGTH_MASK}) << 3){odd});",

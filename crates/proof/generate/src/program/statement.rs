@@ -213,6 +213,9 @@ impl Maker {
             let count = self.c.between(1, stack.size);
             return self.line(format_args!("{}.{way}({count});", stack.text));
         }
+        if self.has(Feature::Varbit) && self.c.chance(20) && self.assign_varbit() {
+            return;
+        }
         let Some(header) = self.c.pick(&self.header_places).cloned() else {
             return self.assign();
         };
@@ -232,7 +235,7 @@ impl Maker {
                     self.line(text);
                 }
             }
-            _ if self.headers[header.header].varbit.is_none() => {
+            _ if self.headers[header.header].varbits.is_empty() => {
                 let fields = self.headers[header.header].fields.clone();
                 let values: Vec<String> = fields
                     .iter()
@@ -242,6 +245,28 @@ impl Maker {
             }
             _ => self.line(format_args!("{text}.setValid();")),
         }
+    }
+
+    /// Assigns a `varbit` field to one of the same width. False if none is visible.
+    fn assign_varbit(&mut self) -> bool {
+        let mut fields: Vec<(String, u32)> = Vec::new();
+        for place in &self.header_places {
+            let widths = &self.headers[place.header].varbits;
+            let named = widths.iter().enumerate();
+            fields.extend(named.map(|(number, width)| {
+                let text = format!("{}.rest{number}", place.text);
+                (text, *width)
+            }));
+        }
+        let Some((target, width)) = self.c.pick(&fields).cloned() else {
+            return false;
+        };
+        fields.retain(|(text, other)| *other == width && *text != target);
+        let Some((source, _)) = self.c.pick(&fields).cloned() else {
+            return false;
+        };
+        self.line(format_args!("{target} = {source};"));
+        true
     }
 
     fn struct_operation(&mut self) {
