@@ -6,6 +6,7 @@
 #include "coordination_message.p4"
 #include "group.p4"
 #include "metadata.p4"
+#include "rules.p4"
 
 // Entries of a group that are kept, a power of two.
 #ifndef COORDINATION_RING
@@ -14,6 +15,7 @@
 #define COORDINATION_ALL_ENTRIES (COORDINATION_GROUPS * COORDINATION_RING)
 
 // All that an entry carries, in place `number` modulo COORDINATION_RING of its group.
+register<bit<32>>(COORDINATION_ALL_ENTRIES) ring_era;
 register<bit<64>>(COORDINATION_ALL_ENTRIES) ring_number;
 register<bit<8>>(COORDINATION_ALL_ENTRIES) ring_operation;
 register<bit<8>>(COORDINATION_ALL_ENTRIES) ring_outcome;
@@ -51,6 +53,7 @@ control KeepEntry(in coordination_headers_t hdr, in coordination_metadata_t meta
 
     apply {
         index = ring_place(meta.group.index, hdr.message.number);
+        ring_era.write(index, meta.group.era);
         ring_number.write(index, hdr.message.number);
         ring_operation.write(index, hdr.message.operation);
         ring_outcome.write(index, hdr.message.outcome);
@@ -103,12 +106,14 @@ control LoadEntry(
     out bool kept
 ) {
     bit<32> index;
+    bit<32> era;
     bit<64> stored;
 
     apply {
         index = ring_place(meta.group.index, number);
+        ring_era.read(era, index);
         ring_number.read(stored, index);
-        kept = stored == number;
+        kept = stored == number && (era == meta.group.era || !RULE_ERA);
         if (kept) {
             hdr.message.number = number;
             ring_operation.read(hdr.message.operation, index);
