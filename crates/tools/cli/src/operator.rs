@@ -149,9 +149,12 @@ impl<B: DecisionBackend + 'static> Candidate<B> {
     pub fn scrape(&self) -> Scrape {
         let candidate = self.clone();
         Arc::new(move || {
-            let asked = candidate.call(|server| (server.report(), server.view()));
-            let (report, view) = asked.unwrap_or_default();
-            Some(controller_metrics(&report, &view))
+            let asked = candidate.call(|server| {
+                let coordination = server.coordination_view();
+                (server.report(), server.view(), coordination)
+            });
+            let (report, view, coordination) = asked.unwrap_or_default();
+            Some(controller_metrics(&report, &view, &coordination))
         })
     }
 

@@ -51,8 +51,9 @@ struct Cores {
 pub struct ControllerReport {
     /// In the core of chains, since it leads.
     pub controller: ControllerCounters,
-    /// In the core of groups, since it leads.
-    pub coordination: groups::ControllerCounters,
+    /// In the core of groups, since it leads, if the deployment has coordination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coordination: Option<groups::ControllerCounters>,
     /// Broken invariants, since it leads.
     pub broken: BrokenCounts,
     /// Datagrams that the system did not take.
@@ -156,7 +157,7 @@ impl<B: DecisionBackend> ControllerServer<B> {
                 .map(Controller::counters)
                 .copied()
                 .unwrap_or_default(),
-            coordination: groups.map(|it| *it.counters()).unwrap_or_default(),
+            coordination: groups.map(|it| *it.counters()),
             broken,
             seals: (self.guard.as_ref()).map(|guard| SealReport::of(guard, self.impersonated)),
             ..self.report

@@ -2,18 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::{Families, events};
-use crate::controller::{ControllerReport, ControllerView};
+use super::{Families, Labels, events};
+use crate::controller::{ControllerReport, ControllerView, CoordinationView};
 
 /// A controller's metrics as OpenMetrics text. Events are named as in
-/// [`ControllerCounters`](stateplane_chains::ControllerCounters).
-pub fn controller_metrics(report: &ControllerReport, view: &ControllerView) -> String {
+/// [`ControllerCounters`](stateplane_chains::ControllerCounters), those of coordination as in
+/// [its own](stateplane_groups::ControllerCounters).
+pub fn controller_metrics(
+    report: &ControllerReport,
+    view: &ControllerView,
+    coordination: &CoordinationView,
+) -> String {
     let mut families = Families::default();
+    let without = ControllerReport {
+        coordination: None,
+        ..*report
+    };
     families.counter(
         "stateplane_controller_events",
         "Events of the controller since it became the leader",
-        events(report),
+        events(&without),
     );
+    if let Some(report) = &report.coordination {
+        add_coordination(&mut families, events(report), coordination);
+    }
     for (name, help, value) in [
         (
             "stateplane_controller_leads",
@@ -66,10 +78,57 @@ pub fn controller_metrics(report: &ControllerReport, view: &ControllerView) -> S
     families.text()
 }
 
+/// Adds the metrics of coordination.
+fn add_coordination(families: &mut Families, events: Vec<(Labels, u64)>, view: &CoordinationView) {
+    families.counter(
+        "stateplane_coordination_events",
+        "Events of coordination since this controller became the leader",
+        events,
+    );
+    let mut groups: BTreeMap<usize, u64> = BTreeMap::new();
+    for group in &view.groups {
+        let whole = group.members.iter().filter(|m| m.alive && m.follows);
+        *groups.entry(whole.count()).or_default() += 1;
+    }
+    let alive = view.switches.iter().filter(|switch| switch.alive).count();
+    for (name, help, value) in [
+        (
+            "stateplane_coordination_behind",
+            "1 if switches follow configurations that this controller does not know",
+            view.behind.into(),
+        ),
+        (
+            "stateplane_coordination_settled",
+            "1 if every group has its wanted members and all follow its configuration",
+            view.settled.into(),
+        ),
+        (
+            "stateplane_coordination_switches_alive",
+            "Number of switches that answered lately",
+            alive as u64,
+        ),
+        (
+            "stateplane_coordination_sessions",
+            "Number of sessions that are not closed",
+            view.sessions as u64,
+        ),
+    ] {
+        families.gauge(name, help, vec![(Vec::new(), value)]);
+    }
+    families.gauge(
+        "stateplane_coordination_groups",
+        "Number of groups, by number of members that are alive and follow the present configuration",
+        groups
+            .into_iter()
+            .map(|(members, count)| (vec![("members", members.to_string())], count))
+            .collect(),
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::view::{ChainView, MemberView, ServerView};
+    use crate::controller::view::{ChainView, GroupView, MemberView, ServerView};
 
     #[test]
     fn servers_and_chains_are_counted_by_their_state() {
@@ -102,7 +161,9 @@ mod tests {
         let mut report = ControllerReport::default();
         report.controller.deaths = 4;
         report.led = 2;
-        let text = controller_metrics(&report, &view);
+        let none = CoordinationView::default();
+        let text = controller_metrics(&report, &view, &none);
+        assert!(!text.contains("coordination"), "{text}");
         for line in [
             "stateplane_controller_events_total{event=\"deaths\"} 4",
             "stateplane_controller_events_total{event=\"led\"} 2",
@@ -112,6 +173,46 @@ mod tests {
             "stateplane_controller_servers{state=\"dead\"} 1",
             "stateplane_controller_chains{replicas=\"1\"} 1",
             "stateplane_controller_chains{replicas=\"2\"} 1",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn groups_are_counted_by_their_members() {
+        let member = |alive, follows| MemberView {
+            address: "10.0.0.1".parse().unwrap(),
+            alive,
+            follows,
+        };
+        let view = CoordinationView {
+            leads: true,
+            settled: true,
+            groups: vec![GroupView {
+                group: 1,
+                generation: 1,
+                epoch: 1,
+                members: vec![member(true, true), member(false, true)],
+                joining: None,
+                newest: None,
+            }],
+            sessions: 7,
+            ..CoordinationView::default()
+        };
+        let mut report = ControllerReport::default();
+        report.coordination = Some(stateplane_groups::ControllerCounters {
+            deaths: 3,
+            ..stateplane_groups::ControllerCounters::default()
+        });
+        let text = controller_metrics(&report, &ControllerView::default(), &view);
+        for line in [
+            "stateplane_controller_events_total{event=\"deaths\"} 0",
+            "stateplane_coordination_events_total{event=\"deaths\"} 3",
+            "stateplane_coordination_settled{} 1",
+            "stateplane_coordination_behind{} 0",
+            "stateplane_coordination_sessions{} 7",
+            "stateplane_coordination_switches_alive{} 0",
+            "stateplane_coordination_groups{members=\"1\"} 1",
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");
         }

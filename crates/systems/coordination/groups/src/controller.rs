@@ -114,6 +114,8 @@ pub struct Controller {
     unfounded: BTreeMap<u16, Unfounded>,
     lanes: LaneTable,
     redirects: Redirects,
+    /// Number of failed switches without a place.
+    without_place: usize,
     redirect_at: u64,
     /// Version of the chains that clients learn.
     version: u64,
@@ -187,6 +189,7 @@ impl Controller {
             groups,
             lanes: LaneTable::new(settings.lanes, book.as_ref(), now),
             redirects: Redirects::new(settings.redirects),
+            without_place: 0,
             // By then those that fail are known.
             redirect_at: now.saturating_add(settings.detection + settings.ping),
             version: 0,
@@ -304,6 +307,7 @@ impl Controller {
         };
         group.stored = true;
         group.since = now;
+        self.stale.insert(config.group);
         self.publish(config.group);
         self.send_configs(now, config.group, false);
         true

@@ -106,6 +106,9 @@ impl Controller {
             self.stale.clear();
             return;
         }
+        if self.stale.is_empty() {
+            return;
+        }
         // Groups with the fewest members first: they lose the most by another failure.
         let mut stale: Vec<u16> = core::mem::take(&mut self.stale).into_iter().collect();
         let members = |group: &Group| group.config.members.len();

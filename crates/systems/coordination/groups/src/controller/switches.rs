@@ -90,8 +90,13 @@ impl Controller {
         let Some(group) = self.groups.get_mut(&number) else {
             match self.unfounded.get_mut(&number) {
                 Some(group) if message.epoch == 0 => {
-                    group.asked.insert(start);
-                    self.stale.insert(number);
+                    let known = self.servers.all.get(&switch);
+                    // One entry for each switch.
+                    if known.is_some_and(|known| known.start.incarnation == start.1) {
+                        group.asked.retain(|(other, _)| *other != switch);
+                        group.asked.insert(start);
+                        self.stale.insert(number);
+                    }
                 }
                 Some(_) => self.is_ahead(switch, message),
                 None => self.counters.malformed += 1,
@@ -269,8 +274,10 @@ impl Controller {
         let dead = dead.map(|it| (it.start.switch, it.start.address)).collect();
         let before: Vec<Ipv4Addr> = self.redirects.addresses().collect();
         let without = self.redirects.place(&dead);
+        let more = without.saturating_sub(self.without_place);
+        self.counters.not_redirected += more as u64;
+        self.without_place = without;
         if !self.redirects.addresses().eq(before) {
-            self.counters.not_redirected += without as u64;
             self.redirect_at = now.max(self.first_redirects());
         }
     }
