@@ -37,6 +37,8 @@ struct LaneState {
 pub struct Service {
     /// µs.
     pub now: u64,
+    /// The switch's address, if it is not [`SWITCH`]'s.
+    pub switch: Option<Ipv4Addr>,
     /// Requests that are lost from here on.
     pub lose_requests: u32,
     /// Replies that are lost from here on.
@@ -128,7 +130,7 @@ impl Service {
                 _ => self.update(&mut reply, &mut value, operation)?,
             }
         }
-        reply.set_chain([*SWITCH.ip()]);
+        reply.set_chain([self.switch.unwrap_or(*SWITCH.ip())]);
         reply.hops = 1;
         reply.epoch = 1;
         reply.newest = self.newest(request.group);
