@@ -30,15 +30,16 @@ GOLDEN = check p4info protect store syntax trace wire
 PART ?=
 ONLY ?=
 
-.PHONY: help demo test quick goldens soak mutants fuzz bench eval build setup rust tools peers lint clean
+.PHONY: help demo test quick goldens soak mutants models fuzz bench eval build setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
 	@echo 'make quick   format, lints and tests of the crates with changes (CRATE="store wire" names them)'
 	@echo 'make goldens write golden files anew; look at the difference before you commit it'
-	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make mutants, make fuzz'
+	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make mutants, make models, make fuzz'
 	@echo 'make mutants the code that keeps state broken rule by rule; a test has to object each time (PART=1/4, ONLY=name)'
+	@echo 'make models  TLC on the TLA+ model of coordination, and on the model with rules left out (needs Maven and Java)'
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make bench   committed benchmarks, results in target/bench'
 	@echo 'make eval    the experiments of the RedPlane paper, tables and plots in target/eval (about an hour)'
@@ -97,7 +98,11 @@ soak: build tools
 	$(CARGO) run --release --quiet --package stateplane-generate --example compare -- 100000 1000 10000
 	STATEPLANE_ATTACKS=1000000 $(CARGO) test --release --quiet --package stateplane-host --test sealed attacks
 	$(MAKE) mutants
+	$(MAKE) models
 	$(MAKE) fuzz
+
+models:
+	docs/models/coordination/run.sh
 
 mutants: rust
 	$(CARGO) run --release --quiet --package stateplane-mutants -- \
