@@ -45,10 +45,7 @@ control AnswerEntry(inout coordination_headers_t hdr, inout coordination_metadat
 }
 
 // The reply to a request that was decided before, if it is the lane's last here (rule 5).
-control AnswerQuestion(
-    inout coordination_headers_t hdr,
-    inout coordination_metadata_t meta
-) {
+control AnswerQuestion(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
     LoadLane() load_lane;
     PutKept() put_kept;
     DropValue() drop_value;
@@ -57,8 +54,8 @@ control AnswerQuestion(
     apply {
         load_lane.apply(hdr.message.lane, meta);
         if ((meta.lane.request == hdr.message.request
-                && meta.lane.incarnation == hdr.message.lane_incarnation
-                && meta.lane.number == hdr.message.number)
+            && meta.lane.incarnation == hdr.message.lane_incarnation
+            && meta.lane.number == hdr.message.number)
             || !RULE_HELD_NUMBER) {
             hdr.message.type = TYPE_REPLY;
             put_kept.apply(meta.lane.index, hdr.message);
@@ -74,11 +71,7 @@ control AnswerQuestion(
 }
 
 // Whether place `first` + `ahead` has a record, unless one was found before.
-control ScannedSlot(
-    in bit<16> ahead,
-    in bit<16> first,
-    inout coordination_metadata_t meta
-) {
+control ScannedSlot(in bit<16> ahead, in bit<16> first, inout coordination_metadata_t meta) {
     bit<32> place;
     bit<32> era;
     bit<8> kind;

@@ -217,8 +217,8 @@ control HandleChain(inout coordination_headers_t hdr, inout coordination_metadat
         } else if (hdr.message.type == TYPE_ENTRY && from_predecessor) {
             handle_entry.apply(hdr, meta);
         } else if ((hdr.message.type == TYPE_QUESTION
-                || hdr.message.type == TYPE_PASS
-                || hdr.message.type == TYPE_PROBE)
+            || hdr.message.type == TYPE_PASS
+            || hdr.message.type == TYPE_PROBE)
             && from_predecessor) {
             handle_passing.apply(hdr, meta);
         } else if (hdr.message.type == TYPE_ASK && from_successor) {
@@ -231,8 +231,8 @@ control HandleChain(inout coordination_headers_t hdr, inout coordination_metadat
                     && hdr.ipv4.source == hdr.message.client_address))) {
             handle_lease.apply(hdr, meta);
         } else if ((hdr.message.type == TYPE_BEGIN
-                || hdr.message.type == TYPE_COPY
-                || hdr.message.type == TYPE_HAND_OVER)
+            || hdr.message.type == TYPE_COPY
+            || hdr.message.type == TYPE_HAND_OVER)
             && from_predecessor) {
             handle_joiner.apply(hdr, meta);
         } else if ((hdr.message.type == TYPE_COPIED || hdr.message.type == TYPE_HANDED)

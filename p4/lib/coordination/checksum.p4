@@ -71,43 +71,64 @@ control CoordinationVerifyChecksum(inout coordination_headers_t hdr) {
             HashAlgorithm.csum16
         );
         verify_checksum(
-            hdr.message.isValid() && RULE_MESSAGE_CHECKSUM && hdr.value[0].isValid() && !hdr.value[1].isValid(),
+            hdr.message.isValid()
+                && RULE_MESSAGE_CHECKSUM
+                && hdr.value[0].isValid()
+                && !hdr.value[1].isValid(),
             { MESSAGE_SUMMED(hdr.message), CHUNKS_SUMMED_1(hdr.value) },
             hdr.message.checksum,
             HashAlgorithm.csum16
         );
         verify_checksum(
-            hdr.message.isValid() && RULE_MESSAGE_CHECKSUM && hdr.value[1].isValid() && !hdr.value[2].isValid(),
+            hdr.message.isValid()
+                && RULE_MESSAGE_CHECKSUM
+                && hdr.value[1].isValid()
+                && !hdr.value[2].isValid(),
             { MESSAGE_SUMMED(hdr.message), CHUNKS_SUMMED_2(hdr.value) },
             hdr.message.checksum,
             HashAlgorithm.csum16
         );
         verify_checksum(
-            hdr.message.isValid() && RULE_MESSAGE_CHECKSUM && hdr.value[2].isValid() && !hdr.value[3].isValid(),
+            hdr.message.isValid()
+                && RULE_MESSAGE_CHECKSUM
+                && hdr.value[2].isValid()
+                && !hdr.value[3].isValid(),
             { MESSAGE_SUMMED(hdr.message), CHUNKS_SUMMED_3(hdr.value) },
             hdr.message.checksum,
             HashAlgorithm.csum16
         );
         verify_checksum(
-            hdr.message.isValid() && RULE_MESSAGE_CHECKSUM && hdr.value[3].isValid() && !hdr.value[4].isValid(),
+            hdr.message.isValid()
+                && RULE_MESSAGE_CHECKSUM
+                && hdr.value[3].isValid()
+                && !hdr.value[4].isValid(),
             { MESSAGE_SUMMED(hdr.message), CHUNKS_SUMMED_4(hdr.value) },
             hdr.message.checksum,
             HashAlgorithm.csum16
         );
         verify_checksum(
-            hdr.message.isValid() && RULE_MESSAGE_CHECKSUM && hdr.value[4].isValid() && !hdr.value[5].isValid(),
+            hdr.message.isValid()
+                && RULE_MESSAGE_CHECKSUM
+                && hdr.value[4].isValid()
+                && !hdr.value[5].isValid(),
             { MESSAGE_SUMMED(hdr.message), CHUNKS_SUMMED_5(hdr.value) },
             hdr.message.checksum,
             HashAlgorithm.csum16
         );
         verify_checksum(
-            hdr.message.isValid() && RULE_MESSAGE_CHECKSUM && hdr.value[5].isValid() && !hdr.value[6].isValid(),
+            hdr.message.isValid()
+                && RULE_MESSAGE_CHECKSUM
+                && hdr.value[5].isValid()
+                && !hdr.value[6].isValid(),
             { MESSAGE_SUMMED(hdr.message), CHUNKS_SUMMED_6(hdr.value) },
             hdr.message.checksum,
             HashAlgorithm.csum16
         );
         verify_checksum(
-            hdr.message.isValid() && RULE_MESSAGE_CHECKSUM && hdr.value[6].isValid() && !hdr.value[7].isValid(),
+            hdr.message.isValid()
+                && RULE_MESSAGE_CHECKSUM
+                && hdr.value[6].isValid()
+                && !hdr.value[7].isValid(),
             { MESSAGE_SUMMED(hdr.message), CHUNKS_SUMMED_7(hdr.value) },
             hdr.message.checksum,
             HashAlgorithm.csum16

@@ -87,7 +87,9 @@ control TakeConfiguration(in coordination_t message, inout coordination_metadata
                 group_era.write(meta.group.index, meta.group.era);
                 group_applied.write(meta.group.index, meta.group.applied);
                 group_acked.write(meta.group.index, meta.group.applied);
-            } else if (place == PLACE_HEAD && meta.group.place != PLACE_HEAD && RULE_NEW_HEAD_BEHIND) {
+            } else if (place == PLACE_HEAD
+                && meta.group.place != PLACE_HEAD
+                && RULE_NEW_HEAD_BEHIND) {
                 group_acked.write(meta.group.index, meta.group.applied - COORDINATION_RING);
             }
             progress = PROGRESS_NONE;

@@ -18,11 +18,7 @@ const bit<16> PLACE_END = COORDINATION_SLOTS + COORDINATION_LANES;
 const bit<16> PLACE_BEGIN = 0xffff;
 
 // Whether place `cursor` has anything to copy; if not, goes on to the next.
-control SkipEmptyPlace(
-    in coordination_metadata_t meta,
-    inout bit<16> cursor,
-    inout bool found
-) {
+control SkipEmptyPlace(in coordination_metadata_t meta, inout bit<16> cursor, inout bool found) {
     bit<32> index;
     bit<32> era;
 

@@ -50,11 +50,7 @@ control MeetsCondition(
 }
 
 // Whether the request's guard holds, a condition on another record of the group (rule 21).
-control GuardHolds(
-    in coordination_t message,
-    inout coordination_metadata_t meta,
-    out bool holds
-) {
+control GuardHolds(in coordination_t message, inout coordination_metadata_t meta, out bool holds) {
     FindSlot() find_slot;
     bit<8> kind;
     bit<64> number;

@@ -38,8 +38,7 @@ control AskPredecessor(in bit<64> known, in bool within, inout coordination_meta
     apply {
         // A joiner has nothing to go on from before BEGIN.
         if (meta.group.predecessor != 0
-            && !(meta.group.place == meta.group.members
-                && meta.group.progress == PROGRESS_BEGINS)
+            && !(meta.group.place == meta.group.members && meta.group.progress == PROGRESS_BEGINS)
             && RULE_NEWEST_ASKED) {
             group_asked_from.read(from, meta.group.index);
             group_asked_until.read(until, meta.group.index);
@@ -100,8 +99,7 @@ control SendExtra(
         } else if ((meta.extra & EXTRA_ACK) != 0) {
             meta.extra = meta.extra & ~EXTRA_ACK;
             // Rule 15: not while the copy closes, nor after the hand-over.
-            if (meta.group.answers
-                && (meta.group.progress != PROGRESS_CLOSES || !RULE_CLOSES)) {
+            if (meta.group.answers && (meta.group.progress != PROGRESS_CLOSES || !RULE_CLOSES)) {
                 hdr.message.type = TYPE_ACK;
                 hdr.message.number = meta.group.applied;
                 send_to_head.apply(hdr.message.chain_1, hdr, meta);

@@ -99,8 +99,7 @@ control LoadGroup(in bit<16> group, inout coordination_metadata_t meta) {
                 && (meta.group.applied >= floor || !RULE_FLOOR);
         } else if (meta.group.place < meta.group.members
             && meta.group.place + 1 == meta.group.members) {
-            meta.group.answers = meta.group.progress < PROGRESS_HANDS_OVER
-                || !RULE_HANDED_SILENT;
+            meta.group.answers = meta.group.progress < PROGRESS_HANDS_OVER || !RULE_HANDED_SILENT;
         }
     }
 }

@@ -54,8 +54,7 @@ control HandleJoiner(inout coordination_headers_t hdr, inout coordination_metada
                     index = meta.group.index * COORDINATION_SLOTS + (bit<32>)hdr.message.slot;
                     slot_era.read(era, index);
                     slot_number.read(number, index);
-                    if (era != meta.group.era || number < hdr.message.record
-                        || !RULE_NEWER_STAYS) {
+                    if (era != meta.group.era || number < hdr.message.record || !RULE_NEWER_STAYS) {
                         store_record.apply(index, meta.group.era, hdr);
                         coordination_events.count(EVENT_COPY_TAKEN);
                     } else {
@@ -66,8 +65,7 @@ control HandleJoiner(inout coordination_headers_t hdr, inout coordination_metada
                         + (bit<32>)(hdr.message.slot - COORDINATION_SLOTS);
                     lane_era.read(era, index);
                     lane_number.read(number, index);
-                    if (era != meta.group.era || number < hdr.message.number
-                        || !RULE_NEWER_STAYS) {
+                    if (era != meta.group.era || number < hdr.message.number || !RULE_NEWER_STAYS) {
                         lane_era.write(index, meta.group.era);
                         lane_incarnation.write(index, hdr.message.lane_incarnation);
                         lane_request.write(index, hdr.message.request);

@@ -46,7 +46,7 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
                 || hdr.message.lane >= COORDINATION_LANES
                 || hdr.message.request == 0
                 || ((hdr.message.operation == OPERATION_ACQUIRE
-                        || hdr.message.operation == OPERATION_RELEASE)
+                    || hdr.message.operation == OPERATION_RELEASE)
                     && hdr.message.session == 0
                     && hdr.message.handle == 0)
                 || (hdr.message.operation == OPERATION_LANE_NEXT
@@ -70,7 +70,9 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
         } else if (meta.now < blocked && RULE_PROMISE) {
             coordination_events.count(EVENT_BLOCKED);
         } else if (meta.now < leased
-            || (!RULE_LEASE && reads && meta.group.answers
+            || (!RULE_LEASE
+                && reads
+                && meta.group.answers
                 && (hdr.message.flags & FLAG_LEASED) != 0)) {
             coordination_events.count(EVENT_LEASED_READ);
             answer_alone.apply(hdr, meta);

@@ -58,10 +58,7 @@ control StartMessage(in bit<8> type, in bit<16> group, inout coordination_header
 }
 
 // Puts IPv4 and UDP in front of the message; the router does the rest.
-control SendMessage(
-    inout coordination_headers_t hdr,
-    inout coordination_metadata_t meta
-) {
+control SendMessage(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
     bit<16> length;
 
     apply {
@@ -111,10 +108,7 @@ control SendToSwitch(
 }
 
 // Sends the message to the client, or to the controller, that it names.
-control SendToClient(
-    inout coordination_headers_t hdr,
-    inout coordination_metadata_t meta
-) {
+control SendToClient(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
     SendMessage() send_message;
 
     apply {
