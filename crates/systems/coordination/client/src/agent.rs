@@ -306,14 +306,17 @@ impl Agent {
                 self.expired(ticket, refusal);
             }
             Phase::Flying(flight) => {
-                let (lane, request) = match self.end_flight(flight) {
-                    Some(Flight {
-                        lane: Some(lane),
-                        request,
-                        ..
-                    }) => (lane, request),
-                    _ => return self.expired(ticket, refusal),
+                let Some(flight) = self.end_flight(flight) else {
+                    return self.expired(ticket, refusal);
                 };
+                let Flight { request, sent, .. } = flight;
+                let Some(lane) = flight.lane else {
+                    return self.expired(ticket, refusal);
+                };
+                if sent == 0 {
+                    self.expired(ticket, refusal);
+                    return self.free_lane(now, group, lane);
+                }
                 self.counters.unknown += 1;
                 self.events.push_back(Event::Unknown { ticket, refusal });
                 self.resolve(now, group, lane, ticket, request);

@@ -433,3 +433,32 @@ fn what_cannot_be_carried_out_is_refused() {
     );
     assert_eq!(agent.counters().refused, 3);
 }
+
+#[test]
+fn what_was_never_sent_expires() {
+    let client = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 9);
+    let settings = stateplane_coordination::Settings::new(client, GROUPS);
+    let mut agent = stateplane_coordination::Agent::new(settings, 1);
+    agent.set_lanes(stateplane_coordination::Lanes {
+        session: 1,
+        first: 0,
+        count: 1,
+        incarnation: 0,
+    });
+    let ticket = agent
+        .submit(0, Operation::put(key(1), b"x"))
+        .expect("submitted");
+    agent.handle_timeout(10_000_000);
+    let events: Vec<Event> = std::iter::from_fn(|| agent.poll_event()).collect();
+    let refusal = None;
+    assert!(
+        events.contains(&Event::Expired { ticket, refusal }),
+        "{events:?}"
+    );
+    // The lane is free for what comes next.
+    agent
+        .submit(10_000_000, Operation::put(key(1), b"y"))
+        .expect("submitted");
+    agent.learn(10_000_001, chain::chain(agent.group(&key(1))));
+    assert!(agent.poll_transmit().is_some());
+}

@@ -450,3 +450,17 @@ fn a_clash_of_names_is_told() {
         );
     }
 }
+
+/// Rule 19.
+#[test]
+fn the_ttl_counts_from_the_sending() {
+    let mut service = Service::new();
+    let mut agent = service.agent(1);
+    let mut session = Session::open(0, &mut agent, SessionSettings::new(100 * MS)).expect("asked");
+    service.now = 50 * MS;
+    for event in service.events(&mut agent) {
+        session.handle_event(service.now, &mut agent, &event);
+    }
+    assert_eq!(session.state(), SessionState::Connected);
+    assert_eq!(session.valid_until(), 99 * MS);
+}

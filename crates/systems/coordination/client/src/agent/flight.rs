@@ -37,6 +37,8 @@ pub(super) struct Flight {
     pub sent: u32,
     /// Transmissions since somebody answered.
     pub unanswered: u32,
+    /// Refusals with BUSY, one after the other.
+    pub busy: u32,
     /// How many switches of the list were given up.
     pub turn: usize,
     /// Time until the next repetition but one.
@@ -66,6 +68,7 @@ impl Flight {
             asked: None,
             sent: 0,
             unanswered: 0,
+            busy: 0,
             turn: 0,
             backoff: 0,
             due: 0,
@@ -112,6 +115,14 @@ impl Agent {
         id
     }
 
+    fn first_backoff(&self) -> u64 {
+        let settings = &self.settings;
+        let timeout = self.round_trip.timeout();
+        timeout
+            .unwrap_or(settings.first_timeout_us)
+            .clamp(settings.least_timeout_us, settings.most_timeout_us)
+    }
+
     /// Forgets a request.
     pub(super) fn end_flight(&mut self, id: u64) -> Option<Flight> {
         let flight = self.flights.remove(&id)?;
@@ -140,16 +151,19 @@ impl Agent {
 
     /// The next switch of the list is asked at the next transmission, and the chain is asked for.
     pub(super) fn moved(&mut self, now: u64, id: u64) {
+        let most = self.settings.most_timeout_us;
         let Some(flight) = self.flights.get_mut(&id) else {
             return;
         };
         flight.turn += 1;
+        flight.backoff = (2 * flight.backoff).min(most);
         let group = flight.group;
         self.want_chain(now, group);
     }
 
     /// Sends all requests of `group` again that waited in vain, as its chain changed.
     pub(super) fn ask_again(&mut self, now: u64, group: u16) {
+        let backoff = self.first_backoff();
         let waiting: Vec<u64> = self
             .flights
             .iter_mut()
@@ -157,6 +171,7 @@ impl Agent {
             .filter_map(|(id, flight)| {
                 flight.turn = 0;
                 flight.unanswered = 0;
+                flight.backoff = backoff;
                 (flight.sent != 1).then_some(*id)
             })
             .collect();
@@ -218,7 +233,9 @@ impl Agent {
         }
         flight.sent += 1;
         flight.unanswered += 1;
-        if let Ok(bytes) = message.to_vec() {
+        // Who does not take what is to be sent loses it, as a network does.
+        let room = self.outbox.len() <= 2 * self.settings.most_operations;
+        if let Some(bytes) = message.to_vec().ok().filter(|_| room) {
             self.counters.sent += 1;
             self.outbox
                 .push_back((SocketAddrV4::new(switches[0], PORT), bytes));

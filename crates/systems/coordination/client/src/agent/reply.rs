@@ -135,9 +135,9 @@ impl Agent {
             }
             Outcome::Busy => {
                 self.counters.busy += 1;
-                let backoff = flight.backoff.min(self.settings.most_timeout_us);
-                let wait = busy << flight.unanswered.min(4);
-                self.postpone(now, id, wait.min(backoff));
+                let wait = busy << flight.busy.min(6);
+                flight.busy += 1;
+                self.postpone(now, id, wait.min(self.settings.most_timeout_us));
             }
             Outcome::Moved => {
                 self.counters.moved += 1;
