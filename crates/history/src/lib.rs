@@ -20,12 +20,26 @@
 //! | `pool` | a port is handed out twice, or lost |
 //! | `progress` | a write is never acknowledged |
 //!
+//! Those of [`coordination`] are in its [`checkers`](coordination::checkers):
+//!
+//! | checker | objects when |
+//! |---|---|
+//! | `outputs` | an answer has no call, or a call has two answers |
+//! | `numbers` | a number is given twice, or a later operation has a lower one |
+//! | `linearizable` | no log in the order of numbers explains the answers of a group; as `undecided`, when the search is given up |
+//! | `tokens` | a lock's token falls |
+//! | `prefix` | two members of a configuration have different entries of a number |
+//! | `ends` | an operation of a living client has not ended in time |
+//! | `serves` | a group does not serve though faults are over |
+//!
 //! [`linearization`] searches for an order under any deterministic program, in
 //! small histories; the counter's checker has a rule of its own, which a test
 //! compares with the search.
 
 mod checker;
+pub mod coordination;
 mod event;
+mod fields;
 mod operation;
 mod outputs;
 pub mod replication;
@@ -34,6 +48,7 @@ mod serial;
 
 pub use checker::{Checker, Objections, Violation, judge_by};
 pub use event::{Event, EventKind, History, Object, System};
+pub use fields::{Expectation, TextError};
 pub use operation::{Call, Operation, OperationOf, Operations, operations_of};
 pub use outputs::Outputs;
 pub use search::{LONGEST_SEARCH, Program, SearchError, WIDEST_SEARCH, linearization};

@@ -14,6 +14,7 @@ mod pool;
 mod progress;
 mod text;
 
+pub use crate::fields::{Expectation, TextError};
 pub use application::{Application, Machine};
 pub use checkers::judge;
 pub use counter::Counter;
@@ -22,4 +23,4 @@ pub use event::{
     Direction, Durability, Endpoint, Event, EventKind, Flow, History, Occupant, PoolRange,
     Protocol, Released, Replication, StateEvent, Subject, Violation,
 };
-pub use text::{Document, Expectation, TextError};
+pub use text::Document;

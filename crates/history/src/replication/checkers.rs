@@ -48,6 +48,12 @@ pub fn named(name: &str) -> Option<&'static str> {
     names.find(|of| *of == name)
 }
 
+/// The names of all, divided by commas.
+pub(crate) fn names() -> String {
+    let names: Vec<_> = all().into_iter().map(|checker| checker.name()).collect();
+    names.join(", ")
+}
+
 /// What the checkers of replication object to.
 pub fn judge(history: &History) -> Vec<Violation> {
     judge_by(history, all())

@@ -16,29 +16,15 @@
 mod fields;
 mod write;
 
+use crate::fields::{Expectation, Fields, TextError};
 use crate::replication::application::Application;
 use crate::replication::checkers;
 use crate::replication::event::{
     Direction, Durability, Event, EventKind, History, PoolRange, Released, StateEvent,
 };
 use core::net::Ipv4Addr;
-use fields::Fields;
-pub use fields::TextError;
+use fields::{EVENT_NAMES, WORDS};
 use std::fmt;
-
-/// What whoever wrote a history down expects of its checkers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expectation {
-    /// No checker objects.
-    Accepted,
-    /// This checker objects.
-    Rejected {
-        /// Its name.
-        by: &'static str,
-        /// Why it should, for the reader.
-        because: String,
-    },
-}
 
 /// A history with what is expected of it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -162,6 +148,7 @@ fn state_event(name: &str, fields: &mut Fields<'_>) -> Result<StateEvent, TextEr
             return Err(TextError::Event {
                 line: fields.line,
                 word: word.into(),
+                names: EVENT_NAMES,
             });
         }
     })
@@ -184,17 +171,6 @@ fn pool(fields: &mut Fields<'_>) -> Result<PoolRange, TextError> {
     Ok(pool)
 }
 
-fn expectation(text: &str) -> Option<Expectation> {
-    if text == "accepted" {
-        return Some(Expectation::Accepted);
-    }
-    let (checker, because) = text.strip_prefix("rejected by ")?.split_once(':')?;
-    Some(Expectation::Rejected {
-        by: checkers::named(checker.trim())?,
-        because: because.trim().into(),
-    })
-}
-
 impl Document {
     /// Reads a text, which may name one of the applications `known`.
     ///
@@ -214,8 +190,13 @@ impl Document {
             let first = words.next().unwrap_or_default();
             if first == "expect" {
                 let rest = content[first.len()..].trim();
-                let expected = expectation(rest).filter(|_| document.expectation.is_none());
-                document.expectation = Some(expected.ok_or(TextError::Expectation { line })?);
+                let expected = Expectation::read(rest, checkers::named);
+                let expected = expected.filter(|_| document.expectation.is_none());
+                let checkers = checkers::names;
+                document.expectation = Some(expected.ok_or_else(|| TextError::Expectation {
+                    line,
+                    checkers: checkers(),
+                })?);
                 continue;
             }
             if first == "pool" {
@@ -242,6 +223,7 @@ impl Document {
             let at = first.parse().map_err(|_| TextError::Start {
                 line,
                 word: first.into(),
+                words: WORDS,
             })?;
             if at < before {
                 return Err(TextError::Order { line, at, before });
@@ -259,12 +241,8 @@ impl Document {
 
 impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.expectation {
-            None => {}
-            Some(Expectation::Accepted) => writeln!(f, "expect accepted")?,
-            Some(Expectation::Rejected { by, because }) => {
-                writeln!(f, "expect rejected by {by}: {because}")?;
-            }
+        if let Some(expectation) = &self.expectation {
+            write!(f, "{expectation}")?;
         }
         write!(f, "{}", self.history)
     }

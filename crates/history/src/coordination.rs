@@ -1,0 +1,23 @@
+//! Histories of a key-value and lock service whose groups are logs (`docs/coordination-protocol.md`).
+//!
+//! An object is a virtual group: it is linearizable as a whole, and nothing is ordered across
+//! groups.
+
+pub mod checkers;
+mod ends;
+mod event;
+mod linearizable;
+mod machine;
+mod numbers;
+mod prefix;
+mod text;
+mod tokens;
+
+pub use checkers::judge;
+pub use event::{
+    Asked, Condition, Coordination, CoordinationEvent, Event, EventKind, Guard, History, Holder,
+    Kind, Number, Outcome, Part, Request, Response, Seen, Subject, Violation,
+};
+pub use linearizable::{LONGEST_LIST, WIDEST_SEARCH};
+pub use machine::{Content, Decision, Group, Record, WAITERS};
+pub use text::Document;
