@@ -26,6 +26,7 @@ control HandleJoiner(inout coordination_headers_t hdr, inout coordination_metada
     bit<32> era;
     bit<64> number;
     bit<64> round;
+    bit<16> incarnation;
     bool taken;
 
     apply {
@@ -79,6 +80,21 @@ control HandleJoiner(inout coordination_headers_t hdr, inout coordination_metada
                         );
                         coordination_events.count(EVENT_COPY_TAKEN);
                     } else {
+                        // The entry of a RESOLVE came first, and left nothing in the lane: what
+                        // the lane keeps is older (rule 6).
+                        lane_incarnation.read(incarnation, index);
+                        lane_kept_number.read(number, index);
+                        if (incarnation == hdr.message.lane_incarnation
+                            && number < hdr.message.record
+                            && RULE_KEPT_COPIED) {
+                            store_kept.apply(
+                                index,
+                                hdr.message.handle,
+                                hdr.message.record,
+                                hdr.message.outcome,
+                                hdr.message.token
+                            );
+                        }
                         coordination_events.count(EVENT_COPY_OLD);
                     }
                 }

@@ -172,6 +172,13 @@ const bool RULE_NEWER_STAYS = false;
 const bool RULE_NEWER_STAYS = true;
 #endif
 
+// Of what a lane keeps, too, the newer stays when the lane is copied (rule 15).
+#ifdef COORDINATION_FAULT_KEPT_COPIED
+const bool RULE_KEPT_COPIED = false;
+#else
+const bool RULE_KEPT_COPIED = true;
+#endif
+
 // The copy's answers are of the same round (rule 15).
 #ifdef COORDINATION_FAULT_ROUND
 const bool RULE_ROUND = false;
