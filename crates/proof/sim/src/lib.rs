@@ -13,7 +13,6 @@
 
 pub mod capacity;
 mod chain;
-mod chosen;
 mod device;
 mod frame;
 mod key;
@@ -33,13 +32,11 @@ mod simulator;
 mod traffic;
 mod world;
 
-pub use chosen::{Chosen, NotNumbers, Numbers};
-pub use options::{Class, EngineKind, Options, ProgramKind, Rule, Walk};
+pub use options::{Class, Options, ProgramKind, Rule, Walk};
 pub use own::Own;
 pub use report::{Coverage, Report};
 pub use scenario::{Cluster, Disks, Scenario};
-pub use settings::SettingError;
 pub use simulator::{SimError, Simulator, run};
 pub use stateplane_setup::SetupError;
-pub use stateplane_world::LinkQuality;
+pub use stateplane_world::{Chosen, EngineKind, LinkQuality, NotNumbers, Numbers, SettingError};
 pub use world::DETECTION;

@@ -1,10 +1,10 @@
 //! Options of a simulation: program, engine, scenario, disabled rules.
 
-use crate::chosen::Chosen;
 use crate::model::MODELLED;
 use crate::scenario::Scenario;
 use stateplane_apps::{APPS, AppId, Judge, app};
 use stateplane_history::replication::Application;
+use stateplane_world::{Chosen, EngineKind};
 use std::fmt;
 
 /// Program on the switches.
@@ -272,34 +272,6 @@ impl Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// Engine that runs a switch's program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum EngineKind {
-    /// Machine code.
-    #[default]
-    Native,
-    /// The reference interpreter.
-    Interp,
-}
-
-impl EngineKind {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Native, Self::Interp];
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Interp => "interp",
-        }
-    }
-
-    /// The engine of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -1,93 +1,13 @@
 //! Scenarios as text: what one sets otherwise than the one whose name it bears.
 
 use crate::scenario::Scenario;
-use std::collections::BTreeMap;
-use toml::Value;
-
-/// Why a setting means nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingError {
-    /// The setting does not have the form.
-    #[error("{0} is no setting: write NAME=VALUE, such as flows=8 or chain_link.loss=0")]
-    Form(String),
-    /// There is no such setting, or it takes other values.
-    #[error("the settings {settings} make no scenario: {cause}")]
-    Value {
-        /// The settings.
-        settings: String,
-        /// Description of the error.
-        cause: String,
-    },
-}
-
-/// Value of a part that a scenario does not have.
-const NONE: &str = "none";
-
-/// Puts the leaves of `value` into `leaves`, by their paths.
-fn flatten(path: &str, value: &Value, leaves: &mut BTreeMap<String, String>) {
-    let below = |name: &str| match path {
-        "" => name.to_owned(),
-        _ => format!("{path}.{name}"),
-    };
-    match value {
-        Value::Table(table) => {
-            for (name, value) in table {
-                flatten(&below(name), value, leaves);
-            }
-        }
-        Value::Array(values) => {
-            for (place, value) in values.iter().enumerate() {
-                flatten(&below(&place.to_string()), value, leaves);
-            }
-        }
-        leaf => _ = leaves.insert(path.to_owned(), leaf.to_string()),
-    }
-}
-
-/// Puts `leaf` at `path` below `value`.
-fn put(value: &mut Value, path: &[&str], leaf: Value) -> Option<()> {
-    let (name, rest) = path.split_first()?;
-    let below = match value {
-        Value::Table(table) => {
-            if rest.is_empty() {
-                table.insert((*name).to_owned(), leaf);
-                return Some(());
-            }
-            let empty = match rest[0].parse::<usize>() {
-                Ok(_) => Value::Array(Vec::new()),
-                Err(_) => Value::Table(toml::Table::new()),
-            };
-            table.entry(*name).or_insert(empty)
-        }
-        Value::Array(values) => {
-            let place: usize = name.parse().ok()?;
-            if place == values.len() {
-                values.push(Value::Integer(0));
-            }
-            values.get_mut(place)?
-        }
-        _ => return None,
-    };
-    match rest {
-        [] => *below = leaf,
-        _ => put(below, rest, leaf)?,
-    }
-    Some(())
-}
+use stateplane_world::{NONE, SettingError, changed, differences};
 
 impl Scenario {
-    fn value(&self) -> Value {
-        // It has numbers and truth values only, all of which fit.
-        Value::try_from(self).unwrap_or(Value::Table(toml::Table::new()))
-    }
-
     /// Settings that turn the scenario of this name into this one, as [`Scenario::with_settings`]
     /// takes them; none if it is that scenario.
     pub fn settings(&self) -> Vec<String> {
         let base = Scenario::from_name(self.name).unwrap_or(Scenario::mixed());
-        let (mut of_base, mut own) = (BTreeMap::new(), BTreeMap::new());
-        flatten("", &base.value(), &mut of_base);
-        flatten("", &self.value(), &mut own);
         let mut settings = Vec::new();
         if base.cluster.is_some() && self.cluster.is_none() {
             settings.push(format!("cluster={NONE}"));
@@ -95,10 +15,7 @@ impl Scenario {
         if base.disks.is_some() && self.disks.is_none() {
             settings.push(format!("disks={NONE}"));
         }
-        let differ = own
-            .iter()
-            .filter(|(path, value)| of_base.get(*path) != Some(*value));
-        settings.extend(differ.map(|(path, value)| format!("{path}={value}")));
+        settings.extend(differences(&base, self));
         settings
     }
 
@@ -111,31 +28,11 @@ impl Scenario {
         if settings.is_empty() {
             return Ok(self.clone());
         }
-        let mut value = self.value();
-        for setting in settings {
-            let form = || SettingError::Form(setting.clone());
-            let (path, text) = setting.split_once('=').ok_or_else(form)?;
-            if text == NONE {
-                value
-                    .as_table_mut()
-                    .and_then(|table| table.remove(path))
-                    .ok_or_else(form)?;
-                continue;
-            }
-            let leaf = match (text.parse::<i64>(), text.parse::<bool>()) {
-                (Ok(number), _) => Value::Integer(number),
-                (_, Ok(truth)) => Value::Boolean(truth),
-                _ => return Err(form()),
-            };
-            let path: Vec<&str> = path.split('.').collect();
-            put(&mut value, &path, leaf).ok_or_else(form)?;
-        }
-        let scenario: Result<Scenario, _> = value.try_into();
+        let scenario = changed(self, settings)?;
         let refused = |cause: &str| SettingError::Value {
             settings: settings.join(" "),
             cause: cause.to_owned(),
         };
-        let scenario = scenario.map_err(|error| refused(error.message()))?;
         let stores = scenario.cluster.map_or(scenario.replicas, |c| c.stores);
         for (count, name) in [
             (scenario.switches, "switches"),

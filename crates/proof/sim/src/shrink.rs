@@ -1,19 +1,16 @@
 //! Making a run small to which a checker objects: fewer nodes, flows, packets and faults,
 //! better links, as long as the objection remains.
 
-use crate::chosen::{Chosen, Numbers};
 use crate::options::Options;
 use crate::report::Report;
 use crate::scenario::{Cluster, Disks, Scenario};
 use crate::simulator::{SimError, Simulator};
-use stateplane_world::LinkQuality;
-use std::collections::BTreeSet;
+use stateplane_world::{Chosen, LinkQuality, Shrinking};
 
 /// A time in µs that is not made shorter.
 const SHORTEST: u64 = 100_000;
 
-/// A change that leaves less of a scenario; `None` if there is nothing to leave out.
-type Step = fn(&Scenario) -> Option<Scenario>;
+type Step = stateplane_world::ShrinkingStep<Scenario>;
 
 /// `changed` if it is another than `scenario`.
 fn other(scenario: &Scenario, changed: Scenario) -> Option<Scenario> {
@@ -148,75 +145,6 @@ const BETTER: &[Step] = steps! {
     settle = |s: &Scenario| (s.settle / 2).max(s.settle.min(SHORTEST));
 };
 
-/// One search for a smaller run.
-struct Search<'a> {
-    simulator: &'a Simulator,
-    objection: String,
-    best: Report,
-    runs: usize,
-}
-
-impl Search<'_> {
-    /// Runs `options` and returns true if the run has the same objection; it is then the best so
-    /// far.
-    fn tries(&mut self, options: Options) -> Result<bool, SimError> {
-        if self.runs == 0 {
-            return Ok(false);
-        }
-        self.runs -= 1;
-        let report = match self.simulator.run_in(&options, self.best.seed) {
-            Ok(report) => report,
-            // The store refuses a part of what is left.
-            Err(SimError::Store(_)) => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        let same = report.objection().as_ref() == Some(&self.objection);
-        if same {
-            self.best = report;
-        }
-        Ok(same)
-    }
-
-    /// Takes steps as long as one goes.
-    fn walk(&mut self, steps: &[Step]) -> Result<(), SimError> {
-        let mut goes_on = true;
-        while std::mem::take(&mut goes_on) {
-            for step in steps {
-                while let Some(scenario) = step(&self.best.options.scenario)
-                    && self.tries(self.best.options.clone().scenario(scenario))?
-                {
-                    goes_on = true;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Leaves out of `count` what can be left out, many at once first. `with` puts what is
-    /// left into a choice.
-    fn thin(&mut self, count: usize, with: fn(Chosen, Numbers) -> Chosen) -> Result<(), SimError> {
-        let mut left: Vec<usize> = (0..count).collect();
-        let mut size = count;
-        while size > 0 {
-            let mut at = 0;
-            while at < left.len() {
-                let end = left.len().min(at + size);
-                let kept: Vec<usize> = [&left[..at], &left[end..]].concat();
-                let options = self.best.options.clone();
-                let numbers = Numbers(BTreeSet::from_iter(kept.iter().copied()));
-                let chosen = with(options.chosen.clone(), numbers);
-                if self.tries(options.chosen(chosen))? {
-                    left = kept
-                } else {
-                    at = end
-                }
-            }
-            size /= 2;
-        }
-        Ok(())
-    }
-}
-
 impl Simulator {
     /// Makes a run small that a checker objects to, in at most `runs` runs, and gives the
     /// smallest to which it objects alike.
@@ -228,28 +156,31 @@ impl Simulator {
         let Some(objection) = report.objection() else {
             return Ok(report.clone());
         };
-        let mut search = Search {
-            simulator: self,
-            objection,
-            best: report.clone(),
-            runs,
+        let rerun = |scenario: &Scenario, chosen: &Chosen| {
+            let options = report.options.clone().scenario(scenario.clone());
+            match self.run_in(&options.chosen(chosen.clone()), report.seed) {
+                Ok(report) => {
+                    let same = report.objection().as_ref() == Some(&objection);
+                    Ok(Some(report).filter(|_| same))
+                }
+                // The store refuses a part of what is left.
+                Err(SimError::Store(_)) => Ok(None),
+                Err(error) => Err(error),
+            }
         };
+        let Options {
+            scenario, chosen, ..
+        } = report.options.clone();
+        let is_all = chosen.is_all();
+        let mut search = Shrinking::new(&rerun, scenario, chosen, report.clone(), runs);
         // A plan that was thinned already must not be drawn anew.
-        if report.options.chosen.is_all() {
+        if is_all {
             search.walk(SMALLER)?;
             search.walk(SMALLER_STORES)?;
             search.walk(BETTER)?;
-            let (packets, faults) = search.best.planned;
-            search.thin(faults, |chosen, faults| Chosen {
-                faults: Some(faults),
-                ..chosen
-            })?;
-            search.thin(packets, |chosen, packets| Chosen {
-                packets: Some(packets),
-                ..chosen
-            })?;
+            search.thin_plan(search.best().planned)?;
         }
         search.walk(BETTER)?;
-        Ok(search.best)
+        Ok(search.into_best())
     }
 }

@@ -3,7 +3,7 @@
 use crate::chain::SHARDS;
 use crate::device::{Device, Identity};
 use crate::model::Model;
-use crate::options::{EngineKind, Options, ProgramKind};
+use crate::options::{Options, ProgramKind};
 use crate::own::Own;
 use crate::p4::{P4Switch, hold};
 use crate::program::program;
@@ -15,6 +15,7 @@ use stateplane_ir::Program;
 use stateplane_native::Compiled;
 use stateplane_runtime::{Engine as _, TargetState};
 use stateplane_setup::SetupError;
+use stateplane_world::EngineKind;
 use thiserror::Error;
 
 /// Why a world cannot begin.

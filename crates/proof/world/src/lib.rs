@@ -10,23 +10,34 @@
 //! messages; a driver that observes more, as the simulator of replication does, has its own
 //! loop.
 //!
+//! Options that the simulators share are here too: the part of a plan that is executed
+//! ([`Chosen`]), settings as text ([`changed`]), the engine of switches ([`EngineKind`]).
+//!
 //! Equal topology, calls and seed give equal runs: ties in time are broken by the order of
 //! making, and [`Net::trace`] is a number over everything that nodes took and when.
 //! Times are µs.
 
+mod chosen;
 mod clock;
+mod engine;
 mod instant;
 mod link;
 mod net;
 mod node;
 mod schedule;
+mod settings;
+mod shrink;
 mod topology;
 
+pub use chosen::{Chosen, NotNumbers, Numbers};
 pub use clock::{Clock, MAX_DRIFT_PPM};
+pub use engine::EngineKind;
 pub use instant::exchange;
 pub use link::LinkQuality;
 pub use net::{Counters, Loss, Net, Step};
 pub use node::{Effect, Node, Nodes, Sent};
 pub use schedule::Schedule;
+pub use settings::{NONE, SettingError, changed, differences};
+pub use shrink::{Rerun, Shrinking, Step as ShrinkingStep};
 pub use stateplane_random::Random;
 pub use topology::{Link, NodePort, NodeSpec, Topology};

@@ -71,12 +71,12 @@ pub struct Chosen {
 
 impl Chosen {
     /// True if packet `number` is sent.
-    pub(crate) fn has_packet(&self, number: usize) -> bool {
+    pub fn has_packet(&self, number: usize) -> bool {
         has(self.packets.as_ref(), number)
     }
 
     /// True if fault `number` happens.
-    pub(crate) fn has_fault(&self, number: usize) -> bool {
+    pub fn has_fault(&self, number: usize) -> bool {
         has(self.faults.as_ref(), number)
     }
 
