@@ -21,7 +21,11 @@ CRATE ?= $(sort $(shell for manifest in $$(find crates -name Cargo.toml); do \
 
 # Crates of whose tests `make quick` runs only those beside the code: worlds, processes and
 # namespaces take minutes.
-LARGE = bench eval fuzz generate host lab native sim
+LARGE = bench coordination-sim eval fuzz generate host lab native sim
+
+# Scenarios of the coordination service's simulation, of which `make soak` runs 1,000 seeds each.
+COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-restarts \
+  full-tables small-ring last-numbers mixed chaos
 
 # Crates with golden files.
 GOLDEN = check p4info protect store syntax trace wire
@@ -91,6 +95,9 @@ soak: build tools
 	$(STATEPLANE) sim --program model --scenario cluster-failing-disks --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario failing-stores --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario port-churn --first-seed 100000 --seeds 240
+	for scenario in $(COORDINATION); do \
+	  $(STATEPLANE) sim --program coordination --scenario $$scenario --first-seed 100000 --seeds 1000; \
+	done
 	STATEPLANE_KILLS=100 $(CARGO) test --release --quiet --package stateplane-cli --test cluster -- \
 	  --nocapture any_server_may_be_killed
 	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500

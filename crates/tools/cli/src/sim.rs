@@ -1,12 +1,14 @@
 //! `stateplane sim`: the whole world in virtual time.
 
+mod coordination;
+mod seeds;
+
 use crate::app::Folder;
 use crate::exit::{CommandError, Failure};
 use crate::program::{Disk, PreprocessArguments, included, source};
 use crate::text_file;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use indicatif::ProgressBar;
 use stateplane_compile::Source;
 use stateplane_sim::{
     Chosen, EngineKind, Numbers, Options, Own, ProgramKind, Report, Rule, Scenario, SimError,
@@ -30,7 +32,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 pub struct SimArguments {
     /// What runs on the switches
-    #[arg(long, default_value = "counter", value_parser = PossibleValuesParser::new(ProgramKind::all().into_iter().map(ProgramKind::name)))]
+    #[arg(long, default_value = "counter", value_parser = PossibleValuesParser::new(programs()))]
     program: String,
     /// Your own program with registers annotated @replicated, in place of --program
     #[arg(
@@ -52,8 +54,8 @@ pub struct SimArguments {
     /// Engine of the switches: machine code, or the reference interpreter
     #[arg(long, default_value = EngineKind::default().name(), value_parser = PossibleValuesParser::new(EngineKind::ALL.map(EngineKind::name)))]
     engine: String,
-    /// Scenario: traffic, links and faults
-    #[arg(long, default_value = "mixed", value_parser = PossibleValuesParser::new(Scenario::ALL.map(|s| s.name)))]
+    /// Scenario: traffic, links and faults. The program `coordination` has scenarios of its own
+    #[arg(long, default_value = "mixed", value_parser = PossibleValuesParser::new(scenarios()))]
     scenario: String,
     /// Change a setting of the scenario, such as flows=8 or chain_link.loss=0; may be given several
     /// times
@@ -78,29 +80,72 @@ pub struct SimArguments {
     #[arg(long, value_name = "RUNS", default_value_t = 1000)]
     shrink: usize,
     /// Disable a rule; the checkers should then find violations
-    #[arg(long, value_parser = PossibleValuesParser::new(Rule::ALL.map(Rule::name)))]
+    #[arg(long, value_parser = PossibleValuesParser::new(rules()))]
     without: Option<String>,
+}
+
+/// Names of all programs.
+fn programs() -> Vec<&'static str> {
+    let programs = ProgramKind::all().into_iter().map(ProgramKind::name);
+    programs
+        .chain([stateplane_coordination_sim::PROGRAM])
+        .collect()
+}
+
+/// Names that are in one list or the other, once each.
+fn either(
+    one: impl Iterator<Item = &'static str>,
+    other: impl Iterator<Item = &'static str>,
+) -> Vec<&'static str> {
+    let mut names: Vec<_> = one.collect();
+    let new: Vec<_> = other.filter(|name| !names.contains(name)).collect();
+    names.extend(new);
+    names
+}
+
+/// Names of the scenarios of all programs.
+fn scenarios() -> Vec<&'static str> {
+    let of_coordination = stateplane_coordination_sim::Scenario::ALL;
+    either(
+        Scenario::ALL.into_iter().map(|scenario| scenario.name),
+        of_coordination.into_iter().map(|scenario| scenario.name),
+    )
+}
+
+/// Names of the rules of all programs.
+fn rules() -> Vec<&'static str> {
+    let of_coordination = stateplane_coordination_sim::Rule::ALL.iter();
+    either(
+        Rule::ALL.into_iter().map(Rule::name),
+        of_coordination.map(|rule| rule.name()),
+    )
 }
 
 /// Runs the command.
 pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
-    let unknown = || CommandError::explained(Failure::Input);
-    let program = ProgramKind::from_name(&arguments.program).ok_or_else(unknown)?;
-    let scenario = Scenario::from_name(&arguments.scenario).ok_or_else(unknown)?;
+    if arguments.program == stateplane_coordination_sim::PROGRAM
+        && arguments.p4.is_none()
+        && arguments.app.is_none()
+    {
+        return coordination::run(arguments);
+    }
+    let unknown = |what: &str| {
+        let problem = format!("{} has no such {what}", arguments.program);
+        CommandError::new(Failure::Input, problem)
+    };
+    let program =
+        ProgramKind::from_name(&arguments.program).ok_or_else(|| unknown("simulation"))?;
+    let scenario = Scenario::from_name(&arguments.scenario).ok_or_else(|| unknown("scenario"))?;
     let scenario = scenario
         .with_settings(&arguments.set)
         .map_err(|error| CommandError::new(Failure::Input, format!("--set: {error}")))?;
-    let engine = EngineKind::from_name(&arguments.engine).ok_or_else(unknown)?;
+    let engine = EngineKind::from_name(&arguments.engine).ok_or_else(|| unknown("engine"))?;
     let mut options = Options::new(program).scenario(scenario).engine(engine);
     options.own_program = own_program(arguments);
-    options.chosen = Chosen {
-        packets: arguments.packets.clone(),
-        faults: arguments.faults.clone(),
-    };
+    options.chosen = arguments.chosen();
     if let Some(rule) = &arguments.without {
-        options = options.without(Rule::from_name(rule).ok_or_else(unknown)?);
+        options = options.without(Rule::from_name(rule).ok_or_else(|| unknown("rule"))?);
     }
-    let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);
     let simulator = match (&arguments.app, &arguments.p4, &arguments.stf) {
         (Some(folder), _, _) => {
             let own = of_folder(&Folder::read(folder)?)?;
@@ -112,52 +157,63 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
         }
         _ => Simulator::new(options).map_err(failed)?,
     };
-    if let Some(seed) = arguments.seed {
-        let report = simulator.run(seed).map_err(failed)?;
-        print!("{report}");
-        if report.is_good() {
-            return Ok(());
+    let mut ports = Ports {
+        simulator,
+        taken: 0,
+        freed: 0,
+    };
+    let done = seeds::run(arguments, &mut ports);
+    if ports.taken > 0 && arguments.seed.is_none() {
+        println!("{} ports taken, {} given back", ports.taken, ports.freed);
+    }
+    done
+}
+
+impl SimArguments {
+    /// The part of the plan that is executed.
+    fn chosen(&self) -> Chosen {
+        Chosen {
+            packets: self.packets.clone(),
+            faults: self.faults.clone(),
         }
-        shrink(&simulator, &report, arguments.shrink).map_err(failed)?;
-        return Err(CommandError::explained(Failure::Expectation));
-    }
-    let bar = ProgressBar::new(arguments.seeds);
-    let (mut bad, mut taken, mut freed) = (0u64, 0, 0);
-    let mut first_bad = None;
-    for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
-        let report = simulator.run(seed).map_err(failed)?;
-        taken += report.coverage.ports_taken;
-        freed += report.coverage.ports_freed;
-        if !report.is_good() {
-            bad += 1;
-            bar.suspend(|| print!("{report}"));
-            first_bad.get_or_insert(report);
-        }
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    println!("{} seeds, {bad} with objections", arguments.seeds);
-    if let Some(report) = &first_bad {
-        shrink(&simulator, report, arguments.shrink).map_err(failed)?;
-    }
-    if taken > 0 {
-        println!("{taken} ports taken, {freed} given back");
-    }
-    match bad {
-        0 => Ok(()),
-        _ => Err(CommandError::explained(Failure::Expectation)),
     }
 }
 
-/// Makes a run smaller, and prints the result.
-fn shrink(simulator: &Simulator, report: &Report, runs: usize) -> Result<(), SimError> {
-    // A run chosen by hand is shown unchanged.
-    if runs == 0 || !report.options.chosen.is_all() {
-        return Ok(());
+/// The simulator of replication, and the public ports of its runs.
+struct Ports {
+    simulator: Simulator,
+    taken: u64,
+    freed: u64,
+}
+
+impl seeds::Runs for Ports {
+    type Report = Report;
+
+    fn run(&mut self, seed: u64) -> Result<Report, CommandError> {
+        let report = self.simulator.run(seed).map_err(failed)?;
+        self.taken += report.coverage.ports_taken;
+        self.freed += report.coverage.ports_freed;
+        Ok(report)
     }
-    let shrunk = simulator.shrink(report, runs)?;
-    print!("\nthe same objection in a smaller world:\n{shrunk}");
-    Ok(())
+
+    fn is_good(report: &Report) -> bool {
+        report.is_good()
+    }
+
+    fn shrink(&mut self, report: &Report, runs: usize) -> Result<Option<Report>, CommandError> {
+        // A run chosen by hand is shown unchanged.
+        if !report.options.chosen.is_all() {
+            return Ok(None);
+        }
+        self.simulator
+            .shrink(report, runs)
+            .map(Some)
+            .map_err(failed)
+    }
+}
+
+fn failed(error: SimError) -> CommandError {
+    CommandError::coded(Failure::Program, error.code(), error)
 }
 
 /// The options that name the user's program, if there is one.
@@ -196,7 +252,6 @@ fn own(source: Source<Disk>, test: &Path) -> Result<Own, CommandError> {
         .map_err(|error| CommandError::new(Failure::Input, format!("{name}: {error}")))?;
     let script = stateplane_stf::parse_with(&name, &text, &|path| included(&name, path))
         .map_err(|error| CommandError::new(Failure::Input, error))?;
-    let failed = |error: SimError| CommandError::coded(Failure::Program, error.code(), error);
     let own = Own::new(
         source.loader(),
         source.main_file(),

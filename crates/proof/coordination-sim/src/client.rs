@@ -1,0 +1,450 @@
+//! Clients: an agent each, what it asks, and what its answers are in a history.
+
+use crate::frame::frame;
+use crate::places::{CONTROLLER, client_address, switch_socket};
+use crate::scenario::Scenario;
+use core::net::SocketAddrV4;
+use stateplane_coordination::{
+    Action, Agent, Answer, Chain, Delete, Event, Fate, Guard, Lanes, Operation, Owner, Place,
+    Reading, Settings, Ticket, When, Write,
+};
+use stateplane_history::Object;
+use stateplane_history::coordination::{
+    Asked, Condition, CoordinationEvent, EventKind, Guard as Guarded, Holder, Kind, Outcome,
+    Request, Response, Seen,
+};
+use stateplane_wire::coordination::{self as wire, Key};
+use stateplane_wire::coordination_control::{self as control, Learn, Message};
+use stateplane_world::{Node, NodePort, Random};
+use std::collections::BTreeMap;
+
+/// Lanes of each client.
+const LANES: u16 = 4;
+
+/// A record that a client may ask for: its group, and its key there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    pub(crate) group: u16,
+    pub(crate) lock: bool,
+    pub(crate) number: u8,
+}
+
+impl Name {
+    fn key(self) -> Key {
+        let mut key = [0; 16];
+        // Keys differ in few bits, which the hash has to tell apart.
+        key[0] = 1 + u8::from(self.lock);
+        key[15] = self.number;
+        Key(key)
+    }
+
+    fn object(self) -> Object {
+        let letter = if self.lock { 'l' } else { 'k' };
+        Object::new(&format!("{letter}{}", self.number))
+    }
+}
+
+/// Name of a group in histories.
+pub(crate) fn group_name(group: u16) -> Object {
+    Object::new(&format!("g{group}"))
+}
+
+/// An operation that has not ended for good.
+#[derive(Clone, Copy)]
+struct Pending {
+    operation: u64,
+    group: u16,
+    /// The chain numbers it.
+    numbered: bool,
+    /// It acquires or releases.
+    locks: bool,
+}
+
+/// A client.
+pub(crate) struct ClientNode {
+    pub(crate) agent: Agent,
+    client: usize,
+    /// Operations that have not ended for good, by ticket.
+    asked: BTreeMap<Ticket, Pending>,
+    /// Newest number that it saw of each record.
+    numbers: BTreeMap<Name, u64>,
+    records: BTreeMap<Ticket, Name>,
+    /// Version of the chains that the controller told, and which start of it.
+    learnt: (u32, u64),
+    wanted: bool,
+    pub(crate) notes: Vec<EventKind>,
+}
+
+impl ClientNode {
+    pub(crate) fn new(client: usize, scenario: &Scenario, seed: u64) -> Self {
+        let settings = Settings {
+            deadline_us: scenario.deadline,
+            learn_us: 5_000,
+            ..Settings::new(client_address(client), scenario.groups.into())
+        };
+        let mut agent = Agent::new(settings, seed);
+        agent.set_lanes(Lanes {
+            session: client as u32 + 1,
+            first: LANES * client as u16,
+            count: LANES,
+            incarnation: 0,
+        });
+        Self {
+            agent,
+            client,
+            asked: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            records: BTreeMap::new(),
+            learnt: (0, 0),
+            wanted: true,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Number of the client in histories.
+    pub(crate) fn node(client: usize) -> u32 {
+        100 + client as u32
+    }
+
+    /// True once after the agent wanted a chain.
+    pub(crate) fn wants_chains(&mut self) -> bool {
+        core::mem::take(&mut self.wanted)
+    }
+
+    /// The question to the controller for chains.
+    pub(crate) fn question(&self) -> Vec<u8> {
+        let learn = Learn {
+            controller: self.learnt.0,
+            version: self.learnt.1,
+            group: 0,
+            room: control::room_for_chains(control::MOST_ROWS),
+        };
+        let bytes = Message::Learn(learn).to_vec();
+        frame(client_address(self.client), CONTROLLER, &bytes)
+    }
+
+    /// Takes the controller's answer.
+    pub(crate) fn chains(&mut self, now: u64, bytes: &[u8]) {
+        let Ok(Message::Chains {
+            controller,
+            version,
+            next,
+            chains,
+            ..
+        }) = Message::parse(bytes)
+        else {
+            return;
+        };
+        if next == control::END_OF_GROUPS {
+            self.learnt = (controller, version);
+        }
+        for row in chains {
+            let mut members: Vec<_> = row.switches().collect();
+            let joining = match row.flags & control::JOINS {
+                0 => None,
+                _ => members.pop(),
+            };
+            let chain = Chain {
+                group: row.group,
+                generation: row.generation,
+                epoch: row.epoch,
+                members,
+                joining,
+            };
+            self.agent.learn(now, chain);
+        }
+    }
+
+    /// Begins the operation that `draw` gives. `number` names it, and makes its value unlike all
+    /// others; `until` is the true time by which it ends.
+    pub(crate) fn begin(
+        &mut self,
+        now: u64,
+        scenario: &Scenario,
+        number: u64,
+        draw: u64,
+        until: u64,
+    ) {
+        let mut random = Random::new(draw);
+        let (name, operation, request) = self.drawn(scenario, number, until, &mut random);
+        let numbered = operation.action.is_numbered();
+        let Ok(ticket) = self.agent.submit(now, operation) else {
+            return;
+        };
+        let locks = matches!(request.asked, Asked::Acquire(_) | Asked::Release);
+        let pending = Pending {
+            operation: number,
+            group: name.group,
+            numbered,
+            locks,
+        };
+        self.asked.insert(ticket, pending);
+        self.records.insert(ticket, name);
+        self.notes.push(EventKind::Call {
+            node: Self::node(self.client),
+            object: group_name(name.group),
+            operation: number,
+            request,
+        });
+    }
+
+    fn drawn(
+        &self,
+        scenario: &Scenario,
+        number: u64,
+        until: u64,
+        random: &mut Random,
+    ) -> (Name, Operation, Request) {
+        let group = random.place(scenario.groups.into()) as u16;
+        let lock = scenario.locks > 0 && (scenario.keys == 0 || random.permille(350));
+        let count = if lock { scenario.locks } else { scenario.keys };
+        let name = Name {
+            group,
+            lock,
+            number: random.place(usize::from(count).max(1)) as u8,
+        };
+        let place = Place::within(group, name.key());
+        let owner = Owner {
+            session: self.client as u32 + 1,
+            handle: random.place(2) as u32,
+        };
+        let known = |name: Name| self.numbers.get(&name).copied().unwrap_or(0);
+        let mut token = 0;
+        let mut guard = None;
+        let (action, asked) = if random.permille(scenario.reads) {
+            let reading = match random.permille(scenario.leased) {
+                true => Reading::Leased,
+                false => Reading::Chain,
+            };
+            (Action::Read(reading), Asked::Read)
+        } else if lock && !random.permille(40) {
+            if random.permille(450) {
+                (Action::Release { owner }, Asked::Release)
+            } else {
+                let wait = random.permille(400);
+                (Action::Acquire { owner, wait }, Asked::Acquire(wait))
+            }
+        } else {
+            if random.permille(150) && scenario.locks > 0 {
+                let lock = Name {
+                    group,
+                    lock: true,
+                    number: random.place(scenario.locks.into()) as u8,
+                };
+                let at = known(lock);
+                let (key, of) = (lock.key(), lock.object());
+                let (guarded, condition) = match random.place(4) {
+                    0 => (Guard::Absent(key), Condition::Absent),
+                    1 => (Guard::Present(key), Condition::Present),
+                    2 => (Guard::Number(key, at), Condition::Number(at)),
+                    _ => (Guard::Token(key, at), Condition::Token(at)),
+                };
+                guard = Some((guarded, Guarded { key: of, condition }));
+            }
+            if random.permille(100) {
+                token = known(name).saturating_sub(random.between(0, 3));
+            }
+            let (when, condition) = match random.place(9) {
+                0 => (When::Absent, Condition::Absent),
+                1 => (When::Present, Condition::Present),
+                2 | 3 => (When::Number(known(name)), Condition::Number(known(name))),
+                4 => {
+                    let value = value(number.saturating_sub(random.between(1, 8)), 8);
+                    let condition = Condition::Value(value.as_slice().into());
+                    (When::Value(value), condition)
+                }
+                _ => (When::Always, Condition::None),
+            };
+            let guarded = guard.as_ref().map(|(guarded, _)| *guarded);
+            if random.permille(250) {
+                let delete = Delete {
+                    when,
+                    guard: guarded,
+                    token,
+                };
+                (Action::Delete(delete), Asked::Delete(condition))
+            } else {
+                let lengths = [8, 8, 8, 16, 17, 64, 128];
+                let value = value(number, lengths[random.place(lengths.len())]);
+                let asked = Asked::Write(value.as_slice().into(), condition);
+                let write = Write {
+                    value,
+                    when,
+                    guard: guarded,
+                    token,
+                    session: 0,
+                };
+                (Action::Write(write), asked)
+            }
+        };
+        let holder = Holder {
+            session: owner.session,
+            handle: owner.handle,
+        };
+        let request = Request {
+            key: name.object(),
+            asked,
+            token,
+            guard: guard.map(|(_, guard)| guard),
+            holder,
+            until: Some(until),
+        };
+        (name, Operation::new(place, action), request)
+    }
+
+    /// Notes what the agent tells.
+    pub(crate) fn listen(&mut self) {
+        while let Some(event) = self.agent.poll_event() {
+            let Some(ticket) = event.ticket() else {
+                self.wanted |= matches!(event, Event::ChainWanted { .. });
+                continue;
+            };
+            let Some(pending) = self.asked.get(&ticket) else {
+                continue;
+            };
+            let Pending {
+                operation,
+                group,
+                numbered,
+                locks,
+            } = *pending;
+            let (node, object) = (Self::node(self.client), group_name(group));
+            let unknown = EventKind::Of(CoordinationEvent::Unknown {
+                node,
+                group: object.clone(),
+                operation,
+            });
+            let returned = |response| EventKind::Return {
+                node,
+                object: object.clone(),
+                operation,
+                response,
+            };
+            let note = match event {
+                Event::Answered { answer, .. } => {
+                    if let Some(name) = self.records.get(&ticket) {
+                        let seen = answer.record.as_ref().map_or(answer.number, |of| of.number);
+                        let shown = if answer.token != 0 {
+                            answer.token
+                        } else {
+                            seen
+                        };
+                        let number = self.numbers.entry(*name).or_default();
+                        *number = (*number).max(shown);
+                    }
+                    returned(response(&answer, numbered, locks))
+                }
+                Event::Resolved { fate, .. } => match fate {
+                    Fate::Executed {
+                        outcome, number, ..
+                    } => returned(Response {
+                        outcome: told(outcome),
+                        number,
+                        token: None,
+                        seen: None,
+                    }),
+                    Fate::Never => returned(never()),
+                    Fate::Lost => continue,
+                },
+                // A read has no effect; of a write nobody will hear.
+                Event::Expired { .. } if !numbered => unknown,
+                Event::Expired { .. } => returned(never()),
+                Event::Unknown { .. } | Event::Failed { .. } => unknown,
+                Event::ChainWanted { .. } | Event::LanesEnded => continue,
+            };
+            if matches!(note, EventKind::Return { .. }) {
+                self.asked.remove(&ticket);
+                self.records.remove(&ticket);
+            }
+            self.notes.push(note);
+        }
+    }
+}
+
+impl Node for ClientNode {
+    type Message = Vec<u8>;
+    type Transmit = (SocketAddrV4, Vec<u8>);
+
+    fn handle_message(&mut self, now: u64, _: u16, _: NodePort, bytes: Vec<u8>) {
+        self.agent
+            .handle_datagram(now, switch_socket(0), bytes.as_slice());
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        self.agent.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, _: u64) -> Option<Self::Transmit> {
+        self.agent.poll_transmit()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.agent.poll_timeout()
+    }
+}
+
+/// The value of operation `number`.
+fn value(number: u64, length: usize) -> Vec<u8> {
+    let bytes = number.to_be_bytes();
+    bytes.into_iter().cycle().take(length).collect()
+}
+
+fn never() -> Response {
+    Response {
+        outcome: Outcome::Never,
+        number: 0,
+        token: None,
+        seen: None,
+    }
+}
+
+fn told(outcome: wire::Outcome) -> Outcome {
+    match outcome {
+        wire::Outcome::Done => Outcome::Done,
+        wire::Outcome::Mismatch => Outcome::Mismatch,
+        wire::Outcome::Absent => Outcome::Absent,
+        wire::Outcome::Taken => Outcome::Taken,
+        wire::Outcome::Queued => Outcome::Queued,
+        wire::Outcome::Full => Outcome::Full,
+        wire::Outcome::StaleToken => Outcome::StaleToken,
+        wire::Outcome::Guarded => Outcome::Guarded,
+        wire::Outcome::NotOwner => Outcome::NotOwner,
+        wire::Outcome::WrongKind => Outcome::WrongKind,
+        _ => Outcome::Never,
+    }
+}
+
+/// An answer as histories have it.
+fn response(answer: &Answer, numbered: bool, locks: bool) -> Response {
+    let seen = answer.record.as_ref().map(|record| {
+        let (kind, number) = match record.kind {
+            wire::Kind::None => (Kind::None, 0),
+            wire::Kind::Value => (Kind::Value, record.number),
+            wire::Kind::Lock => (Kind::Lock, record.number),
+            wire::Kind::Empty => (Kind::Empty, record.number),
+        };
+        let value = (kind == Kind::Value).then(|| record.value.as_slice().into());
+        Seen {
+            kind,
+            number,
+            value,
+        }
+    });
+    // Of a value it is the highest token that the record has seen.
+    let is_lock = seen.as_ref().is_some_and(|seen| seen.kind == Kind::Lock);
+    let told_lock = matches!(
+        answer.outcome,
+        wire::Outcome::Queued | wire::Outcome::Taken | wire::Outcome::NotOwner
+    );
+    let lock = is_lock || (locks && told_lock);
+    Response {
+        outcome: told(answer.outcome),
+        number: if numbered {
+            answer.number
+        } else {
+            answer.newest
+        },
+        token: (lock && answer.token != 0).then_some(answer.token),
+        seen,
+    }
+}

@@ -1,0 +1,521 @@
+//! The world: nodes, links and what happens between them.
+
+mod observer;
+
+use crate::authority::ControllerNode;
+use crate::client::{ClientNode, group_name};
+use crate::device::Device;
+use crate::frame::{datagram, frame};
+use crate::options::Options;
+use crate::places::{Party, Places, SWITCHES, client_address};
+use crate::plan::{Misfortune, Plan, Planned};
+use crate::report::Coverage;
+use crate::simulator::SimError;
+use observer::Observer;
+use stateplane_history::coordination::{
+    Coordination, CoordinationEvent, Event, EventKind, History,
+};
+use stateplane_world::{Clock, Net, Node as _, NodePort, Random, Step};
+
+/// Makes a switch that knows nothing yet: of its place and incarnation.
+pub(crate) type MakeDevice<'a> =
+    &'a dyn Fn(&Places, usize, u32) -> Result<Box<dyn Device>, SimError>;
+
+/// Time in which a group serves again after faults, in µs.
+pub(crate) const SERVES_WITHIN: u64 = 2_000_000;
+
+enum Happening {
+    Begin { number: u64, planned: Planned },
+    Misfortune(Misfortune),
+    Heal,
+}
+
+/// Results of a world that has ended.
+pub(crate) struct Remains {
+    pub(crate) history: History,
+    pub(crate) coverage: Coverage,
+    pub(crate) anomalies: Vec<String>,
+    pub(crate) trace: u64,
+    pub(crate) faults: Vec<(u64, String)>,
+    pub(crate) planned: (usize, usize),
+}
+
+struct SwitchNode {
+    device: Option<Box<dyn Device>>,
+    incarnation: u32,
+}
+
+struct SwitchCore<'a>(&'a mut dyn Device);
+
+impl stateplane_world::Node for SwitchCore<'_> {
+    type Message = Vec<u8>;
+    type Transmit = (u16, Vec<u8>);
+
+    fn handle_message(&mut self, now: u64, port: u16, _: NodePort, frame: Vec<u8>) {
+        self.0.handle_frame(now, port, &frame);
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        self.0.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, _: u64) -> Option<(u16, Vec<u8>)> {
+        self.0.poll_transmit()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.0.poll_timeout()
+    }
+}
+
+pub(crate) struct World<'a> {
+    options: &'a Options,
+    make: MakeDevice<'a>,
+    places: Places,
+    net: Net<Vec<u8>, Happening>,
+    switches: Vec<SwitchNode>,
+    controller: ControllerNode,
+    clients: Vec<Option<ClientNode>>,
+    observer: Observer,
+    history: History,
+    coverage: Coverage,
+    anomalies: Vec<String>,
+    faults: Vec<(u64, String)>,
+    planned: (usize, usize),
+    failure: Option<SimError>,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(
+        options: &'a Options,
+        make: MakeDevice<'a>,
+        seed: u64,
+    ) -> Result<Self, SimError> {
+        let scenario = &options.scenario;
+        let mut random = Random::new(seed);
+        let mut plan_random = random.split();
+        let places = Places {
+            clients: scenario.clients.into(),
+        };
+        let mut net = Net::new(&places.topology(scenario), random);
+        let mut switches = Vec::new();
+        for place in 0..SWITCHES {
+            let incarnation = net.random.between(1, u32::MAX.into()) as u32;
+            let clock = Clock::draw(&mut net.random, 0, scenario.drift);
+            net.set_clock(place, clock);
+            let device = Some(make(&places, place, incarnation)?);
+            switches.push(SwitchNode {
+                device,
+                incarnation,
+            });
+        }
+        let lives = switches.iter().map(|node| Some(node.incarnation));
+        let draw = net.random.next();
+        let controller = ControllerNode::new(scenario, options.without, lives.collect(), draw);
+        let mut clients = Vec::new();
+        for client in 0..places.clients {
+            let clock = Clock::draw(&mut net.random, 0, scenario.drift.min(20_000));
+            net.set_clock(Places::client(client), clock);
+            let seed = net.random.next();
+            clients.push(Some(ClientNode::new(client, scenario, seed)));
+        }
+        let groups = match scenario.serves {
+            true => (0..scenario.groups)
+                .map(|group| group_name(group.into()))
+                .collect(),
+            false => Vec::new(),
+        };
+        let mut world = Self {
+            options,
+            make,
+            places,
+            net,
+            switches,
+            controller,
+            clients,
+            observer: Observer::new(scenario),
+            history: History {
+                system: Coordination {
+                    groups,
+                    serves_within: SERVES_WITHIN,
+                },
+                events: Vec::new(),
+            },
+            coverage: Coverage::default(),
+            anomalies: Vec::new(),
+            faults: Vec::new(),
+            planned: (0, 0),
+            failure: None,
+        };
+        world.start_controller();
+        world.reroute();
+        for switch in 0..SWITCHES {
+            world.after_switch(switch);
+        }
+        for client in 0..places.clients {
+            world.after_client(client);
+        }
+        world.plan(&mut plan_random);
+        Ok(world)
+    }
+
+    fn plan(&mut self, random: &mut Random) {
+        let plan = Plan::draw(&self.options.scenario, &self.places, random);
+        let chosen = &self.options.chosen;
+        for (number, planned) in plan.operations.iter().enumerate() {
+            if chosen.has_packet(number) {
+                let begin = Happening::Begin {
+                    number: number as u64 + 1,
+                    planned: *planned,
+                };
+                self.net.plan(planned.at, begin);
+            }
+        }
+        for (number, fault) in plan.faults.iter().enumerate() {
+            if chosen.has_fault(number) {
+                for &(at, misfortune) in fault {
+                    self.net.plan(at, Happening::Misfortune(misfortune));
+                    self.faults.push((at, misfortune.to_string()));
+                }
+            }
+        }
+        self.planned = (plan.operations.len(), plan.faults.len());
+        self.faults.sort_by_key(|(at, _)| *at);
+        self.net
+            .plan(self.options.scenario.traffic, Happening::Heal);
+    }
+
+    pub(crate) fn run(mut self) -> Result<Remains, SimError> {
+        let scenario = &self.options.scenario;
+        // The last operations end, and members get what they lack.
+        let end = scenario.traffic + scenario.settle + 2 * scenario.deadline;
+        while let Some(step) = self.net.next_before(end) {
+            self.take(step);
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+        }
+        self.finish();
+        Ok(Remains {
+            history: self.history,
+            coverage: self.coverage,
+            anomalies: self.anomalies,
+            trace: self.net.trace(),
+            faults: self.faults,
+            planned: self.planned,
+        })
+    }
+
+    fn take(&mut self, step: Step<Vec<u8>, Happening>) {
+        match step {
+            Step::Message { from, to, message } => self.deliver(from, to, message),
+            Step::Timeout { node } => {
+                let local = self.net.local(node);
+                match Places::party(node) {
+                    Party::Switch(switch) => {
+                        if let Some(device) = &mut self.switches[switch].device {
+                            device.handle_timeout(local);
+                        }
+                        self.after_switch(switch);
+                    }
+                    Party::Controller => {
+                        self.controller.handle_timeout(local);
+                        self.after_controller();
+                    }
+                    Party::Client(client) => {
+                        if let Some(node) = &mut self.clients[client] {
+                            node.handle_timeout(local);
+                        }
+                        self.after_client(client);
+                    }
+                }
+            }
+            Step::Lost { .. } => self.coverage.lost += 1,
+            Step::Event(Happening::Begin { number, planned }) => self.begin(number, planned),
+            Step::Event(Happening::Misfortune(misfortune)) => self.befall(misfortune),
+            Step::Event(Happening::Heal) => self.heal(),
+        }
+    }
+
+    fn deliver(&mut self, from: NodePort, to: NodePort, message: Vec<u8>) {
+        let local = self.net.local(to.node);
+        match Places::party(to.node) {
+            Party::Switch(switch) => {
+                if let Some(device) = &mut self.switches[switch].device {
+                    device.handle_frame(local, to.port, &message);
+                }
+                self.after_switch(switch);
+            }
+            Party::Controller => {
+                self.controller
+                    .handle_message(local, to.port, from, message);
+                self.after_controller();
+            }
+            Party::Client(client) => {
+                if let (Some(node), Some((_, _, bytes))) =
+                    (&mut self.clients[client], datagram(&message))
+                {
+                    match to.port {
+                        0 => node.handle_message(local, 0, from, bytes.to_vec()),
+                        _ => node.chains(local, bytes),
+                    }
+                }
+                self.after_client(client);
+            }
+        }
+    }
+
+    fn send(&mut self, from: NodePort, frame: &Vec<u8>) {
+        if let Some(to) = self.net.peer(from) {
+            self.net.send(from, to, frame);
+        }
+    }
+
+    fn after_switch(&mut self, switch: usize) {
+        let now = self.net.now();
+        let node = &mut self.switches[switch];
+        let Some(device) = &mut node.device else {
+            return;
+        };
+        self.observer
+            .observe(now, switch, &mut **device, &mut self.history.events);
+        if let Some(error) = device.failed() {
+            self.failure = Some(SimError::Setup(error.into()));
+        }
+        let sent = self.net.poll(switch, &mut SwitchCore(&mut **device));
+        for (port, frame) in sent {
+            self.send(NodePort::new(switch, port), &frame);
+        }
+    }
+
+    fn after_controller(&mut self) {
+        if let Some(broken) = self.controller.broken() {
+            self.anomaly(format!("the controller's invariant is broken: {broken}"));
+        }
+        let sent = self.net.poll(Places::CONTROLLER, &mut self.controller);
+        for (port, frame) in sent {
+            self.send(NodePort::new(Places::CONTROLLER, port), &frame);
+        }
+    }
+
+    fn after_client(&mut self, client: usize) {
+        let now = self.net.now();
+        let Some(node) = &mut self.clients[client] else {
+            return;
+        };
+        node.listen();
+        let notes = core::mem::take(&mut node.notes);
+        for kind in notes {
+            match &kind {
+                EventKind::Return { .. } => self.coverage.answered += 1,
+                EventKind::Of(CoordinationEvent::Unknown { .. }) => self.coverage.unknown += 1,
+                _ => {}
+            }
+            self.history.events.push(Event { at: now, kind });
+        }
+        let question = node.wants_chains().then(|| node.question());
+        let place = Places::client(client);
+        for (to, bytes) in self.net.poll(place, node) {
+            let frame = frame(client_address(client), to, &bytes);
+            self.send(NodePort::new(place, 0), &frame);
+        }
+        if let Some(question) = question {
+            self.send(NodePort::new(place, 1), &question);
+        }
+    }
+
+    fn begin(&mut self, number: u64, planned: Planned) {
+        let scenario = &self.options.scenario;
+        let client = planned.client;
+        let place = Places::client(client);
+        let (now, local) = (self.net.now(), self.net.local(place));
+        let clock = self.net.clock(place);
+        // A timer may be a little late.
+        let until = clock.time_of(local + scenario.deadline) + 10;
+        if let Some(node) = &mut self.clients[client] {
+            self.coverage.asked += 1;
+            node.begin(local, scenario, number, planned.draw, until.max(now));
+        }
+        self.after_client(client);
+    }
+
+    fn lives(&self) -> Vec<Option<u32>> {
+        let nodes = self.switches.iter();
+        let lives = nodes.map(|node| node.device.as_ref().map(|_| node.incarnation));
+        lives.collect()
+    }
+
+    fn start_controller(&mut self) {
+        let incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
+        let local = self.net.local(Places::CONTROLLER);
+        if let Err(error) = self.controller.start(local, incarnation) {
+            self.anomaly(error);
+        }
+        self.after_controller();
+    }
+
+    fn reroute(&mut self) {
+        let lives: Vec<bool> = self.lives().iter().map(Option::is_some).collect();
+        for (switch, node) in self.switches.iter_mut().enumerate() {
+            if let Some(device) = &mut node.device {
+                for (to, port) in self.places.routes(switch, &lives) {
+                    device.route(to, port);
+                }
+            }
+        }
+    }
+
+    fn befall(&mut self, misfortune: Misfortune) {
+        let now = self.net.now();
+        match misfortune {
+            Misfortune::Dies { switch, until } => {
+                if self.switches[switch].device.is_none() || !self.may_die(switch) {
+                    return;
+                }
+                self.coverage.deaths += 1;
+                self.die(switch);
+                let soon = now + self.net.random.between(500, 15_000);
+                self.net
+                    .plan(soon, Happening::Misfortune(Misfortune::Reroutes));
+                self.net
+                    .plan(until, Happening::Misfortune(Misfortune::Returns { switch }));
+            }
+            Misfortune::Returns { switch } => self.restart(switch),
+            Misfortune::Reroutes => self.reroute(),
+            Misfortune::Cut { from, to, until } => self.net.cut(from, to, until),
+            Misfortune::Stalls { switch, until } => self.net.stall(switch, until),
+            Misfortune::ClientDies { client } => {
+                if self.clients[client].take().is_some() {
+                    let node = ClientNode::node(client);
+                    self.net.die(Places::client(client));
+                    self.note(EventKind::Died { node });
+                }
+            }
+            Misfortune::ControllerRestarts => self.start_controller(),
+            Misfortune::Changes { draw } => self.controller.change(draw),
+        }
+    }
+
+    /// True if every group keeps a member that lives and that nothing stands in the way of.
+    fn may_die(&self, switch: usize) -> bool {
+        let hindered = (0..SWITCHES).filter(|&other| {
+            let way = NodePort::new(other, crate::places::CONTROLLER_PORT);
+            let peer = NodePort::new(Places::CONTROLLER, other as u16);
+            self.net.is_cut(way, peer)
+                || self.net.is_cut(peer, way)
+                || self.net.stands_until(other).is_some()
+        });
+        let without: Vec<usize> = hindered.chain([switch]).collect();
+        let configs = self.controller.configs();
+        configs.len() == usize::from(self.options.scenario.groups)
+            && self.controller.lost_without(&without).is_empty()
+    }
+
+    fn die(&mut self, switch: usize) {
+        if let Some(device) = self.switches[switch].device.take() {
+            self.count(&*device);
+            self.net.die(switch);
+            self.observer.died(switch);
+            self.note(EventKind::Died {
+                node: switch as u32 + 1,
+            });
+            self.controller.sees(self.lives());
+        }
+    }
+
+    fn restart(&mut self, switch: usize) {
+        if self.switches[switch].device.is_some() {
+            return;
+        }
+        let incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
+        let drift = self.options.scenario.drift;
+        let now = self.net.now();
+        let clock = Clock::draw(&mut self.net.random, now, drift);
+        self.net.restart(switch, clock);
+        match (self.make)(&self.places, switch, incarnation) {
+            Ok(device) => {
+                self.switches[switch] = SwitchNode {
+                    device: Some(device),
+                    incarnation,
+                };
+            }
+            Err(error) => self.failure = Some(error),
+        }
+        self.controller.sees(self.lives());
+        self.reroute();
+        self.after_switch(switch);
+    }
+
+    fn heal(&mut self) {
+        self.net.heal();
+        for switch in 0..SWITCHES {
+            self.net.rouse(switch);
+            self.restart(switch);
+        }
+        self.reroute();
+        self.note(EventKind::Of(CoordinationEvent::Whole));
+    }
+
+    fn note(&mut self, kind: EventKind) {
+        let at = self.net.now();
+        self.history.events.push(Event { at, kind });
+    }
+
+    fn anomaly(&mut self, what: String) {
+        if self.anomalies.len() < 10 {
+            self.anomalies
+                .push(format!("{} µs: {what}", self.net.now()));
+        }
+    }
+
+    fn count(&mut self, device: &dyn Device) {
+        for (index, count) in self.coverage.events.iter_mut().enumerate() {
+            *count += device.events(index as u64);
+        }
+    }
+
+    /// Members of one configuration hold the same at the end.
+    fn finish(&mut self) {
+        self.coverage.configurations = self.controller.made;
+        for switch in 0..SWITCHES {
+            if let Some(device) = self.switches[switch].device.take() {
+                self.count(&*device);
+                self.switches[switch].device = Some(device);
+            }
+        }
+        if !self.options.scenario.serves {
+            return;
+        }
+        for (group, config) in self.controller.configs() {
+            let mut states = Vec::new();
+            for (switch, incarnation) in &config.members {
+                let node = &self.switches[*switch];
+                let Some(device) = node
+                    .device
+                    .as_ref()
+                    .filter(|_| node.incarnation == *incarnation)
+                else {
+                    self.anomaly(format!(
+                        "switch {} is a member of g{group} and dead",
+                        switch + 1
+                    ));
+                    continue;
+                };
+                states.push((*switch, self.observer.state(&**device, group)));
+            }
+            for pair in states.windows(2) {
+                let [(one, first), (other, second)] = pair else {
+                    continue;
+                };
+                if first != second {
+                    let what = first.difference(second);
+                    self.anomaly(format!(
+                        "switches {} and {} differ in g{group} at the end: {what}",
+                        one + 1,
+                        other + 1
+                    ));
+                }
+            }
+        }
+    }
+}
