@@ -339,7 +339,7 @@ impl Scenario {
         }
         let powers = [(scenario.ring, "ring"), (scenario.slots, "slots")];
         for (value, name) in powers {
-            if value < 8 || value > 1024 || !value.is_multiple_of(4) {
+            if !(8..=1024).contains(&value) || !value.is_multiple_of(4) {
                 return Err(SettingError::Value {
                     settings: settings.join(" "),
                     cause: format!("{name} is a multiple of 4 from 8 to 1024"),

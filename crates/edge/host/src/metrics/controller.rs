@@ -199,11 +199,14 @@ mod tests {
             sessions: 7,
             ..CoordinationView::default()
         };
-        let mut report = ControllerReport::default();
-        report.coordination = Some(stateplane_groups::ControllerCounters {
+        let counters = stateplane_groups::ControllerCounters {
             deaths: 3,
             ..stateplane_groups::ControllerCounters::default()
-        });
+        };
+        let report = ControllerReport {
+            coordination: Some(counters),
+            ..ControllerReport::default()
+        };
         let text = controller_metrics(&report, &ControllerView::default(), &view);
         for line in [
             "stateplane_controller_events_total{event=\"deaths\"} 0",

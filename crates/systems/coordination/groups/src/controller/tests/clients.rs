@@ -162,8 +162,9 @@ fn lanes_of_an_ended_session_come_back_with_the_next_incarnation() {
     let first = open(&mut world, 1, 10)[0];
     let ended = Message::Ended { session: 1 };
     let close = Message::Close(lanes(&first));
-    assert_eq!(world.client(&close), [ended.clone()]);
-    assert_eq!(world.client(&close), [ended]);
+    for _ in 0..2 {
+        assert_eq!(world.client(&close), std::slice::from_ref(&ended));
+    }
     let second = open(&mut world, 2, 16)[0];
     // Lanes 10 to 15 were never used.
     assert_eq!(
