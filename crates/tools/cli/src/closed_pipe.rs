@@ -11,7 +11,7 @@ const PRINTING: &str = "failed printing to stdout: Broken pipe";
 pub fn ends_quietly() {
     let others = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let text = info.payload_as_str();
+        let text = info.payload().downcast_ref::<String>();
         if text.is_some_and(|text| text.starts_with(PRINTING)) {
             process::exit(0);
         }
