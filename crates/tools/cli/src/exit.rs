@@ -14,6 +14,12 @@ pub enum Failure {
     Program = 3,
     /// The system refused an interface, an address or a permission.
     System = 4,
+    /// The condition of a change does not hold.
+    Mismatch = 5,
+    /// Another holds the lock.
+    Taken = 6,
+    /// It is not known whether a change was made, or a lock was held.
+    Unknown = 7,
 }
 
 /// A failure with its message.

@@ -16,6 +16,7 @@ mod explain;
 mod fmt;
 mod hazards;
 mod ir_file;
+mod kv;
 mod lab;
 mod metrics;
 mod operator;
@@ -39,6 +40,7 @@ use std::process::ExitCode;
 ///
 /// Exit codes: 0 success; 1 unexpected result of a demo, simulation or test; 2 wrong option or
 /// file; 3 errors in the P4 program; 4 the system refuses an interface, an address or a permission.
+/// `kv` has three more: 5 a condition does not hold, 6 a lock is taken, 7 an outcome is unknown.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Arguments {
@@ -62,6 +64,7 @@ enum Command {
     Trace(trace::TraceArguments),
     Store(store::StoreArguments),
     Controller(controller::ControllerArguments),
+    Kv(kv::KvArguments),
     Sim(sim::SimArguments),
     Plan(plan::PlanArguments),
     /// Study actions on state that take several clock cycles: hazards, locks, throughput, latency.
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Hazards(command) => hazards::run(&command),
+        Command::Kv(arguments) => return kv::run(&arguments),
         Command::Lab(command) => return lab::run(&command),
         Command::Eval(command) => return eval::run(&command),
     };

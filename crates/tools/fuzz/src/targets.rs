@@ -1,5 +1,6 @@
 //! The targets.
 
+mod coordination;
 mod engine;
 mod program;
 mod script;
@@ -107,5 +108,12 @@ pub const TARGETS: &[Target] = &[
         corpus: |_| wire::exchanges(),
         words: &[],
         short: 3000,
+    },
+    Target {
+        name: "coordination",
+        run: coordination::agent,
+        corpus: |_| coordination::replies(),
+        words: &[],
+        short: 4000,
     },
 ];

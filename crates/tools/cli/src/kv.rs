@@ -1,0 +1,395 @@
+//! `stateplane kv`: records and locks of the coordination service.
+
+mod answers;
+mod list;
+mod lock;
+mod reap;
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use stateplane_coordination::{
+    Action, Agent, Answer, ConnectionEvent, Delete, Event, Fate, Lane, Name, Operation, Place,
+    Reading, Refused, Ticket, When, Write,
+};
+use stateplane_host::coordination_client::{Client, ClientConfig};
+
+use crate::exit::{self, CommandError, Failure};
+use answers::Printer;
+
+/// Read and write records of the coordination service, and hold its locks.
+///
+/// Exit codes: 0 done; 1 there is no such record; 2 wrong name or option; 4 the service did not
+/// answer in time and nothing was changed, or the system refuses; 5 the condition does not hold; 6
+/// another holds the lock; 7 it is not known whether the change was made, or whether the lock was
+/// held to the end.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  stateplane kv --controller 10.0.0.50 put lamp on
+  stateplane kv cas lamp on off
+  stateplane kv list buildings/7/
+  stateplane kv lock backup -- sh -c 'make-backup --fence $STATEPLANE_TOKEN'")]
+pub struct KvArguments {
+    #[command(flatten)]
+    service: ServiceArguments,
+    #[command(subcommand)]
+    command: KvCommand,
+}
+
+#[derive(Args)]
+struct ServiceArguments {
+    /// The controllers: addresses, with a port unless it is 4795
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        value_delimiter = ',',
+        default_value = "127.0.0.1",
+        value_parser = controller,
+        global = true
+    )]
+    controller: Vec<SocketAddrV4>,
+    /// This machine's address, to which switches answer; else that towards the controller
+    #[arg(long, value_name = "ADDRESS", global = true)]
+    address: Option<Ipv4Addr>,
+    /// Seconds until an operation is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, global = true)]
+    timeout: f64,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum KvCommand {
+    /// Print the value of a record
+    Get {
+        /// Name of the record
+        name: String,
+        /// Pass all switches of the chain instead of trusting the last one's lease
+        #[arg(long)]
+        chain: bool,
+    },
+    /// Write a record
+    Put {
+        /// Name of the record
+        name: String,
+        /// Its value
+        value: String,
+        #[command(flatten)]
+        condition: ConditionArguments,
+    },
+    /// Write a record if its value is the expected one
+    Cas {
+        /// Name of the record
+        name: String,
+        /// The value expected
+        old: String,
+        /// The new value
+        new: String,
+        /// Fencing token that the write carries
+        #[arg(long, default_value_t = 0)]
+        token: u64,
+    },
+    /// Delete a record
+    Del {
+        /// Name of the record
+        name: String,
+        #[command(flatten)]
+        condition: ConditionArguments,
+    },
+    /// List the records whose names begin with a prefix
+    ///
+    /// Groups are searched one after the other while others write: the list is not the state of
+    /// one moment.
+    List {
+        /// The prefix; without it, all are listed
+        #[arg(default_value = "")]
+        prefix: String,
+    },
+    Lock(lock::LockArguments),
+    /// End sessions whose clients died, until stopped
+    Reap {
+        /// Stop when all sessions that there are now and are dead were ended
+        #[arg(long)]
+        once: bool,
+    },
+}
+
+#[derive(Args)]
+struct ConditionArguments {
+    /// Only if there is no record
+    #[arg(long, conflicts_with_all = ["present", "number"])]
+    absent: bool,
+    /// Only if there is a record
+    #[arg(long, conflicts_with = "number")]
+    present: bool,
+    /// Only if the record's number is this one
+    #[arg(long)]
+    number: Option<u64>,
+    /// Fencing token that the write carries
+    #[arg(long, default_value_t = 0)]
+    token: u64,
+}
+
+impl ConditionArguments {
+    fn when(&self) -> When {
+        match self.number {
+            Some(number) => When::Number(number),
+            None if self.absent => When::Absent,
+            None if self.present => When::Present,
+            None => When::Always,
+        }
+    }
+}
+
+fn controller(text: &str) -> Result<SocketAddrV4, String> {
+    let alone = text
+        .parse()
+        .map(|address| SocketAddrV4::new(address, stateplane_wire::control::PORT));
+    alone
+        .or_else(|_| text.parse())
+        .map_err(|_| format!("{text} is no IPv4 address"))
+}
+
+/// A client that knows the service.
+struct Service {
+    client: Client,
+    timeout_us: u64,
+    groups: u16,
+    session: Option<(stateplane_coordination::Lanes, u64)>,
+}
+
+impl ServiceArguments {
+    fn open(&self, lanes: u16) -> Result<Service, CommandError> {
+        if !(0.001..=86_400.0).contains(&self.timeout) {
+            let message = "--timeout is between 0.001 and 86400 seconds";
+            return Err(CommandError::new(Failure::Input, message));
+        }
+        let timeout_us = (self.timeout * 1e6) as u64;
+        let config = ClientConfig {
+            controllers: self.controller.clone(),
+            address: self.address,
+            lanes,
+            deadline_us: timeout_us,
+        };
+        let client = Client::open(&config).map_err(system)?;
+        let mut service = Service {
+            client,
+            timeout_us,
+            groups: 0,
+            session: None,
+        };
+        let end = service.client.now() + timeout_us;
+        let mut refused = false;
+        while service.groups == 0 || (lanes > 0 && service.session.is_none()) {
+            while let Some(event) = service.client.poll_event() {
+                match event {
+                    ConnectionEvent::Opened { lanes, ttl_us } => {
+                        service.session = Some((lanes, ttl_us));
+                    }
+                    ConnectionEvent::NoLanes => refused = true,
+                    _ => {}
+                }
+            }
+            let agent = service.client.connection().agent();
+            service.groups = agent.map_or(0, |agent| agent.settings().groups);
+            if service.client.now() >= end {
+                let message = match refused {
+                    true => "the controller has no free lanes: too many clients, or no reaper runs",
+                    false => "no controller answers",
+                };
+                return Err(CommandError::new(Failure::System, message));
+            }
+            service.client.step(end).map_err(system)?;
+        }
+        Ok(service)
+    }
+}
+
+fn system(error: std::io::Error) -> CommandError {
+    CommandError::new(Failure::System, error)
+}
+
+fn unusable(error: impl std::fmt::Display) -> CommandError {
+    CommandError::new(Failure::Input, error)
+}
+
+fn name(text: &str) -> Result<Name, CommandError> {
+    Name::new(text.as_bytes()).map_err(unusable)
+}
+
+impl Service {
+    fn agent(&mut self) -> &mut Agent {
+        let agent = self.client.connection().agent();
+        agent.expect("the groups are known, and with them the agent")
+    }
+
+    fn submit(&mut self, operation: Operation) -> Result<Ticket, CommandError> {
+        let now = self.client.now();
+        self.agent()
+            .submit(now, operation)
+            .map_err(|refused| match refused {
+                Refused::TooLong(_) => unusable(refused),
+                _ => CommandError::new(Failure::System, refused),
+            })
+    }
+
+    /// The next event of the agent; none at `end`.
+    fn event(&mut self, end: u64) -> Result<Option<Event>, CommandError> {
+        loop {
+            while let Some(event) = self.client.poll_event() {
+                if let ConnectionEvent::Agent(event) = event {
+                    return Ok(Some(event));
+                }
+            }
+            if self.client.now() >= end {
+                return Ok(None);
+            }
+            self.client.step(end).map_err(system)?;
+        }
+    }
+
+    /// Carries an operation out. One whose answer is lost is asked for as long again.
+    fn perform(&mut self, operation: Operation) -> Result<Answer, CommandError> {
+        let ticket = self.submit(operation)?;
+        let end = self.client.now() + 2 * self.timeout_us;
+        let unknown = || {
+            let message = "the service did not answer in time; it is not known whether the change \
+                           was made";
+            Err(CommandError::coded(Failure::Unknown, "unknown", message))
+        };
+        loop {
+            let Some(event) = self.event(end)? else {
+                return unknown();
+            };
+            if event.ticket() != Some(ticket) {
+                continue;
+            }
+            match event {
+                Event::Answered { answer, .. } => return Ok(answer),
+                Event::Expired { refusal, .. } => return Err(expired(refusal)),
+                Event::Resolved { fate, .. } => match fate {
+                    Fate::Executed {
+                        outcome,
+                        number,
+                        token,
+                    } => {
+                        return Ok(Answer {
+                            outcome,
+                            number,
+                            newest: number,
+                            token,
+                            record: None,
+                            slot: 0,
+                            more: false,
+                        });
+                    }
+                    Fate::Never => return Err(expired(None)),
+                    Fate::Lost => return unknown(),
+                },
+                Event::Failed { reason, .. } => {
+                    return Err(CommandError::new(Failure::Unknown, reason));
+                }
+                Event::Unknown { .. } | Event::ChainWanted { .. } | Event::LanesEnded => {}
+            }
+        }
+    }
+}
+
+fn expired(refusal: Option<stateplane_wire::coordination::Outcome>) -> CommandError {
+    let why = refusal.map_or(String::new(), |refusal| {
+        let refusal = format!("{refusal:?}").to_lowercase();
+        format!(" (the last answer was a refusal: {refusal})")
+    });
+    let message = format!("the service did not answer in time; nothing was changed{why}");
+    CommandError::coded(Failure::System, "timeout", message)
+}
+
+/// Runs the command.
+pub fn run(arguments: &KvArguments) -> ExitCode {
+    match carry_out(arguments) {
+        Ok(code) => code,
+        Err(error) => exit::report(Err(error)),
+    }
+}
+
+fn carry_out(arguments: &KvArguments) -> Result<ExitCode, CommandError> {
+    let service = &arguments.service;
+    let printer = Printer { json: service.json };
+    let place = |service: &Service, name: &Name| name.place(service.groups);
+    match &arguments.command {
+        KvCommand::Get { name: text, chain } => {
+            let name = name(text)?;
+            let mut service = service.open(0)?;
+            let reading = if *chain {
+                Reading::Chain
+            } else {
+                Reading::Leased
+            };
+            let read = Operation::new(place(&service, &name), Action::Read(reading));
+            let answer = service.perform(read)?;
+            printer.record(&name, &answer)?;
+        }
+        KvCommand::Put {
+            name: text,
+            value,
+            condition,
+        } => {
+            let action = |when| {
+                Action::Write(Write {
+                    value: value.as_bytes().to_vec(),
+                    when,
+                    token: condition.token,
+                    ..Write::default()
+                })
+            };
+            change(service, printer, text, action(condition.when()))?;
+        }
+        KvCommand::Cas {
+            name,
+            old,
+            new,
+            token,
+        } => {
+            let write = Write {
+                value: new.as_bytes().to_vec(),
+                when: When::Value(old.as_bytes().to_vec()),
+                token: *token,
+                ..Write::default()
+            };
+            change(service, printer, name, Action::Write(write))?;
+        }
+        KvCommand::Del { name, condition } => {
+            let delete = Delete {
+                when: condition.when(),
+                token: condition.token,
+                guard: None,
+            };
+            change(service, printer, name, Action::Delete(delete))?;
+        }
+        KvCommand::List { prefix } => list::run(service.open(0)?, printer, prefix)?,
+        KvCommand::Lock(arguments) => return lock::run(service, arguments),
+        KvCommand::Reap { once } => reap::run(service.open(8)?, printer, *once)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn change(
+    service: &ServiceArguments,
+    printer: Printer,
+    text: &str,
+    action: Action,
+) -> Result<(), CommandError> {
+    let name = name(text)?;
+    let mut service = service.open(1)?;
+    let operation = Operation {
+        place: Place {
+            ..name.place(service.groups)
+        },
+        action,
+        lane: Lane::Any,
+    };
+    let answer = service.perform(operation)?;
+    printer.change(&name, &answer)
+}

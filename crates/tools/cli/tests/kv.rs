@@ -1,0 +1,317 @@
+//! `stateplane kv` against a switch and a controller on the loopback: the chain in memory by which
+//! the clients' library is tested.
+
+#[allow(dead_code, reason = "the library's tests need other parts")]
+#[path = "../../../systems/coordination/client/tests/chain/mod.rs"]
+mod chain;
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::process::{Child, Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use chain::{GROUPS, Service};
+use stateplane_wire::coordination::{Address, PORT};
+use stateplane_wire::coordination_control::{
+    self as control, END_OF_GROUPS, END_OF_SESSIONS, Message, Opened, Session,
+};
+
+/// TTL of the sessions, in ms.
+const TTL_MS: u32 = 500;
+
+/// A switch and a controller, each in a thread.
+struct Running {
+    controller: String,
+    service: Arc<Mutex<Service>>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Each test has a switch of its own, as all have the same port.
+static NEXT: AtomicU8 = AtomicU8::new(1);
+
+impl Running {
+    fn start() -> Running {
+        let pid = std::process::id().to_be_bytes();
+        let own = NEXT.fetch_add(1, Ordering::Relaxed);
+        let switch = Ipv4Addr::new(127, 100 + pid[2] % 100, pid[3], own);
+        let mut service = Service::new();
+        service.switch = Some(switch);
+        let service = Arc::new(Mutex::new(service));
+        let stop = Arc::new(AtomicBool::new(false));
+        let chains = open(SocketAddrV4::new(switch, PORT));
+        let controls = open(SocketAddrV4::new(switch, 0));
+        let controller = controls.local_addr().expect("an address").to_string();
+        let (kept, stops) = (Arc::clone(&service), Arc::clone(&stop));
+        let serving = std::thread::spawn(move || {
+            serve(&chains, &stops, |bytes| {
+                kept.lock().expect("the service").handle(bytes)
+            });
+        });
+        let stops = Arc::clone(&stop);
+        let mut opened = Controller {
+            switch,
+            ..Controller::default()
+        };
+        let controlling = std::thread::spawn(move || {
+            let mut buffer = [0; 2048];
+            while !stops.load(Ordering::Relaxed) {
+                let Ok((length, from)) = controls.recv_from(&mut buffer) else {
+                    continue;
+                };
+                let asked = Message::parse(&buffer[..length]).expect("a message");
+                let answer = opened.answer(asked).to_vec();
+                controls.send_to(&answer, from).expect("sent");
+            }
+        });
+        let threads = vec![serving, controlling];
+        Running {
+            controller,
+            service,
+            stop,
+            threads,
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stateplane"));
+        command
+            .args(["kv", "--controller", &self.controller])
+            .args(arguments);
+        command
+    }
+
+    fn kv(&self, arguments: &[&str]) -> (i32, String) {
+        let output: Output = self.command(arguments).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code().expect("an exit code"), text)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A panic there is seen by what it did not answer.
+            _ = thread.join();
+        }
+    }
+}
+
+fn open(address: SocketAddrV4) -> UdpSocket {
+    let socket = UdpSocket::bind(address).expect("a loopback address that is free");
+    socket
+        .set_read_timeout(Some(Duration::from_millis(20)))
+        .expect("a timeout");
+    socket
+}
+
+fn serve(
+    socket: &UdpSocket,
+    stop: &AtomicBool,
+    handle: impl Fn(&[u8]) -> Option<(SocketAddrV4, Vec<u8>)>,
+) {
+    let mut buffer = [0; 2048];
+    while !stop.load(Ordering::Relaxed) {
+        let Ok((length, _)) = socket.recv_from(&mut buffer) else {
+            continue;
+        };
+        if let Some((to, reply)) = handle(&buffer[..length]) {
+            socket.send_to(&reply, to).expect("sent");
+        }
+    }
+}
+
+/// Lanes are given one range behind the other.
+struct Controller {
+    switch: Ipv4Addr,
+    next_lane: u16,
+    sessions: BTreeMap<u32, Session>,
+    opened: BTreeMap<u64, Opened>,
+}
+
+impl Default for Controller {
+    fn default() -> Controller {
+        Controller {
+            switch: Ipv4Addr::LOCALHOST,
+            next_lane: 0,
+            sessions: BTreeMap::new(),
+            opened: BTreeMap::new(),
+        }
+    }
+}
+
+impl Controller {
+    fn answer(&mut self, asked: Message) -> Message {
+        match asked {
+            Message::Learn(_) => Message::Chains {
+                controller: 1,
+                version: 1,
+                groups: GROUPS,
+                slots: chain::SLOTS,
+                next: END_OF_GROUPS,
+                chains: (0..GROUPS).map(|group| self.row(group)).collect(),
+            },
+            Message::Open { nonce, lanes } => {
+                let session = self.opened.len() as u32 + 1;
+                let first_lane = self.next_lane;
+                let opened = *self.opened.entry(nonce).or_insert_with(|| Opened {
+                    nonce,
+                    session,
+                    first_lane,
+                    count: lanes,
+                    lane_incarnation: 0,
+                    groups: GROUPS,
+                    lanes: 1024,
+                    slots: chain::SLOTS,
+                    ttl_ms: TTL_MS,
+                });
+                if opened.session == session {
+                    self.next_lane += lanes;
+                    let row = Session {
+                        session,
+                        first_lane,
+                        count: lanes,
+                        lane_incarnation: 0,
+                        age_ms: 0,
+                    };
+                    self.sessions.insert(session, row);
+                }
+                Message::Opened(opened)
+            }
+            Message::Close(lanes) => {
+                self.sessions.remove(&lanes.session);
+                Message::Ended {
+                    session: lanes.session,
+                }
+            }
+            Message::List { .. } => Message::Sessions {
+                controller: 1,
+                sessions: self.sessions.len() as u16,
+                free_lanes: 100,
+                ttl_ms: TTL_MS,
+                next: END_OF_SESSIONS,
+                rows: self.sessions.values().copied().collect(),
+            },
+            other => panic!("{other:?} is no request"),
+        }
+    }
+
+    fn row(&self, group: u16) -> control::Chain {
+        control::Chain {
+            group,
+            generation: 0,
+            epoch: 1,
+            flags: 0,
+            members: 1,
+            chain_1: Address(self.switch),
+            chain_2: Address::NONE,
+            chain_3: Address::NONE,
+            chain_4: Address::NONE,
+        }
+    }
+}
+
+#[test]
+fn records_are_written_read_compared_and_deleted() {
+    let running = Running::start();
+    assert_eq!(running.kv(&["get", "lamp"]).0, 1);
+    assert_eq!(running.kv(&["put", "lamp", "on"]).0, 0);
+    assert_eq!(running.kv(&["get", "lamp"]), (0, "on\n".to_owned()));
+    assert_eq!(
+        running.kv(&["get", "--chain", "lamp"]),
+        (0, "on\n".to_owned())
+    );
+    assert_eq!(running.kv(&["put", "--absent", "lamp", "off"]).0, 5);
+    assert_eq!(running.kv(&["cas", "lamp", "off", "on"]).0, 5);
+    assert_eq!(running.kv(&["cas", "lamp", "on", "off"]).0, 0);
+    let (code, text) = running.kv(&["--json", "get", "lamp"]);
+    assert_eq!(code, 0);
+    assert!(
+        text.contains(r#""value":"off""#) && text.contains(r#""number":"#),
+        "{text}"
+    );
+    let (code, text) = running.kv(&["put", "--json", "--present", "light", "x"]);
+    assert_eq!(code, 5);
+    assert!(text.contains(r#""outcome":"mismatch""#), "{text}");
+    assert_eq!(running.kv(&["del", "lamp"]).0, 0);
+    assert_eq!(running.kv(&["del", "lamp"]).0, 1);
+    assert_eq!(running.kv(&["put", "", "x"]).0, 2);
+}
+
+#[test]
+fn a_list_has_short_and_long_names_of_all_groups() {
+    let running = Running::start();
+    for name in ["a/1", "a/a-name-longer-than-a-key", "a/3", "b"] {
+        assert_eq!(running.kv(&["put", name, &name.to_uppercase()]).0, 0);
+    }
+    let (code, text) = running.kv(&["list", "a/"]);
+    let listed = "a/1\tA/1\na/3\tA/3\na/a-name-longer-than-a-key\tA/A-NAME-LONGER-THAN-A-KEY\n";
+    assert_eq!((code, text.as_str()), (0, listed));
+    assert!(
+        running
+            .kv(&["--json", "list"])
+            .1
+            .contains(r#""one_moment":false"#)
+    );
+}
+
+#[test]
+fn an_unknown_outcome_has_a_code_of_its_own() {
+    let running = Running::start();
+    running.service.lock().expect("the service").lose_replies = u32::MAX;
+    assert_eq!(running.kv(&["--timeout", "0.2", "put", "lamp", "on"]).0, 7);
+    // A read changed nothing.
+    assert_eq!(running.kv(&["--timeout", "0.2", "get", "lamp"]).0, 4);
+}
+
+#[test]
+fn a_command_runs_under_a_lock_with_its_token() {
+    let running = Running::start();
+    let script = "test -n \"$STATEPLANE_TOKEN\" && echo $STATEPLANE_LOCK && exit 33";
+    let (code, text) = running.kv(&["lock", "backup", "--", "sh", "-c", script]);
+    assert_eq!((code, text.as_str()), (33, "backup\n"));
+    let mut holder = holder(&running);
+    assert_eq!(running.kv(&["lock", "--try", "backup", "--", "true"]).0, 6);
+    assert_eq!(
+        running
+            .kv(&["lock", "--wait", "0.2", "backup", "--", "true"])
+            .0,
+        6
+    );
+    holder.wait().expect("it ends");
+    assert_eq!(running.kv(&["lock", "--try", "backup", "--", "true"]).0, 0);
+}
+
+/// A process that holds the lock `backup` for two seconds.
+fn holder(running: &Running) -> Child {
+    let holder = running
+        .command(&["lock", "backup", "--", "sleep", "2"])
+        .spawn();
+    let holder = holder.expect("it runs");
+    let since = Instant::now();
+    while running.kv(&["get", "backup"]).0 != 0 {
+        assert!(
+            since.elapsed() < Duration::from_secs(20),
+            "nobody holds the lock"
+        );
+    }
+    holder
+}
+
+/// Rule 19: the reaper ends the session of a holder that died, and the next gets the lock.
+#[test]
+fn a_reaper_frees_the_lock_of_a_dead_holder() {
+    let running = Running::start();
+    let mut holder = holder(&running);
+    holder.kill().expect("killed");
+    holder.wait().expect("dead");
+    assert_eq!(running.kv(&["lock", "--try", "backup", "--", "true"]).0, 6);
+    let (code, text) = running.kv(&["reap", "--once"]);
+    assert_eq!(code, 0);
+    assert!(text.contains("ended session 1\n"), "{text}");
+    assert_eq!(running.kv(&["lock", "--try", "backup", "--", "true"]).0, 0);
+}
