@@ -39,4 +39,4 @@ macro_rules! short_runs {
     };
 }
 
-short_runs!(preprocessor parser checker ir generator interpreter stf toml wire store);
+short_runs!(preprocessor parser checker ir generator interpreter stf toml wire store coordination);
