@@ -1,0 +1,128 @@
+//! Each of these rules has a checker that misses it: with the rule turned off it objects, with the
+//! rule on the same seeds are good.
+
+use stateplane_coordination_sim::{Options, Report, Rule, Scenario, Simulator};
+use stateplane_history::coordination::checkers::{
+    LINEARIZABLE, NUMBERS, PREFIX, SERVES, TOKENS, UNDECIDED,
+};
+use stateplane_world::LinkQuality;
+
+/// Objections of the world itself: members that differ at the end.
+const WORLD: &str = "the world";
+
+fn reports(options: Options, seeds: u64) -> impl Iterator<Item = Report> {
+    let simulator = Simulator::new(options).expect("a world");
+    (0..seeds).map(move |seed| simulator.run(seed).expect("a run"))
+}
+
+/// Asserts that one of `checkers` objects first in one of `seeds` without the rule, and nobody in
+/// that seed with it.
+fn misses(rule: Rule, scenario: Scenario, seeds: u64, objects: &[&str]) {
+    let options = Options::new(scenario);
+    let mut without = reports(options.clone().without(rule), seeds);
+    let bad = without.find(|report| !report.is_good());
+    let bad = bad.unwrap_or_else(|| panic!("nobody misses {rule} in {seeds} seeds"));
+    let objection = bad.objection().expect("one objects");
+    assert!(objects.contains(&objection.as_str()), "{rule}: {bad}");
+    let simulator = Simulator::new(options).expect("a world");
+    let good = simulator.run(bad.seed).expect("a run");
+    assert!(good.is_good(), "{good}");
+}
+
+macro_rules! rules {
+    ($($name:ident: $rule:ident, $scenario:expr, $seeds:literal, $checkers:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                misses(Rule::$rule, $scenario, $seeds, &$checkers);
+            }
+        )*
+    };
+}
+
+/// Checkers that see an entry twice, or another entry of a number.
+const FORKS: [&str; 6] = [NUMBERS, LINEARIZABLE, PREFIX, TOKENS, UNDECIDED, WORLD];
+/// Checkers of answers.
+const ANSWERS: [&str; 4] = [NUMBERS, LINEARIZABLE, TOKENS, UNDECIDED];
+
+rules! {
+    without_epoch: Epoch, Scenario::chaos(), 20, FORKS;
+    without_exactly_next: ExactlyNext, Scenario::lossy(), 3, FORKS;
+    without_ring_bound: RingBound, Scenario::small_ring(), 4, FORKS_OR_STANDSTILL;
+    without_newest_asked: NewestAsked, Scenario::lossy(), 4, FORKS_OR_STANDSTILL;
+    without_failures_pass: FailuresPass, Scenario::chaos(), 6, ANSWERS;
+    without_duplicate: Duplicate, Scenario::lossy(), 3, ANSWERS;
+    without_lower_request: LowerRequest, Scenario::lossy(), 3, ANSWERS;
+    without_held_number: HeldNumber, Scenario::zombies(), 20, ANSWERS;
+    without_higher_epoch: HigherEpoch, Scenario::zombies(), 6, FORKS_OR_STANDSTILL;
+    without_head_decides: HeadDecides, Scenario::zombies(), 6, FORKS;
+    without_lease: Lease, Scenario::clocks(), 12, ANSWERS;
+    without_promise: Promise, Scenario::clocks(), 6, ANSWERS;
+    without_joiner_forgets: JoinerForgets, Scenario::recovery(), 12, FORKS;
+    without_newer_stays: NewerStays, LATE_COPIES, 4, FORKS;
+    without_floor: Floor, EARLY_HAND_OVERS, 12, FORKS;
+    without_kept_copied: KeptCopied, Scenario::zombies(), 30, FORKS;
+    without_handed_silent: HandedSilent, Scenario::recovery(), 6, ANSWERS;
+    without_joined: Joined, Scenario::recovery(), 6, FORKS_OR_STANDSTILL;
+    without_token: Token, Scenario::quiet(), 3, ANSWERS;
+    without_token_kept: TokenKept, Scenario::quiet(), 3, ANSWERS;
+    without_guard: Guard, Scenario::quiet(), 3, ANSWERS;
+}
+
+/// Copies that come after the entries that they are older than.
+const LATE_COPIES: Scenario = Scenario {
+    link: LinkQuality {
+        straggle: 200,
+        straggle_delay: 20_000,
+        ..Scenario::recovery().link
+    },
+    ..Scenario::recovery()
+};
+
+/// Hand-overs that come before the entries in front of them.
+const EARLY_HAND_OVERS: Scenario = Scenario {
+    link: LinkQuality {
+        jitter: 4_000,
+        straggle: 150,
+        straggle_delay: 10_000,
+        ..Scenario::recovery().link
+    },
+    ..Scenario::recovery()
+};
+
+/// Checkers of forks, or of groups that serve no more.
+const FORKS_OR_STANDSTILL: [&str; 7] = [
+    NUMBERS,
+    LINEARIZABLE,
+    PREFIX,
+    TOKENS,
+    UNDECIDED,
+    WORLD,
+    SERVES,
+];
+
+/// Clocks beyond the bound of rule 14 let a removed answerer serve old values.
+#[test]
+fn clocks_beyond_the_bound_are_noticed() {
+    let scenario = Scenario {
+        drift: 400_000,
+        ..Scenario::clocks()
+    };
+    let mut reports = reports(Options::new(scenario), 40);
+    let bad = reports.find(|report| !report.is_good());
+    let objection = bad.and_then(|report| report.objection());
+    assert!(objection.is_some_and(|of| ANSWERS.contains(&of.as_str())));
+}
+
+/// A bad run is made small, and its command says all of it.
+#[test]
+fn a_bad_run_is_made_small() {
+    let options = Options::new(Scenario::lossy()).without(Rule::Duplicate);
+    let simulator = Simulator::new(options).expect("a world");
+    let bad = simulator.run(0).expect("a run");
+    let small = simulator.shrink(&bad, 60).expect("smaller runs");
+    assert_eq!(small.objection(), bad.objection());
+    assert!(small.history.events.len() * 2 < bad.history.events.len());
+    let again = Simulator::new(small.options.clone()).expect("a world");
+    assert_eq!(again.run(small.seed).expect("a run").trace, small.trace);
+}
