@@ -337,14 +337,14 @@ impl Scenario {
                 });
             }
         }
-        let powers = [(scenario.ring, "ring"), (scenario.slots, "slots")];
-        for (value, name) in powers {
-            if !(8..=1024).contains(&value) || !value.is_multiple_of(4) {
-                return Err(SettingError::Value {
-                    settings: settings.join(" "),
-                    cause: format!("{name} is a multiple of 4 from 8 to 1024"),
-                });
-            }
+        let sizes = 8..=1024;
+        let ring = sizes.contains(&scenario.ring) && scenario.ring.is_power_of_two();
+        let slots = sizes.contains(&scenario.slots) && scenario.slots.is_multiple_of(4);
+        if !ring || !slots {
+            return Err(SettingError::Value {
+                settings: settings.join(" "),
+                cause: "ring is a power of two and slots a multiple of 4, from 8 to 1024".into(),
+            });
         }
         Ok(Self {
             name: self.name,
