@@ -66,6 +66,14 @@ impl Traffic {
         }))
     }
 
+    /// Number of packets.
+    pub fn packets(&self) -> u64 {
+        match self {
+            Self::Drawn { packets, .. } => *packets,
+            Self::Recorded(recorded) => recorded.records.len() as u64,
+        }
+    }
+
     /// The flows that packets name by their place.
     pub(crate) fn flows(&self) -> Vec<Option<Flow>> {
         match self {

@@ -3,10 +3,11 @@
 use crate::exit::{CommandError, Failure};
 use crate::text_file;
 use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use stateplane_hazards::{
     Depths, Flow, HazardError, Key, Outcome, Popularity, Queues, Record, Scale, Sizes, Study,
-    Traffic,
+    Traffic, simulate,
 };
 use stateplane_host::ports::read_packets;
 use std::path::{Path, PathBuf};
@@ -152,13 +153,38 @@ pub fn run(command: &Command) -> Result<(), CommandError> {
         },
         seed: arguments.seed,
     };
-    let outcome = study.run(&traffic).map_err(failed)?;
+    let outcome = simulated(&study, &traffic).map_err(failed)?;
     if arguments.json {
         println!("{:#}", arguments.to_json(&outcome));
     } else {
         arguments.print(&outcome);
     }
     Ok(())
+}
+
+/// Runs the study. One of many packets shows its progress, on a terminal.
+fn simulated(study: &Study, traffic: &Traffic) -> Result<Outcome, HazardError> {
+    /// A run of fewer packets takes less than about a second.
+    const LONG: u64 = 5_000_000;
+    /// Packets between two looks at the clock.
+    const STEP: u64 = 1 << 18;
+    if traffic.packets() < LONG {
+        return study.run(traffic);
+    }
+    let bar = ProgressBar::new(traffic.packets());
+    let style =
+        ProgressStyle::with_template("{bar:24} {human_pos}/{human_len} packets, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let mut read = 0;
+    let packets = study.packets(traffic)?.inspect(|_| {
+        read += 1;
+        if read % STEP == 0 {
+            bar.set_position(read);
+        }
+    });
+    let outcome = simulate(packets, study.queues);
+    bar.finish_and_clear();
+    outcome
 }
 
 /// The packets of the capture at `path`.
