@@ -1,4 +1,4 @@
-//! `stateplane eval`: the experiments of the RedPlane paper.
+//! `stateplane eval`: the experiments of the papers.
 
 use crate::exit::Failure;
 use crate::lab;
@@ -13,9 +13,10 @@ pub fn run(command: &Command) -> ExitCode {
             eprintln!("error[{}]: {error}", error.code());
             ExitCode::from(match &error {
                 EvalError::Lab(error) => lab::exit_code(error),
-                EvalError::Options(_) | EvalError::File { .. } | EvalError::Refused { .. } => {
-                    Failure::Input as u8
-                }
+                EvalError::Options(_)
+                | EvalError::File { .. }
+                | EvalError::Refused { .. }
+                | EvalError::Hazard { .. } => Failure::Input as u8,
                 EvalError::Plot(_) | EvalError::Nothing { .. } | EvalError::Controller { .. } => {
                     Failure::System as u8
                 }

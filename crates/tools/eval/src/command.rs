@@ -4,6 +4,7 @@ use crate::controller::{self, ControllerArguments, ReplicaArguments};
 use crate::error::EvalError;
 use crate::experiments::{self, Experiment, Place, Plan};
 use crate::figure::Figure;
+use crate::hazards;
 use crate::probe::stream::Stream;
 use crate::probe::{self, ProbeArguments};
 use clap::{Args, Subcommand};
@@ -17,6 +18,9 @@ use std::process::ExitCode;
 pub enum Command {
     /// Run the RedPlane paper's experiments, and write a table and a plot of each.
     Redplane(Options),
+    /// Run the experiments of the paper on state that takes several cycles, and those that it
+    /// leaves open, and write a table and plots of each.
+    Hazards(hazards::Options),
     /// The measuring host; started by experiments in its node.
     #[command(hide = true)]
     Probe(ProbeArguments),
@@ -71,19 +75,21 @@ impl Command {
             Self::ControllerReplica(arguments) => {
                 controller::replicate(arguments).map(|()| ExitCode::SUCCESS)
             }
-            Self::Redplane(options) => {
-                let figures = options.run()?;
-                if options.json {
-                    println!(
-                        "{}",
-                        serde_json::to_string_pretty(&figures).unwrap_or_default()
-                    );
-                }
-                let met = figures.iter().all(Figure::met);
-                Ok(ExitCode::from(u8::from(!met)))
-            }
+            Self::Redplane(options) => Ok(told(&options.run()?, options.json)),
+            Self::Hazards(options) => Ok(told(&options.run()?, options.json)),
         }
     }
+}
+
+/// Prints the figures if asked for JSON. The code is 1 where a claim did not hold.
+fn told(figures: &[Figure], json: bool) -> ExitCode {
+    if json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(figures).unwrap_or_default()
+        );
+    }
+    ExitCode::from(u8::from(!figures.iter().all(Figure::met)))
 }
 
 impl Options {

@@ -1,7 +1,8 @@
 //! Errors of experiments.
 
+use stateplane_hazards::HazardError;
 use stateplane_lab::LabError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// A failure of an experiment. Its text says what happened, where, and how to mend it.
@@ -40,6 +41,14 @@ pub enum EvalError {
         /// Description of the error.
         reason: String,
     },
+    /// The model of hazards refused traffic or settings.
+    #[error("{what}: {error}")]
+    Hazard {
+        /// Name of the traffic.
+        what: String,
+        /// Its reason.
+        error: HazardError,
+    },
     /// An experiment ran, and has nothing to show.
     #[error("{what} measured nothing: {reason}; logs are in {}", logs.display())]
     Nothing {
@@ -53,10 +62,11 @@ pub enum EvalError {
 }
 
 impl EvalError {
-    /// Stable code: `EV` and three digits, or the lab's own.
+    /// Stable code: `EV` and three digits, or that of the lab or of the model of hazards.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Lab(error) => error.code(),
+            Self::Hazard { error, .. } => error.code(),
             Self::Options(_) => "EV001",
             Self::File { .. } => "EV002",
             Self::Refused { .. } => "EV003",
@@ -70,6 +80,13 @@ impl EvalError {
         Self::Controller {
             whom: whom.into(),
             reason: reason.to_string(),
+        }
+    }
+
+    pub(crate) fn hazard(what: impl AsRef<Path>, error: HazardError) -> Self {
+        Self::Hazard {
+            what: what.as_ref().display().to_string(),
+            error,
         }
     }
 

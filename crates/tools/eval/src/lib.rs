@@ -1,5 +1,6 @@
 //! The evaluation of the RedPlane paper (SIGCOMM 2021, §7) with this project's switches and
-//! stores: `stateplane eval redplane`, one experiment a figure.
+//! stores: `stateplane eval redplane`, one experiment a figure. `stateplane eval hazards` does the
+//! same for the paper on state that takes several cycles, with the model of `stateplane-hazards`.
 //!
 //! Experiments about time and failures run in the lab's network namespaces, with real
 //! processes; those about bytes, buffers and code run in memory, in virtual time. Each writes
@@ -11,6 +12,7 @@ mod controller;
 mod error;
 mod experiments;
 mod figure;
+mod hazards;
 mod machine;
 mod memory;
 mod network;
