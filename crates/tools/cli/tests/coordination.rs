@@ -228,7 +228,7 @@ fn operators_see_and_change_the_groups_of_a_controller() {
     let (_, groups) = service.ctl(&["groups"]);
     assert_eq!(groups["settled"], true);
     assert_eq!(groups["switches"].as_array().unwrap().len(), SWITCHES.len());
-    assert_eq!(service.members().len(), GROUPS.into());
+    assert_eq!(service.members().len(), usize::from(GROUPS));
     assert!(service.members().iter().all(|members| members.len() == 3));
 
     // Clients learn the chains and get sessions.
@@ -241,7 +241,7 @@ fn operators_see_and_change_the_groups_of_a_controller() {
     let Message::Chains { chains, .. } = service.ask(&learn) else {
         panic!("no chains");
     };
-    assert_eq!(chains.len(), GROUPS.into());
+    assert_eq!(chains.len(), usize::from(GROUPS));
     let first = service.open(1);
     assert_eq!((first.session, first.count, first.groups), (1, 4, GROUPS));
 

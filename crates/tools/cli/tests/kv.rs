@@ -1,5 +1,6 @@
 //! `stateplane kv` against a switch and a controller on the loopback: the chain in memory by which
 //! the clients' library is tested.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 #[allow(dead_code, reason = "the library's tests need other parts")]
 #[path = "../../../systems/coordination/client/tests/chain/mod.rs"]

@@ -6,7 +6,7 @@ use traces::Source;
 fn traces() -> Traces {
     let record = |number: u64| Record {
         at_ns: number * 100,
-        bytes: if number % 3 == 0 { 64 } else { 1400 },
+        bytes: if number.is_multiple_of(3) { 64 } else { 1400 },
         flow: Some(Flow {
             source: [10, 0, 0, (number % 3) as u8].into(),
             rest: Some(Rest {
