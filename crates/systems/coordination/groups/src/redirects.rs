@@ -22,25 +22,22 @@ impl Redirects {
     }
 
     /// Gives places to the `failed` switches, as many as there are places, and takes away those of
-    /// others; returns how many got none.
-    pub(crate) fn place(&mut self, failed: &BTreeMap<u32, Ipv4Addr>) -> usize {
+    /// others.
+    pub(crate) fn place(&mut self, failed: &BTreeMap<u32, Ipv4Addr>) {
         for place in &mut self.places {
             if place.is_some_and(|(switch, address)| failed.get(&switch) != Some(&address)) {
                 *place = None;
             }
         }
-        let mut without = 0;
         for (switch, address) in failed {
             let entry = Some((*switch, *address));
             if self.places.contains(&entry) {
                 continue;
             }
-            match self.places.iter_mut().find(|place| place.is_none()) {
-                Some(place) => *place = entry,
-                None => without += 1,
+            if let Some(place) = self.places.iter_mut().find(|place| place.is_none()) {
+                *place = entry;
             }
         }
-        without
     }
 
     /// The addresses in their places, unspecified where there is none.

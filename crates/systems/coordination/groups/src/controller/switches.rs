@@ -268,12 +268,20 @@ impl Controller {
         }
     }
 
-    /// Tells all switches that live which of the others failed.
+    /// Tells all switches that live which of the others failed; those that this controller never
+    /// heard may have failed before it began, and get places that are left.
     pub(super) fn place_redirects(&mut self, now: u64) {
+        let places = usize::from(self.settings.redirects);
         let dead = self.servers.all.values().filter(|it| !it.alive);
-        let dead = dead.map(|it| (it.start.switch, it.start.address)).collect();
+        let dead = dead.map(|it| (it.start.switch, it.start.address));
+        let mut failed: Vec<(u32, Ipv4Addr)> = dead.collect();
+        let without = failed.len().saturating_sub(places);
+        let unheard = self.settings.switches.iter();
+        let unheard = unheard.filter(|it| !self.servers.all.contains_key(&it.number));
+        failed.extend(unheard.map(|it| (it.number, it.address)));
+        failed.truncate(places);
         let before: Vec<Ipv4Addr> = self.redirects.addresses().collect();
-        let without = self.redirects.place(&dead);
+        self.redirects.place(&failed.into_iter().collect());
         let more = without.saturating_sub(self.without_place);
         self.counters.not_redirected += more as u64;
         self.without_place = without;

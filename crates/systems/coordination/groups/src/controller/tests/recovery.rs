@@ -130,16 +130,11 @@ fn a_joiner_that_answers_outlives_all_members() {
         .find(|it| chain(&world, *it).1.is_some())
         .unwrap();
     let config = world.config(group).clone();
-    let joining = config.joining.unwrap();
-    // It says that it joined, and the others are dead before the next step is stored.
-    let mut message = Repr::new(MessageType::Configured);
-    (message.group, message.generation, message.epoch) = (group, 1, config.epoch);
-    (message.handle, message.flags) = (joining.incarnation, flag::JOINED);
     world.silent.extend([1, 2]);
-    let from = SocketAddrV4::new(address(3), PORT);
-    let bytes = message.to_vec().unwrap();
-    world.now += 90_000;
-    world.controller.handle_message(world.now, from, &bytes);
+    world.pass(200_000);
+    assert_eq!(*world.config(group), config);
+    // It has taken all over, which was not known yet.
+    world.joins = true;
     world.pass(400_000);
     assert_eq!(chain(&world, group), (vec![3], None));
     // Other groups, that it did not join, are down.
