@@ -144,12 +144,23 @@ mod tests {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..")
     }
 
-    /// Folders of the packages, relative to the repository: each has its package's name.
+    #[derive(Deserialize)]
+    struct Manifest {
+        package: Package,
+    }
+
+    #[derive(Deserialize)]
+    struct Package {
+        name: String,
+    }
+
+    /// Folders of the packages by name, relative to the repository.
     fn folders() -> BTreeMap<String, String> {
         let pairs = crates(&root()).unwrap().into_iter().map(|folder| {
-            let name = folder.file_name().unwrap().to_string_lossy();
+            let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+            let manifest: Manifest = toml::from_str(&text).unwrap();
             let path = folder.strip_prefix(root()).unwrap().to_string_lossy();
-            (format!("stateplane-{name}"), path.into_owned())
+            (manifest.package.name, path.into_owned())
         });
         pairs.collect()
     }
