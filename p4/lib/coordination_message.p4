@@ -71,6 +71,7 @@ const bit<8> FLAG_JOINS = 0x04;
 const bit<8> FLAG_FOUNDS = 0x08;
 const bit<8> FLAG_JOINED = 0x10;
 const bit<8> FLAG_MORE = 0x20;
+const bit<8> FLAG_STALE = 0x40;
 
 const bit<8> KIND_NONE = 0;
 const bit<8> KIND_VALUE = 1;

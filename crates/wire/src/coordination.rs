@@ -65,7 +65,8 @@ header! {
         FLAGS              8  flags: u8                =>
             "1 LEASED the answerer alone may answer; 2 WAIT a lock's request may queue; \
              4 JOINS the last of the chain joins; 8 FOUNDS the group begins empty; \
-             16 JOINED the sender answers as the one that joins; 32 MORE more follows";
+             16 JOINED the sender answers as the one that joins; 32 MORE more follows; \
+             64 STALE the member that is asked answers from what it has";
         HOPS               8  hops: u8                 =>
             "requests: addresses of the chain behind the first (SC in NetChain); \
              otherwise: members in the chain";
@@ -149,6 +150,8 @@ pub mod flag {
     pub const JOINED: u8 = 1 << 4;
     /// SCAN: a further record may follow; ASK: the sender lacks more than it asks for.
     pub const MORE: u8 = 1 << 5;
+    /// The member that is asked answers the read from what it has (rule 14).
+    pub const STALE: u8 = 1 << 6;
 }
 
 /// An enumeration whose values stand in a field of 8 bits.

@@ -70,8 +70,14 @@ control AnswerQuestion(inout coordination_headers_t hdr, inout coordination_meta
     }
 }
 
-// Whether place `first` + `ahead` has a record, unless one was found before.
-control ScannedSlot(in bit<16> ahead, in bit<16> first, inout coordination_metadata_t meta) {
+// Whether place `first` + `ahead` has a record, unless one was found before; `empty_too`: also
+// one that is kept empty for its token.
+control ScannedSlot(
+    in bit<16> ahead,
+    in bit<16> first,
+    in bool empty_too,
+    inout coordination_metadata_t meta
+) {
     bit<32> place;
     bit<32> era;
     bit<8> kind;
@@ -82,7 +88,9 @@ control ScannedSlot(in bit<16> ahead, in bit<16> first, inout coordination_metad
             meta.slot.index = meta.group.index * COORDINATION_SLOTS + place;
             slot_era.read(era, meta.slot.index);
             slot_kind.read(kind, meta.slot.index);
-            meta.slot.found = (kind == KIND_VALUE || kind == KIND_LOCK)
+            meta.slot.found = (kind == KIND_VALUE
+                || kind == KIND_LOCK
+                || (kind == KIND_EMPTY && empty_too))
                 && (era == meta.group.era || !RULE_ERA);
         }
     }
@@ -98,17 +106,19 @@ control ScanSlots(inout coordination_headers_t hdr, inout coordination_metadata_
     ScannedSlot() scanned_5;
     ScannedSlot() scanned_6;
     ScannedSlot() scanned_7;
+    bool empty_too;
 
     apply {
+        empty_too = (hdr.message.flags & FLAG_STALE) != 0;
         meta.slot.found = false;
-        scanned_0.apply(0, hdr.message.slot, meta);
-        scanned_1.apply(1, hdr.message.slot, meta);
-        scanned_2.apply(2, hdr.message.slot, meta);
-        scanned_3.apply(3, hdr.message.slot, meta);
-        scanned_4.apply(4, hdr.message.slot, meta);
-        scanned_5.apply(5, hdr.message.slot, meta);
-        scanned_6.apply(6, hdr.message.slot, meta);
-        scanned_7.apply(7, hdr.message.slot, meta);
+        scanned_0.apply(0, hdr.message.slot, empty_too, meta);
+        scanned_1.apply(1, hdr.message.slot, empty_too, meta);
+        scanned_2.apply(2, hdr.message.slot, empty_too, meta);
+        scanned_3.apply(3, hdr.message.slot, empty_too, meta);
+        scanned_4.apply(4, hdr.message.slot, empty_too, meta);
+        scanned_5.apply(5, hdr.message.slot, empty_too, meta);
+        scanned_6.apply(6, hdr.message.slot, empty_too, meta);
+        scanned_7.apply(7, hdr.message.slot, empty_too, meta);
     }
 }
 
@@ -134,7 +144,8 @@ control AnswerRead(inout coordination_headers_t hdr, inout coordination_metadata
         hdr.message.type = TYPE_REPLY;
         hdr.message.outcome = OUTCOME_ABSENT;
         hdr.message.number = 0;
-        if (meta.slot.found && hdr.message.kind != KIND_EMPTY) {
+        if (meta.slot.found
+            && (hdr.message.kind != KIND_EMPTY || hdr.message.operation == OPERATION_SCAN)) {
             hdr.message.outcome = OUTCOME_DONE;
         }
         if (hdr.message.operation == OPERATION_SCAN) {

@@ -27,6 +27,7 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
     Refuse() refuse_generation;
     Refuse() refuse_moved;
     bool reads;
+    bool stale;
     bool malformed;
     bit<48> blocked;
     bit<48> leased;
@@ -61,6 +62,10 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
                 leased = meta.now + 1;
             }
         }
+        // The switch that joins lacks what was not copied yet.
+        stale = reads
+            && (hdr.message.flags & FLAG_STALE) != 0
+            && meta.group.place < meta.group.members;
         if (malformed) {
             refuse_malformed.apply(OUTCOME_MALFORMED, hdr, meta);
         } else if (meta.group.place == PLACE_NONE) {
@@ -69,6 +74,9 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
             refuse_generation.apply(OUTCOME_WRONG_GENERATION, hdr, meta);
         } else if (meta.now < blocked && RULE_PROMISE) {
             coordination_events.count(EVENT_BLOCKED);
+        } else if (stale) {
+            coordination_events.count(EVENT_STALE_READ);
+            answer_alone.apply(hdr, meta);
         } else if (meta.now < leased
             || (!RULE_LEASE
                 && reads

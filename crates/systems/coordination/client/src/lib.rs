@@ -22,6 +22,7 @@ mod reaper;
 mod redo;
 mod session;
 mod settings;
+mod survey;
 mod transaction;
 mod watch;
 
@@ -39,5 +40,6 @@ pub use reaper::{Reaper, ReaperSettings};
 pub use redo::MAX_CHANGE;
 pub use session::{Session, SessionRecord, SessionSettings, SessionState};
 pub use settings::{Counters, Settings};
+pub use survey::{Difference, Seen, Survey, Surveyed};
 pub use transaction::{Change, Transaction, TransactionState};
 pub use watch::{Watch, WatchEvent};

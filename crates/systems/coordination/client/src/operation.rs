@@ -1,6 +1,8 @@
 //! The operations that an agent carries out.
 
-use stateplane_wire::coordination::Key;
+use core::net::Ipv4Addr;
+
+use stateplane_wire::coordination::{Key, flag};
 
 /// Where a record lies: its key, its group, and the name that stands before its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +111,22 @@ pub enum Reading {
     Leased,
     /// The read passes all members of the chain. No clock is needed.
     Chain,
+    /// Not linearizable: one of the members answers from what it has, whichever is asked. Answers
+    /// bear the number up to which it has the group's entries ([`Answer::newest`](crate::Answer)).
+    Stale,
+    /// As [`Reading::Stale`], but by this member alone. A switch that is no member refuses.
+    Of(Ipv4Addr),
+}
+
+impl Reading {
+    /// Flags of the request.
+    pub(crate) fn flags(self) -> u8 {
+        match self {
+            Reading::Leased => flag::LEASED,
+            Reading::Chain => 0,
+            Reading::Stale | Reading::Of(_) => flag::STALE,
+        }
+    }
 }
 
 /// What is asked.
@@ -227,6 +245,18 @@ impl Operation {
 }
 
 impl Action {
+    /// The one switch that may answer.
+    pub(crate) fn member(&self) -> Option<Ipv4Addr> {
+        match self {
+            Action::Read(Reading::Of(member))
+            | Action::Scan {
+                reading: Reading::Of(member),
+                ..
+            } => Some(*member),
+            _ => None,
+        }
+    }
+
     /// True if the chain numbers it: it needs a lane, and may have taken effect when its answer
     /// is lost.
     pub fn is_numbered(&self) -> bool {

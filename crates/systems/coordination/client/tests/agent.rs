@@ -3,12 +3,15 @@
 #[allow(dead_code, reason = "each test needs another part")]
 mod chain;
 
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
 use chain::{GROUPS, SWITCH, Service};
 use stateplane_coordination::{
     Action, Answer, Chain, Event, Fate, Operation, Owner, Place, Reading, Reason, Refused, Ticket,
     When, Write,
 };
-use stateplane_wire::coordination::{Key, MessageType, Outcome, Packet, Repr};
+use stateplane_wire::coordination::{Key, MessageType, Outcome, Packet, Repr, flag};
 
 fn key(number: u8) -> Place {
     Place::of(Key([number; 16]))
@@ -405,6 +408,33 @@ fn a_scan_shows_each_record_once() {
         }
     }
     assert_eq!(seen, (1..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn stale_reads_are_spread_over_the_members_and_those_of_one_member_stay_there() {
+    let mut agent = Service::new().agent(0);
+    let members: Vec<Ipv4Addr> = (1..4).map(|host| Ipv4Addr::new(10, 1, 0, host)).collect();
+    agent.learn(
+        0,
+        Chain {
+            epoch: 2,
+            members: members.clone(),
+            ..chain::chain(1)
+        },
+    );
+    let mut asked = |reading| {
+        let read = Operation::new(Place::within(1, Key([7; 16])), Action::Read(reading));
+        agent.submit(0, read).expect("room");
+        let (to, bytes) = agent.poll_transmit().expect("a request");
+        let packet = Packet::new_checked(&bytes).expect("a message");
+        let request = Repr::parse(&packet);
+        assert_eq!(request.flags, flag::STALE);
+        (*to.ip(), request.hops)
+    };
+    let all: BTreeSet<_> = (0..3).map(|_| asked(Reading::Stale)).collect();
+    assert_eq!(all, members.iter().map(|member| (*member, 2)).collect());
+    assert_eq!(asked(Reading::Of(members[1])), (members[1], 0));
+    assert_eq!(asked(Reading::Of(members[1])), (members[1], 0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A request under way: its message, where it is sent to, and when again.
 
-use core::net::SocketAddrV4;
+use core::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_wire::coordination::{MessageType, PORT, Repr, SEND_TIME_END, flag};
 
@@ -31,6 +31,8 @@ pub(super) struct Flight {
     /// The message but for list, epoch and send time.
     pub message: Repr<'static>,
     pub value: Vec<u8>,
+    /// The one switch that may answer, of a read of what that has.
+    pub member: Option<Ipv4Addr>,
     /// Founding and epoch known when it was asked first; `None` before it was sent.
     pub asked: Option<(u16, u32)>,
     /// Transmissions.
@@ -65,6 +67,7 @@ impl Flight {
             request,
             message,
             value,
+            member: None,
             asked: None,
             sent: 0,
             unanswered: 0,
@@ -208,15 +211,19 @@ impl Agent {
         // A request names one founding: another knows nothing of what its number or lane means.
         let (generation, _) = *flight.asked.get_or_insert((chain.generation, chain.epoch));
         let mut switches: Vec<_> = chain.switches().collect();
-        let leased = flight.message.flags & flag::LEASED != 0;
+        let members = chain.members.len();
         // The answerer is the tail or the one that joins; each sends on to the head what it must not
-        // answer.
-        let first = match leased {
-            true => chain.members.len() - 1,
-            false => 0,
+        // answer. Reads of any copy are spread over the members.
+        let first = match flight.message.flags {
+            flags if flags & flag::LEASED != 0 => members - 1,
+            flags if flags & flag::STALE != 0 => flight.request as usize % members,
+            _ => 0,
         };
         let length = switches.len();
         switches.rotate_left((first + flight.turn) % length);
+        if let Some(member) = flight.member {
+            switches = vec![member];
+        }
         let mut message = Repr {
             value: &flight.value,
             ..flight.message
@@ -225,7 +232,7 @@ impl Agent {
         message.generation = generation;
         message.epoch = chain.epoch;
         message.send_time = now % SEND_TIME_END;
-        message.hops = (length - 1) as u8;
+        message.hops = (switches.len() - 1) as u8;
         message.set_client(self.settings.client);
         message.set_chain(switches.iter().copied());
         if flight.sent > 0 {

@@ -6,7 +6,7 @@ use stateplane_wire::coordination::{
 
 use super::flight::{Flight, Purpose};
 use super::{Agent, Due};
-use crate::{Action, Event, Guard, Lane, Operation, Reading, Reason, Ticket, When};
+use crate::{Action, Event, Guard, Lane, Operation, Reason, Ticket, When};
 
 /// Where an operation stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +69,7 @@ impl Agent {
             }
             let purpose = Purpose::Operation(ticket);
             let mut flight = Flight::new(purpose, group, self.next_read, message, value);
+            flight.member = pending.operation.action.member();
             // Reads take no number of a lane; the field names one that the switches have.
             if let Some(lanes) = self.lanes {
                 flight.message.lane = lanes.first;
@@ -141,10 +142,6 @@ fn message_of(
 ) -> (Repr<'static>, Vec<u8>) {
     let mut message = Repr::new(MessageType::Request);
     message.key = operation.place.key;
-    let leased = |reading: &Reading| match reading {
-        Reading::Leased => flag::LEASED,
-        Reading::Chain => 0,
-    };
     if reads {
         message.operation = Wire::Read as u8;
         message.flags = flag::LEASED;
@@ -153,7 +150,7 @@ fn message_of(
     let mut value = Vec::new();
     let kind = match &operation.action {
         Action::Read(reading) => {
-            message.flags = leased(reading);
+            message.flags = reading.flags();
             Wire::Read
         }
         Action::Write(write) => {
@@ -191,7 +188,7 @@ fn message_of(
         Action::Scan { slot, reading } => {
             message.key = Key::default();
             message.slot = *slot;
-            message.flags = leased(reading);
+            message.flags = reading.flags();
             Wire::Scan
         }
     };
