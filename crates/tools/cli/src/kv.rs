@@ -69,6 +69,9 @@ enum KvCommand {
         /// Pass all switches of the chain instead of trusting the last one's lease
         #[arg(long)]
         chain: bool,
+        /// Take any member's copy, which may lack the newest changes
+        #[arg(long, conflicts_with = "chain")]
+        stale: bool,
     },
     /// Write a record
     Put {
@@ -153,10 +156,10 @@ fn controller(text: &str) -> Result<SocketAddrV4, String> {
 }
 
 /// A client that knows the service.
-struct Service {
-    client: Client,
+pub(crate) struct Service {
+    pub(crate) client: Client,
     timeout_us: u64,
-    groups: u16,
+    pub(crate) groups: u16,
     session: Option<(stateplane_coordination::Lanes, u64)>,
 }
 
@@ -167,13 +170,20 @@ impl ServiceArguments {
             return Err(CommandError::new(Failure::Input, message));
         }
         let timeout_us = (self.timeout * 1e6) as u64;
-        let config = ClientConfig {
+        Service::connect(&ClientConfig {
             controllers: self.controller.clone(),
             address: self.address,
             lanes,
             deadline_us: timeout_us,
-        };
-        let client = Client::open(&config).map_err(system)?;
+        })
+    }
+}
+
+impl Service {
+    /// A client that knows the number of groups, and has a session if it wants lanes.
+    pub(crate) fn connect(config: &ClientConfig) -> Result<Service, CommandError> {
+        let (timeout_us, lanes) = (config.deadline_us, config.lanes);
+        let client = Client::open(config).map_err(system)?;
         let mut service = Service {
             client,
             timeout_us,
@@ -207,7 +217,7 @@ impl ServiceArguments {
     }
 }
 
-fn system(error: std::io::Error) -> CommandError {
+pub(crate) fn system(error: std::io::Error) -> CommandError {
     CommandError::new(Failure::System, error)
 }
 
@@ -220,7 +230,7 @@ fn name(text: &str) -> Result<Name, CommandError> {
 }
 
 impl Service {
-    fn agent(&mut self) -> &mut Agent {
+    pub(crate) fn agent(&mut self) -> &mut Agent {
         let agent = self.client.connection().agent();
         agent.expect("the groups are known, and with them the agent")
     }
@@ -236,7 +246,7 @@ impl Service {
     }
 
     /// The next event of the agent; none at `end`.
-    fn event(&mut self, end: u64) -> Result<Option<Event>, CommandError> {
+    pub(crate) fn event(&mut self, end: u64) -> Result<Option<Event>, CommandError> {
         loop {
             while let Some(event) = self.client.poll_event() {
                 if let ConnectionEvent::Agent(event) = event {
@@ -319,13 +329,17 @@ fn carry_out(arguments: &KvArguments) -> Result<ExitCode, CommandError> {
     let printer = Printer { json: service.json };
     let place = |service: &Service, name: &Name| name.place(service.groups);
     match &arguments.command {
-        KvCommand::Get { name: text, chain } => {
+        KvCommand::Get {
+            name: text,
+            chain,
+            stale,
+        } => {
             let name = name(text)?;
             let mut service = service.open(0)?;
-            let reading = if *chain {
-                Reading::Chain
-            } else {
-                Reading::Leased
+            let reading = match (chain, stale) {
+                (true, _) => Reading::Chain,
+                (_, true) => Reading::Stale,
+                _ => Reading::Leased,
             };
             let read = Operation::new(place(&service, &name), Action::Read(reading));
             let answer = service.perform(read)?;

@@ -226,6 +226,10 @@ fn records_are_written_read_compared_and_deleted() {
         running.kv(&["get", "--chain", "lamp"]),
         (0, "on\n".to_owned())
     );
+    assert_eq!(
+        running.kv(&["get", "--stale", "lamp"]),
+        (0, "on\n".to_owned())
+    );
     assert_eq!(running.kv(&["put", "--absent", "lamp", "off"]).0, 5);
     assert_eq!(running.kv(&["cas", "lamp", "off", "on"]).0, 5);
     assert_eq!(running.kv(&["cas", "lamp", "on", "off"]).0, 0);

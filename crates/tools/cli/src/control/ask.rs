@@ -7,7 +7,7 @@ use stateplane_host::controller::{ControllerFile, ControllerView, CoordinationVi
 use stateplane_host::deployment;
 use stateplane_host::store::view::{DigestView, FlowView, RecordView, StoreView};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ pub struct Deployment {
     controller: Option<ControllerFile>,
     /// The servers, where no controller chooses them.
     chain: Vec<Ipv4Addr>,
-    /// True if the deployment has coordination.
-    coordinates: bool,
+    /// Places of each group, if the deployment has coordination.
+    slots: Option<u16>,
     port: u16,
 }
 
@@ -49,7 +49,7 @@ impl Deployment {
         Ok(Deployment {
             controller: file.controller,
             chain: file.replication.map_or(Vec::new(), |it| it.chain),
-            coordinates: file.coordination.is_some(),
+            slots: file.coordination.map(|it| it.slots),
             port,
         })
     }
@@ -92,7 +92,7 @@ impl Deployment {
     ///
     /// Returns an error if no controller leads, or the deployment has no coordination.
     pub fn coordination(&self) -> Result<(Ipv4Addr, CoordinationView), CommandError> {
-        let controller = self.controller.as_ref().filter(|_| self.coordinates);
+        let controller = self.controller.as_ref().filter(|_| self.slots.is_some());
         let controller = controller.ok_or_else(|| {
             let message = "the deployment lacks the section [controller] or [coordination]";
             CommandError::new(Failure::Input, message)
@@ -100,6 +100,26 @@ impl Deployment {
         self.leading(controller, "/coordination", |view: &CoordinationView| {
             view.leads
         })
+    }
+
+    /// The controllers, as clients of coordination reach them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the deployment has none.
+    pub fn controllers(&self) -> Result<Vec<SocketAddrV4>, CommandError> {
+        let controller = self.controller.as_ref().ok_or_else(|| {
+            let message = "the deployment lacks the section [controller]";
+            CommandError::new(Failure::Input, message)
+        })?;
+        let addresses = controller.addresses.iter();
+        let addresses = addresses.map(|address| SocketAddrV4::new(*address, controller.port));
+        Ok(addresses.collect())
+    }
+
+    /// Places of each group of coordination, 0 if the deployment has none.
+    pub fn slots(&self) -> u16 {
+        self.slots.unwrap_or_default()
     }
 
     /// The controller of `controller` that leads, with its answer at `path`.

@@ -1,5 +1,7 @@
 //! `stateplane ctl coordination`: the switches and groups of the coordination service.
 
+mod survey;
+
 use super::ask::Deployment;
 use super::{SwitchArguments, columns, row, wrong};
 use crate::exit::{CommandError, Failure};
@@ -20,6 +22,7 @@ const COUNT: u64 = (1 << stateplane_wire::coordination::COUNT_BITS) - 1;
 #[derive(Args)]
 #[command(after_help = "Examples:
   stateplane ctl coordination --config deployment.toml groups
+  stateplane ctl coordination --config deployment.toml digests
   stateplane ctl coordination --config deployment.toml can-stop 10.0.0.2
   stateplane ctl coordination --config deployment.toml drain 10.0.0.2 --wait 60
   stateplane ctl coordination --config deployment.toml refound 7 --members-are-stopped")]
@@ -37,6 +40,16 @@ enum CoordinationCommand {
     Groups,
     /// Show the chain of each group: generation, epoch, members, joining switch, newest entry
     Chains,
+    /// Show the places of each group that have a record: values, locks, and those that are empty and
+    /// kept for their token
+    Fill,
+    /// Show the sessions that are open, their state, lanes, records and locks
+    Sessions,
+    /// Compare the records of each group's members; exit code 1 if they differ
+    ///
+    /// Each member is read by itself while others write. A record that an entry in between changed
+    /// is read again, so that a difference which is told is one.
+    Digests,
     /// Check whether a switch can be stopped at this moment; exit code 1 if not
     CanStop {
         /// Address of the switch
@@ -82,6 +95,9 @@ pub fn run(
     match &arguments.command {
         CoordinationCommand::Groups => groups(switch, &deployment),
         CoordinationCommand::Chains => chains(switch, &deployment),
+        CoordinationCommand::Fill => survey::fill(switch, &deployment),
+        CoordinationCommand::Sessions => survey::sessions(switch, &deployment),
+        CoordinationCommand::Digests => survey::digests(switch, &deployment),
         CoordinationCommand::CanStop { switch: at } => can_stop(switch, &deployment, *at),
         CoordinationCommand::Drain { switch: at, wait } => {
             drain(&deployment, *at, true)?;
