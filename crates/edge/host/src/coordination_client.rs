@@ -2,25 +2,19 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use stateplane_coordination::{Connection, ConnectionEvent, Settings};
 
 use crate::clock::boot_time_us;
-use crate::datagram::{self, Burst, Outgoing};
-use crate::poll::Readable;
+use crate::datagram::Endpoint;
 use crate::random::random_bits;
 
 /// A connection on a socket of its own. Times are µs of [`boot_time_us`].
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
-    socket: UdpSocket,
-    readable: Readable,
-    burst: Burst,
-    outgoing: Outgoing,
-    lost: u64,
+    endpoint: Endpoint,
 }
 
 /// How a client reaches the service.
@@ -48,23 +42,16 @@ impl Client {
             Some(address) => address,
             None => address_towards(&config.controllers)?,
         };
-        let socket = datagram::open(SocketAddrV4::new(address, 0))?;
-        let SocketAddr::V4(local) = socket.local_addr()? else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
+        let endpoint = Endpoint::open(SocketAddrV4::new(address, 0))?;
         let settings = Settings {
             deadline_us: config.deadline_us,
-            ..Settings::new(local, 1)
+            ..Settings::new(endpoint.local_addr()?, 1)
         };
         let now = boot_time_us();
         let (controllers, seed) = (&config.controllers, random_bits()?);
         Ok(Client {
             connection: Connection::new(now, controllers, settings, config.lanes, seed),
-            readable: Readable::new([socket.as_raw_fd()])?,
-            socket,
-            burst: Burst::new(),
-            outgoing: Outgoing::default(),
-            lost: 0,
+            endpoint,
         })
     }
 
@@ -80,7 +67,7 @@ impl Client {
 
     /// Datagrams that the system did not take.
     pub fn lost(&self) -> u64 {
-        self.lost
+        self.endpoint.lost()
     }
 
     /// The next event, if there is one without waiting.
@@ -103,14 +90,14 @@ impl Client {
             .min(until);
         // A timer takes a number of seconds that the system knows; an hour is as good as ever.
         let now = boot_time_us();
-        self.readable.wait_until(due.min(now + 3_600_000_000))?;
+        self.endpoint.wait_until(due.min(now + 3_600_000_000))?;
         loop {
-            self.burst.take(&self.socket)?;
+            let more = self.endpoint.take()?;
             let now = boot_time_us();
-            for (from, bytes) in self.burst.iter() {
+            for (from, bytes) in self.endpoint.taken() {
                 self.connection.handle_datagram(now, from, bytes);
             }
-            if self.burst.len() < datagram::BURST {
+            if !more {
                 break;
             }
         }
@@ -122,12 +109,9 @@ impl Client {
 
     fn flush(&mut self) {
         while let Some((to, message)) = self.connection.poll_transmit() {
-            self.outgoing.push(to, Arc::new(message), None);
-            if self.outgoing.is_full() {
-                self.lost += self.outgoing.send(&self.socket);
-            }
+            self.endpoint.push(to, Arc::new(message));
         }
-        self.lost += self.outgoing.send(&self.socket);
+        self.endpoint.flush();
     }
 }
 

@@ -4,9 +4,11 @@
 //! contain a switch's port, and a packet socket shows the longer one whole.
 
 mod burst;
+mod endpoint;
 mod outgoing;
 
 pub(crate) use burst::Burst;
+pub use endpoint::Endpoint;
 pub(crate) use outgoing::Outgoing;
 
 use std::io;

@@ -6,7 +6,7 @@ mod broken;
 pub mod clock;
 pub mod controller;
 pub mod coordination_client;
-mod datagram;
+pub mod datagram;
 pub mod deployment;
 pub mod files;
 pub mod metrics;

@@ -1,18 +1,24 @@
 //! A client of a chain, or of an echo, that keeps a number of requests in flight: a lane and a key
 //! for each, one datagram a request.
 
-use super::network::{CLIENT, SWITCHES, switch};
+use super::network::{CLIENT, CLIENT_PORT, RELAY, SWITCHES, switch};
 use stateplane_bench::loopback::ROUND;
 use stateplane_bench::peers::Latencies;
+use stateplane_host::clock::boot_time_us;
+use stateplane_host::datagram::Endpoint;
 use stateplane_wire::coordination::{
     self, Kind, MessageType, Operand, Operation, Outcome, Packet, Repr, flag,
 };
 use std::io::BufRead;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Silence after which requests in flight are sent again.
 const SILENCE: Duration = Duration::from_millis(2);
+
+/// Silence after which the client takes those who answer for dead, and ends.
+const DEATH: Duration = Duration::from_secs(5);
 
 /// Epoch of every group's chain.
 const EPOCH: u32 = 1;
@@ -24,7 +30,7 @@ struct Worker {
     key: coordination::Key,
     group: u16,
     sent: Instant,
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
     to: SocketAddrV4,
     waits: bool,
 }
@@ -37,8 +43,10 @@ enum Asks {
     LeasedRead,
     /// All members pass the read on.
     ChainRead,
-    /// The same datagrams to an echo.
+    /// The datagrams of writes to an echo.
     Echo,
+    /// The same through as many switches as a write passes, whose program only forwards.
+    Relay,
 }
 
 impl Asks {
@@ -48,13 +56,14 @@ impl Asks {
             "leased" => Asks::LeasedRead,
             "chain" => Asks::ChainRead,
             "echo" => Asks::Echo,
+            "relay" => Asks::Relay,
             _ => panic!("no such round: {name}"),
         }
     }
 }
 
 struct Client {
-    socket: UdpSocket,
+    endpoint: Endpoint,
     echo: SocketAddrV4,
     workers: Vec<Worker>,
     /// Lane of the first worker: a lane's requests never begin anew.
@@ -94,8 +103,8 @@ pub fn run(arguments: &[&str]) {
 
 impl Client {
     fn new(echo: SocketAddrV4, groups: u16, concurrency: usize, value: usize) -> Client {
-        let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
-        socket.set_nonblocking(true).expect("a socket");
+        let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, CLIENT_PORT);
+        let endpoint = Endpoint::open(address).expect("a socket");
         let worker = |at: usize| {
             let mut key = [0; 16];
             key[..8].copy_from_slice(&(at as u64 + 1).to_be_bytes());
@@ -104,13 +113,13 @@ impl Client {
                 key: coordination::Key(key),
                 group: (at % usize::from(groups)) as u16,
                 sent: Instant::now(),
-                bytes: Vec::new(),
+                bytes: Arc::default(),
                 to: echo,
                 waits: false,
             }
         };
         Client {
-            socket,
+            endpoint,
             echo,
             workers: (0..concurrency).map(worker).collect(),
             first_lane: 0,
@@ -130,8 +139,7 @@ impl Client {
             ..Repr::new(message_type)
         };
         repr.set_chain((1..=SWITCHES).map(switch));
-        let port = self.socket.local_addr().expect("an address").port();
-        repr.set_client(SocketAddrV4::new(CLIENT, port));
+        repr.set_client(SocketAddrV4::new(CLIENT, CLIENT_PORT));
         repr
     }
 
@@ -161,26 +169,27 @@ impl Client {
 
     /// Sends until an answer comes, at most 10 s, and gives its `handle`.
     fn insist(
-        &self,
+        &mut self,
         message: &Repr<'_>,
         to: SocketAddrV4,
         answered: impl Fn(&Packet<'_>) -> bool,
     ) -> u32 {
         let start = Instant::now();
-        let bytes = message.to_vec().expect("a message has bytes");
-        let mut buffer = [0; 2048];
+        let bytes = Arc::new(message.to_vec().expect("a message has bytes"));
         loop {
-            assert!(start.elapsed() < Duration::from_secs(10), "{to} is silent");
-            self.socket.send_to(&bytes, to).expect("a datagram leaves");
-            let sent = Instant::now();
-            while sent.elapsed() < Duration::from_millis(50) {
-                let Ok(length) = self.socket.recv(&mut buffer) else {
-                    continue;
-                };
-                if let Ok(packet) = Packet::new_checked(&buffer[..length])
-                    && answered(&packet)
-                {
-                    return packet.handle();
+            assert!(start.elapsed() < DEATH, "{to} is silent");
+            self.endpoint.push(to, bytes.clone());
+            self.endpoint.flush();
+            let until = boot_time_us() + 50_000;
+            while boot_time_us() < until {
+                self.endpoint.wait_until(until).expect("a socket");
+                self.endpoint.take().expect("a socket");
+                for (_, bytes) in self.endpoint.taken() {
+                    if let Ok(packet) = Packet::new_checked(bytes)
+                        && answered(&packet)
+                    {
+                        return packet.handle();
+                    }
                 }
             }
         }
@@ -194,6 +203,7 @@ impl Client {
             Asks::LeasedRead => (Operation::Read, flag::LEASED, switch(SWITCHES)),
             Asks::ChainRead => (Operation::Read, 0, switch(1)),
             Asks::Echo => (Operation::Write, 0, *self.echo.ip()),
+            Asks::Relay => (Operation::Write, 0, RELAY),
         };
         let value: &[u8] = if operation == Operation::Write {
             &self.value
@@ -212,12 +222,9 @@ impl Client {
             value,
             ..self.base(MessageType::Request, worker.group)
         };
-        let length = request.buffer_len();
+        let bytes = request.to_vec().expect("a request has bytes");
         let worker = &mut self.workers[at];
-        worker.bytes.resize(length, 0);
-        request
-            .emit(&mut worker.bytes)
-            .expect("a request has bytes");
+        worker.bytes = Arc::new(bytes);
         worker.to = SocketAddrV4::new(to, coordination::PORT);
         worker.request += 1;
         worker.waits = true;
@@ -225,13 +232,18 @@ impl Client {
         self.send(at);
     }
 
-    fn send(&self, at: usize) {
+    /// Lets a worker's request leave with the next burst. A full queue drops it, as a wire does; it
+    /// is sent again.
+    fn send(&mut self, at: usize) {
         let worker = &self.workers[at];
-        // A full queue drops it, as a wire does; it is sent again.
-        let _ = self.socket.send_to(&worker.bytes, worker.to);
+        self.endpoint.push(worker.to, worker.bytes.clone());
     }
 
     /// Asks for half a second, and waits for the last answers.
+    ///
+    /// # Panics
+    ///
+    /// If no answer comes for [`DEATH`].
     fn round(&mut self, asks: Asks) -> (u64, Duration, Latencies) {
         let start = Instant::now();
         let mut latencies = Latencies::default();
@@ -240,40 +252,60 @@ impl Client {
             self.begin(at, asks);
         }
         let mut under_way = self.workers.len();
-        let mut buffer = [0; 2048];
-        let mut heard = Instant::now();
+        // Who waits for one answer alone looks for it without sleeping; with more in flight, a
+        // client that never sleeps takes the processor from the switches.
+        let sleeps = under_way > 1;
+        let mut answered = Vec::new();
+        let (mut heard, mut looked) = (start, start);
         while under_way > 0 {
-            let Ok(length) = self.socket.recv(&mut buffer) else {
-                if heard.elapsed() > SILENCE {
-                    heard = Instant::now();
+            self.endpoint.flush();
+            let silence = SILENCE.as_micros() as u64;
+            let due = if sleeps { boot_time_us() + silence } else { 0 };
+            self.endpoint.wait_until(due).expect("a socket");
+            self.endpoint.take().expect("a socket");
+            self.judge(asks, &mut answered);
+            let now = Instant::now();
+            if answered.is_empty() {
+                assert!(now - heard < DEATH, "no answers");
+                if now - looked > SILENCE {
+                    looked = now;
                     self.resend();
                 }
                 continue;
-            };
-            let Ok(packet) = Packet::new_checked(&buffer[..length]) else {
+            }
+            (heard, looked) = (now, now);
+            for at in answered.drain(..) {
+                latencies.add(now - self.workers[at].sent);
+                answers += 1;
+                if start.elapsed() < ROUND {
+                    self.begin(at, asks);
+                } else {
+                    under_way -= 1;
+                }
+            }
+        }
+        (answers, start.elapsed(), latencies)
+    }
+
+    /// Puts the workers whose answers were taken last into `answered`.
+    fn judge(&mut self, asks: Asks, answered: &mut Vec<usize>) {
+        for (_, bytes) in self.endpoint.taken() {
+            let Ok(packet) = Packet::new_checked(bytes) else {
                 continue;
             };
             let lane = usize::from(packet.lane());
             let Some(at) = lane.checked_sub(self.first_lane) else {
                 continue;
             };
-            let Some(worker) = self.workers.get_mut(at) else {
-                continue;
-            };
-            if !worker.waits || packet.request() != worker.request || !is_answer(&packet, asks) {
-                continue;
-            }
-            heard = Instant::now();
-            worker.waits = false;
-            latencies.add(worker.sent.elapsed());
-            answers += 1;
-            if start.elapsed() < ROUND {
-                self.begin(at, asks);
-            } else {
-                under_way -= 1;
+            if let Some(worker) = self.workers.get_mut(at)
+                && worker.waits
+                && packet.request() == worker.request
+                && is_answer(&packet, asks)
+            {
+                worker.waits = false;
+                answered.push(at);
             }
         }
-        (answers, start.elapsed(), latencies)
     }
 
     /// Sends again what waits for longer than [`SILENCE`].
@@ -290,7 +322,7 @@ impl Client {
 
 /// True if a message of the right request is its answer, and not a refusal that is not final.
 fn is_answer(packet: &Packet<'_>, asks: Asks) -> bool {
-    if asks == Asks::Echo {
+    if matches!(asks, Asks::Echo | Asks::Relay) {
         return packet.message_type() == MessageType::Request;
     }
     let outcome = Outcome::from_u8(packet.outcome());

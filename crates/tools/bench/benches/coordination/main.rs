@@ -1,11 +1,18 @@
 //! Writes and reads of the coordination service: a chain of three switches between interfaces, each
 //! a process, beside datagrams of the same bytes that a process in another namespace echoes
-//! (`udp-echo`), and beside Redis whose writes wait for both replicas (`redis-wait`) and etcd, at
+//! (`udp-echo`), beside the same datagrams through as many switches whose program only sends them on
+//! (`relay`), and beside Redis whose writes wait for both replicas (`redis-wait`) and etcd, at
 //! equal concurrency. Behind an answer of the chain stands the memory of its switches;
 //! `stateplane_bench::peers` says what stands behind those of others.
 //!
+//! A write crosses four links, as the relays' datagrams do: their row is what this machine moves
+//! through so many sockets, and a write's ratio to it what the protocol costs beyond. `cpu` rows are
+//! µs of processor time that client and switches together spend on a request, also for the kernel's
+//! work; two processors can do no more than two divided by it.
+//!
 //! Needs root, `ip` and `ethtool`; says so and writes nothing where they are missing. Rows of a peer
-//! that cannot be had are missing, and a message says so. `-- quick` leaves out peers.
+//! that cannot be had are missing, and a message says so. `-- quick` leaves out
+//! peers, `-- write`, `leased` and `chain` all other rounds.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -34,9 +41,10 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["switch", number] => switch::run(number),
+        ["relay", number] => switch::relay(number),
         ["client", ..] => client::run(&arguments[1..]),
         ["echo"] => echo(),
-        _ => return compare(arguments.contains(&"quick")),
+        _ => return compare(&arguments),
     }
     ExitCode::SUCCESS
 }
@@ -99,12 +107,12 @@ const ROUNDS: [(&str, &str, Asked); 3] = [
     ("chain", "chain read", Asked::Read),
 ];
 
-fn compare(quick: bool) -> ExitCode {
+fn compare(arguments: &[&str]) -> ExitCode {
     if let Some(reason) = network::missing() {
         println!("coordination: skipped: {reason}");
         return ExitCode::SUCCESS;
     }
-    match measure(quick) {
+    match measure(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("coordination: {reason}");
@@ -113,34 +121,85 @@ fn compare(quick: bool) -> ExitCode {
     }
 }
 
-fn measure(quick: bool) -> Result<(), String> {
+/// Answers of a round's kind, and the processor time of all who worked for them.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    answers: u64,
+    processor_us: f64,
+}
+
+impl Work {
+    fn each(self) -> f64 {
+        self.processor_us / self.answers as f64
+    }
+}
+
+/// A round of `asks`, whose work and that of `roles` is added to `work`.
+fn round(client: &RefCell<Client>, asks: &str, roles: &[Role], work: &mut Work) -> Sample {
+    let mut client = client.borrow_mut();
+    let spent = |client: &Client| -> f64 {
+        let roles = roles.iter().chain([&client.role]);
+        roles.map(Role::processor_us).sum()
+    };
+    let before = spent(&client);
+    let sample = client.round(asks);
+    work.processor_us += spent(&client) - before;
+    work.answers += sample.items;
+    sample
+}
+
+/// Roles of a kind, one in each namespace of `nodes`.
+fn roles(network: &Network, kind: &str, node: &str) -> Result<Vec<Role>, String> {
+    (1..=network::SWITCHES)
+        .map(|number| network.role(&format!("{node}{number}"), &[kind, &number.to_string()]))
+        .collect()
+}
+
+fn measure(arguments: &[&str]) -> Result<(), String> {
+    let quick = arguments.contains(&"quick");
+    let named = ROUNDS.map(|round| arguments.contains(&round.0));
+    let rounds = ROUNDS.into_iter().zip(named);
+    let rounds: Vec<_> = rounds
+        .filter(|(_, named_itself)| *named_itself || named == [false; ROUNDS.len()])
+        .map(|(round, _)| round)
+        .collect();
     let network = Network::up();
     let mut report = Report::new("coordination", "requests/s");
-    let _echo = network.role("e", &["echo"])?;
-    let _switches: Vec<Role> = (1..=network::SWITCHES)
-        .map(|number| network.role(&format!("s{number}"), &["switch", &number.to_string()]))
-        .collect::<Result<_, _>>()?;
+    let echo = [network.role("e", &["echo"])?];
+    let switches = roles(&network, "switch", "s")?;
+    let relays = roles(&network, "relay", "r")?;
     for (first_lane, concurrency) in [(0, CONCURRENCY), (CONCURRENCY, 1)] {
         let client = RefCell::new(Client::start(&network, first_lane, concurrency)?);
         let called = |name: &str| match concurrency {
             1 => format!("{name}, one client"),
             _ => format!("{name}, {concurrency} workers"),
         };
-        for (asks, name, _) in ROUNDS {
-            let ours = || client.borrow_mut().round(asks);
-            let echo = || client.borrow_mut().round("echo");
-            report.compare(&called(name), ours, "udp-echo", echo);
+        for &(asks, name, _) in &rounds {
+            for (against, by, others) in [
+                ("udp-echo", "echo", &echo[..]),
+                ("relay", "relay", &relays[..]),
+            ] {
+                let (mut ours, mut theirs) = (Work::default(), Work::default());
+                report.compare(
+                    &called(name),
+                    || round(&client, asks, &switches, &mut ours),
+                    against,
+                    || round(&client, by, others, &mut theirs),
+                );
+                let name = format!("{}, cpu", called(name));
+                report.measure(&name, "µs", ours.each(), against, theirs.each());
+            }
         }
         if quick {
             continue;
         }
         match Redis::start(concurrency, VALUE) {
-            Ok(redis) => beside(&mut report, &client, &called, "redis-wait", redis),
+            Ok(redis) => beside(&mut report, &rounds, &client, &called, "redis-wait", redis),
             Err(reason) => println!("coordination: without Redis: {reason}"),
         }
         for (name, sync) in [("etcd", true), ("etcd, no fsync", false)] {
             match Etcd::start(concurrency, sync, VALUE) {
-                Ok(etcd) => beside(&mut report, &client, &called, name, etcd),
+                Ok(etcd) => beside(&mut report, &rounds, &client, &called, name, etcd),
                 Err(reason) => println!("coordination: without {name}: {reason}"),
             }
         }
@@ -179,13 +238,14 @@ impl Peer for Etcd {
 /// Measures each of our rounds in turn with the peer's, and the medians of the last ones.
 fn beside(
     report: &mut Report,
+    rounds: &[(&str, &str, Asked)],
     client: &RefCell<Client>,
     called: &impl Fn(&str) -> String,
     against: &str,
     peer: impl Peer,
 ) {
     let peer = RefCell::new(peer);
-    for (asks, name, asked) in ROUNDS {
+    for &(asks, name, asked) in rounds {
         let ours = || client.borrow_mut().round(asks);
         let theirs = || peer.borrow_mut().round(asked);
         report.compare(&called(name), ours, against, theirs);

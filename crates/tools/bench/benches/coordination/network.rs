@@ -1,8 +1,8 @@
-//! A client and a chain of three switches in a ring of namespaces, and a fifth namespace that
-//! echoes:
+//! A client and a chain of three switches in a ring of namespaces, a ring of three more whose switches
+//! only forward, and a namespace that echoes:
 //!
 //! ```text
-//! c ── s1 ── s2 ── s3 ── c ── e
+//! c ── s1 ── s2 ── s3 ── c ── r1 ── r2 ── r3 ── c ── e
 //! ```
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,6 +14,12 @@ pub const SWITCHES: usize = 3;
 
 /// Address of the client, on its link to the first switch.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
+
+/// UDP port of the client.
+pub const CLIENT_PORT: u16 = 40_000;
+
+/// Address to which datagrams go that the ring of relays brings back.
+pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 40, 1, 1);
 
 /// Address of the echo.
 pub const ECHO: Ipv4Addr = Ipv4Addr::new(10, 30, 9, 2);
@@ -28,13 +34,19 @@ pub fn switch_mac(number: usize, port: usize) -> String {
     format!("02:00:00:00:a{number}:0{port}")
 }
 
-/// Ethernet address of the client's interface 0, towards the first switch, or 1.
+/// Ethernet address of a relay's port.
+pub fn relay_mac(number: usize, port: usize) -> String {
+    format!("02:00:00:00:d{number}:0{port}")
+}
+
+/// Ethernet address of a client's interface: 0 towards the first switch, 1 towards the last, 3
+/// towards the first relay, 4 towards the last.
 pub fn client_mac(interface: usize) -> String {
     format!("02:00:00:00:b0:0{interface}")
 }
 
-/// Nodes: the client, the switches, the echo.
-const NODES: [&str; 5] = ["c", "s1", "s2", "s3", "e"];
+/// Nodes: the client, the switches, the relays, the echo.
+const NODES: [&str; 8] = ["c", "s1", "s2", "s3", "r1", "r2", "r3", "e"];
 
 /// Namespaces `spc<pid>-c` and so on, removed when dropped.
 pub struct Network {
@@ -72,6 +84,10 @@ impl Network {
             let interface = format!("p{port}");
             (format!("s{number}"), interface, switch_mac(number, port))
         };
+        let relay = |number: usize, port: usize| {
+            let interface = format!("p{port}");
+            (format!("r{number}"), interface, relay_mac(number, port))
+        };
         let client = |interface: usize| {
             let name = format!("c{interface}");
             ("c".to_owned(), name, client_mac(interface))
@@ -82,6 +98,10 @@ impl Network {
             (port(1, 1), port(2, 0)),
             (port(2, 1), port(3, 0)),
             (port(3, 1), client(1)),
+            (client(3), relay(1, 0)),
+            (relay(1, 1), relay(2, 0)),
+            (relay(2, 1), relay(3, 0)),
+            (relay(3, 1), client(4)),
             (client(2), echo),
         ] {
             network.link(&near, &far);
@@ -108,6 +128,11 @@ impl Network {
                  ip neighbour add {address} lladdr {mac} dev c{interface}; "
             );
         }
+        let mac = relay_mac(1, 0);
+        script += &format!(
+            "ip route add {RELAY}/32 dev c3 src {CLIENT}; \
+             ip neighbour add {RELAY} lladdr {mac} dev c3"
+        );
         network.within("c", &script);
         network.within("c", "ip address add 10.30.9.1/24 dev c2");
         network.within("e", &format!("ip address add {ECHO}/24 dev e0"));
@@ -206,6 +231,20 @@ pub struct Role {
 }
 
 impl Role {
+    /// Processor time that the process has spent, in µs, with that of the kernel on its behalf.
+    pub fn processor_us(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.unwrap_or_default();
+        // Behind the name, which ends with the last parenthesis: user's and system's time are the
+        // twelfth and thirteenth words, in ticks of 10 ms.
+        let words = stat.rsplit(')').next().unwrap_or_default();
+        let ticks = words.split_whitespace().skip(11).take(2);
+        ticks
+            .filter_map(|word| word.parse::<f64>().ok())
+            .sum::<f64>()
+            * 10_000.0
+    }
+
     /// Tells it `request`, a line, and gives the line that it answers.
     ///
     /// # Panics

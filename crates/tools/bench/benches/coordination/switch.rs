@@ -1,6 +1,8 @@
-//! A switch of the chain.
+//! A switch of the chain, and one that only forwards.
 
-use super::network::{CLIENT, SWITCHES, client_mac, switch, switch_mac};
+use super::network::{
+    CLIENT, CLIENT_PORT, RELAY, SWITCHES, client_mac, relay_mac, switch, switch_mac,
+};
 use stateplane_bench::switch::compile;
 use stateplane_host::ports::{Access, PortSpec};
 use stateplane_host::switch::{RunOptions, SwitchFile, run_switch};
@@ -10,6 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const PROGRAM: &str = "apps/coordination/coordination_switch.p4";
+const RELAY_PROGRAM: &str = "bench/p4/relay.p4";
 
 /// Configuration of switch `number`: the others lie on its left (port 0) and right (port 1), the
 /// client on the right of all, so that answers need not go back.
@@ -50,12 +53,38 @@ fn neighbour_mac(number: usize, port: usize) -> String {
     }
 }
 
+/// Configuration of relay `number`: what comes by port 0 leaves by port 1, to the next relay and
+/// from the last one to the client.
+fn relay_configuration(number: usize) -> String {
+    let (mac, address, port) = if number == SWITCHES {
+        (client_mac(4), CLIENT, CLIENT_PORT)
+    } else {
+        let port = stateplane_wire::coordination::PORT;
+        (relay_mac(number + 1, 0), RELAY, port)
+    };
+    let source_mac = relay_mac(number, 1);
+    format!(
+        "[[entries]]\ntable = \"hops\"\nkeys = [\"0\"]\naction = \"send\"\n\
+         params = [\"1\", \"{mac}\", \"{source_mac}\", \"{address}\", \"{port}\"]\n"
+    )
+}
+
 /// The role of a switch: runs until its input ends.
 pub fn run(number: &str) {
     let number: usize = number.parse().expect("a number");
-    let text = configuration(number);
-    let file = SwitchFile::parse(Path::new("switch.toml"), &text).expect("a configuration");
-    let engine = Native::new(compile(PROGRAM), Options::default()).expect("the program loads");
+    serve(PROGRAM, &configuration(number));
+}
+
+/// The role of a relay.
+pub fn relay(number: &str) {
+    let number: usize = number.parse().expect("a number");
+    serve(RELAY_PROGRAM, &relay_configuration(number));
+}
+
+/// Runs `program` with a configuration between two interfaces until the input ends.
+fn serve(program: &str, text: &str) {
+    let file = SwitchFile::parse(Path::new("switch.toml"), text).expect("a configuration");
+    let engine = Native::new(compile(program), Options::default()).expect("the program loads");
     let stop = AtomicBool::new(false);
     let ports: Vec<_> = (0..2)
         .map(|port| {
