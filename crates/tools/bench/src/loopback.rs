@@ -7,15 +7,12 @@ mod client;
 mod store;
 
 pub use client::Client;
+pub use stateplane_peers::ROUND;
 pub use store::Store;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
-
-/// Duration of one round, for each contestant.
-pub const ROUND: Duration = Duration::from_millis(500);
 
 /// Threads that end with it.
 #[derive(Default)]

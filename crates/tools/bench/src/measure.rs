@@ -1,6 +1,7 @@
 //! Measuring, and telling.
 
 use serde::Serialize;
+pub use stateplane_peers::Sample;
 use std::fmt;
 use std::hint::black_box;
 use std::path::Path;
@@ -10,15 +11,6 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 9;
 /// Least time measured in a round.
 const ROUND: Duration = Duration::from_millis(100);
-
-/// Work done by one run of a benchmark.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    /// Packets, requests or lines done.
-    pub items: u64,
-    /// The time that they took.
-    pub spent: Duration,
-}
 
 /// Does `work`, which tells how many items it did, against the clock.
 pub fn timed(work: impl FnOnce() -> u64) -> Sample {
