@@ -20,6 +20,7 @@ const bit<8> MAX_CHAIN = 4;
 
 const bit<8> TYPE_REQUEST = 0x01;
 const bit<8> TYPE_REPLY = 0x02;
+const bit<8> TYPE_EVENT = 0x03;
 const bit<8> TYPE_ENTRY = 0x11;
 const bit<8> TYPE_QUESTION = 0x12;
 const bit<8> TYPE_PASS = 0x13;
@@ -47,6 +48,7 @@ const bit<8> OPERATION_RELEASE = 5;
 const bit<8> OPERATION_RESOLVE = 6;
 const bit<8> OPERATION_LANE_NEXT = 7;
 const bit<8> OPERATION_SCAN = 8;
+const bit<8> OPERATION_WATCH = 9;
 
 const bit<8> OUTCOME_DONE = 1;
 const bit<8> OUTCOME_MISMATCH = 2;
@@ -58,6 +60,7 @@ const bit<8> OUTCOME_STALE_TOKEN = 7;
 const bit<8> OUTCOME_GUARDED = 8;
 const bit<8> OUTCOME_NOT_OWNER = 9;
 const bit<8> OUTCOME_WRONG_KIND = 10;
+const bit<8> OUTCOME_COMPACTED = 11;
 const bit<8> OUTCOME_BUSY = 0x81;
 const bit<8> OUTCOME_MOVED = 0x82;
 const bit<8> OUTCOME_LANE_ENDED = 0x83;

@@ -99,11 +99,13 @@ header! {
         REQUEST           32  request: u32             =>
             "number of the request within its lane, from 1";
         NUMBER            64  number: u64              =>
-            "number of the entry: version, revision and token in one (rule 1)";
+            "number of the entry: version, revision and token in one (rule 1); WATCH: the first \
+             entry that is missing, 0 for none (rule 23)";
         NEWEST            64  newest: u64              =>
             "number of the newest entry that the sender has (rule 2)";
         RECORD            64  record: u64              =>
-            "number of the entry that last changed the record; ASK: the last number asked for";
+            "number of the entry that last changed the record; ASK: the last number asked for; \
+             WATCH's reply: the oldest entry that the answerer has";
         KEY              128  key: Key                 => "the key";
         CONDITION          8  condition: u8            =>
             "of a write: 0 none, 1 absent, 2 present, 3 its number is the operand, 4 its value is \
@@ -128,7 +130,8 @@ header! {
         HANDLE            32  handle: u32              =>
             "which of the session's holders acquires or releases; replies about a write: the \
              lane's last request that was no RESOLVE; CONFIGURE, PING, PONG: incarnation of the \
-             switch; LANE_NEXT: the lane's new incarnation";
+             switch; LANE_NEXT: the lane's new incarnation; WATCH, EVENT: the subscription's \
+             number, 0 to end it";
         SEND_TIME         48  send_time: u64           =>
             "LEASE: clock of the answerer in µs when the round began (rule 14); requests: the \
              client's, which replies echo";
@@ -188,6 +191,8 @@ numbers! {
         Request = 0x01,
         /// A switch answers a client, or refuses.
         Reply = 0x02,
+        /// An entry, from the answerer to a client that watches the group (rule 23).
+        Event = 0x03,
         /// A decided operation, to the next switch of the chain (rule 2).
         Entry = 0x11,
         /// A request that was decided before passes the chain (rule 5).
@@ -247,6 +252,8 @@ numbers! {
         LaneNext = 7,
         /// The first record at or behind a place.
         Scan = 8,
+        /// The group's entries from now on, and those from `number` on (rule 23).
+        Watch = 9,
     }
 }
 
@@ -273,6 +280,8 @@ numbers! {
         NotOwner = 9,
         /// A lock where a value is asked for, or the reverse.
         WrongKind = 10,
+        /// Of a watch: the answerer has the group's entries from `record` on alone (rule 23).
+        Compacted = 11,
         /// Not numbered: too many entries are on their way; ask again.
         Busy = 0x81,
         /// Not numbered: the switch is not in the group's chain, or the list it got leads in a

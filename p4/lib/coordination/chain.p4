@@ -15,13 +15,18 @@
 #include "metadata.p4"
 #include "rules.p4"
 #include "send.p4"
+#include "watch.p4"
 
 // Sends on, or answers, an entry that was applied.
 control PassEntry(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
+    PushEntry() push_entry;
     AnswerEntry() answer_entry;
     SendToSwitch() send_to_successor;
 
     apply {
+        if (meta.group.answers || !RULE_ANSWERER_PUSHES) {
+            push_entry.apply(hdr.message.number, meta);
+        }
         if (meta.group.answers) {
             if (meta.group.successor != 0 && (meta.extra & EXTRA_ASK) == 0) @unlikely {
                 // For the joiner, which asks for what does not come (rule 15).
@@ -141,6 +146,7 @@ control HandlePassing(inout coordination_headers_t hdr, inout coordination_metad
     AskPredecessor() ask_predecessor;
     AnswerQuestion() answer_question;
     AnswerRead() answer_read;
+    AnswerWatch() answer_watch;
     SendToSwitch() send_to_successor;
 
     apply {
@@ -153,6 +159,8 @@ control HandlePassing(inout coordination_headers_t hdr, inout coordination_metad
             }
         } else if (hdr.message.type == TYPE_QUESTION) {
             answer_question.apply(hdr, meta);
+        } else if (hdr.message.type == TYPE_PASS && hdr.message.operation == OPERATION_WATCH) {
+            answer_watch.apply(hdr, meta);
         } else if (hdr.message.type == TYPE_PASS) {
             answer_read.apply(hdr, meta);
         } else {

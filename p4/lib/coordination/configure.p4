@@ -86,6 +86,7 @@ control TakeConfiguration(in coordination_t message, inout coordination_metadata
                 meta.group.applied = message.generation ++ (bit<COUNT_BITS>)0;
                 group_era.write(meta.group.index, meta.group.era);
                 group_applied.write(meta.group.index, meta.group.applied);
+                group_first.write(meta.group.index, meta.group.applied + 1);
                 group_acked.write(meta.group.index, meta.group.applied);
             } else if (place == PLACE_HEAD
                 && meta.group.place != PLACE_HEAD

@@ -46,6 +46,8 @@ const bit<32> EVENT_COPY_REFUSED = 38;
 const bit<32> EVENT_ACK_WITHHELD = 39;
 const bit<32> EVENT_BEFORE_BEGIN = 40;
 const bit<32> EVENT_STALE_READ = 41;
+const bit<32> EVENT_NO_SUBSCRIBER = 42;
+const bit<32> EVENT_PUSHED = 43;
 const bit<32> EVENTS = 64;
 
 counter(EVENTS, CounterType.packets) coordination_events;

@@ -13,15 +13,7 @@
 #include "ring.p4"
 #include "rules.p4"
 #include "send.p4"
-
-// Bits of `extra`: ask the predecessor for the entries from `extra_from` to `extra_until`;
-// send these to the successor; ask how far the chain is; tell the head how far it is; go on
-// with the copy for the joiner.
-const bit<8> EXTRA_ASK = 1;
-const bit<8> EXTRA_ENTRIES = 2;
-const bit<8> EXTRA_PROBE = 4;
-const bit<8> EXTRA_ACK = 8;
-const bit<8> EXTRA_COPY = 16;
+#include "watch.p4"
 
 // Most entries that are asked for at once, and µs before the same ones are asked for again.
 const bit<64> ASKED_ENTRIES = 16;
@@ -78,6 +70,8 @@ control SendExtra(
     SendToSwitch() send_to_predecessor;
     SendToSwitch() send_to_head;
     SendCopy() send_copy;
+    SendEvent() send_event;
+    bit<64> number;
     bool kept;
     bool more;
 
@@ -118,25 +112,33 @@ control SendExtra(
                 meta.extra = meta.extra & ~EXTRA_COPY;
             }
         } else {
-            hdr.message.type = TYPE_ENTRY;
-            load_entry.apply(meta.extra_from, hdr, meta, kept);
-            if (kept && meta.extra_from < meta.extra_until) {
-                meta.extra_from = meta.extra_from + 1;
-            } else {
-                meta.extra = 0;
+            number = meta.extra_from;
+            if ((meta.extra & EXTRA_ENTRIES) == 0) @unlikely {
+                number = meta.event_from;
             }
-            if (kept && meta.group.successor != 0) {
-                coordination_events.count(EVENT_RESENT);
-                send_entry.apply(meta.group.successor, hdr, meta);
+            load_entry.apply(number, hdr, meta, kept);
+            if ((meta.extra & EXTRA_ENTRIES) == 0) @unlikely {
+                send_event.apply(kept, hdr, meta);
             } else {
-                coordination_events.count(EVENT_BEYOND_RING);
-                if (meta.group.joins == 1
-                    && meta.group.place + 1 == meta.group.members
-                    && meta.group.progress > PROGRESS_BEGINS
-                    && meta.group.progress < PROGRESS_HANDS_OVER) {
-                    // The joiner is too far behind: the copy begins again (rule 15).
-                    group_progress.write(meta.group.index, PROGRESS_BEGINS);
-                    meta.extra = EXTRA_COPY;
+                hdr.message.type = TYPE_ENTRY;
+                if (kept && meta.extra_from < meta.extra_until) {
+                    meta.extra_from = meta.extra_from + 1;
+                } else {
+                    meta.extra = meta.extra & ~EXTRA_ENTRIES;
+                }
+                if (kept && meta.group.successor != 0) {
+                    coordination_events.count(EVENT_RESENT);
+                    send_entry.apply(meta.group.successor, hdr, meta);
+                } else {
+                    coordination_events.count(EVENT_BEYOND_RING);
+                    if (meta.group.joins == 1
+                        && meta.group.place + 1 == meta.group.members
+                        && meta.group.progress > PROGRESS_BEGINS
+                        && meta.group.progress < PROGRESS_HANDS_OVER) {
+                        // The joiner is too far behind: the copy begins again (rule 15).
+                        group_progress.write(meta.group.index, PROGRESS_BEGINS);
+                        meta.extra = EXTRA_COPY;
+                    }
                 }
             }
         }

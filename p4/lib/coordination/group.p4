@@ -51,6 +51,9 @@ register<bit<32>>(COORDINATION_GROUPS) group_era;
 
 // Number of the newest entry.
 register<bit<64>>(COORDINATION_GROUPS) group_applied;
+// Number of the first entry that this switch applied since it began empty, or since its copy
+// began: its ring has none before.
+register<bit<64>>(COORDINATION_GROUPS) group_first;
 // As head: number up to which all members are known to have the entries; as a tail that closes
 // the copy, its own number when it began to.
 register<bit<64>>(COORDINATION_GROUPS) group_acked;

@@ -43,6 +43,7 @@ control HandleJoiner(inout coordination_headers_t hdr, inout coordination_metada
                 if (hdr.message.number > meta.group.applied) {
                     meta.group.applied = hdr.message.number;
                     group_applied.write(meta.group.index, meta.group.applied);
+                    group_first.write(meta.group.index, meta.group.applied + 1);
                 }
                 hdr.message.guard_number = hdr.message.number;
                 hdr.message.slot = PLACE_BEGIN;

@@ -8,6 +8,18 @@
 // Metadata kept by a copy that becomes further messages.
 #define FIELD_LIST_EXTRA 1
 
+// Bits of `extra`: ask the predecessor for the entries from `extra_from` to `extra_until`;
+// send these to the successor; ask how far the chain is; tell the head how far it is; go on
+// with the copy for the joiner; send the entry `event_from` to all subscribers; send the entries
+// from `event_from` to `event_until` to one client.
+const bit<8> EXTRA_ASK = 1;
+const bit<8> EXTRA_ENTRIES = 2;
+const bit<8> EXTRA_PROBE = 4;
+const bit<8> EXTRA_ACK = 8;
+const bit<8> EXTRA_COPY = 16;
+const bit<8> EXTRA_PUSHED = 32;
+const bit<8> EXTRA_WATCHED = 64;
+
 // What one switch knows of a group while a packet is in the pipeline.
 struct coordination_group_t {
     // Its place in the group's registers.
@@ -59,6 +71,18 @@ struct coordination_metadata_t {
     bit<64> extra_from;
     @field_list(FIELD_LIST_EXTRA)
     bit<64> extra_until;
+    // Entries for watches (rule 23): the first and last number; whom the last went to; and the
+    // client, address and port, with the handle of its subscription.
+    @field_list(FIELD_LIST_EXTRA)
+    bit<64> event_from;
+    @field_list(FIELD_LIST_EXTRA)
+    bit<64> event_until;
+    @field_list(FIELD_LIST_EXTRA)
+    bit<8> event_subscriber;
+    @field_list(FIELD_LIST_EXTRA)
+    bit<48> event_client;
+    @field_list(FIELD_LIST_EXTRA)
+    bit<32> event_handle;
     // This switch made or changed the message, which goes to:
     bool sends;
     bit<32> destination;

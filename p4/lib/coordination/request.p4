@@ -11,6 +11,7 @@
 #include "metadata.p4"
 #include "rules.p4"
 #include "send.p4"
+#include "watch.p4"
 
 // How often a switch sends a request on.
 const bit<8> MOST_REDIRECTS = 2;
@@ -20,6 +21,7 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
     HandleUpdate() handle_update;
     AnswerRead() answer_alone;
     AnswerRead() answer_read;
+    AnswerWatch() answer_watch;
     PutConfiguration() put_configuration;
     SendToSwitch() send_pass;
     SendToSwitch() send_to_head;
@@ -27,6 +29,7 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
     Refuse() refuse_generation;
     Refuse() refuse_moved;
     bool reads;
+    bool watches;
     bool stale;
     bool malformed;
     bit<48> blocked;
@@ -35,9 +38,12 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
 
     apply {
         group_blocked_until.read(blocked, meta.group.index);
-        reads = hdr.message.operation == OPERATION_READ || hdr.message.operation == OPERATION_SCAN;
+        watches = hdr.message.operation == OPERATION_WATCH;
+        reads = hdr.message.operation == OPERATION_READ
+            || hdr.message.operation == OPERATION_SCAN
+            || watches;
         malformed = hdr.message.operation < OPERATION_READ
-            || hdr.message.operation > OPERATION_SCAN
+            || hdr.message.operation > OPERATION_WATCH
             || hdr.message.condition > CONDITION_VALUE
             || hdr.message.guard_condition > CONDITION_TOKEN
             || hdr.message.guard_condition == CONDITION_VALUE
@@ -54,6 +60,10 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
                     && (hdr.message.slot >= COORDINATION_LANES
                         || hdr.message.slot == hdr.message.lane
                         || hdr.message.handle[31:16] != 0));
+        }
+        if (watches) @unlikely {
+            // The answerer is to be the one of its epoch (rule 23).
+            hdr.message.flags = hdr.message.flags & ~(FLAG_LEASED | FLAG_STALE);
         }
         leased = 0;
         if (reads && meta.group.answers && (hdr.message.flags & FLAG_LEASED) != 0) {
@@ -87,6 +97,8 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
         } else if (meta.group.place == PLACE_HEAD || !RULE_HEAD_DECIDES) {
             if (!reads) {
                 handle_update.apply(hdr, meta);
+            } else if (watches && (meta.group.answers || !RULE_ANSWERER_PUSHES)) {
+                answer_watch.apply(hdr, meta);
             } else if (meta.group.answers) {
                 answer_read.apply(hdr, meta);
             } else {

@@ -242,6 +242,27 @@ const bool RULE_GUARD = false;
 const bool RULE_GUARD = true;
 #endif
 
+// Clients get entries from the answerer alone, which has what no failure takes back (rule 23).
+#ifdef COORDINATION_FAULT_ANSWERER_PUSHES
+const bool RULE_ANSWERER_PUSHES = false;
+#else
+const bool RULE_ANSWERER_PUSHES = true;
+#endif
+
+// Who asks for an entry that left the ring is told so (rule 23).
+#ifdef COORDINATION_FAULT_COMPACTED
+const bool RULE_COMPACTED = false;
+#else
+const bool RULE_COMPACTED = true;
+#endif
+
+// A subscription that is not renewed ends (rule 23).
+#ifdef COORDINATION_FAULT_SUBSCRIPTION_ENDS
+const bool RULE_SUBSCRIPTION_ENDS = false;
+#else
+const bool RULE_SUBSCRIPTION_ENDS = true;
+#endif
+
 // A damaged message is not believed.
 #ifdef COORDINATION_FAULT_MESSAGE_CHECKSUM
 const bool RULE_MESSAGE_CHECKSUM = false;
