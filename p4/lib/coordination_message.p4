@@ -12,8 +12,11 @@ const bit<8> COORDINATION_VERSION = 1;
 // Bytes of the message without its value, and of a chunk of the value.
 const bit<16> MESSAGE_BYTES = 160;
 const bit<16> CHUNK_BYTES = 16;
+// Bytes of a value that lie in chunks; those behind them lie in parts of PART_BYTES.
+const bit<16> SHORT_VALUE = 128;
+const bit<16> PART_BYTES = 128;
 // Longest value, in bytes, and the longest that a condition compares.
-const bit<16> MAX_VALUE = 128;
+const bit<16> MAX_VALUE = 1024;
 const bit<8> MAX_OPERAND = 16;
 // Most switches that a message names.
 const bit<8> MAX_CHAIN = 4;
@@ -100,7 +103,7 @@ header coordination_t {
     bit<16> group;
     bit<16> generation;
     bit<32> epoch;
-    // Over the message and its value (RFC 1071).
+    // Over the message and the first SHORT_VALUE bytes of its value (RFC 1071).
     bit<16> checksum;
     bit<16> value_length;
     bit<32> chain_1;
@@ -128,12 +131,18 @@ header coordination_t {
     bit<32> session;
     bit<32> handle;
     bit<48> send_time;
-    bit<16> reserved;
+    // Over the bytes of the value behind SHORT_VALUE, 0 without.
+    bit<16> rest_checksum;
 }
 
-// Part of a value.
+// 16 bytes of the first SHORT_VALUE of a value.
 header coordination_chunk_t {
     bit<128> bytes;
+}
+
+// PART_BYTES of a value behind SHORT_VALUE.
+header coordination_part_t {
+    bit<1024> bytes;
 }
 
 // A frame of the packet generator: what is due, and of which group.
@@ -150,6 +159,16 @@ struct coordination_headers_t {
     udp_t udp;
     coordination_t message;
     coordination_chunk_t[8] value;
+    coordination_part_t[7] rest;
+}
+
+// Bytes that a value of a length takes in a message.
+bit<16> padded_value(in bit<16> length) {
+    bit<16> padded = (length + (CHUNK_BYTES - 1)) & ~(CHUNK_BYTES - 1);
+    if (length > SHORT_VALUE) @unlikely {
+        padded = (length + (PART_BYTES - 1)) & ~(PART_BYTES - 1);
+    }
+    return padded;
 }
 
 #endif

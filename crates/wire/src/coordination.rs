@@ -4,7 +4,8 @@
 //! `docs/coordination-protocol.md` says what the fields mean and when each message is sent;
 //! [`LAYOUT`] says where they lie (NetChain §4.1 and Fig. 2(b), and what its rules need besides).
 //! One UDP datagram holds one message: a fixed header and a value, which is padded with zeros to
-//! whole chunks of [`CHUNK_LENGTH`] bytes. All integers are big-endian.
+//! whole chunks of [`CHUNK_LENGTH`] bytes; one longer than [`SHORT_VALUE`], to a multiple of
+//! [`PART_LENGTH`]. All integers are big-endian.
 
 use core::fmt;
 use core::net::{Ipv4Addr, SocketAddrV4};
@@ -25,8 +26,15 @@ pub const VERSION: u8 = 1;
 /// Bytes of a chunk: values are padded to whole ones on the wire.
 pub const CHUNK_LENGTH: usize = 16;
 
+/// Bytes of a value that lie in chunks, which the message's checksum covers.
+pub const SHORT_VALUE: usize = 128;
+
+/// Bytes of a part: those of a value behind [`SHORT_VALUE`] are padded to whole ones on the wire,
+/// and have a checksum of their own.
+pub const PART_LENGTH: usize = 128;
+
 /// Longest value, in bytes.
-pub const MAX_VALUE: usize = 128;
+pub const MAX_VALUE: usize = 1024;
 
 /// Longest value that a condition compares in the switch, in bytes.
 pub const MAX_OPERAND: usize = 16;
@@ -42,7 +50,8 @@ pub const COUNT_BITS: u32 = 48;
 
 header! {
     layout pub LAYOUT = "coordination message",
-        then "the value, value_length bytes, and zeros up to a multiple of 16";
+        then "the value, value_length bytes, and zeros up to a multiple of 16, of a value longer than \
+            128 bytes up to a multiple of 128";
     length pub HEADER_LENGTH = 160;
     /// What a message means.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +89,7 @@ header! {
         EPOCH             32  epoch: u32               =>
             "configuration number of the group's chain (rule 9)";
         CHECKSUM          16 (checksum: u16)           => "RFC 1071 over header and value";
-        VALUE_LENGTH      16 (value_length: usize)     => "bytes of the value, 0 to 128";
+        VALUE_LENGTH      16 (value_length: usize)     => "bytes of the value, 0 to 1024";
         CHAIN_1           32  chain_1: Address         =>
             "the chain IP list: in requests in the order in which the sender would try them, \
              otherwise head first; 0 behind the last";
@@ -135,7 +144,8 @@ header! {
         SEND_TIME         48  send_time: u64           =>
             "LEASE: clock of the answerer in µs when the round began (rule 14); requests: the \
              client's, which replies echo";
-        RESERVED          16 (reserved: u16)           => "0";
+        REST_CHECKSUM     16 (rest_checksum: u16)      =>
+            "RFC 1071 over the value behind its first 128 bytes; 0 of a value that ends there";
     }
 }
 
@@ -439,7 +449,11 @@ impl fmt::Debug for Operand {
 
 /// Bytes that a value of `length` bytes takes on the wire.
 pub const fn padded(length: usize) -> usize {
-    length.next_multiple_of(CHUNK_LENGTH)
+    if length > SHORT_VALUE {
+        length.next_multiple_of(PART_LENGTH)
+    } else {
+        length.next_multiple_of(CHUNK_LENGTH)
+    }
 }
 
 /// A view over the bytes of one message.
@@ -494,9 +508,13 @@ impl<'a> Packet<'a> {
                 extra: bytes.len() - end,
             });
         }
-        match Sum::new().over(bytes).finish() {
-            0 => Ok(packet),
-            _ => Err(Error::Checksum { header: name }),
+        let (front, rest) = bytes.split_at(bytes.len().min(HEADER_LENGTH + SHORT_VALUE));
+        let whole = Sum::new().over(front).finish() == 0
+            && (rest.is_empty() || Sum::new().over(rest).finish() == packet.rest_checksum());
+        if whole {
+            Ok(packet)
+        } else {
+            Err(Error::Checksum { header: name })
         }
     }
 
@@ -573,14 +591,18 @@ impl<'a> Repr<'a> {
             });
         }
         let kind = self.message_type as u8;
-        let header = self.header_bytes(VERSION, kind, 0, self.value.len(), 0, 0)?;
-        let (front, rest) = buffer.split_at_mut(HEADER_LENGTH);
-        front.copy_from_slice(&header);
-        let (value, padding) = rest.split_at_mut(self.value.len());
+        let (value, padding) = buffer[HEADER_LENGTH..].split_at_mut(self.value.len());
         value.copy_from_slice(self.value);
         padding.fill(0);
-        let checksum = Sum::new().over(buffer).finish();
-        checksum.write(buffer, field::CHECKSUM * 8, 16);
+        let (front, rest) = buffer.split_at_mut(buffer.len().min(HEADER_LENGTH + SHORT_VALUE));
+        let rest_checksum = match rest {
+            [] => 0,
+            rest => Sum::new().over(rest).finish(),
+        };
+        let header = self.header_bytes(VERSION, kind, 0, self.value.len(), 0, rest_checksum)?;
+        front[..HEADER_LENGTH].copy_from_slice(&header);
+        let checksum = Sum::new().over(front).finish();
+        checksum.write(front, field::CHECKSUM * 8, 16);
         Ok(())
     }
 

@@ -8,7 +8,8 @@
 #include "metadata.p4"
 #include "rules.p4"
 
-// What the checksum of a message covers, but for the value: all fields except itself.
+// What the checksum of a message covers, but for the value: all fields except itself. The value's
+// bytes behind SHORT_VALUE have a checksum of their own, which is one of these fields.
 #define MESSAGE_SUMMED(message) \
     message.version, \
     message.type, \
@@ -47,7 +48,7 @@
     message.session, \
     message.handle, \
     message.send_time, \
-    message.reserved
+    message.rest_checksum
 
 #define CHUNKS_SUMMED_1(value) value[0].bytes
 #define CHUNKS_SUMMED_2(value) CHUNKS_SUMMED_1(value), value[1].bytes

@@ -59,18 +59,65 @@ control HandleMessage(inout coordination_headers_t hdr, inout coordination_metad
     }
 }
 
+// Whether the parts of a long value are what was sent.
+control RestHolds(inout coordination_headers_t hdr, out bool holds) {
+    bit<16> part;
+    bit<32> sum;
+
+    apply {
+        sum = 0;
+        if (hdr.rest[0].isValid()) {
+            hash(part, HashAlgorithm.csum16, (bit<16>)0, { hdr.rest[0].bytes }, (bit<32>)0x10000);
+            sum = sum + (bit<32>)(~part);
+        }
+        if (hdr.rest[1].isValid()) {
+            hash(part, HashAlgorithm.csum16, (bit<16>)0, { hdr.rest[1].bytes }, (bit<32>)0x10000);
+            sum = sum + (bit<32>)(~part);
+        }
+        if (hdr.rest[2].isValid()) {
+            hash(part, HashAlgorithm.csum16, (bit<16>)0, { hdr.rest[2].bytes }, (bit<32>)0x10000);
+            sum = sum + (bit<32>)(~part);
+        }
+        if (hdr.rest[3].isValid()) {
+            hash(part, HashAlgorithm.csum16, (bit<16>)0, { hdr.rest[3].bytes }, (bit<32>)0x10000);
+            sum = sum + (bit<32>)(~part);
+        }
+        if (hdr.rest[4].isValid()) {
+            hash(part, HashAlgorithm.csum16, (bit<16>)0, { hdr.rest[4].bytes }, (bit<32>)0x10000);
+            sum = sum + (bit<32>)(~part);
+        }
+        if (hdr.rest[5].isValid()) {
+            hash(part, HashAlgorithm.csum16, (bit<16>)0, { hdr.rest[5].bytes }, (bit<32>)0x10000);
+            sum = sum + (bit<32>)(~part);
+        }
+        if (hdr.rest[6].isValid()) {
+            hash(part, HashAlgorithm.csum16, (bit<16>)0, { hdr.rest[6].bytes }, (bit<32>)0x10000);
+            sum = sum + (bit<32>)(~part);
+        }
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum = (sum & 0xffff) + (sum >> 16);
+        holds = hdr.message.rest_checksum == ~sum[15:0] || !RULE_MESSAGE_CHECKSUM;
+    }
+}
+
 // Takes a message for this switch that is whole.
 control TakeMessage(inout coordination_headers_t hdr, inout coordination_metadata_t meta) {
     HandleMessage() handle_message;
+    RestHolds() rest_holds;
     bit<16> length;
+    bool holds;
 
     apply {
-        length = UDP_BYTES + MESSAGE_BYTES
-            + ((hdr.message.value_length + (CHUNK_BYTES - 1)) & ~(CHUNK_BYTES - 1));
+        holds = true;
+        if (hdr.rest[0].isValid()) @unlikely {
+            rest_holds.apply(hdr, holds);
+        }
+        length = UDP_BYTES + MESSAGE_BYTES + padded_value(hdr.message.value_length);
         if (!hdr.message.isValid()
             || hdr.message.version != COORDINATION_VERSION
             || hdr.udp.length != length
-            || hdr.ipv4.total_length != IPV4_BYTES + length) {
+            || hdr.ipv4.total_length != IPV4_BYTES + length
+            || !holds) {
             coordination_events.count(EVENT_BAD_MESSAGE);
         } else {
             handle_message.apply(hdr, meta);

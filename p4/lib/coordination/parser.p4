@@ -81,6 +81,7 @@ parser CoordinationParser(
             81 .. 96: chunks_6;
             97 .. 112: chunks_7;
             113 .. 128: chunks_8;
+            129 .. 1024: long_value;
             default: too_long;
         }
     }
@@ -88,6 +89,62 @@ parser CoordinationParser(
     state too_long {
         verify(false, error.CoordinationValueLength);
         // The line above has rejected; BMv2 takes no explicit `reject`.
+        transition accept;
+    }
+
+    state long_value {
+        packet.extract(hdr.value.next);
+        packet.extract(hdr.value.next);
+        packet.extract(hdr.value.next);
+        packet.extract(hdr.value.next);
+        packet.extract(hdr.value.next);
+        packet.extract(hdr.value.next);
+        packet.extract(hdr.value.next);
+        packet.extract(hdr.value.next);
+        transition select(hdr.message.value_length) {
+            129 .. 256: parts_1;
+            257 .. 384: parts_2;
+            385 .. 512: parts_3;
+            513 .. 640: parts_4;
+            641 .. 768: parts_5;
+            769 .. 896: parts_6;
+            default: parts_7;
+        }
+    }
+
+    // So many parts follow.
+    state parts_7 {
+        packet.extract(hdr.rest.next);
+        transition parts_6;
+    }
+
+    state parts_6 {
+        packet.extract(hdr.rest.next);
+        transition parts_5;
+    }
+
+    state parts_5 {
+        packet.extract(hdr.rest.next);
+        transition parts_4;
+    }
+
+    state parts_4 {
+        packet.extract(hdr.rest.next);
+        transition parts_3;
+    }
+
+    state parts_3 {
+        packet.extract(hdr.rest.next);
+        transition parts_2;
+    }
+
+    state parts_2 {
+        packet.extract(hdr.rest.next);
+        transition parts_1;
+    }
+
+    state parts_1 {
+        packet.extract(hdr.rest.next);
         transition accept;
     }
 
@@ -140,6 +197,7 @@ control CoordinationDeparser(packet_out packet, in coordination_headers_t hdr) {
         packet.emit(hdr.udp);
         packet.emit(hdr.message);
         packet.emit(hdr.value);
+        packet.emit(hdr.rest);
     }
 }
 

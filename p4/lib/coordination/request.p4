@@ -47,7 +47,9 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
             || hdr.message.condition > CONDITION_VALUE
             || hdr.message.guard_condition > CONDITION_TOKEN
             || hdr.message.guard_condition == CONDITION_VALUE
-            || hdr.message.operand_length > MAX_OPERAND;
+            || hdr.message.operand_length > MAX_OPERAND
+            || (hdr.message.value_length > SHORT_VALUE
+                && hdr.message.operation != OPERATION_WRITE);
         if (!reads) {
             malformed = malformed
                 || hdr.message.lane >= COORDINATION_LANES

@@ -7,6 +7,7 @@
 #include "group.p4"
 #include "metadata.p4"
 #include "rules.p4"
+#include "slots.p4"
 
 // Entries of a group that are kept, a power of two.
 #ifndef COORDINATION_RING
@@ -42,13 +43,47 @@ register<bit<128>>(COORDINATION_ALL_ENTRIES) ring_value_5;
 register<bit<128>>(COORDINATION_ALL_ENTRIES) ring_value_6;
 register<bit<128>>(COORDINATION_ALL_ENTRIES) ring_value_7;
 
+// The bytes of long values behind their chunks, as slot_rest has them.
+register<bit<1024>>(COORDINATION_ALL_ENTRIES * COORDINATION_PARTS) ring_rest;
+register<bit<16>>(COORDINATION_ALL_ENTRIES) ring_rest_checksum;
+
 // Where the entry of a number lies.
 bit<32> ring_place(in bit<32> group, in bit<64> number) {
     return group * COORDINATION_RING + ((bit<32>)number & (COORDINATION_RING - 1));
 }
 
+// Keeps the bytes of the message's long value behind SHORT_VALUE.
+control KeepRest(in bit<32> index, in coordination_headers_t hdr) {
+    bit<32> place;
+
+    apply {
+        place = index * COORDINATION_PARTS;
+        ring_rest_checksum.write(index, hdr.message.rest_checksum);
+        ring_rest.write(place, hdr.rest[0].bytes);
+        if (hdr.message.value_length > 256) {
+            ring_rest.write(place + 1, hdr.rest[1].bytes);
+        }
+        if (hdr.message.value_length > 384) {
+            ring_rest.write(place + 2, hdr.rest[2].bytes);
+        }
+        if (hdr.message.value_length > 512) {
+            ring_rest.write(place + 3, hdr.rest[3].bytes);
+        }
+        if (hdr.message.value_length > 640) {
+            ring_rest.write(place + 4, hdr.rest[4].bytes);
+        }
+        if (hdr.message.value_length > 768) {
+            ring_rest.write(place + 5, hdr.rest[5].bytes);
+        }
+        if (hdr.message.value_length > 896) {
+            ring_rest.write(place + 6, hdr.rest[6].bytes);
+        }
+    }
+}
+
 // Keeps the message, an entry.
 control KeepEntry(in coordination_headers_t hdr, in coordination_metadata_t meta) {
+    KeepRest() keep_rest;
     bit<32> index;
 
     apply {
@@ -71,6 +106,9 @@ control KeepEntry(in coordination_headers_t hdr, in coordination_metadata_t meta
         ring_token.write(index, hdr.message.token);
         ring_send_time.write(index, hdr.message.send_time);
         ring_key.write(index, hdr.message.key);
+        if (hdr.message.value_length > SHORT_VALUE) @unlikely {
+            keep_rest.apply(index, hdr);
+        }
         if (hdr.message.value_length > 0) {
             ring_value_0.write(index, hdr.value[0].bytes);
         }
@@ -98,6 +136,48 @@ control KeepEntry(in coordination_headers_t hdr, in coordination_metadata_t meta
     }
 }
 
+// Reads the bytes of an entry's long value behind SHORT_VALUE into the message.
+control LoadKeptRest(in bit<32> index, inout coordination_headers_t hdr) {
+    bit<32> place;
+
+    apply {
+        place = index * COORDINATION_PARTS;
+        ring_rest_checksum.read(hdr.message.rest_checksum, index);
+        hdr.rest[0].setValid();
+        ring_rest.read(hdr.rest[0].bytes, place);
+        hdr.rest[1].setInvalid();
+        if (hdr.message.value_length > 256) {
+            hdr.rest[1].setValid();
+            ring_rest.read(hdr.rest[1].bytes, place + 1);
+        }
+        hdr.rest[2].setInvalid();
+        if (hdr.message.value_length > 384) {
+            hdr.rest[2].setValid();
+            ring_rest.read(hdr.rest[2].bytes, place + 2);
+        }
+        hdr.rest[3].setInvalid();
+        if (hdr.message.value_length > 512) {
+            hdr.rest[3].setValid();
+            ring_rest.read(hdr.rest[3].bytes, place + 3);
+        }
+        hdr.rest[4].setInvalid();
+        if (hdr.message.value_length > 640) {
+            hdr.rest[4].setValid();
+            ring_rest.read(hdr.rest[4].bytes, place + 4);
+        }
+        hdr.rest[5].setInvalid();
+        if (hdr.message.value_length > 768) {
+            hdr.rest[5].setValid();
+            ring_rest.read(hdr.rest[5].bytes, place + 5);
+        }
+        hdr.rest[6].setInvalid();
+        if (hdr.message.value_length > 896) {
+            hdr.rest[6].setValid();
+            ring_rest.read(hdr.rest[6].bytes, place + 6);
+        }
+    }
+}
+
 // Makes the message the entry of a number. `kept` tells whether the ring has it.
 control LoadEntry(
     in bit<64> number,
@@ -105,6 +185,8 @@ control LoadEntry(
     in coordination_metadata_t meta,
     out bool kept
 ) {
+    LoadKeptRest() load_kept_rest;
+    DropRest() drop_rest;
     bit<32> index;
     bit<32> era;
     bit<64> stored;
@@ -132,6 +214,11 @@ control LoadEntry(
             ring_token.read(hdr.message.token, index);
             ring_send_time.read(hdr.message.send_time, index);
             ring_key.read(hdr.message.key, index);
+            if (hdr.message.value_length > SHORT_VALUE) @unlikely {
+                load_kept_rest.apply(index, hdr);
+            } else {
+                drop_rest.apply(hdr);
+            }
             hdr.value[0].setInvalid();
             if (hdr.message.value_length > 0) {
                 hdr.value[0].setValid();

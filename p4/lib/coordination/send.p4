@@ -52,7 +52,7 @@ control StartMessage(in bit<8> type, in bit<16> group, inout coordination_header
         hdr.message.session = 0;
         hdr.message.handle = 0;
         hdr.message.send_time = 0;
-        hdr.message.reserved = 0;
+        hdr.message.rest_checksum = 0;
         drop_value.apply(hdr);
     }
 }
@@ -62,8 +62,7 @@ control SendMessage(inout coordination_headers_t hdr, inout coordination_metadat
     bit<16> length;
 
     apply {
-        length = UDP_BYTES + MESSAGE_BYTES
-            + ((hdr.message.value_length + (CHUNK_BYTES - 1)) & ~(CHUNK_BYTES - 1));
+        length = UDP_BYTES + MESSAGE_BYTES + padded_value(hdr.message.value_length);
         hdr.ethernet.setValid();
         hdr.ethernet.ether_type = ETHERTYPE_IPV4;
         hdr.tick.setInvalid();

@@ -35,6 +35,12 @@ register<bit<128>>(COORDINATION_ALL_SLOTS) slot_value_5;
 register<bit<128>>(COORDINATION_ALL_SLOTS) slot_value_6;
 register<bit<128>>(COORDINATION_ALL_SLOTS) slot_value_7;
 
+// The bytes of a value behind its chunks: COORDINATION_PARTS places for each slot, and their
+// checksum. An array of a length of its own lies apart from the slots, which short values touch.
+#define COORDINATION_PARTS 7
+register<bit<1024>>(COORDINATION_ALL_SLOTS * COORDINATION_PARTS) slot_rest;
+register<bit<16>>(COORDINATION_ALL_SLOTS) slot_rest_checksum;
+
 // Multipliers of the hash, digits of pi, with which the group's key is combined.
 const bit<64> BUCKET_HASH_0 = 0x243f6a8885a308d3;
 const bit<64> BUCKET_HASH_1 = 0x13198a2e03707344;
@@ -171,9 +177,99 @@ control FindFree(inout coordination_metadata_t meta, out bool free) {
     }
 }
 
+// Takes the bytes of a long value behind SHORT_VALUE off the message.
+control DropRest(inout coordination_headers_t hdr) {
+    apply {
+        hdr.message.rest_checksum = 0;
+        if (hdr.rest[0].isValid()) @unlikely {
+            hdr.rest[0].setInvalid();
+            hdr.rest[1].setInvalid();
+            hdr.rest[2].setInvalid();
+            hdr.rest[3].setInvalid();
+            hdr.rest[4].setInvalid();
+            hdr.rest[5].setInvalid();
+            hdr.rest[6].setInvalid();
+        }
+    }
+}
+
+// Reads the bytes of a slot's long value behind SHORT_VALUE into the message.
+control LoadRest(in bit<32> index, inout coordination_headers_t hdr) {
+    bit<32> place;
+
+    apply {
+        place = index * COORDINATION_PARTS;
+        slot_rest_checksum.read(hdr.message.rest_checksum, index);
+        hdr.rest[0].setValid();
+        slot_rest.read(hdr.rest[0].bytes, place);
+        hdr.rest[1].setInvalid();
+        if (hdr.message.value_length > 256) {
+            hdr.rest[1].setValid();
+            slot_rest.read(hdr.rest[1].bytes, place + 1);
+        }
+        hdr.rest[2].setInvalid();
+        if (hdr.message.value_length > 384) {
+            hdr.rest[2].setValid();
+            slot_rest.read(hdr.rest[2].bytes, place + 2);
+        }
+        hdr.rest[3].setInvalid();
+        if (hdr.message.value_length > 512) {
+            hdr.rest[3].setValid();
+            slot_rest.read(hdr.rest[3].bytes, place + 3);
+        }
+        hdr.rest[4].setInvalid();
+        if (hdr.message.value_length > 640) {
+            hdr.rest[4].setValid();
+            slot_rest.read(hdr.rest[4].bytes, place + 4);
+        }
+        hdr.rest[5].setInvalid();
+        if (hdr.message.value_length > 768) {
+            hdr.rest[5].setValid();
+            slot_rest.read(hdr.rest[5].bytes, place + 5);
+        }
+        hdr.rest[6].setInvalid();
+        if (hdr.message.value_length > 896) {
+            hdr.rest[6].setValid();
+            slot_rest.read(hdr.rest[6].bytes, place + 6);
+        }
+    }
+}
+
+// Writes the bytes of the message's long value behind SHORT_VALUE into a slot.
+control StoreRest(in bit<32> index, in coordination_headers_t hdr) {
+    bit<32> place;
+
+    apply {
+        place = index * COORDINATION_PARTS;
+        slot_rest_checksum.write(index, hdr.message.rest_checksum);
+        slot_rest.write(place, hdr.rest[0].bytes);
+        if (hdr.message.value_length > 256) {
+            slot_rest.write(place + 1, hdr.rest[1].bytes);
+        }
+        if (hdr.message.value_length > 384) {
+            slot_rest.write(place + 2, hdr.rest[2].bytes);
+        }
+        if (hdr.message.value_length > 512) {
+            slot_rest.write(place + 3, hdr.rest[3].bytes);
+        }
+        if (hdr.message.value_length > 640) {
+            slot_rest.write(place + 4, hdr.rest[4].bytes);
+        }
+        if (hdr.message.value_length > 768) {
+            slot_rest.write(place + 5, hdr.rest[5].bytes);
+        }
+        if (hdr.message.value_length > 896) {
+            slot_rest.write(place + 6, hdr.rest[6].bytes);
+        }
+    }
+}
+
 // Takes the value off the message.
 control DropValue(inout coordination_headers_t hdr) {
+    DropRest() drop_rest;
+
     apply {
+        drop_rest.apply(hdr);
         hdr.message.value_length = 0;
         hdr.value[0].setInvalid();
         hdr.value[1].setInvalid();
@@ -188,7 +284,15 @@ control DropValue(inout coordination_headers_t hdr) {
 
 // Reads the value of a slot into the message, as long as `value_length` of the message says.
 control LoadValue(in bit<32> index, inout coordination_headers_t hdr) {
+    DropRest() drop_rest;
+    LoadRest() load_rest;
+
     apply {
+        if (hdr.message.value_length > SHORT_VALUE) @unlikely {
+            load_rest.apply(index, hdr);
+        } else {
+            drop_rest.apply(hdr);
+        }
         hdr.value[0].setInvalid();
         if (hdr.message.value_length > 0) {
             hdr.value[0].setValid();
@@ -234,7 +338,12 @@ control LoadValue(in bit<32> index, inout coordination_headers_t hdr) {
 
 // Writes the message's value into a slot.
 control StoreValue(in bit<32> index, in coordination_headers_t hdr) {
+    StoreRest() store_rest;
+
     apply {
+        if (hdr.message.value_length > SHORT_VALUE) @unlikely {
+            store_rest.apply(index, hdr);
+        }
         if (hdr.message.value_length > 0) {
             slot_value_0.write(index, hdr.value[0].bytes);
         }

@@ -286,6 +286,8 @@ fn constants_of_coordination_have_the_same_names_and_values() {
         ("COORDINATION_VERSION", coordination::VERSION.into()),
         ("MESSAGE_BYTES", coordination::HEADER_LENGTH as u64),
         ("CHUNK_BYTES", coordination::CHUNK_LENGTH as u64),
+        ("SHORT_VALUE", coordination::SHORT_VALUE as u64),
+        ("PART_BYTES", coordination::PART_LENGTH as u64),
         ("MAX_VALUE", coordination::MAX_VALUE as u64),
         ("MAX_OPERAND", coordination::MAX_OPERAND as u64),
         ("MAX_CHAIN", coordination::MAX_CHAIN as u64),

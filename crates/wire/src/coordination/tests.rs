@@ -82,7 +82,7 @@ fn what_is_not_the_message_is_refused() {
     };
     assert_eq!(with(field::VERSION, 2), "WIRE003");
     assert_eq!(with(field::TYPE, 0x99), "WIRE004");
-    assert_eq!(with(field::VALUE_LENGTH + 1, 129), "WIRE004");
+    assert_eq!(with(field::VALUE_LENGTH, 5), "WIRE004");
     assert_eq!(with(field::KEY, 0), "WIRE006");
     assert_eq!(with(whole.len() - 1, 1), "WIRE006");
     let mut longer = whole.clone();
@@ -103,6 +103,33 @@ fn values_beyond_the_greatest_length_have_no_bytes() {
     repr.value = &[];
     repr.send_time = SEND_TIME_END;
     assert_eq!(repr.to_vec().unwrap_err().code(), "WIRE007");
+}
+
+#[test]
+fn long_values_are_padded_to_parts_with_a_checksum_of_their_own() {
+    let value: Vec<u8> = (0..SHORT_VALUE + 1).map(|at| at as u8).collect();
+    let repr = Repr {
+        value: &value,
+        ..Repr::new(MessageType::Entry)
+    };
+    let mut bytes = repr.to_vec().unwrap();
+    let rest = HEADER_LENGTH + SHORT_VALUE;
+    assert_eq!(bytes.len(), rest + PART_LENGTH);
+    let packet = Packet::new_checked(&bytes).unwrap();
+    assert_eq!(packet.value(), value);
+    assert_eq!(packet.rest_checksum(), !0x8000);
+    for at in [rest, bytes.len() - 1] {
+        bytes[at] ^= 1;
+        assert_eq!(Packet::new_checked(&bytes).unwrap_err().code(), "WIRE006");
+        bytes[at] ^= 1;
+    }
+    let short = Repr {
+        value: &value[..SHORT_VALUE],
+        ..repr
+    };
+    let bytes = short.to_vec().unwrap();
+    assert_eq!(bytes.len(), rest);
+    assert_eq!(Packet::new_checked(&bytes).unwrap().rest_checksum(), 0);
 }
 
 #[test]
