@@ -279,6 +279,7 @@ fn constants_of_coordination_have_the_same_names_and_values() {
         ("FOUNDS", flag::FOUNDS),
         ("JOINED", flag::JOINED),
         ("MORE", flag::MORE),
+        ("STALE", flag::STALE),
     ];
     let flags = flags.map(|(name, bit)| (name.to_owned(), bit.into()));
     let others = [
