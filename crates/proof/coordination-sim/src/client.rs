@@ -350,7 +350,7 @@ impl ClientNode {
                 Event::Expired { .. } if !numbered => unknown,
                 Event::Expired { .. } => returned(never()),
                 Event::Unknown { .. } | Event::Failed { .. } => unknown,
-                Event::ChainWanted { .. } | Event::LanesEnded => continue,
+                Event::Entry { .. } | Event::ChainWanted { .. } | Event::LanesEnded => continue,
             };
             if matches!(note, EventKind::Return { .. }) {
                 self.asked.remove(&ticket);

@@ -301,7 +301,10 @@ impl Service {
                 Event::Failed { reason, .. } => {
                     return Err(CommandError::new(Failure::Unknown, reason));
                 }
-                Event::Unknown { .. } | Event::ChainWanted { .. } | Event::LanesEnded => {}
+                Event::Unknown { .. }
+                | Event::Entry { .. }
+                | Event::ChainWanted { .. }
+                | Event::LanesEnded => {}
             }
         }
     }

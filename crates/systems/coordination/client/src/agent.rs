@@ -78,6 +78,8 @@ pub struct Agent {
     /// Reads under way, by the number of their request.
     reads: BTreeMap<u32, u64>,
     next_read: u32,
+    /// Number of the agent's subscriptions, which nobody else knows.
+    handle: u32,
     next: u64,
     due: BTreeSet<(u64, Due)>,
     round_trip: RoundTrip,
@@ -93,6 +95,7 @@ impl Agent {
         let groups = settings.groups.max(1);
         let mut random = Random::new(seed);
         let settings = Settings { groups, ..settings };
+        let drawn = random.next();
         Agent {
             directory: Directory::new(groups),
             lanes: None,
@@ -102,7 +105,8 @@ impl Agent {
             pending: BTreeMap::new(),
             flights: BTreeMap::new(),
             reads: BTreeMap::new(),
-            next_read: random.next() as u32,
+            next_read: drawn as u32,
+            handle: (drawn >> 32) as u32 | 1,
             next: 1,
             due: BTreeSet::new(),
             round_trip: RoundTrip::default(),

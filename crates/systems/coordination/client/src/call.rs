@@ -150,6 +150,9 @@ fn end_of(event: &Event) -> Option<End> {
             Fate::Never => End::Never,
             Fate::Lost => End::Lost,
         },
-        Event::Unknown { .. } | Event::ChainWanted { .. } | Event::LanesEnded => return None,
+        Event::Unknown { .. }
+        | Event::Entry { .. }
+        | Event::ChainWanted { .. }
+        | Event::LanesEnded => return None,
     })
 }

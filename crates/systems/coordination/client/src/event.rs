@@ -76,7 +76,8 @@ pub struct Answer {
     /// What became of it: an outcome that is final ([`Outcome::is_final`]).
     pub outcome: Outcome,
     /// Number of the operation's entry: for [`Outcome::Done`] of a write, the record's version.
-    /// 0 of reads, and of what the agent judged by a read.
+    /// 0 of reads, and of what the agent judged by a read. Of a watch: the oldest entry that the
+    /// answering switch has.
     pub number: u64,
     /// Number of the newest entry that the answering switch had.
     pub newest: u64,
@@ -89,6 +90,19 @@ pub struct Answer {
     pub slot: u16,
     /// Of a scan: more records may follow.
     pub more: bool,
+}
+
+/// An entry of a group's log, as a client that watches the group gets it (rule 23).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Number of the newest entry that the switch had.
+    pub newest: u64,
+    /// True if the entry changed its record; of failures, and of what is about lanes alone, there
+    /// are entries too.
+    pub changes: bool,
+    /// The entry's number and, if it changed it, the record: of kind [`Kind::None`] or
+    /// [`Kind::Empty`] if it was deleted. A name longer than a key stands before the value.
+    pub record: Record,
 }
 
 /// What became of an operation whose answer did not come in time (rule 6).
@@ -166,6 +180,14 @@ pub enum Event {
         /// Why.
         reason: Reason,
     },
+    /// An entry of a group that the agent watches. They come in any order, more than once, or not
+    /// at all.
+    Entry {
+        /// The group.
+        group: u16,
+        /// The entry.
+        entry: Entry,
+    },
     /// The chain of `group` is not known, or is out of date: the controller should be asked.
     ChainWanted {
         /// The group.
@@ -185,7 +207,7 @@ impl Event {
             | Event::Unknown { ticket, .. }
             | Event::Resolved { ticket, .. }
             | Event::Failed { ticket, .. } => Some(*ticket),
-            Event::ChainWanted { .. } | Event::LanesEnded => None,
+            Event::Entry { .. } | Event::ChainWanted { .. } | Event::LanesEnded => None,
         }
     }
 }

@@ -166,6 +166,12 @@ pub enum Action {
         /// How the answer is made linearizable.
         reading: Reading,
     },
+    /// The entries of the place's group, as [`Event::Entry`](crate::Event::Entry): those to come,
+    /// for 3 s, and up to 16 from this number on that the answerer has; 0: only those to come
+    /// (rule 23).
+    Watch(u64),
+    /// No more entries of the place's group.
+    Unwatch,
 }
 
 /// The lane that bears a request.
@@ -260,6 +266,9 @@ impl Action {
     /// True if the chain numbers it: it needs a lane, and may have taken effect when its answer
     /// is lost.
     pub fn is_numbered(&self) -> bool {
-        !matches!(self, Action::Read(_) | Action::Scan { .. })
+        !matches!(
+            self,
+            Action::Read(_) | Action::Scan { .. } | Action::Watch(_) | Action::Unwatch
+        )
     }
 }

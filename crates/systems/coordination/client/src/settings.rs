@@ -83,6 +83,10 @@ pub struct Counters {
     pub refusals: u64,
     /// Values compared by the agent that had to be read again, as the record changed in between.
     pub reread: u64,
+    /// Entries of groups that are watched.
+    pub entries: u64,
+    /// Entries that were dropped because too many events wait.
+    pub entries_dropped: u64,
     /// Chains learnt.
     pub chains: u64,
 }

@@ -9,9 +9,9 @@ use driver::{Client, run};
 use stateplane_coordination::{
     Barrier, Denied, Event, Hold, LeaderLatch, Membership, MembershipEvent, Mutex, Name, Operation,
     Owner, Passage, Place, ReadWriteLock, Seat, Semaphore, Session, SessionRecord, SessionSettings,
-    SessionState, Wait, Watch, WatchEvent, When,
+    SessionState, Wait, When,
 };
-use stateplane_wire::coordination::{Key, Outcome};
+use stateplane_wire::coordination::Outcome;
 
 const MS: u64 = 1_000;
 
@@ -362,59 +362,6 @@ fn leadership_goes_on_when_the_leader_resigns() {
     assert_eq!(all[0].latches[0].hold(), Hold::Idle);
     assert!(is_held(all[1].latches[0].hold()));
     assert_eq!(leader(&service), Some(vec![1]));
-}
-
-#[test]
-fn a_watch_tells_changes_and_gaps() {
-    let mut service = Service::new();
-    let mut all: [Client; 1] = clients(&mut service);
-    let place = Place::within(1, Key([1; 16]));
-    let put = |service: &mut Service, all: &mut [Client; 1], value: &[u8]| {
-        let put = Operation::put(place.clone(), value);
-        all[0].agent.submit(service.now, put).expect("submitted");
-        service.exchange(&mut all[0].agent);
-    };
-    let seen = |watch: &mut Watch| -> Vec<String> {
-        let events = std::iter::from_fn(|| watch.poll_event());
-        events
-            .map(|event| match event {
-                WatchEvent::Put { record } => format!("put {}", record.number),
-                WatchEvent::Deleted { number } => format!("deleted {number}"),
-                WatchEvent::Compacted { oldest } => format!("compacted {oldest}"),
-                WatchEvent::Clash => "clash".to_owned(),
-            })
-            .collect()
-    };
-    put(&mut service, &mut all, b"a");
-    all[0].watches.push(Watch::new(place.clone(), 5 * MS, None));
-    run(&mut service, &mut all, 20 * MS);
-    assert_eq!(seen(&mut all[0].watches[0]), ["put 1"]);
-    put(&mut service, &mut all, b"b");
-    run(&mut service, &mut all, 20 * MS);
-    assert_eq!(seen(&mut all[0].watches[0]), ["put 2"]);
-    // Two at once: the first of them may have been this record's.
-    put(&mut service, &mut all, b"c");
-    put(&mut service, &mut all, b"d");
-    run(&mut service, &mut all, 20 * MS);
-    assert_eq!(seen(&mut all[0].watches[0]), ["compacted 4", "put 4"]);
-    let delete = Operation::delete(place.clone(), When::Always);
-    all[0].agent.submit(service.now, delete).expect("submitted");
-    run(&mut service, &mut all, 20 * MS);
-    assert_eq!(seen(&mut all[0].watches[0]), ["deleted 5"]);
-    // One that is resumed where nothing changed since tells nothing.
-    put(&mut service, &mut all, b"e");
-    for (after, told) in [
-        (6, &[][..]),
-        (5, &["put 6"]),
-        (4, &["compacted 6", "put 6"]),
-    ] {
-        all[0]
-            .watches
-            .push(Watch::new(place.clone(), 5 * MS, Some(after)));
-        run(&mut service, &mut all, 20 * MS);
-        let watch = all[0].watches.last_mut().expect("the watch");
-        assert_eq!(seen(watch), told, "after {after}");
-    }
 }
 
 /// Names longer than a key are compared by the agent; another with the same key is told.

@@ -62,7 +62,7 @@ impl Agent {
         let group = pending.group;
         let reads = pending.is_judged_here() && pending.judged.is_none();
         if reads || !pending.operation.action.is_numbered() {
-            let (message, value) = message_of(&pending.operation, reads, None);
+            let (message, value) = message_of(&pending.operation, reads, None, self.handle);
             self.next_read = self.next_read.wrapping_add(1);
             while self.next_read == 0 || self.reads.contains_key(&self.next_read) {
                 self.next_read = self.next_read.wrapping_add(1);
@@ -83,7 +83,7 @@ impl Agent {
             return self.flying(ticket, Phase::Waiting);
         };
         let pending = &self.pending[&ticket];
-        let (message, value) = message_of(&pending.operation, false, pending.judged.as_ref());
+        let (message, value) = message_of(&pending.operation, false, pending.judged.as_ref(), 0);
         let purpose = Purpose::Operation(ticket);
         let flight = self.numbered(purpose, group, lane, request, message, value);
         let id = self.launch(now, flight);
@@ -134,11 +134,12 @@ impl Agent {
 }
 
 /// The message of an operation, or of its reading, and its value. `judged` stands for the
-/// operation's condition, if the agent judged that.
+/// operation's condition, if the agent judged that; `handle` names the agent's subscriptions.
 fn message_of(
     operation: &Operation,
     reads: bool,
     judged: Option<&When>,
+    handle: u32,
 ) -> (Repr<'static>, Vec<u8>) {
     let mut message = Repr::new(MessageType::Request);
     message.key = operation.place.key;
@@ -190,6 +191,16 @@ fn message_of(
             message.slot = *slot;
             message.flags = reading.flags();
             Wire::Scan
+        }
+        Action::Watch(from) => {
+            message.key = Key::default();
+            message.number = *from;
+            message.handle = handle;
+            Wire::Watch
+        }
+        Action::Unwatch => {
+            message.key = Key::default();
+            Wire::Watch
         }
     };
     message.operation = kind as u8;

@@ -8,7 +8,10 @@ use stateplane_wire::coordination::{
 
 use super::flight::Purpose;
 use super::{Agent, Chain};
-use crate::{Action, Answer, Event, Fate, Reason, Record, Ticket, When};
+use crate::{Action, Answer, Entry, Event, Fate, Reason, Record, Ticket, When};
+
+/// Most events that wait to be taken, beyond which entries are dropped: who watches asks for them.
+const MOST_EVENTS: usize = 1_024;
 
 impl Agent {
     /// Takes a datagram that came from `from`. One that is no reply to what this agent asks
@@ -19,6 +22,9 @@ impl Agent {
             return;
         };
         let reply = Repr::parse(&packet);
+        if reply.message_type == MessageType::Event {
+            return self.entry(&reply);
+        }
         // A lane that only resolved has no outcome to keep.
         let nothing_kept = reply.operation == Wire::Resolve as u8 && reply.outcome == 0;
         let outcome = match nothing_kept && reply.handle == 0 {
@@ -40,10 +46,39 @@ impl Agent {
         }
     }
 
+    /// An entry of a group that the agent watches.
+    fn entry(&mut self, message: &Repr<'_>) {
+        let own = message.handle == self.handle && message.client() == self.settings.client;
+        if !own || message.group >= self.settings.groups {
+            self.counters.unasked += 1;
+            return;
+        }
+        if self.events.len() >= MOST_EVENTS {
+            self.counters.entries_dropped += 1;
+            return;
+        }
+        let kind = Kind::from_u8(message.kind).unwrap_or(Kind::None);
+        self.counters.entries += 1;
+        self.events.push_back(Event::Entry {
+            group: message.group,
+            entry: Entry {
+                newest: message.newest,
+                changes: message.record == message.number,
+                record: Record {
+                    key: message.key,
+                    kind,
+                    number: message.number,
+                    token: message.token,
+                    session: message.session,
+                    value: message.value.to_vec(),
+                },
+            },
+        });
+    }
+
     /// The request that `reply` is about, if it is under way.
     fn asked(&self, reply: &Repr<'_>) -> Option<u64> {
-        let read = reply.operation == Wire::Read as u8 || reply.operation == Wire::Scan as u8;
-        let id = if read {
+        let id = if flying_read(reply) {
             *self.reads.get(&reply.request)?
         } else {
             let lanes = self.lanes?;
@@ -182,7 +217,11 @@ impl Agent {
         };
         let mut answer = Answer {
             outcome,
-            number: if flying_read(reply) { 0 } else { reply.number },
+            number: match Wire::from_u8(reply.operation) {
+                Some(Wire::Read | Wire::Scan) => 0,
+                Some(Wire::Watch) => reply.record,
+                _ => reply.number,
+            },
             newest: reply.newest,
             token: reply.token,
             record,
@@ -220,7 +259,9 @@ fn flight_lane(purpose: Purpose) -> Option<Ticket> {
 }
 
 fn flying_read(reply: &Repr<'_>) -> bool {
-    reply.operation == Wire::Read as u8 || reply.operation == Wire::Scan as u8
+    [Wire::Read, Wire::Scan, Wire::Watch]
+        .into_iter()
+        .any(|read| reply.operation == read as u8)
 }
 
 /// Another name stands before the value.

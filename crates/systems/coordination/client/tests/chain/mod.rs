@@ -2,7 +2,7 @@
 // against here, in tests and in the examples of the documentation. Messages of switches among each
 // other, and their loss, are the simulator's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_coordination::{Agent, Chain, Event, Lanes, Settings};
@@ -48,6 +48,19 @@ pub struct Service {
     pub records: BTreeMap<(u16, Key), Stored>,
     /// Entries with an effect, in their order: operation, lane and request.
     pub executed: Vec<(u8, u16, u32)>,
+    /// Entries of groups that subscribers get, and answers to those who ask for older ones, which
+    /// are lost from here on.
+    pub lose_entries: u32,
+    /// Entries that are known of each group; 0: 64.
+    pub ring: u64,
+    /// There is no place for a subscriber.
+    pub full: bool,
+    /// WATCH requests.
+    pub watched: u32,
+    pub subscribers: BTreeMap<(u16, SocketAddrV4), u32>,
+    log: BTreeMap<(u16, u64), (Repr<'static>, Vec<u8>)>,
+    /// Entries on their way.
+    pub entries: VecDeque<(SocketAddrV4, Vec<u8>)>,
     lanes: BTreeMap<(u16, u16), LaneState>,
     numbers: BTreeMap<u16, u64>,
     next_lane: u16,
@@ -85,6 +98,13 @@ impl Service {
             if let Some((_, reply)) = self.handle(&bytes) {
                 agent.handle_datagram(self.now, SWITCH, &reply);
             }
+        }
+        let own = agent.settings().client;
+        let waiting = core::mem::take(&mut self.entries);
+        let (own, others): (VecDeque<_>, _) = waiting.into_iter().partition(|(to, _)| *to == own);
+        self.entries = others;
+        for (_, entry) in own {
+            agent.handle_datagram(self.now, SWITCH, &entry);
         }
     }
 
@@ -127,6 +147,7 @@ impl Service {
         } else {
             match operation {
                 Operation::Read | Operation::Scan => self.read(&mut reply, &mut value),
+                Operation::Watch => self.watch(&mut reply),
                 _ => self.update(&mut reply, &mut value, operation)?,
             }
         }
@@ -152,6 +173,75 @@ impl Service {
     pub fn record(&self, group: u16, key: Key) -> Option<&Stored> {
         let record = self.records.get(&(group, key))?;
         matches!(record.kind, Kind::Value | Kind::Lock).then_some(record)
+    }
+
+    /// Rule 23.
+    fn watch(&mut self, reply: &mut Repr<'_>) {
+        self.watched += 1;
+        let (group, client, asked) = (reply.group, reply.client(), reply.number);
+        let newest = self.newest(group);
+        let ring = if self.ring == 0 { 64 } else { self.ring };
+        let oldest = (newest + 1).saturating_sub(ring).max(1);
+        reply.outcome = Outcome::Done as u8;
+        match reply.handle {
+            0 => _ = self.subscribers.remove(&(group, client)),
+            _ if self.full => reply.outcome = Outcome::Full as u8,
+            handle => _ = self.subscribers.insert((group, client), handle),
+        }
+        if asked != 0 && asked < oldest {
+            reply.outcome = Outcome::Compacted as u8;
+        } else if asked != 0 {
+            for number in asked..=newest.min(asked + 15) {
+                self.send_entry(group, number, client, reply.handle);
+            }
+        }
+        (reply.number, reply.record) = (0, oldest);
+    }
+
+    /// Numbers of the entries that changed a record, in order, with its key.
+    pub fn changes(&self, group: u16) -> impl Iterator<Item = (u64, Key)> {
+        let log = self.log.iter().filter(move |((of, _), _)| *of == group);
+        log.filter(|((_, number), (entry, _))| entry.record == *number)
+            .map(|((_, number), (entry, _))| (*number, entry.key))
+    }
+
+    fn send_entry(&mut self, group: u16, number: u64, client: SocketAddrV4, handle: u32) {
+        if self.lose_entries > 0 {
+            self.lose_entries -= 1;
+            return;
+        }
+        let newest = self.newest(group);
+        let (entry, value) = &self.log[&(group, number)];
+        let mut entry = Repr {
+            value,
+            newest,
+            handle,
+            ..*entry
+        };
+        entry.set_client(client);
+        let bytes = entry.to_vec().expect("an entry that fits");
+        self.entries.push_back((client, bytes));
+    }
+
+    /// Keeps an entry, and sends it to all subscribers.
+    fn keep(&mut self, request: &Repr<'_>, outcome: Outcome, number: u64) {
+        let group = request.group;
+        let mut entry = Repr::new(MessageType::Event);
+        (entry.group, entry.key, entry.number) = (group, request.key, number);
+        (entry.operation, entry.outcome) = (request.operation, outcome as u8);
+        let mut value = Vec::new();
+        match self.records.get(&(group, request.key)) {
+            Some(stored) => show(&mut entry, &mut value, stored),
+            None if outcome == Outcome::Done => entry.record = number,
+            None => {}
+        }
+        self.log.insert((group, number), (entry, value));
+        let subscribers = self.subscribers.clone();
+        for ((of, client), handle) in subscribers {
+            if of == group {
+                self.send_entry(group, number, client, handle);
+            }
+        }
     }
 
     fn read(&self, reply: &mut Repr<'_>, value: &mut Vec<u8>) {
@@ -225,6 +315,7 @@ impl Service {
             let number = self.newest(reply.group) + 1;
             self.numbers.insert(reply.group, number);
             let outcome = self.decide(reply, value, operation, number);
+            self.keep(reply, outcome, number);
             self.executed
                 .push((reply.operation, reply.lane, reply.request));
             reply.outcome = outcome as u8;
