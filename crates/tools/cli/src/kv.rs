@@ -4,6 +4,8 @@ mod answers;
 mod list;
 mod lock;
 mod reap;
+mod session;
+mod watch;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::ExitCode;
@@ -110,7 +112,9 @@ enum KvCommand {
         #[arg(default_value = "")]
         prefix: String,
     },
+    Watch(watch::WatchArguments),
     Lock(lock::LockArguments),
+    Session(session::SessionArguments),
     /// End sessions whose clients died, until stopped
     Reap {
         /// Stop when all sessions that there are now and are dead were ended
@@ -386,7 +390,9 @@ fn carry_out(arguments: &KvArguments) -> Result<ExitCode, CommandError> {
             change(service, printer, name, Action::Delete(delete))?;
         }
         KvCommand::List { prefix } => list::run(service.open(0)?, printer, prefix)?,
+        KvCommand::Watch(arguments) => return watch::run(service, printer, arguments),
         KvCommand::Lock(arguments) => return lock::run(service, arguments),
+        KvCommand::Session(arguments) => return session::run(service, printer, arguments),
         KvCommand::Reap { once } => reap::run(service.open(8)?, printer, *once)?,
     }
     Ok(ExitCode::SUCCESS)

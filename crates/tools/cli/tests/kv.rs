@@ -7,6 +7,7 @@
 mod chain;
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -49,7 +50,10 @@ impl Running {
         let (kept, stops) = (Arc::clone(&service), Arc::clone(&stop));
         let serving = std::thread::spawn(move || {
             serve(&chains, &stops, |bytes| {
-                kept.lock().expect("the service").handle(bytes)
+                let mut service = kept.lock().expect("the service");
+                let mut sent = Vec::from_iter(service.handle(bytes));
+                sent.extend(service.entries.drain(..));
+                sent
             });
         });
         let stops = Arc::clone(&stop);
@@ -113,15 +117,16 @@ fn open(address: SocketAddrV4) -> UdpSocket {
 fn serve(
     socket: &UdpSocket,
     stop: &AtomicBool,
-    handle: impl Fn(&[u8]) -> Option<(SocketAddrV4, Vec<u8>)>,
+    handle: impl Fn(&[u8]) -> Vec<(SocketAddrV4, Vec<u8>)>,
 ) {
     let mut buffer = [0; 2048];
     while !stop.load(Ordering::Relaxed) {
         let Ok((length, _)) = socket.recv_from(&mut buffer) else {
             continue;
         };
-        if let Some((to, reply)) = handle(&buffer[..length]) {
-            socket.send_to(&reply, to).expect("sent");
+        for (to, message) in handle(&buffer[..length]) {
+            // A client that has gone refuses it.
+            _ = socket.send_to(&message, to);
         }
     }
 }
@@ -319,4 +324,83 @@ fn a_reaper_frees_the_lock_of_a_dead_holder() {
     assert_eq!(code, 0);
     assert!(text.contains("ended session 1\n"), "{text}");
     assert_eq!(running.kv(&["lock", "--try", "backup", "--", "true"]).0, 0);
+}
+
+/// Lets the process end as by Ctrl-C; its exit code, and what it wrote to standard error.
+fn interrupted(child: Child) -> (Option<i32>, String) {
+    let pid = child.id().to_string();
+    let killed = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(killed.expect("it runs").success());
+    let output = child.wait_with_output().expect("it ends");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), errors)
+}
+
+/// Rule 23.
+#[test]
+fn a_watch_tells_each_change_until_it_is_stopped() {
+    let running = Running::start();
+    let name = "a/name-longer-than-a-key";
+    for value in ["red", "green"] {
+        assert_eq!(running.kv(&["put", name, value]).0, 0);
+    }
+    assert_eq!(running.kv(&["put", "--absent", name, "blue"]).0, 5);
+    assert_eq!(running.kv(&["del", name]).0, 0);
+    let mut arguments = vec!["watch", name, "--from", "1", "--count", "3"];
+    let told = (0, "1\tput\tred\n3\tput\tgreen\n5\tdeleted\n".to_owned());
+    let (code, text) = running.kv(&arguments);
+    assert_eq!(code, 0);
+    // A long name is read before it is written, which takes no number; refusals do.
+    let kinds = |text: &str| {
+        text.lines()
+            .filter_map(|line| line.split_once('\t').map(|(_, rest)| rest.to_owned()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&text), kinds(&told.1));
+    arguments.push("--json");
+    let (code, text) = running.kv(&arguments);
+    assert_eq!(code, 0);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains(r#""event":"put""#) && lines[0].contains(r#""value":"red""#));
+    assert!(lines[2].contains(r#""event":"deleted""#) && lines[2].contains(name));
+    // One that goes on while others write.
+    let mut watching = running.command(&["watch", "lamp"]);
+    watching
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut watching = watching.spawn().expect("it runs");
+    let mut lines = BufReader::new(watching.stdout.take().expect("a pipe")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    assert!(next().ends_with("\tdeleted"));
+    for value in ["on", "off"] {
+        assert_eq!(running.kv(&["put", "lamp", value]).0, 0);
+        assert!(next().ends_with(&format!("\tput\t{value}")));
+    }
+    assert_eq!(interrupted(watching), (Some(0), String::new()));
+    assert_eq!(running.kv(&["watch", "--group", "4"]).0, 2);
+}
+
+/// Rule 19.
+#[test]
+fn a_session_is_kept_alive_while_a_command_runs() {
+    let running = Running::start();
+    let script = "echo $STATEPLANE_SESSION; sleep 1; exit 33";
+    let (code, text) = running.kv(&["session", "--", "sh", "-c", script]);
+    assert_eq!(code, 33);
+    assert_eq!(
+        text, "session 1 connected\n1\nsession 1 closed\n",
+        "longer than its TTL of half a second"
+    );
+    let mut session = running.command(&["session", "--json"]);
+    session
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut session = session.spawn().expect("it runs");
+    let mut lines = BufReader::new(session.stdout.take().expect("a pipe")).lines();
+    let line = lines.next().expect("a line").expect("text");
+    assert!(line.contains(r#""state":"connected""#), "{line}");
+    let (code, text) = running.kv(&["session", "--list"]);
+    assert_eq!(code, 0);
+    assert!(text.lines().any(|line| line.starts_with("2\t")), "{text}");
+    assert_eq!(interrupted(session), (Some(0), String::new()));
 }

@@ -124,13 +124,18 @@ impl Name {
         prefix
     }
 
+    /// The name whose key this is; `None` if it is longer than a key, or none.
+    pub fn of_key(key: Key) -> Option<Name> {
+        let length = key.0.iter().rposition(|byte| *byte != 0)? + 1;
+        Name::new(&key.0[..length]).ok()
+    }
+
     /// The name and the value of a record as a scan shows it; `None` if the record is one that a
     /// recipe made, is a lock of a name longer than 16 bytes, or is damaged.
     pub fn of_record(record: &Record) -> Option<(Name, &[u8])> {
         let key = &record.key.0;
         if key[0] != HASHED {
-            let length = key.iter().rposition(|byte| *byte != 0)? + 1;
-            return Some((Name::new(&key[..length]).ok()?, &record.value));
+            return Some((Name::of_key(record.key)?, &record.value));
         }
         let (length, rest) = record.value.split_first()?;
         let (name, value) = rest.split_at_checked(usize::from(*length) + 1)?;

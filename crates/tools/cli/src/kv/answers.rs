@@ -90,7 +90,7 @@ pub fn described(name: &Name, record: &Record, value: &[u8]) -> Value {
 }
 
 /// Bytes as text, or, if they are none, in hexadecimal under a name that says so.
-fn bytes(told: &mut Map<String, Value>, name: &str, bytes: &[u8]) {
+pub fn bytes(told: &mut Map<String, Value>, name: &str, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => told.insert(name.into(), text.into()),
         Err(_) => {
