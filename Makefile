@@ -28,7 +28,7 @@ COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-
   full-tables small-ring last-numbers mixed chaos
 
 # Crates with golden files.
-GOLDEN = check p4info protect store syntax trace wire
+GOLDEN = check hazards p4info protect store syntax trace wire
 
 # One part of several (PART=2/4), or those of a name, of what `make mutants` runs.
 PART ?=

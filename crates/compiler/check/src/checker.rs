@@ -55,6 +55,8 @@ pub(crate) struct Checker<'a> {
     /// True if the program is for another architecture: its externs are not bound, and it is
     /// refused at its `main`.
     pub foreign: bool,
+    /// True if each statement tells its place in the source ([`ir::Stmt::At`]).
+    pub places: bool,
     /// Parsers and controls that were instantiated and so checked.
     pub checked: BTreeSet<u32>,
     /// Generic functions, which are checked at the end.
@@ -219,6 +221,7 @@ impl<'a> Checker<'a> {
             this: None,
             expected: None,
             foreign: false,
+            places: false,
             callable: Callable::new(CallableKind::Constant, String::new()),
             checked: BTreeSet::new(),
             generic: Vec::new(),

@@ -76,7 +76,19 @@ pub struct Checked {
 /// Checks a program that has been read.
 #[must_use]
 pub fn check(parsed: &Parsed) -> Checked {
+    check_with(parsed, false)
+}
+
+/// As [`check`]; the program's statements tell their places in the source ([`ir::Stmt::At`]). It is
+/// for analysis: engines run it too, and more slowly.
+#[must_use]
+pub fn check_with_places(parsed: &Parsed) -> Checked {
+    check_with(parsed, true)
+}
+
+fn check_with(parsed: &Parsed, places: bool) -> Checked {
     let mut checker = Checker::new(&parsed.sources);
+    checker.places = places;
     checker.foreign = package::is_foreign(&parsed.tree);
     let packages = checker.declarations(&parsed.tree);
     // A program for another architecture has its own mistakes told first.

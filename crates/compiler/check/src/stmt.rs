@@ -42,6 +42,10 @@ impl<'a> Checker<'a> {
             StmtKind::Continue => self.callable.rounds.may_skip = true,
             _ => {}
         }
+        if self.places {
+            let location = self.location(statement.span);
+            self.emit(ir::Stmt::At(location));
+        }
         match &statement.kind {
             StmtKind::Malformed | StmtKind::Empty => {}
             StmtKind::Assign {

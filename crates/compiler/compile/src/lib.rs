@@ -119,6 +119,21 @@ impl<L: FileLoader> Source<L> {
         stateplane_check::compile(&self.loader, &self.main_file, &self.options)
     }
 
+    /// The program as IR for analysis, whose statements tell their places in the source
+    /// ([`Stmt::At`](stateplane_ir::Stmt::At)).
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] if it has errors.
+    pub fn program_with_places(&self) -> Result<Program, Refused> {
+        let parsed = self.tree()?;
+        let checked = stateplane_check::check_with_places(&parsed);
+        checked.program.ok_or(Refused {
+            diagnostics: checked.diagnostics,
+            sources: parsed.sources,
+        })
+    }
+
     /// The program as IR.
     ///
     /// # Errors

@@ -311,6 +311,7 @@ fn ingress() -> Control {
                 }],
                 otherwise: vec![
                     Stmt::Unlikely,
+                    Stmt::At("sample.p4:7:5".to_owned()),
                     Stmt::Op(Op::MarkToDrop {
                         standard_metadata: Place::var(var::STD),
                     }),

@@ -85,6 +85,9 @@ pub enum Stmt {
     /// annotated `@likely` (P4-16 1.2.5, predefined annotations). It does nothing; an
     /// engine may make the others faster for it.
     Unlikely,
+    /// Tells that the statements that follow come from this place of the source, as
+    /// `file:line:column`. It does nothing; programs to be run have none.
+    At(String),
     /// Leaves the innermost loop of the callable.
     Break,
     /// Goes on with the `update` of the innermost loop of the callable.

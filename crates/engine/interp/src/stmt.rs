@@ -83,7 +83,7 @@ impl<O: Observer> Run<'_, O> {
                 flow
             }
             Stmt::Loop { body, update } => self.rounds(body, update),
-            Stmt::Unlikely => Flow::Next,
+            Stmt::Unlikely | Stmt::At(_) => Flow::Next,
             Stmt::Break => Flow::Break,
             Stmt::Continue => Flow::Continue,
             Stmt::Return => Flow::Return,

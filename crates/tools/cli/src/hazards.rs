@@ -1,5 +1,7 @@
 //! `stateplane hazards`: actions on state that take several clock cycles.
 
+mod program;
+
 use crate::exit::{CommandError, Failure};
 use crate::text_file;
 use clap::{Args, Subcommand};
@@ -16,6 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Subcommand)]
 pub enum Command {
     Study(Box<StudyArguments>),
+    Program(Box<program::ProgramArguments>),
 }
 
 /// Simulate, cycle by cycle, packets whose action on state takes several clock cycles.
@@ -122,7 +125,10 @@ fn clock(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub fn run(command: &Command) -> Result<(), CommandError> {
-    let Command::Study(arguments) = command;
+    let arguments = match command {
+        Command::Study(arguments) => arguments,
+        Command::Program(arguments) => return program::run(arguments),
+    };
     let failed = |error: HazardError| CommandError::coded(Failure::Input, error.code(), error);
     let table = arguments.sizes.as_deref().map(Table::read).transpose()?;
     let row = |name: &Option<String>| match (&table, name) {

@@ -157,3 +157,61 @@ fn what_is_wrong_is_told() {
         );
     }
 }
+
+/// `hazards program` of a program whose ingress counts all packets in one element.
+fn cells(options: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sizes = folder.path().join("sizes.tsv");
+    std::fs::write(&sizes, SIZES).expect("a table");
+    let program = folder.path().join("count.p4");
+    let text = "#include <core.p4>
+#include <v1model.p4>
+struct headers {}
+struct metadata {}
+register<bit<32>>(1) count;
+parser P(packet_in p, out headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    state start { transition accept; }
+}
+control V(inout headers hdr, inout metadata meta) { apply { } }
+control I(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    bit<32> v;
+    apply {
+        count.read(v, 0);
+        count.write(0, v + 1);
+    }
+}
+control E(inout headers hdr, inout metadata meta, inout standard_metadata_t std) { apply { } }
+control C(inout headers hdr, inout metadata meta) { apply { } }
+control D(packet_out p, in headers hdr) { apply { } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+";
+    std::fs::write(&program, text).expect("a program");
+    let mut command = stateplane(&["hazards", "program", "--name", "half"]);
+    command
+        .arg("--sizes")
+        .arg(&sizes)
+        .args(options)
+        .arg(&program);
+    command.output().expect("it runs")
+}
+
+#[test]
+fn a_program_s_cell_has_depth_lock_and_lines() {
+    let output = cells(&["--json"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let cells_found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let cell = &cells_found[0];
+    assert_eq!(cell["depth"], 3);
+    assert_eq!(cell["key"]["kind"], "constant");
+    assert_eq!(cell["clock_hz"], 3e9);
+    // A packet takes 5.5 cycles on average.
+    assert_eq!(cell["lock"]["name"], "global");
+    assert_eq!(cell["lock"]["enough"], true);
+    let place = cell["path"][0]["place"].as_str().expect("a place");
+    assert!(place.ends_with("count.p4:13:9"), "{place}");
+    let output = cells(&[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("depth   3 cycles\n"), "{text}");
+    let output = cells(&["--throughput", "0"]);
+    assert_eq!(output.status.code(), Some(2));
+}

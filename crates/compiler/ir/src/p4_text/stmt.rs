@@ -102,6 +102,7 @@ impl Printer<'_> {
                 return;
             }
             Stmt::Unlikely => "@unlikely".to_owned(),
+            Stmt::At(location) => format!("// {location}"),
             Stmt::Break => "break;".to_owned(),
             Stmt::Continue => "continue;".to_owned(),
             Stmt::Return => "return;".to_owned(),

@@ -129,6 +129,7 @@ impl Parser<'_> {
                 update: self.optional_block("update")?,
             },
             "unlikely" => Stmt::Unlikely,
+            "at" => Stmt::At(self.string()?),
             "break" => Stmt::Break,
             "continue" => Stmt::Continue,
             "return" => Stmt::Return,

@@ -54,6 +54,7 @@ macro_rules! walker {
                 | Stmt::Atomic(_)
                 | Stmt::Loop { .. }
                 | Stmt::Unlikely
+                | Stmt::At(_)
                 | Stmt::Break
                 | Stmt::Continue
                 | Stmt::Return

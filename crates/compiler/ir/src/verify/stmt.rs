@@ -83,7 +83,7 @@ impl Verifier<'_> {
                     self.fail(5, format!("{stmt:?} outside of a loop's body"));
                 }
             }
-            Stmt::Unlikely | Stmt::Return | Stmt::Exit => {}
+            Stmt::Unlikely | Stmt::At(_) | Stmt::Return | Stmt::Exit => {}
         }
     }
 

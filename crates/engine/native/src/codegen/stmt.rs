@@ -80,6 +80,7 @@ impl Gen<'_, '_> {
             Stmt::Atomic(stmts) => self.atomic(stmts),
             Stmt::Loop { body, update } => self.closed(|g| g.rounds(body, update)),
             Stmt::Unlikely => self.unlikely(),
+            Stmt::At(_) => {}
             Stmt::Break => {
                 if let Some((end, _)) = self.loops.last() {
                     self.jump(*end);
