@@ -12,7 +12,7 @@ struct headers_t {
     udp_t udp;
 }
 
-struct metadata_t {}
+struct metadata_t { }
 
 parser Read(
     packet_in packet,
@@ -50,11 +50,7 @@ control Check(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control Relay(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard
-) {
+control Relay(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     action send(bit<9> port, bit<48> mac, bit<48> source_mac, bit<32> address, bit<16> udp_port) {
         standard.egress_spec = port;
         hdr.ethernet.destination = mac;
@@ -86,12 +82,8 @@ control Relay(
     }
 }
 
-control Leave(
-    inout headers_t hdr,
-    inout metadata_t meta,
-    inout standard_metadata_t standard
-) {
-    apply {}
+control Leave(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply { }
 }
 
 control Compute(inout headers_t hdr, inout metadata_t meta) {

@@ -88,7 +88,8 @@ header! {
             "which founding of the group (rule 17): the top 16 bits of its numbers";
         EPOCH             32  epoch: u32               =>
             "configuration number of the group's chain (rule 9)";
-        CHECKSUM          16 (checksum: u16)           => "RFC 1071 over header and value";
+        CHECKSUM          16 (checksum: u16)           =>
+            "RFC 1071 over header and the first 128 bytes of the value";
         VALUE_LENGTH      16 (value_length: usize)     => "bytes of the value, 0 to 1024";
         CHAIN_1           32  chain_1: Address         =>
             "the chain IP list: in requests in the order in which the sender would try them, \

@@ -48,8 +48,7 @@ control HandleRequest(inout coordination_headers_t hdr, inout coordination_metad
             || hdr.message.guard_condition > CONDITION_TOKEN
             || hdr.message.guard_condition == CONDITION_VALUE
             || hdr.message.operand_length > MAX_OPERAND
-            || (hdr.message.value_length > SHORT_VALUE
-                && hdr.message.operation != OPERATION_WRITE);
+            || (hdr.message.value_length > SHORT_VALUE && hdr.message.operation != OPERATION_WRITE);
         if (!reads) {
             malformed = malformed
                 || hdr.message.lane >= COORDINATION_LANES

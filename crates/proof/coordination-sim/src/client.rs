@@ -264,7 +264,7 @@ impl ClientNode {
                 };
                 (Action::Delete(delete), Asked::Delete(condition))
             } else {
-                let lengths = [8, 8, 8, 16, 17, 64, 128];
+                let lengths = [8, 8, 8, 16, 17, 64, 128, 129, 1024];
                 let value = value(number, lengths[random.place(lengths.len())]);
                 let asked = Asked::Write(value.as_slice().into(), condition);
                 let write = Write {

@@ -42,8 +42,8 @@ pub enum Refused {
     /// The place names a group that there is not.
     #[error("there is no group {0}")]
     NoGroup(u16),
-    /// Name and value are longer than 128 bytes together.
-    #[error("a name and value of {0} bytes do not fit in 128")]
+    /// Name and value are longer than [`MAX_VALUE`] bytes together.
+    #[error("a name and value of {0} bytes do not fit in {MAX_VALUE}")]
     TooLong(usize),
     /// A number is out of its range: a place of a transaction, or a lane of the agent's own that it
     /// was to move on.

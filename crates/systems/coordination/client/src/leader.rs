@@ -48,7 +48,7 @@ pub struct LeaderLatch {
 }
 
 impl LeaderLatch {
-    /// A candidate `owner` for the leadership that `place` names. `id`, at most 128 bytes, is told
+    /// A candidate `owner` for the leadership that `place` names. `id`, at most 1,024 bytes, is told
     /// to those who ask for the leader.
     pub fn new(agent: &Agent, place: &Place, owner: Owner, id: &[u8]) -> LeaderLatch {
         LeaderLatch {

@@ -144,7 +144,7 @@ impl Membership {
         self.events.pop_front()
     }
 
-    /// Becomes a member that says `value`, at most 128 bytes, of itself. Nothing happens unless the
+    /// Becomes a member that says `value`, at most 1,024 bytes, of itself. Nothing happens unless the
     /// process is none.
     pub fn join(&mut self, now: u64, agent: &mut Agent, value: &[u8]) {
         if matches!(self.seat, Seat::None | Seat::Full) {

@@ -441,8 +441,8 @@ fn stale_reads_are_spread_over_the_members_and_those_of_one_member_stay_there() 
 fn what_cannot_be_carried_out_is_refused() {
     let mut service = Service::new();
     let mut agent = service.agent(1);
-    let long = agent.submit(0, Operation::put(key(1), &[0; 129]));
-    assert_eq!(long, Err(Refused::TooLong(129)));
+    let long = agent.submit(0, Operation::put(key(1), &[0; 1025]));
+    assert_eq!(long, Err(Refused::TooLong(1025)));
     let nowhere = agent.submit(0, Operation::read(Place::within(GROUPS, Key::default())));
     assert_eq!(nowhere, Err(Refused::NoGroup(GROUPS)));
     let most = agent.settings().most_operations;

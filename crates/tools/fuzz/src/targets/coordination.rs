@@ -7,7 +7,8 @@ use stateplane_coordination::{
     Agent, Chain, Event, Lanes, Operation, Owner, Place, Settings, Ticket, When,
 };
 use stateplane_wire::coordination::{
-    HEADER_LENGTH, Key, MAX_VALUE, MessageType, Outcome, PORT, Packet, Repr, VERSION, field, padded,
+    HEADER_LENGTH, Key, MAX_VALUE, MessageType, Outcome, PORT, Packet, Repr, SHORT_VALUE, VERSION,
+    field, padded,
 };
 
 const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 9), 40_000);
@@ -76,6 +77,11 @@ pub(super) fn replies() -> Vec<Vec<u8>> {
         .collect();
     let mut seeds = all.clone();
     seeds.push(all.concat());
+    let long = Repr {
+        value: &[7; MAX_VALUE],
+        ..Repr::new(MessageType::Reply)
+    };
+    seeds.extend(long.to_vec());
     seeds
 }
 
@@ -87,6 +93,8 @@ pub(super) fn agent(input: &[u8]) {
     let mut unknown: BTreeSet<Ticket> = BTreeSet::new();
     let mut now = 0;
     agent.handle_datagram(now, SWITCH, input);
+    // With a value as long as the input has.
+    agent.handle_datagram(now, SWITCH, &mended(input));
     for chunk in input.chunks(HEADER_LENGTH + 16) {
         agent.handle_datagram(now, SWITCH, &mended(chunk));
         now += u64::from(chunk[0]) * 10_000;
@@ -126,7 +134,18 @@ fn mended(chunk: &[u8]) -> Vec<u8> {
     bytes[field::VALUE_LENGTH..][..2].copy_from_slice(&(value as u16).to_be_bytes());
     bytes[field::CLIENT_ADDRESS..][..4].copy_from_slice(&CLIENT.ip().octets());
     bytes[field::CLIENT_PORT..][..2].copy_from_slice(&CLIENT.port().to_be_bytes());
-    bytes[field::CHECKSUM..][..2].fill(0);
+    let (front, rest) = bytes.split_at_mut(HEADER_LENGTH + padded(value).min(SHORT_VALUE));
+    if !rest.is_empty() {
+        front[field::REST_CHECKSUM..][..2].copy_from_slice(&checksum(rest).to_be_bytes());
+    }
+    front[field::CHECKSUM..][..2].fill(0);
+    let checksum = checksum(front);
+    front[field::CHECKSUM..][..2].copy_from_slice(&checksum.to_be_bytes());
+    bytes
+}
+
+/// RFC 1071.
+fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes
         .chunks(2)
         .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
@@ -134,7 +153,5 @@ fn mended(chunk: &[u8]) -> Vec<u8> {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    let checksum = !(sum as u16);
-    bytes[field::CHECKSUM..][..2].copy_from_slice(&checksum.to_be_bytes());
-    bytes
+    !(sum as u16)
 }
