@@ -12,17 +12,21 @@
 //!
 //! Needs root, `ip` and `ethtool`; says so and writes nothing where they are missing. Rows of a peer
 //! that cannot be had are missing, and a message says so. `-- quick` leaves out
-//! peers, `-- write`, `leased` and `chain` all other rounds.
+//! peers, `-- write`, `leased` and `chain` all other rounds, and `-- memory`
+//! all but the passes of the programs without sockets, in ns a write; a number among
+//! the arguments is the length of its value.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod client;
+mod memory;
 mod network;
 mod switch;
 
 use network::{ECHO, Network, Role};
 use stateplane_bench::peers::{Asked, Etcd, Redis};
 use stateplane_bench::{Report, Sample};
+use stateplane_wire::coordination;
 use std::cell::RefCell;
 use std::net::UdpSocket;
 use std::process::ExitCode;
@@ -51,7 +55,7 @@ fn main() -> ExitCode {
 
 /// The role of the echo: runs until its input ends.
 fn echo() {
-    let port = stateplane_wire::coordination::PORT;
+    let port = coordination::PORT;
     let socket = UdpSocket::bind((ECHO, port)).expect("a port");
     println!("ready");
     std::thread::spawn(move || {
@@ -163,8 +167,16 @@ fn measure(arguments: &[&str]) -> Result<(), String> {
         .filter(|(_, named_itself)| *named_itself || named == [false; ROUNDS.len()])
         .map(|(round, _)| round)
         .collect();
-    let network = Network::up();
     let mut report = Report::new("coordination", "requests/s");
+    let sizes: Vec<usize> = arguments.iter().filter_map(|it| it.parse().ok()).collect();
+    let both = [VALUE, coordination::MAX_VALUE];
+    for value in if sizes.is_empty() { &both } else { &sizes[..] } {
+        memory::run(&mut report, *value);
+    }
+    if arguments.contains(&"memory") {
+        return report.finish().map_err(|error| error.to_string());
+    }
+    let network = Network::up();
     let echo = [network.role("e", &["echo"])?];
     let switches = roles(&network, "switch", "s")?;
     let relays = roles(&network, "relay", "r")?;

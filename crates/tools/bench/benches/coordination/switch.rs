@@ -11,12 +11,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const PROGRAM: &str = "apps/coordination/coordination_switch.p4";
-const RELAY_PROGRAM: &str = "bench/p4/relay.p4";
+/// The service's program, and the relays'.
+pub const PROGRAM: &str = "apps/coordination/coordination_switch.p4";
+pub const RELAY_PROGRAM: &str = "bench/p4/relay.p4";
 
 /// Configuration of switch `number`: the others lie on its left (port 0) and right (port 1), the
 /// client on the right of all, so that answers need not go back.
-fn configuration(number: usize) -> String {
+pub fn configuration(number: usize) -> String {
     let address = switch(number);
     let mut text = format!("[coordination]\nswitch = {number}\naddress = \"{address}\"\n");
     let left = (0, neighbour_mac(number, 0));
@@ -55,7 +56,7 @@ fn neighbour_mac(number: usize, port: usize) -> String {
 
 /// Configuration of relay `number`: what comes by port 0 leaves by port 1, to the next relay and
 /// from the last one to the client.
-fn relay_configuration(number: usize) -> String {
+pub fn relay_configuration(number: usize) -> String {
     let (mac, address, port) = if number == SWITCHES {
         (client_mac(4), CLIENT, CLIENT_PORT)
     } else {
