@@ -12,9 +12,11 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-fn eval(figure: &str, folder: &Path) -> Output {
+fn eval(arguments: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_stateplane"))
-        .args(["eval", "redplane", figure, "--quick", "--json", "--lab"])
+        .arg("eval")
+        .args(arguments)
+        .args(["--quick", "--json", "--lab"])
         .arg(repository().join("lab"))
         .arg("--output")
         .arg(folder.join("eval"))
@@ -30,8 +32,13 @@ fn text(bytes: &[u8]) -> String {
 
 /// The figure as JSON, after a look at the files that must be there.
 fn figure(id: &str, files: &[&str]) -> serde_json::Value {
+    figure_of(&["redplane", id], id, files)
+}
+
+/// The figure `id` that the command with these arguments makes.
+fn figure_of(arguments: &[&str], id: &str, files: &[&str]) -> serde_json::Value {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = eval(id, folder.path());
+    let output = eval(arguments, folder.path());
     assert!(output.status.success(), "{}", text(&output.stderr));
     for file in files.iter().chain(&["result.txt", "result.json"]) {
         let path = folder.path().join("eval").join(id).join(file);
@@ -67,6 +74,66 @@ fn round_trips_are_taken_in_namespaces() {
         assert!(lost.as_f64().is_some_and(|lost| lost < 300.0), "{row}");
         assert!(row[3].as_f64().is_some_and(|us| us > 0.0), "{row}");
     }
+}
+
+/// A figure of NetChain, beside Redis where it is installed.
+fn coordination(figure: &str, files: &[&str]) -> Option<serde_json::Value> {
+    if let Some(reason) = missing(&["ip", "ethtool", "setpriv", "nft"]) {
+        println!("not tested: {reason}");
+        return None;
+    }
+    let arguments = ["netchain", figure, "--systems", "redis"];
+    Some(figure_of(&arguments, &format!("netchain-{figure}"), files))
+}
+
+/// Rows of the figure's first table that are about our own service.
+fn own_rows(figure: &serde_json::Value) -> Vec<&Vec<serde_json::Value>> {
+    let rows = figure["tables"][0]["rows"].as_array().expect("rows");
+    let rows = rows.iter().filter_map(|row| row.as_array());
+    rows.filter(|row| row.iter().any(|cell| cell == "stateplane"))
+        .collect()
+}
+
+#[test]
+fn coordination_keeps_serving_while_packets_are_lost() {
+    let files = ["throughput.csv", "throughput.svg"];
+    let Some(figure) = coordination("fig9d", &files) else {
+        return;
+    };
+    let rows = own_rows(&figure);
+    assert_eq!(rows.len(), 2, "{figure}");
+    for row in rows {
+        assert!(row[3].as_f64().is_some_and(|rate| rate > 0.0), "{row:?}");
+        assert_eq!(row[8], 0.0, "a request failed: {row:?}");
+    }
+}
+
+#[test]
+fn latency_of_coordination_is_taken_by_requests_in_flight() {
+    let Some(figure) = coordination("fig9e", &["latency.csv", "reads.svg", "writes.svg"]) else {
+        return;
+    };
+    let rows = own_rows(&figure);
+    assert_eq!(rows.len(), 4, "{figure}");
+    for row in rows {
+        assert!(row[5].as_f64().is_some_and(|us| us > 0.0), "{row:?}");
+    }
+}
+
+#[test]
+fn transactions_hold_locks_of_the_switches() {
+    let Some(figure) = coordination("fig11", &["transactions.csv", "clients-4.svg"]) else {
+        return;
+    };
+    let rows = own_rows(&figure);
+    assert_eq!(rows.len(), 2, "{figure}");
+    for row in &rows {
+        assert!(row[4].as_f64().is_some_and(|rate| rate > 0.0), "{row:?}");
+        assert_eq!(row[8], 0.0, "a request failed: {row:?}");
+    }
+    // Four clients and one hot item: they refuse each other.
+    let refused = rows[1][7].as_f64().expect("a number");
+    assert!(refused > 0.0, "{figure}");
 }
 
 #[test]

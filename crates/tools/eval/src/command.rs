@@ -5,6 +5,7 @@ use crate::error::EvalError;
 use crate::experiments::{self, Experiment, Place, Plan};
 use crate::figure::Figure;
 use crate::hazards;
+use crate::netchain;
 use crate::probe::stream::Stream;
 use crate::probe::{self, ProbeArguments};
 use clap::{Args, Subcommand};
@@ -21,6 +22,15 @@ pub enum Command {
     /// Run the experiments of the paper on state that takes several cycles, and those that it
     /// leaves open, and write a table and plots of each.
     Hazards(hazards::Options),
+    /// Run the NetChain paper's experiments, beside etcd, ZooKeeper and Redis, and write a table and
+    /// plots of each.
+    Netchain(netchain::Options),
+    /// A client of a coordination service; started by experiments in its node.
+    #[command(hide = true)]
+    Client(netchain::ClientArguments),
+    /// The agent of a switch; started by experiments in the switch's node.
+    #[command(hide = true)]
+    SwitchAgent(netchain::AgentArguments),
     /// The measuring host; started by experiments in its node.
     #[command(hide = true)]
     Probe(ProbeArguments),
@@ -76,6 +86,11 @@ impl Command {
                 controller::replicate(arguments).map(|()| ExitCode::SUCCESS)
             }
             Self::Redplane(options) => Ok(told(&options.run()?, options.json)),
+            Self::Client(arguments) => netchain::run_client(arguments).map(|()| ExitCode::SUCCESS),
+            Self::SwitchAgent(arguments) => {
+                netchain::run_agent(arguments).map(|()| ExitCode::SUCCESS)
+            }
+            Self::Netchain(options) => Ok(told(&options.run()?, options.json)),
             Self::Hazards(options) => Ok(told(&options.run()?, options.json)),
         }
     }

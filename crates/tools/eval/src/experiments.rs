@@ -140,7 +140,7 @@ pub fn run(
 }
 
 /// Comes behind what is claimed but was measured in short, which says nothing.
-const TOO_SHORT: &str = "too short to tell";
+pub(crate) const TOO_SHORT: &str = "too short to tell";
 
 /// In what all experiments in the lab differ from the paper's.
 fn lab_differs(figure: &mut Figure, capture: Option<&Path>) {

@@ -1,6 +1,7 @@
 //! The evaluation of the RedPlane paper (SIGCOMM 2021, §7) with this project's switches and
 //! stores: `stateplane eval redplane`, one experiment a figure. `stateplane eval hazards` does the
-//! same for the paper on state that takes several cycles, with the model of `stateplane-hazards`.
+//! same for the paper on state that takes several cycles, with the model of `stateplane-hazards`,
+//! and `stateplane eval netchain` for the paper on coordination.
 //!
 //! Experiments about time and failures run in the lab's network namespaces, with real
 //! processes; those about bytes, buffers and code run in memory, in virtual time. Each writes
@@ -15,6 +16,7 @@ mod figure;
 mod hazards;
 mod machine;
 mod memory;
+mod netchain;
 mod network;
 mod plot;
 mod probe;

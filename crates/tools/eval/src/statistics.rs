@@ -33,6 +33,40 @@ pub fn distribution(values: &[f64], points: usize) -> Vec<(f64, f64)> {
         .collect()
 }
 
+/// A line through points by least squares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// Growth of y with x.
+    pub slope: f64,
+    /// y at x = 0.
+    pub intercept: f64,
+    /// Share of y's variance that the line explains, 0 to 1: the coefficient of determination.
+    pub r_squared: f64,
+}
+
+/// The line through `points`; `None` of fewer than two, or of points with one x.
+pub fn linear_fit(points: &[(f64, f64)]) -> Option<Line> {
+    let count = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        points
+            .iter()
+            .map(|point| of(point.0 - x, point.1 - y))
+            .sum()
+    };
+    let (xx, xy, yy) = (sum(&|a, _| a * a), sum(&|a, b| a * b), sum(&|_, b| b * b));
+    if points.len() < 2 || xx == 0.0 {
+        return None;
+    }
+    let slope = xy / xx;
+    Some(Line {
+        slope,
+        intercept: y - slope * x,
+        r_squared: if yy == 0.0 { 1.0 } else { xy * xy / (xx * yy) },
+    })
+}
+
 /// A figure, and the bounds between which 95 % of resampled ones lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -150,6 +184,19 @@ mod tests {
         assert_eq!(quantile(&values, 0.8), Some(4.0));
         assert_eq!(quantile(&values, 1.0), Some(5.0));
         assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn a_line_explains_what_lies_on_it() {
+        let line = linear_fit(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]).unwrap();
+        assert_eq!(
+            (line.slope, line.intercept, line.r_squared),
+            (2.0, 1.0, 1.0)
+        );
+        let bent = linear_fit(&[(0.0, 0.0), (1.0, 0.0), (2.0, 3.0)]).unwrap();
+        assert!((bent.r_squared - 0.75).abs() < 1e-9, "{bent:?}");
+        assert_eq!(linear_fit(&[(1.0, 1.0)]), None);
+        assert_eq!(linear_fit(&[(1.0, 1.0), (1.0, 2.0)]), None);
     }
 
     #[test]
