@@ -195,6 +195,8 @@ macro_rules! numbers {
     };
 }
 
+pub(crate) use numbers;
+
 numbers! {
     /// What a message is.
     MessageType {

@@ -28,6 +28,8 @@ pub enum Header {
     /// A message between a client of coordination and the controller
     /// ([`crate::coordination_control`]).
     CoordinationControl,
+    /// A message of sync ([`crate::sync`]).
+    Sync,
 }
 
 impl fmt::Display for Header {
@@ -44,6 +46,7 @@ impl fmt::Display for Header {
             Header::Control => "control message",
             Header::Coordination => "coordination message",
             Header::CoordinationControl => "coordination control message",
+            Header::Sync => "sync message",
         })
     }
 }

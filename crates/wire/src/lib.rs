@@ -32,6 +32,7 @@ pub mod ethernet;
 pub mod ipv4;
 pub mod layout;
 pub mod replication;
+pub mod sync;
 mod table;
 pub mod tcp;
 pub mod udp;
@@ -74,4 +75,6 @@ pub const LAYOUTS: &[&layout::Layout] = &[
     &coordination_control::LIST_LAYOUT,
     &coordination_control::SESSIONS_LAYOUT,
     &coordination_control::SESSION_LAYOUT,
+    &sync::LAYOUT,
+    &sync::VALUE_LAYOUT,
 ];

@@ -12,7 +12,7 @@ use stateplane_wire::chain::{self, Creation, Decision, Entry, Item, ItemHolder, 
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, Member, Message, Row};
 use stateplane_wire::coordination_control as clients;
 use stateplane_wire::replication::{self, Key, MessageType};
-use stateplane_wire::{ethernet, ipv4, tcp, udp};
+use stateplane_wire::{ethernet, ipv4, sync, tcp, udp};
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 1, 2, 3);
 const B: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
@@ -482,4 +482,43 @@ fn messages_between_clients_and_controller() {
         "coordination_control",
         named(messages.map(|(name, message)| (name, message.to_vec()))),
     );
+}
+
+#[test]
+fn sync_messages() {
+    let mut values = Vec::new();
+    for (index, value) in [(0x0102_0304, 0x0506_0708_090a_0b0c), (5, u64::MAX)] {
+        sync::Value { index, value }.push(&mut values);
+    }
+    let message = |kind: &sync::MessageType| {
+        let message = sync::Repr {
+            outcome: sync::Outcome::Done as u8,
+            operation: sync::Operation::Set as u8,
+            group: 0x1112,
+            kind: sync::CutKind::Filled as u8,
+            switch_id: 0x1314_1516,
+            incarnation: 0x1718_191a,
+            term: 0x2122_2324_2526_2728,
+            starter: 0x292a_2b2c_2d2e_2f30,
+            poll: 0x3132_3334_3536_3738,
+            stamp: 0x393a_3b3c_3d3e_3f40,
+            position: 0x4142_4344_4546_4748,
+            before: 0x494a_4b4c_4d4e_4f50,
+            after: 0x5152_5354_5556_5758,
+            bound: 0x595a_5b5c_5d5e_5f60,
+            threshold: 0x6162_6364_6566_6768,
+            queued: 0x696a_6b6c,
+            epoch: 0x6d6e_6f70,
+            number: 0x7172_7374_7576_7778,
+            operand: 0x797a_7b7c_7d7e_7f80,
+            time: 0x8182_8384_8586,
+            sweep: 0x8788_898a,
+            lost: 0x8b8c_8d8e,
+            values: sync::Values::new(&values),
+            ..sync::Repr::new(*kind)
+        };
+        let name = format!("{kind:?}").to_lowercase();
+        (name, message.to_vec().expect("a message"))
+    };
+    compare("sync", sync::MessageType::ALL.iter().map(message).collect());
 }

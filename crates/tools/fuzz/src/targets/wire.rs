@@ -4,7 +4,7 @@ use crate::corpus;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, NatPool, Replica};
 use stateplane_wire::{
-    chain, control, coordination_control, ethernet, ipv4, replication, tcp, udp,
+    chain, control, coordination_control, ethernet, ipv4, replication, sync, tcp, udp,
 };
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -68,6 +68,12 @@ pub(super) fn decoders(input: &[u8]) {
     }
     if let Ok(message) = coordination_control::Message::parse(input) {
         assert_eq!(message.to_vec(), input);
+    }
+    if let Ok(packet) = sync::Packet::new_checked(input) {
+        let repr = sync::Repr::parse(&packet);
+        let bytes = repr.to_vec().expect("what was read can be written");
+        let again = sync::Packet::new_checked(&bytes);
+        assert_eq!(again.map(|packet| sync::Repr::parse(&packet)), Ok(repr));
     }
 }
 
