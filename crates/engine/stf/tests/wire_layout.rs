@@ -10,7 +10,7 @@ use stateplane_wire::layout::Layout;
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, RefusalCode, Repr, VERSION, field, flag,
 };
-use stateplane_wire::{coordination, ethernet, ipv4, replication, tcp, udp};
+use stateplane_wire::{coordination, ethernet, ipv4, replication, sync, tcp, udp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
@@ -21,7 +21,7 @@ struct Library {
     /// A program with all of its headers.
     program: &'static str,
     /// Headers, and what the wire crate says of them.
-    layouts: [(&'static str, &'static Layout); 5],
+    layouts: &'static [(&'static str, &'static Layout)],
     /// Headers that only switches know.
     without_layout: &'static [&'static str],
 }
@@ -31,7 +31,7 @@ struct Library {
 const REPLICATION: Library = Library {
     file: "lib/replication_message.p4",
     program: "apps/nat/nat.p4",
-    layouts: [
+    layouts: &[
         ("ethernet_t", &ethernet::LAYOUT),
         ("ipv4_t", &ipv4::LAYOUT),
         ("tcp_t", &tcp::LAYOUT),
@@ -50,7 +50,7 @@ const REPLICATION: Library = Library {
 const COORDINATION: Library = Library {
     file: "lib/coordination_message.p4",
     program: "apps/coordination/coordination_switch.p4",
-    layouts: [
+    layouts: &[
         ("ethernet_t", &ethernet::LAYOUT),
         ("ipv4_t", &ipv4::LAYOUT),
         ("tcp_t", &tcp::LAYOUT),
@@ -58,6 +58,21 @@ const COORDINATION: Library = Library {
         ("coordination_t", &coordination::LAYOUT),
     ],
     without_layout: &["coordination_chunk_t", "coordination_tick_t"],
+};
+
+/// A frame of the packet generator and what the parser looks ahead at have no layout.
+const SYNC: Library = Library {
+    file: "lib/sync_message.p4",
+    program: "apps/packet-counter/packet_counter.p4",
+    layouts: &[
+        ("ethernet_t", &ethernet::LAYOUT),
+        ("ipv4_t", &ipv4::LAYOUT),
+        ("tcp_t", &tcp::LAYOUT),
+        ("udp_t", &udp::LAYOUT),
+        ("sync_t", &sync::LAYOUT),
+        ("sync_value_t", &sync::VALUE_LAYOUT),
+    ],
+    without_layout: &["sync_tick_t", "sync_front_t", "sync_port_front_t"],
 };
 
 /// A field: name, and first bit and width in bits.
@@ -132,9 +147,9 @@ fn prefixed(
 
 #[test]
 fn fields_have_the_same_names_places_and_widths() {
-    for library in [REPLICATION, COORDINATION] {
+    for library in [REPLICATION, COORDINATION, SYNC] {
         let p4 = p4_headers(&library);
-        for (name, layout) in library.layouts {
+        for &(name, layout) in library.layouts {
             let fields = layout.fields.iter();
             let wire = fields.map(|field| (field.name.to_lowercase(), field.at, field.bits));
             let wire: Vec<Place> = wire.collect();
@@ -149,7 +164,7 @@ fn fields_have_the_same_names_places_and_widths() {
 
 #[test]
 fn no_header_of_the_library_is_forgotten() {
-    for library in [REPLICATION, COORDINATION] {
+    for library in [REPLICATION, COORDINATION, SYNC] {
         no_header_is_forgotten(&library);
     }
 }
@@ -346,5 +361,29 @@ fn the_switch_reads_fields_of_coordination_where_the_wire_crate_writes_them() {
         ("value_length", message.value.len().into()),
     ] {
         assert_eq!(read(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn constants_of_sync_have_the_same_names_and_values() {
+    use sync::{CutKind, MessageType, Operation, Outcome};
+    let others = [
+        ("SYNC_UDP_PORT", sync::PORT.into()),
+        ("SYNC_VERSION", sync::VERSION.into()),
+        ("SYNC_MESSAGE_BYTES", sync::HEADER_LENGTH as u64),
+        ("SYNC_VALUE_BYTES", sync::VALUE_LENGTH as u64),
+    ];
+    let p4 = p4_constants(&SYNC);
+    for (name, value) in others {
+        assert_eq!(p4.get(name), Some(&value), "{name}");
+    }
+    let of = [
+        ("SYNC_TYPE_", numbered(MessageType::ALL, |one| one as u8)),
+        ("SYNC_OPERATION_", numbered(Operation::ALL, |one| one as u8)),
+        ("SYNC_OUTCOME_", numbered(Outcome::ALL, |one| one as u8)),
+        ("SYNC_CUT_", numbered(CutKind::ALL, |one| one as u8)),
+    ];
+    for (prefix, names) in of {
+        assert_eq!(starting_with(prefix, &p4), prefixed(prefix, names));
     }
 }

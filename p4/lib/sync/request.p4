@@ -1,0 +1,441 @@
+// What an engine asks of a group: to begin, polls, repairs, writes, cuts, frozen values.
+
+#ifndef STATEPLANE_SYNC_REQUEST_P4
+#define STATEPLANE_SYNC_REQUEST_P4
+
+#include "change.p4"
+#include "each.p4"
+#include "events.p4"
+#include "metadata.p4"
+#include "rules.p4"
+#include "send.p4"
+#include "state.p4"
+#include "sync_message.p4"
+
+// An engine begins its view where the ring is, and every location is queued (rule 11).
+control SyncHandleStart(inout sync_headers_t hdr, inout sync_metadata_t meta) {
+    SyncDropValues() drop_values;
+    SyncDescribe() describe;
+    SyncAnswer() answer;
+    SyncRefuse() refuse;
+    bit<64> term;
+    bit<64> starter;
+    bit<64> other;
+
+    apply {
+        sync_term.read(term, meta.at);
+        sync_starter.read(starter, meta.at);
+        if (hdr.message.starter == 0 || hdr.message.term == 0) {
+            refuse.apply(SYNC_OUTCOME_MALFORMED, hdr, meta);
+        } else if (hdr.message.term < term && SYNC_RULE_FENCE) {
+            refuse.apply(SYNC_OUTCOME_FENCED, hdr, meta);
+        } else if (hdr.message.term == term && hdr.message.starter < starter) {
+            refuse.apply(SYNC_OUTCOME_NOT_STARTED, hdr, meta);
+        } else {
+            if (hdr.message.term != term || hdr.message.starter != starter) {
+                sync_events.count(SYNC_EVENT_STARTED);
+                sync_starter.write(meta.at, hdr.message.starter);
+                if (hdr.message.term != term) {
+                    sync_term.write(meta.at, hdr.message.term);
+                    sync_write_number.write(meta.at, 0);
+                }
+                sync_head.read(other, meta.at);
+                sync_started_position.write(meta.at, other);
+                sync_acked.write(meta.at, other);
+                sync_stamp.read(other, meta.at);
+                sync_started_stamp.write(meta.at, other);
+                sync_shift.read(other, meta.at);
+                sync_started_shift.write(meta.at, other);
+                sync_poll.write(meta.at, 0);
+                sync_lost.write(meta.at, 0);
+                if (SYNC_RULE_WHOLE) {
+                    sync_whole.write(meta.at, meta.shape.size);
+                }
+                sync_engine_mac.write(meta.at, hdr.ethernet.source);
+                sync_own_mac.write(meta.at, hdr.ethernet.destination);
+                sync_engine_address.write(meta.at, hdr.ipv4.source);
+                sync_engine_port.write(meta.at, hdr.udp.source_port);
+            }
+            drop_values.apply(hdr);
+            describe.apply(hdr, meta);
+            hdr.message.type = SYNC_TYPE_STARTED;
+            hdr.message.outcome = SYNC_OUTCOME_DONE;
+            sync_started_stamp.read(hdr.message.stamp, meta.at);
+            sync_started_position.read(hdr.message.position, meta.at);
+            sync_started_shift.read(hdr.message.before, meta.at);
+            hdr.message.after = hdr.message.before;
+            sync_write_number.read(hdr.message.number, meta.at);
+            answer.apply(hdr, meta);
+        }
+    }
+}
+
+// What the engine has, what it has kept, and what it lost. The next UPDATE echoes it.
+control SyncHandlePoll(inout sync_headers_t hdr, inout sync_metadata_t meta) {
+    bit<64> present;
+    bit<64> head;
+    bit<32> count;
+    bit<32> most;
+
+    apply {
+        sync_events.count(SYNC_EVENT_POLLED);
+        sync_acked.read(present, meta.at);
+        sync_head.read(head, meta.at);
+        if (hdr.message.position > present && hdr.message.position <= head) {
+            sync_acked.write(meta.at, hdr.message.position);
+        }
+        sync_poll.read(present, meta.at);
+        if (hdr.message.poll > present) {
+            sync_poll.write(meta.at, hdr.message.poll);
+        }
+        sync_kept.read(count, meta.at);
+        sync_epoch.read(most, meta.at);
+        if (hdr.message.epoch > count && hdr.message.epoch <= most) {
+            sync_kept.write(meta.at, hdr.message.epoch);
+        }
+        sync_lost.read(count, meta.at);
+        if (hdr.message.lost > count) {
+            sync_events.count(SYNC_EVENT_SLOWED);
+            sync_lost.write(meta.at, hdr.message.lost);
+            sync_byte_time.read(present, meta.at);
+            present = present + present;
+            if (present > meta.slowest_byte_time) {
+                present = meta.slowest_byte_time;
+            }
+            sync_byte_time.write(meta.at, present);
+        }
+    }
+}
+
+// Queues the location of a position again, and names it.
+control SyncRequeue(
+    in sync_metadata_t meta,
+    in bit<64> position,
+    in bit<64> end,
+    inout bit<8> count,
+    inout sync_value_t named
+) {
+    SyncAccess() access;
+    SyncEnqueue() enqueue;
+    SyncSettle() settle;
+    bit<64> value;
+    bit<64> sent;
+
+    apply {
+        named.setInvalid();
+        if (position < end) {
+            named.setValid();
+            named.value = 0;
+            sync_ring.read(
+                named.index,
+                meta.shape.ring_base + (position[31:0] & meta.shape.ring_mask)
+            );
+            settle.apply(meta.group, named.index, meta.shape);
+            value = 0;
+            access.apply(meta.group, named.index, false, value);
+            sync_sent.read(sent, meta.shape.base + named.index);
+            if (SYNC_RULE_REQUEUED) {
+                enqueue.apply(
+                    meta.group,
+                    named.index,
+                    sync_distance(meta.shape, value, sent),
+                    meta.shape
+                );
+            }
+            count = count + 1;
+        }
+    }
+}
+
+// Names what lost positions held, and sends it anew (rule 8).
+control SyncHandleRepair(inout sync_headers_t hdr, inout sync_metadata_t meta) {
+#define SYNC_REQUEUER(i) SyncRequeue() requeue_##i;
+    SYNC_EACH(SYNC_REQUEUER)
+    SyncDropValues() drop_values;
+    SyncDescribe() describe;
+    SyncAnswer() answer;
+    SyncRefuse() refuse;
+    bit<64> head;
+    bit<64> tail;
+    bit<64> end;
+    bit<8> count;
+
+    apply {
+        sync_head.read(head, meta.at);
+        sync_tail.read(tail, meta.at);
+        end = hdr.message.position + (bit<64>)hdr.message.queued;
+        if (end > head) {
+            end = head;
+        }
+        if (hdr.message.queued > SYNC_BATCH
+            || hdr.message.position >= end
+            || tail - hdr.message.position + SYNC_BATCH > (bit<64>)meta.shape.ring_mask + 1) {
+            refuse.apply(SYNC_OUTCOME_NOT_HELD, hdr, meta);
+        } else {
+            sync_events.count(SYNC_EVENT_REPAIRED);
+            drop_values.apply(hdr);
+            count = 0;
+#define SYNC_REQUEUE(i) \
+            requeue_##i.apply(meta, hdr.message.position + i, end, count, hdr.values[i]);
+            SYNC_EACH(SYNC_REQUEUE)
+            describe.apply(hdr, meta);
+            hdr.message.count = count;
+            hdr.message.type = SYNC_TYPE_REPAIRED;
+            hdr.message.outcome = SYNC_OUTCOME_DONE;
+            answer.apply(hdr, meta);
+        }
+    }
+}
+
+// Writes one location, and queues it (rules 19, 22, 23).
+control SyncWriteOne(
+    in sync_metadata_t meta,
+    in sync_t message,
+    inout bit<8> outcome,
+    inout sync_value_t written
+) {
+    SyncSettle() settle;
+    SyncAccess() read_value;
+    SyncAccess() write_value;
+    SyncEnqueue() enqueue;
+    bit<64> value;
+    bit<64> sent;
+
+    apply {
+        if (written.isValid()) {
+            settle.apply(meta.group, written.index, meta.shape);
+            value = 0;
+            read_value.apply(meta.group, written.index, false, value);
+            if (message.operation == SYNC_OPERATION_SET_IF_EQUAL && value != message.operand) {
+                outcome = SYNC_OUTCOME_MISMATCH;
+            } else {
+                if (message.operation == SYNC_OPERATION_ADD) {
+                    value = value + written.value;
+                } else {
+                    value = written.value;
+                }
+                value = value & meta.shape.mask;
+                write_value.apply(meta.group, written.index, true, value);
+            }
+            sync_sent.read(sent, meta.shape.base + written.index);
+            if (SYNC_RULE_WRITTEN_QUEUED) {
+                enqueue.apply(
+                    meta.group,
+                    written.index,
+                    sync_distance(meta.shape, value, sent),
+                    meta.shape
+                );
+            }
+            written.value = value;
+        }
+    }
+}
+
+// A write of at most SYNC_BATCH values, whole and once (rules 19 to 23).
+control SyncHandleWrite(inout sync_headers_t hdr, inout sync_metadata_t meta) {
+#define SYNC_WRITER(i) SyncWriteOne() write_##i;
+    SYNC_EACH(SYNC_WRITER)
+    SyncDescribe() describe;
+    SyncAnswer() answer;
+    SyncRefuse() refuse;
+    bit<64> number;
+    bit<64> stamp;
+    bit<8> outcome;
+    bool good;
+
+    apply {
+        good = hdr.message.count != 0
+            && hdr.message.operation >= SYNC_OPERATION_SET
+            && hdr.message.operation <= SYNC_OPERATION_SET_IF_EQUAL
+            && (hdr.message.operation != SYNC_OPERATION_SET_IF_EQUAL || hdr.message.count == 1);
+#define SYNC_CHECK_INDEX(i) \
+        good = good && (!hdr.values[i].isValid() || hdr.values[i].index < meta.shape.size);
+        SYNC_EACH(SYNC_CHECK_INDEX)
+        sync_write_number.read(number, meta.at);
+        if (!good) {
+            refuse.apply(SYNC_OUTCOME_MALFORMED, hdr, meta);
+        } else if (hdr.message.number == number && number != 0 && SYNC_RULE_ONCE) {
+            // The request names the locations; their values go their way.
+            sync_events.count(SYNC_EVENT_REPEATED);
+            number = hdr.message.number;
+            describe.apply(hdr, meta);
+            hdr.message.type = SYNC_TYPE_WRITTEN;
+            sync_write_outcome.read(hdr.message.outcome, meta.at);
+            sync_write_stamp.read(hdr.message.stamp, meta.at);
+            answer.apply(hdr, meta);
+        } else if (hdr.message.number != number + 1 && SYNC_RULE_ONCE) {
+            refuse.apply(SYNC_OUTCOME_OUT_OF_ORDER, hdr, meta);
+        } else {
+            sync_events.count(SYNC_EVENT_WRITTEN);
+            outcome = SYNC_OUTCOME_DONE;
+#define SYNC_WRITE(i) write_##i.apply(meta, hdr.message, outcome, hdr.values[i]);
+            SYNC_EACH(SYNC_WRITE)
+            sync_stamp.read(stamp, meta.at);
+            sync_write_number.write(meta.at, hdr.message.number);
+            sync_write_outcome.write(meta.at, outcome);
+            sync_write_stamp.write(meta.at, stamp);
+            describe.apply(hdr, meta);
+            hdr.message.type = SYNC_TYPE_WRITTEN;
+            hdr.message.outcome = outcome;
+            answer.apply(hdr, meta);
+        }
+    }
+}
+
+// All locations at once, each when it is next met (rules 15, 18).
+control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
+    SyncDropValues() drop_values;
+    SyncDescribe() describe;
+    SyncAnswer() answer;
+    SyncRefuse() refuse;
+    bit<32> epoch;
+    bit<32> unsettled;
+    bit<32> kept;
+    bit<64> value;
+
+    apply {
+        sync_epoch.read(epoch, meta.at);
+        sync_unsettled.read(unsettled, meta.at);
+        sync_kept.read(kept, meta.at);
+        if (hdr.message.kind != SYNC_CUT_CARRIED && hdr.message.kind != SYNC_CUT_FILLED) {
+            refuse.apply(SYNC_OUTCOME_MALFORMED, hdr, meta);
+        } else if (hdr.message.epoch != epoch
+            && hdr.message.epoch != epoch + 1
+            && SYNC_RULE_CUT_NUMBER) {
+            refuse.apply(SYNC_OUTCOME_OTHER_EPOCH, hdr, meta);
+        } else if ((hdr.message.epoch != epoch || !SYNC_RULE_CUT_NUMBER)
+            && unsettled != 0
+            && SYNC_RULE_SETTLED) {
+            refuse.apply(SYNC_OUTCOME_NOT_SETTLED, hdr, meta);
+        } else if ((hdr.message.epoch != epoch || !SYNC_RULE_CUT_NUMBER)
+            && kept != epoch
+            && SYNC_RULE_KEPT) {
+            refuse.apply(SYNC_OUTCOME_NOT_KEPT, hdr, meta);
+        } else {
+            if (hdr.message.epoch != epoch || !SYNC_RULE_CUT_NUMBER) {
+                sync_events.count(SYNC_EVENT_CUT);
+                sync_epoch.write(meta.at, epoch + 1);
+                sync_kind.write(meta.at, hdr.message.kind);
+                sync_fill.write(meta.at, hdr.message.operand & meta.shape.mask);
+                sync_cut_term.write(meta.at, hdr.message.term);
+                sync_unsettled.write(meta.at, meta.shape.size);
+            } else {
+                sync_events.count(SYNC_EVENT_REPEATED);
+            }
+            drop_values.apply(hdr);
+            describe.apply(hdr, meta);
+            hdr.message.type = SYNC_TYPE_CUT_MADE;
+            hdr.message.outcome = SYNC_OUTCOME_DONE;
+            sync_cut_term.read(value, meta.at);
+            hdr.message.number = value;
+            answer.apply(hdr, meta);
+        }
+    }
+}
+
+// Reads a frozen value.
+control SyncFetchOne(
+    in sync_metadata_t meta,
+    in bit<64> index,
+    in bit<64> end,
+    inout bit<8> count,
+    inout sync_value_t fetched
+) {
+    SyncSettle() settle;
+
+    apply {
+        fetched.setInvalid();
+        if (index < end) {
+            if (SYNC_RULE_FROZEN) {
+                settle.apply(meta.group, index[31:0], meta.shape);
+            }
+            fetched.setValid();
+            fetched.index = index[31:0];
+            sync_frozen.read(fetched.value, meta.shape.base + index[31:0]);
+            count = count + 1;
+        }
+    }
+}
+
+// The values of the window that the last cut ended (rule 16).
+control SyncHandleFetch(inout sync_headers_t hdr, inout sync_metadata_t meta) {
+#define SYNC_FETCHER(i) SyncFetchOne() fetch_##i;
+    SYNC_EACH(SYNC_FETCHER)
+    SyncDropValues() drop_values;
+    SyncDescribe() describe;
+    SyncAnswer() answer;
+    SyncRefuse() refuse;
+    bit<32> epoch;
+    bit<64> end;
+    bit<8> count;
+
+    apply {
+        sync_epoch.read(epoch, meta.at);
+        end = hdr.message.position + (bit<64>)hdr.message.queued;
+        if (end > (bit<64>)meta.shape.size) {
+            end = (bit<64>)meta.shape.size;
+        }
+        if (hdr.message.epoch != epoch || epoch == 0) {
+            refuse.apply(SYNC_OUTCOME_OTHER_EPOCH, hdr, meta);
+        } else if (hdr.message.queued > SYNC_BATCH || hdr.message.position >= end) {
+            refuse.apply(SYNC_OUTCOME_MALFORMED, hdr, meta);
+        } else {
+            sync_events.count(SYNC_EVENT_FETCHED);
+            drop_values.apply(hdr);
+            count = 0;
+#define SYNC_FETCH(i) \
+            fetch_##i.apply(meta, hdr.message.position + i, end, count, hdr.values[i]);
+            SYNC_EACH(SYNC_FETCH)
+            describe.apply(hdr, meta);
+            hdr.message.count = count;
+            hdr.message.type = SYNC_TYPE_FETCHED;
+            hdr.message.outcome = SYNC_OUTCOME_DONE;
+            answer.apply(hdr, meta);
+        }
+    }
+}
+
+// A message of the engine that started, or one that starts (rules 11, 20).
+control SyncHandleRequest(inout sync_headers_t hdr, inout sync_metadata_t meta) {
+    SyncHandleStart() handle_start;
+    SyncHandlePoll() handle_poll;
+    SyncHandleRepair() handle_repair;
+    SyncHandleWrite() handle_write;
+    SyncHandleCut() handle_cut;
+    SyncHandleFetch() handle_fetch;
+    SyncRefuse() refuse;
+    bit<32> incarnation;
+    bit<64> term;
+    bit<64> starter;
+
+    apply {
+        sync_incarnation.read(incarnation, 0);
+        sync_term.read(term, meta.at);
+        sync_starter.read(starter, meta.at);
+        if (hdr.message.type == SYNC_TYPE_START) {
+            handle_start.apply(hdr, meta);
+        } else if (hdr.message.incarnation != incarnation && SYNC_RULE_INCARNATION) {
+            refuse.apply(SYNC_OUTCOME_OTHER_INCARNATION, hdr, meta);
+        } else if (hdr.message.term < term && SYNC_RULE_FENCE) {
+            refuse.apply(SYNC_OUTCOME_FENCED, hdr, meta);
+        } else if ((hdr.message.term != term || hdr.message.starter != starter)
+            && SYNC_RULE_FENCE
+            && SYNC_RULE_INCARNATION) {
+            refuse.apply(SYNC_OUTCOME_NOT_STARTED, hdr, meta);
+        } else if (hdr.message.type == SYNC_TYPE_POLL) {
+            handle_poll.apply(hdr, meta);
+        } else if (hdr.message.type == SYNC_TYPE_REPAIR) {
+            handle_repair.apply(hdr, meta);
+        } else if (hdr.message.type == SYNC_TYPE_WRITE) {
+            handle_write.apply(hdr, meta);
+        } else if (hdr.message.type == SYNC_TYPE_CUT) {
+            handle_cut.apply(hdr, meta);
+        } else if (hdr.message.type == SYNC_TYPE_FETCH) {
+            handle_fetch.apply(hdr, meta);
+        } else {
+            sync_events.count(SYNC_EVENT_UNKNOWN_TYPE);
+        }
+    }
+}
+
+#endif
