@@ -1,0 +1,138 @@
+//! The host of the engines: one that serves, and those that were replaced and live on.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use stateplane_sync::{Engine, Settings, SettingsError};
+use stateplane_wire::{ethernet, ipv4, sync, udp};
+use stateplane_world::Node;
+
+use crate::device::{SWITCH_ADDRESS, VALUES};
+use crate::scenario::Scenario;
+
+/// Values in a message: SYNC_BATCH of the switch's program.
+pub(crate) const BATCH: u32 = 4;
+
+const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
+
+/// A start of an engine process: an engine for each group.
+pub(crate) struct Process {
+    pub(crate) port: u16,
+    pub(crate) groups: Vec<Engine>,
+    /// Writes that ended as done since the view began, and those that did not end.
+    pub(crate) done: u64,
+    pub(crate) open: u64,
+}
+
+impl Process {
+    pub(crate) fn start(
+        number: u16,
+        scenario: &Scenario,
+        now: u64,
+        nonce: u32,
+        kept: impl Fn(u16) -> Vec<(u32, u32)>,
+    ) -> Result<Self, SettingsError> {
+        let group = |group: u16| {
+            let settings = Settings {
+                group,
+                locations: scenario.locations,
+                batch: BATCH,
+                poll_us: 200,
+                retry_us: 1_000,
+                term: u64::from(number) + 1,
+                nonce,
+            };
+            let mut last = kept(group);
+            last.sort_unstable();
+            Engine::new(settings, now, last)
+        };
+        Ok(Self {
+            port: 5000 + number,
+            groups: (0..VALUES.len() as u16)
+                .map(group)
+                .collect::<Result<_, _>>()?,
+            done: 0,
+            open: 0,
+        })
+    }
+
+    fn address(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(HOST, self.port)
+    }
+}
+
+/// All processes, as the world drives them.
+pub(crate) struct Host {
+    pub(crate) processes: Vec<Process>,
+}
+
+impl Node for Host {
+    type Message = Vec<u8>;
+    type Transmit = Vec<u8>;
+
+    fn handle_message(&mut self, now: u64, _: u16, _: stateplane_world::NodePort, frame: Vec<u8>) {
+        let Some((to, bytes)) = datagram(&frame) else {
+            return;
+        };
+        let process = self.processes.iter_mut();
+        for process in process.filter(|process| process.address() == to) {
+            for engine in &mut process.groups {
+                engine.handle_datagram(now, bytes);
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        for process in &mut self.processes {
+            for engine in &mut process.groups {
+                engine.handle_timeout(now);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, _: u64) -> Option<Vec<u8>> {
+        self.processes.iter_mut().find_map(|process| {
+            let from = process.address();
+            let mut engines = process.groups.iter_mut();
+            let bytes = engines.find_map(Engine::poll_transmit)?;
+            Some(frame(from, &bytes))
+        })
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        let engines = self.processes.iter().flat_map(|process| &process.groups);
+        engines.filter_map(Engine::poll_timeout).min()
+    }
+}
+
+/// A frame with a datagram to the switch.
+fn frame(from: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
+    let datagram = udp::Repr {
+        source_port: from.port(),
+        destination_port: sync::PORT,
+        payload,
+    };
+    let segment = datagram
+        .to_vec(*from.ip(), SWITCH_ADDRESS)
+        .unwrap_or_default();
+    packet(*from.ip(), SWITCH_ADDRESS, ipv4::PROTOCOL_UDP, &segment)
+}
+
+/// A frame with an IPv4 packet.
+pub(crate) fn packet(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let packet = ipv4::Repr::new(from, to, protocol, payload);
+    let mut frame = vec![2; 12];
+    frame.extend_from_slice(&ethernet::TYPE_IPV4.to_be_bytes());
+    frame.extend(packet.to_vec().unwrap_or_default());
+    frame
+}
+
+/// Destination and bytes of the datagram in a frame; `None` if a host would not take it.
+pub(crate) fn datagram(frame: &[u8]) -> Option<(SocketAddrV4, &[u8])> {
+    let ethernet = ethernet::Packet::new_checked(frame).ok()?;
+    let packet = ipv4::Packet::new_checked(ethernet.payload()).ok()?;
+    if !packet.verify_checksum() || packet.protocol() != ipv4::PROTOCOL_UDP {
+        return None;
+    }
+    let segment = udp::Packet::new_checked(packet.payload()).ok()?;
+    let to = SocketAddrV4::new(packet.destination(), segment.destination_port());
+    Some((to, segment.payload()))
+}

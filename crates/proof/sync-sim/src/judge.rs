@@ -1,0 +1,168 @@
+//! The judge: what was told against what the registers held.
+
+use crate::device::{Device, VALUES};
+use stateplane_sync::Told;
+use stateplane_wire::sync::CutKind;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Marks that are kept of each group.
+const MARKS: usize = 20_000;
+
+/// Violations that are kept.
+const MOST: usize = 50;
+
+/// A promise that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The promise.
+    pub promise: &'static str,
+    /// What was seen.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.promise, self.what)
+    }
+}
+
+/// The registers of a group at a mark.
+struct Moment {
+    at: u64,
+    values: Vec<u64>,
+}
+
+/// Start of the switch, group and stamp or epoch.
+type Place = (u32, u16, u64);
+
+#[derive(Default)]
+pub(crate) struct Judge {
+    marks: BTreeMap<Place, Moment>,
+    windows: BTreeMap<Place, Vec<u64>>,
+    /// Windows that the store of the engines has.
+    pub(crate) stored: BTreeMap<Place, Vec<u64>>,
+    pub(crate) violations: Vec<Violation>,
+}
+
+/// What the program's registers of a group say: an array in which locations that have not
+/// crossed the last cut have the values that it gave them.
+pub(crate) fn registers(device: &dyn Device, group: u16, locations: u32) -> Vec<u64> {
+    let at = u64::from(group);
+    let epoch = device.word("sync_epoch", at);
+    let filled = device.word("sync_kind", at) == CutKind::Filled as u64;
+    let fill = device.word("sync_fill", at);
+    let base = at * u64::from(locations);
+    let value = |index: u64| {
+        let crossed = device.word("sync_crossed", base + index) == epoch & 1;
+        match crossed || !filled {
+            true => device.word(VALUES[usize::from(group)], index),
+            false => fill,
+        }
+    };
+    (0..u64::from(locations)).map(value).collect()
+}
+
+/// How far a counter of a group went on from `from` to `to`.
+fn distance(group: u16, from: u64, to: u64) -> u64 {
+    match group {
+        0 => u64::from((to as u32).wrapping_sub(from as u32)),
+        _ => to.wrapping_sub(from),
+    }
+}
+
+impl Judge {
+    pub(crate) fn object(&mut self, promise: &'static str, what: String) {
+        if self.violations.len() < MOST {
+            self.violations.push(Violation { promise, what });
+        }
+    }
+
+    /// The switch sent an UPDATE.
+    pub(crate) fn mark(&mut self, place: Place, at: u64, values: Vec<u64>) {
+        self.marks.entry(place).or_insert(Moment { at, values });
+        if self.marks.len() > MARKS {
+            self.marks.pop_first();
+        }
+    }
+
+    /// The switch made a cut while its registers held `values`.
+    pub(crate) fn cut(&mut self, place: Place, values: Vec<u64>) {
+        self.windows.insert(place, values);
+    }
+
+    /// An engine tells something of its view.
+    pub(crate) fn told(&mut self, now: u64, group: u16, told: &Told, view: &[u64]) {
+        let place = (told.incarnation, group, told.stamp);
+        let Some(moment) = self.marks.get(&place) else {
+            self.object("mark", format!("{now} µs: {place:?} is no mark"));
+            return;
+        };
+        let mut wrong = Vec::new();
+        let pairs = view.iter().zip(&moment.values).enumerate();
+        let off = pairs.map(|(at, (told, held))| (at, distance(group, *told, *held)));
+        let off: Vec<(usize, u64)> = off.collect();
+        if let Some(bound) = told.bound
+            && let Some((at, off)) = off.iter().find(|(_, off)| *off > bound)
+        {
+            wrong.push((
+                "bound",
+                format!("location {at} of group {group} is {off} off, told was {bound}"),
+            ));
+        }
+        let beyond = off.iter().filter(|(_, off)| *off > told.within).count() as u64;
+        if beyond > told.all_but {
+            let (k, within) = (told.all_but, told.within);
+            wrong.push((
+                "all but k",
+                format!("{beyond} locations of group {group} are beyond {within}, told was {k}"),
+            ));
+        }
+        if moment.at + told.age_us < now {
+            let age = now - moment.at;
+            wrong.push((
+                "age",
+                format!("the mark is {age} µs old, told was {}", told.age_us),
+            ));
+        }
+        for (promise, what) in wrong {
+            self.object(promise, format!("{now} µs, {told:?}: {what}"));
+        }
+    }
+
+    /// An engine delivers a window, which the store takes unless it has it. True if it is new.
+    pub(crate) fn window(&mut self, now: u64, place: Place, values: &[u64]) -> bool {
+        match self.windows.get(&place) {
+            None => self.object("window", format!("{now} µs: there is no window {place:?}")),
+            Some(truth) if truth != values => {
+                let at = truth
+                    .iter()
+                    .zip(values)
+                    .position(|(one, other)| one != other);
+                self.object(
+                    "window",
+                    format!("{now} µs: window {place:?} differs, first at {at:?}"),
+                );
+            }
+            Some(_) => {}
+        }
+        let (incarnation, group, epoch) = place;
+        let is_new = !self.stored.contains_key(&place);
+        if is_new && epoch > 1 && !self.stored.contains_key(&(incarnation, group, epoch - 1)) {
+            self.object(
+                "window",
+                format!("{now} µs: window {place:?} came before the one in front of it"),
+            );
+        }
+        self.stored.insert(place, values.to_vec());
+        is_new
+    }
+
+    /// Windows that the store has, of a group: incarnations and epochs.
+    pub(crate) fn kept(&self, group: u16) -> Vec<(u32, u32)> {
+        let stored = self.stored.keys().filter(|(_, of, _)| *of == group);
+        stored
+            .map(|(incarnation, _, epoch)| (*incarnation, *epoch as u32))
+            .collect()
+    }
+}

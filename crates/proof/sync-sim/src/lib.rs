@@ -1,0 +1,25 @@
+//! Sync in virtual time, from one seed.
+//!
+//! A switch runs the packet counter; engines of `stateplane-sync` keep views of its two groups.
+//! The link between them loses, duplicates, exchanges and delays messages; switch and engines
+//! start anew; an engine that was replaced lives on. The simulator reads the registers at each
+//! mark, and judges all that an engine tells of its view: no bound, number of locations or age is
+//! too small, each window is whole and delivered once, a write that ended is seen, and when
+//! traffic has stopped the view is exact.
+//!
+//! Equal options and seed give an equal trace. [`Rule`] names the rules of the switch that can be
+//! turned off, to show that the judge misses them.
+
+mod device;
+mod engines;
+mod judge;
+mod options;
+mod report;
+mod scenario;
+mod simulator;
+mod world;
+
+pub use options::{Options, PROGRAM, Rule};
+pub use report::{Coverage, Report};
+pub use scenario::Scenario;
+pub use simulator::{SimError, Simulator};

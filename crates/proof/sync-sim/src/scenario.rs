@@ -1,0 +1,252 @@
+//! What happens in a run: traffic, the link, faults.
+
+use serde::{Deserialize, Serialize};
+use stateplane_world::{LinkQuality, SettingError, changed, differences};
+
+/// What happens in a run. Times are in µs, chances in thousandths.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name on the command line; of one that was changed, that of the one it was made of.
+    #[serde(skip)]
+    pub name: &'static str,
+    /// Locations of a group, a power of two, at least 8.
+    pub locations: u32,
+    /// Positions beyond what the engine has, at most as many as locations.
+    pub window: u32,
+    /// Packets that are counted.
+    pub packets: u64,
+    /// Time for which they come.
+    pub traffic: u64,
+    /// Time after that in which links are whole and views become exact.
+    pub settle: u64,
+    /// Between two turns of a carrier.
+    pub turn_us: u64,
+    /// Window w.
+    pub window_us: u64,
+    /// Budget, in 2⁻¹⁶ µs a byte.
+    pub byte_time: u32,
+    /// Greatest t; 0: an exact view.
+    pub coarsest: u64,
+    /// First ring position and stamp.
+    pub first_position: u64,
+    /// Between switch and engines.
+    pub link: LinkQuality,
+    /// Writes to locations that no packet counts at.
+    pub writes: u64,
+    /// Cuts.
+    pub cuts: u64,
+    /// Chance that a cut fills.
+    pub fills: u32,
+    /// Starts of a new engine in place of the old one, with a higher term.
+    pub engine_starts: u64,
+    /// Chance that the old one lives on.
+    pub zombies: u32,
+    /// Starts of the switch.
+    pub switch_starts: u64,
+}
+
+const GOOD: LinkQuality = LinkQuality {
+    loss: 0,
+    duplicate: 0,
+    delay: 20,
+    jitter: 0,
+    straggle: 0,
+    straggle_delay: 0,
+};
+
+const BAD: LinkQuality = LinkQuality {
+    loss: 100,
+    duplicate: 50,
+    delay: 20,
+    jitter: 150,
+    straggle: 20,
+    straggle_delay: 3_000,
+};
+
+impl Scenario {
+    /// A link that loses nothing, and a budget that suffices.
+    pub const fn quiet() -> Self {
+        Self {
+            name: "quiet",
+            locations: 32,
+            window: 16,
+            packets: 800,
+            traffic: 40_000,
+            settle: 40_000,
+            turn_us: 50,
+            window_us: 200,
+            byte_time: 4_000,
+            coarsest: (1 << 40) - 1,
+            first_position: 0,
+            link: GOOD,
+            writes: 0,
+            cuts: 0,
+            fills: 500,
+            engine_starts: 0,
+            zombies: 0,
+            switch_starts: 0,
+        }
+    }
+
+    /// More changes than the budget carries.
+    pub const fn overload() -> Self {
+        Self {
+            name: "overload",
+            packets: 4_000,
+            byte_time: 60_000,
+            settle: 100_000,
+            ..Self::quiet()
+        }
+    }
+
+    /// t falls faster than the sweep goes round.
+    pub const fn slow_sweep() -> Self {
+        Self {
+            name: "slow-sweep",
+            locations: 256,
+            turn_us: 200,
+            window_us: 100,
+            byte_time: 20_000,
+            settle: 200_000,
+            ..Self::overload()
+        }
+    }
+
+    /// A link that loses, duplicates, exchanges and delays.
+    pub const fn lossy() -> Self {
+        Self {
+            name: "lossy",
+            link: BAD,
+            first_position: (1 << 32) - 50,
+            ..Self::quiet()
+        }
+    }
+
+    /// Two messages of five are lost, and the budget does not suffice.
+    pub const fn storm() -> Self {
+        Self {
+            name: "storm",
+            link: LinkQuality { loss: 400, ..BAD },
+            packets: 2_500,
+            byte_time: 40_000,
+            settle: 120_000,
+            ..Self::quiet()
+        }
+    }
+
+    /// An exact view: t stays 0, whatever comes.
+    pub const fn exact() -> Self {
+        Self {
+            name: "exact",
+            coarsest: 0,
+            link: BAD,
+            packets: 2_000,
+            byte_time: 20_000,
+            settle: 80_000,
+            ..Self::quiet()
+        }
+    }
+
+    /// Switch and engines start anew.
+    pub const fn restarts() -> Self {
+        Self {
+            name: "restarts",
+            engine_starts: 3,
+            switch_starts: 3,
+            zombies: 500,
+            link: BAD,
+            ..Self::quiet()
+        }
+    }
+
+    /// Snapshots and resets.
+    pub const fn cuts() -> Self {
+        Self {
+            name: "cuts",
+            cuts: 10,
+            link: BAD,
+            packets: 1_200,
+            traffic: 60_000,
+            ..Self::quiet()
+        }
+    }
+
+    /// Writes of engines that are replaced and live on.
+    pub const fn writes() -> Self {
+        Self {
+            name: "writes",
+            writes: 60,
+            engine_starts: 2,
+            zombies: 1_000,
+            link: BAD,
+            ..Self::quiet()
+        }
+    }
+
+    /// All of it.
+    pub const fn mixed() -> Self {
+        Self {
+            name: "mixed",
+            writes: 30,
+            cuts: 6,
+            fills: 300,
+            engine_starts: 2,
+            zombies: 500,
+            switch_starts: 2,
+            traffic: 60_000,
+            first_position: (1 << 32) - 200,
+            ..Self::storm()
+        }
+    }
+
+    /// All scenarios.
+    pub const ALL: [Self; 10] = [
+        Self::quiet(),
+        Self::overload(),
+        Self::slow_sweep(),
+        Self::lossy(),
+        Self::storm(),
+        Self::exact(),
+        Self::restarts(),
+        Self::cuts(),
+        Self::writes(),
+        Self::mixed(),
+    ];
+
+    /// The scenario of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scenario| scenario.name == name)
+    }
+
+    /// The scenario with settings, each NAME=VALUE.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingError`] if there is no such setting, or it takes other values.
+    pub fn with_settings(&self, settings: &[String]) -> Result<Self, SettingError> {
+        let mut scenario: Self = changed(self, settings)?;
+        scenario.name = self.name;
+        let wrong = match () {
+            () if !scenario.locations.is_power_of_two() || scenario.locations < 8 => {
+                "locations is a power of two, at least 8"
+            }
+            () if scenario.window == 0 || scenario.window > scenario.locations => {
+                "window is 1 to locations"
+            }
+            () if scenario.turn_us == 0 || scenario.window_us == 0 || scenario.byte_time == 0 => {
+                "turn_us, window_us and byte_time are at least 1"
+            }
+            () => return Ok(scenario),
+        };
+        Err(SettingError::Value {
+            settings: settings.join(" "),
+            cause: wrong.to_owned(),
+        })
+    }
+
+    /// The settings in which it differs from the scenario of its name.
+    pub fn settings(&self) -> Vec<String> {
+        Self::from_name(self.name).map_or_else(Vec::new, |named| differences(&named, self))
+    }
+}

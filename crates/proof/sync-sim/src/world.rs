@@ -1,0 +1,516 @@
+//! The world: the switch, its engines, the link between them, and what happens.
+
+use crate::device::{Device, HOST_PORT, VALUES};
+use crate::engines::{BATCH, Host, Process, datagram, packet};
+use crate::judge::{Judge, Violation, registers};
+use crate::report::Coverage;
+use crate::scenario::Scenario;
+use crate::simulator::SimError;
+use core::net::Ipv4Addr;
+use stateplane_sync::Event;
+use stateplane_sync_setup::CONTROL_PORT;
+use stateplane_wire::sync::{CutKind, MessageType, Operation, Outcome, Packet, Repr};
+use stateplane_world::{Clock, Net, Node as _, NodePort, NodeSpec, Random, Step, Topology};
+
+/// Makes a switch that knows nothing, of its incarnation.
+pub(crate) type MakeDevice<'a> = &'a dyn Fn(u32) -> Result<Box<dyn Device>, SimError>;
+
+const SWITCH: usize = 0;
+const ENGINES: usize = 1;
+
+/// Bytes around a frame on the wire.
+const FRAMING: u64 = 24;
+
+enum Happening {
+    Packet { index: u32, length: u16 },
+    Write { process: u64 },
+    Cut { group: u16, kind: CutKind },
+    EngineStarts { old_lives: bool },
+    SwitchStarts,
+    Heal,
+}
+
+/// Results of a world that has ended.
+pub(crate) struct Remains {
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) coverage: Coverage,
+    pub(crate) trace: u64,
+    pub(crate) faults: Vec<(u64, String)>,
+}
+
+struct SwitchCore<'a>(&'a mut dyn Device);
+
+impl stateplane_world::Node for SwitchCore<'_> {
+    type Message = Vec<u8>;
+    type Transmit = (u16, Vec<u8>);
+
+    fn handle_message(&mut self, now: u64, port: u16, _: NodePort, frame: Vec<u8>) {
+        self.0.handle_frame(now, port, &frame);
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        self.0.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, _: u64) -> Option<(u16, Vec<u8>)> {
+        self.0.poll_transmit()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.0.poll_timeout()
+    }
+}
+
+pub(crate) struct World<'a> {
+    scenario: &'a Scenario,
+    make: MakeDevice<'a>,
+    net: Net<Vec<u8>, Happening>,
+    device: Box<dyn Device>,
+    incarnation: u32,
+    /// When this start of the switch began, and the bytes of UPDATEs since then, by group.
+    began: u64,
+    bytes: [u64; VALUES.len()],
+    host: Host,
+    starts: u16,
+    judge: Judge,
+    coverage: Coverage,
+    faults: Vec<(u64, String)>,
+    /// Writes of all processes that ended as done, and that may have been done.
+    done: u64,
+    maybe: u64,
+    /// Cuts that engines were asked for, less those that were made.
+    cuts_left: u64,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        make: MakeDevice<'a>,
+        seed: u64,
+    ) -> Result<Self, SimError> {
+        let mut random = Random::new(seed);
+        let mut plan = random.split();
+        let mut topology = Topology {
+            nodes: vec![NodeSpec::default(); 2],
+            links: Vec::new(),
+        };
+        topology.join(
+            NodePort::new(SWITCH, CONTROL_PORT),
+            NodePort::new(ENGINES, 0),
+            scenario.link,
+        );
+        let mut net = Net::new(&topology, random);
+        let clock = Clock::draw(&mut net.random, 0, 10_000);
+        net.set_clock(SWITCH, clock);
+        let incarnation = net.random.between(1, u32::MAX.into()) as u32;
+        let mut world = Self {
+            scenario,
+            make,
+            device: make(incarnation)?,
+            incarnation,
+            began: 0,
+            bytes: [0; VALUES.len()],
+            host: Host {
+                processes: Vec::new(),
+            },
+            starts: 0,
+            judge: Judge::default(),
+            coverage: Coverage::default(),
+            faults: Vec::new(),
+            done: 0,
+            maybe: 0,
+            cuts_left: 0,
+            net,
+        };
+        world.start_engine()?;
+        world.after_switch();
+        world.plan(&mut plan);
+        Ok(world)
+    }
+
+    fn plan(&mut self, random: &mut Random) {
+        let scenario = self.scenario;
+        let end = scenario.traffic;
+        // Most packets are of few sources; the last location is for writes.
+        for _ in 0..scenario.packets {
+            let sources = scenario.locations - 1;
+            let last = match random.place(3) {
+                0 => 2,
+                1 => sources / 4,
+                _ => sources,
+            };
+            let index = random.place(last.max(1) as usize) as u32;
+            let length = random.between(20, 1500) as u16;
+            // Bursts: many at the same moment.
+            let at = random.between(500, end) / 50 * 50;
+            self.net.plan(at, Happening::Packet { index, length });
+        }
+        for _ in 0..scenario.writes {
+            let process = random.next();
+            self.net
+                .plan(random.between(1, end), Happening::Write { process });
+        }
+        for _ in 0..scenario.cuts {
+            let group = random.place(VALUES.len()) as u16;
+            let kind = match random.permille(scenario.fills) {
+                true => CutKind::Filled,
+                false => CutKind::Carried,
+            };
+            self.net
+                .plan(random.between(1, end), Happening::Cut { group, kind });
+        }
+        for _ in 0..scenario.engine_starts {
+            let old_lives = random.permille(scenario.zombies);
+            let at = random.between(1, end);
+            self.faults.push((at, "another engine starts".to_owned()));
+            self.net.plan(at, Happening::EngineStarts { old_lives });
+        }
+        for _ in 0..scenario.switch_starts {
+            let at = random.between(1, end);
+            self.faults.push((at, "the switch starts anew".to_owned()));
+            self.net.plan(at, Happening::SwitchStarts);
+        }
+        self.faults.sort();
+        self.net.plan(end, Happening::Heal);
+    }
+
+    pub(crate) fn run(mut self) -> Result<Remains, SimError> {
+        let end = self.scenario.traffic + self.scenario.settle;
+        while let Some(step) = self.net.next_before(end) {
+            match step {
+                Step::Message { from, to, message } => match to.node {
+                    SWITCH => self.deliver(to.port, &message),
+                    _ => {
+                        let local = self.net.local(ENGINES);
+                        self.host.handle_message(local, to.port, from, message);
+                        self.after_engines();
+                        self.judge_views();
+                    }
+                },
+                Step::Timeout { node: SWITCH } => {
+                    let local = self.net.local(SWITCH);
+                    self.device.handle_timeout(local);
+                    self.after_switch();
+                }
+                Step::Timeout { .. } => {
+                    let local = self.net.local(ENGINES);
+                    self.host.handle_timeout(local);
+                    self.after_engines();
+                }
+                Step::Lost { .. } => {}
+                Step::Event(happening) => self.happens(happening)?,
+            }
+        }
+        self.finish();
+        Ok(Remains {
+            violations: self.judge.violations,
+            coverage: self.coverage,
+            trace: self.net.trace(),
+            faults: self.faults,
+        })
+    }
+
+    fn happens(&mut self, happening: Happening) -> Result<(), SimError> {
+        match happening {
+            Happening::Packet { index, length } => {
+                let from = Ipv4Addr::from_bits(0x0a09_0000 + index);
+                let payload = vec![0; usize::from(length) - 20];
+                let frame = packet(from, Ipv4Addr::new(10, 0, 0, 1), 253, &payload);
+                self.deliver(HOST_PORT, &frame);
+            }
+            Happening::Write { process } => {
+                let processes = self.host.processes.len() as u64;
+                let process = &mut self.host.processes[(process % processes) as usize];
+                let last = self.scenario.locations - 1;
+                let write = process.groups[0].write(Operation::Add, &[(last, 1)], 0);
+                process.open += u64::from(write.is_ok());
+                self.after_engines();
+            }
+            Happening::Cut { group, kind } => {
+                if let Some(process) = self.host.processes.last_mut() {
+                    let is_taken = process.groups[usize::from(group)].cut(kind, 0);
+                    self.cuts_left += u64::from(is_taken);
+                }
+                self.after_engines();
+            }
+            Happening::EngineStarts { old_lives } => {
+                if !old_lives && let Some(old) = self.host.processes.pop() {
+                    self.maybe += old.open;
+                }
+                self.start_engine()?;
+            }
+            Happening::SwitchStarts => self.restart_switch()?,
+            Happening::Heal => self.net.heal(),
+        }
+        Ok(())
+    }
+
+    fn start_engine(&mut self) -> Result<(), SimError> {
+        let local = self.net.local(ENGINES);
+        let nonce = self.net.random.between(1, u32::MAX.into()) as u32;
+        let kept = |group| self.judge.kept(group);
+        let process = Process::start(self.starts, self.scenario, local, nonce, kept)?;
+        self.starts += 1;
+        self.host.processes.push(process);
+        self.after_engines();
+        Ok(())
+    }
+
+    fn restart_switch(&mut self) -> Result<(), SimError> {
+        let now = self.net.now();
+        let clock = Clock::draw(&mut self.net.random, now, 10_000);
+        self.net.die(SWITCH);
+        self.net.restart(SWITCH, clock);
+        self.incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
+        self.device = (self.make)(self.incarnation)?;
+        self.began = now;
+        self.bytes = [0; VALUES.len()];
+        self.after_switch();
+        Ok(())
+    }
+
+    /// Registers of a group that no message of a fenced engine, or for another start, may change.
+    fn guarded(&self, group: u16) -> [u64; 5] {
+        let at = u64::from(group);
+        let last = u64::from(self.scenario.locations - 1);
+        [
+            self.device.word(VALUES[usize::from(group)], last),
+            self.device.word("sync_acked", at),
+            self.device.word("sync_epoch", at),
+            self.device.word("sync_starter", at),
+            self.device.word("sync_kept", at),
+        ]
+    }
+
+    fn deliver(&mut self, port: u16, frame: &[u8]) {
+        let local = self.net.local(SWITCH);
+        let message = (port == CONTROL_PORT).then(|| datagram(frame)).flatten();
+        let message = message.and_then(|(_, bytes)| Packet::new_checked(bytes).ok());
+        let message = message.map(|packet| Repr::parse(&packet));
+        let message = message.filter(|message| usize::from(message.group) < VALUES.len());
+        let Some(message) = message else {
+            self.device.handle_frame(local, port, frame);
+            self.after_switch();
+            return;
+        };
+        let (group, at) = (message.group, u64::from(message.group));
+        let before = registers(&*self.device, group, self.scenario.locations);
+        let guarded = self.guarded(group);
+        let fenced = message.term < self.device.word("sync_term", at);
+        let other =
+            message.incarnation != self.incarnation && message.message_type != MessageType::Start;
+        self.device.handle_frame(local, port, frame);
+        if (fenced || other) && self.guarded(group) != guarded {
+            let (now, kind) = (self.net.now(), message.message_type);
+            let why = if fenced {
+                "a lower term"
+            } else {
+                "another start"
+            };
+            self.judge.object(
+                "fencing",
+                format!("{now} µs: {kind:?} of {why} changed group {group}"),
+            );
+        }
+        let epoch = self.device.word("sync_epoch", at);
+        if epoch != guarded[2] {
+            self.judge.cut((self.incarnation, group, epoch), before);
+            match self.cuts_left.checked_sub(1) {
+                Some(left) => self.cuts_left = left,
+                None => {
+                    let now = self.net.now();
+                    self.judge.object(
+                        "cut",
+                        format!("{now} µs: cut {epoch} of group {group} was not asked for"),
+                    );
+                }
+            }
+        }
+        self.after_switch();
+    }
+
+    fn after_switch(&mut self) {
+        let now = self.net.now();
+        let sent = self.net.poll(SWITCH, &mut SwitchCore(&mut *self.device));
+        for (port, frame) in sent {
+            if port != CONTROL_PORT {
+                continue;
+            }
+            self.observe(now, &frame);
+            let from = NodePort::new(SWITCH, port);
+            if let Some(to) = self.net.peer(from) {
+                self.net.send(from, to, &frame);
+            }
+        }
+        for group in 0..VALUES.len() as u64 {
+            let head = self.device.word("sync_head", group);
+            let acked = self.device.word("sync_acked", group);
+            if head.saturating_sub(acked) > self.scenario.window.into() {
+                self.judge.object(
+                    "window",
+                    format!("{now} µs: group {group} sent up to {head}, the engine has {acked}"),
+                );
+            }
+        }
+    }
+
+    /// A frame leaves the switch.
+    fn observe(&mut self, now: u64, frame: &[u8]) {
+        let message = datagram(frame).and_then(|(_, bytes)| Packet::new_checked(bytes).ok());
+        let Some(message) = message.map(|packet| Repr::parse(&packet)) else {
+            self.judge
+                .object("message", format!("{now} µs: the switch sent no message"));
+            return;
+        };
+        match message.message_type {
+            MessageType::Update => {
+                let group = message.group;
+                let values = registers(&*self.device, group, self.scenario.locations);
+                self.judge
+                    .mark((self.incarnation, group, message.stamp), now, values);
+                self.coverage.marks += 1;
+                let longest = FRAMING + 170 + 12 * u64::from(BATCH);
+                let sent = &mut self.bytes[usize::from(group)];
+                *sent += FRAMING + frame.len() as u64;
+                // The switch's clock may be fast by a hundredth.
+                let time = (now - self.began + 1) * 102 / 100;
+                let allowed = (time << 16) / u64::from(self.scenario.byte_time) + longest;
+                if *sent > allowed {
+                    let sent = *sent;
+                    self.judge.object(
+                        "budget",
+                        format!("{now} µs: {sent} bytes of group {group}, {allowed} are allowed"),
+                    );
+                }
+            }
+            MessageType::Refused => self.coverage.refused += 1,
+            MessageType::Repaired => self.coverage.repaired += 1,
+            _ => {}
+        }
+    }
+
+    fn after_engines(&mut self) {
+        let now = self.net.now();
+        for at in 0..self.host.processes.len() {
+            for group in 0..VALUES.len() {
+                while let Some(event) = self.host.processes[at].groups[group].poll_event() {
+                    self.take(now, at, group, event);
+                }
+            }
+        }
+        for frame in self.net.poll(ENGINES, &mut self.host) {
+            let from = NodePort::new(ENGINES, 0);
+            if let Some(to) = self.net.peer(from) {
+                self.net.send(from, to, &frame);
+            }
+        }
+    }
+
+    fn take(&mut self, now: u64, process: usize, group: usize, event: Event) {
+        match event {
+            Event::Generation { .. } => self.coverage.generations += 1,
+            Event::Written { outcome, .. } => {
+                let of = &mut self.host.processes[process];
+                of.open = of.open.saturating_sub(1);
+                match outcome {
+                    Some(Outcome::Done) => {
+                        self.coverage.written += 1;
+                        of.done += 1;
+                        self.done += 1;
+                        let last = self.scenario.locations as usize - 1;
+                        let (seen, done) = (of.groups[group].values()[last], of.done);
+                        if self.keeps_writes() && seen < done {
+                            self.judge.object(
+                                "own writes",
+                                format!("{now} µs: {done} writes were done, {seen} are seen"),
+                            );
+                        }
+                    }
+                    _ => {
+                        self.coverage.unknown += 1;
+                        self.maybe += 1;
+                    }
+                }
+            }
+            Event::Window {
+                incarnation,
+                epoch,
+                values,
+            } => {
+                let place = (incarnation, group as u16, epoch.into());
+                self.coverage.windows += u64::from(self.judge.window(now, place, &values));
+                self.host.processes[process].groups[group].window_kept(incarnation, epoch);
+            }
+            Event::Complete { .. } | Event::Cut { .. } | Event::Fenced { .. } => {}
+        }
+    }
+
+    /// True if neither a cut nor a start takes away what was written.
+    fn keeps_writes(&self) -> bool {
+        self.scenario.cuts == 0 && self.scenario.switch_starts == 0
+    }
+
+    fn judge_views(&mut self) {
+        let now = self.net.now();
+        let local = self.net.local(ENGINES);
+        for process in &self.host.processes {
+            for (group, engine) in process.groups.iter().enumerate() {
+                if let Some(told) = engine.told(local) {
+                    self.coverage.told += 1;
+                    match told.bound {
+                        Some(bound) => {
+                            self.coverage.greatest = self.coverage.greatest.max(bound);
+                        }
+                        None => self.coverage.unbounded += 1,
+                    }
+                    self.judge.told(now, group as u16, &told, engine.values());
+                }
+            }
+        }
+    }
+
+    /// Traffic has stopped and the link is whole: the view is exact.
+    fn finish(&mut self) {
+        let local = self.net.local(ENGINES);
+        let locations = self.scenario.locations;
+        let mut wrong = Vec::new();
+        if let Some(process) = self.host.processes.last() {
+            for (group, engine) in process.groups.iter().enumerate() {
+                let held = registers(&*self.device, group as u16, locations);
+                let told = engine.told(local);
+                let exact = told.is_some_and(|told| {
+                    (told.bound, told.all_but, told.incarnation) == (Some(0), 0, self.incarnation)
+                });
+                if !exact {
+                    wrong.push(format!("of group {group} is told {told:?}"));
+                }
+                let differs = held.iter().zip(engine.values()).position(|(a, b)| a != b);
+                if let Some(at) = differs {
+                    wrong.push(format!("location {at} of group {group} differs"));
+                }
+                let epoch = self.device.word("sync_epoch", group as u64);
+                let place = (self.incarnation, group as u16, epoch);
+                if epoch > 0 && !self.judge.stored.contains_key(&place) {
+                    wrong.push(format!("window {place:?} was not delivered"));
+                }
+            }
+        }
+        for what in wrong {
+            self.judge.object("rest", format!("at the end, {what}"));
+        }
+        if self.keeps_writes() {
+            let value = self.device.word(VALUES[0], (locations - 1).into());
+            let open: u64 = self.host.processes.iter().map(|one| one.open).sum();
+            let most = self.done + self.maybe + open;
+            if value < self.done || value > most {
+                self.judge.object(
+                    "once",
+                    format!(
+                        "{} writes were done, at most {most}; found {value}",
+                        self.done
+                    ),
+                );
+            }
+        }
+    }
+}

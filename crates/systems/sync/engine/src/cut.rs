@@ -1,0 +1,178 @@
+//! Cuts, and the windows that they end (rules 15 to 18, 26).
+
+use stateplane_wire::sync::{CutKind, Value};
+use std::collections::BTreeMap;
+
+/// Ranges of frozen values that are asked for at once.
+const FETCHES: usize = 64;
+
+/// Frozen values that come in.
+#[derive(Debug)]
+struct Fetch {
+    values: Vec<Option<u64>>,
+    missing: usize,
+    /// When ranges were asked for, by their first location.
+    asked: BTreeMap<u32, u64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Cuts {
+    epoch: u32,
+    /// Number of the last cut that filled the locations.
+    filled: u32,
+    asked: Option<(CutKind, u64)>,
+    sent: Option<u64>,
+    /// Number of a cut that was asked for and is not known to be made. It stays when the switch
+    /// refuses for the time being: the refusal may be older than the cut.
+    wanted: Option<u32>,
+    fetch: Option<Fetch>,
+    /// Last window kept, by incarnation.
+    kept: BTreeMap<u32, u32>,
+    incarnation: u32,
+}
+
+impl Cuts {
+    pub(crate) fn new(kept: impl IntoIterator<Item = (u32, u32)>) -> Cuts {
+        Cuts {
+            kept: kept.into_iter().collect(),
+            ..Cuts::default()
+        }
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Number of the last cut that filled the locations; 0: none is known.
+    pub(crate) fn filled(&self) -> u32 {
+        self.filled
+    }
+
+    /// The view ends: of a cut that was asked for it is unknown whether it was made.
+    pub(crate) fn forget(&mut self) {
+        self.fetch = None;
+        if self.sent.take().is_some() {
+            self.asked = None;
+        }
+        self.wanted = None;
+    }
+
+    /// A view begins with `epoch` cuts. The last window is fetched unless it is kept.
+    pub(crate) fn begin(&mut self, incarnation: u32, epoch: u32, locations: u32) {
+        self.incarnation = incarnation;
+        self.epoch = epoch;
+        self.filled = 0;
+        self.fetch = None;
+        if epoch > self.kept(incarnation) {
+            self.fetch = Some(Fetch::new(locations));
+        }
+    }
+
+    pub(crate) fn ask(&mut self, kind: CutKind, fill: u64) -> bool {
+        let free = self.asked.is_none() && kind != CutKind::None;
+        if free {
+            self.asked = Some((kind, fill));
+        }
+        free
+    }
+
+    /// The cut that is to be asked for, if it was not asked for `retry` µs.
+    pub(crate) fn due(&mut self, now: u64, retry: u64) -> Option<(CutKind, u64, u32)> {
+        let (kind, fill) = self.asked?;
+        let ready = self.kept(self.incarnation) == self.epoch && self.fetch.is_none();
+        if self.sent.is_some_and(|at| now < at + retry) || (self.wanted.is_none() && !ready) {
+            return None;
+        }
+        self.sent = Some(now);
+        let epoch = *self.wanted.get_or_insert(self.epoch + 1);
+        Some((kind, fill, epoch))
+    }
+
+    /// The switch has made cut `epoch`: its number, the first time.
+    pub(crate) fn made(&mut self, epoch: u32) -> Option<u32> {
+        if self.wanted != Some(epoch) {
+            return None;
+        }
+        self.wanted = None;
+        self.sent = None;
+        self.asked = None;
+        Some(epoch)
+    }
+
+    /// The view crosses to `epoch`; its window is fetched.
+    pub(crate) fn crossed(&mut self, epoch: u32, kind: CutKind, locations: u32) {
+        self.epoch = epoch;
+        if kind == CutKind::Filled {
+            self.filled = epoch;
+        }
+        self.fetch = Some(Fetch::new(locations));
+    }
+
+    /// First locations of ranges of `batch` that are to be asked for.
+    pub(crate) fn fetches(&mut self, now: u64, retry: u64, batch: u32) -> Vec<u32> {
+        let Some(fetch) = &mut self.fetch else {
+            return Vec::new();
+        };
+        fetch.asked.retain(|_, sent| now < *sent + retry);
+        let mut due = Vec::new();
+        for first in (0..fetch.values.len()).step_by(batch.max(1) as usize) {
+            if fetch.asked.len() >= FETCHES {
+                break;
+            }
+            let end = fetch.values.len().min(first + batch as usize);
+            let lacks = fetch.values[first..end].contains(&None);
+            if lacks && !fetch.asked.contains_key(&(first as u32)) {
+                fetch.asked.insert(first as u32, now);
+                due.push(first as u32);
+            }
+        }
+        due
+    }
+
+    /// Frozen values of the last window came: its number and values, once it is whole.
+    pub(crate) fn fetched(
+        &mut self,
+        epoch: u32,
+        values: impl Iterator<Item = Value>,
+        incarnation: u32,
+    ) -> Option<(u32, Vec<u64>)> {
+        let fetch = self.fetch.as_mut().filter(|_| epoch == self.epoch)?;
+        for value in values {
+            if let Some(place) = fetch.values.get_mut(value.index as usize)
+                && place.replace(value.value).is_none()
+            {
+                fetch.missing -= 1;
+                fetch.asked.remove(&value.index);
+            }
+        }
+        if fetch.missing > 0 || incarnation != self.incarnation {
+            return None;
+        }
+        let fetch = self.fetch.take()?;
+        let values = fetch.values.into_iter().flatten().collect();
+        Some((epoch, values))
+    }
+
+    pub(crate) fn window_kept(&mut self, incarnation: u32, epoch: u32) {
+        let kept = self.kept.entry(incarnation).or_default();
+        *kept = (*kept).max(epoch);
+        if incarnation == self.incarnation && epoch >= self.epoch {
+            self.fetch = None;
+        }
+    }
+
+    /// Last window of a start of the switch that is kept; 0: none.
+    pub(crate) fn kept(&self, incarnation: u32) -> u32 {
+        self.kept.get(&incarnation).copied().unwrap_or(0)
+    }
+}
+
+impl Fetch {
+    fn new(locations: u32) -> Fetch {
+        Fetch {
+            values: vec![None; locations as usize],
+            missing: locations as usize,
+            asked: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What becomes of the switch's messages.
+
+use super::{Engine, Event, Life, Mark, OPEN_PER_LOCATION};
+use crate::tracker::Tracker;
+use stateplane_wire::sync::{CutKind, MessageType, Outcome, Packet, Repr};
+
+impl Engine {
+    /// Takes a datagram of the switch. What is not of this view changes nothing: another START's
+    /// answers, messages of another start of the switch, and bytes that are no message.
+    pub fn handle_datagram(&mut self, now: u64, bytes: &[u8]) {
+        let Ok(packet) = Packet::new_checked(bytes) else {
+            return;
+        };
+        let message = Repr::parse(&packet);
+        if message.group != self.settings.group
+            || message.starter != self.starter
+            || self.life == Life::Fenced
+        {
+            return;
+        }
+        if self.life == Life::Starting {
+            match message.message_type {
+                MessageType::Started => self.started(&message),
+                MessageType::Refused => self.refused(now, &message),
+                _ => {}
+            }
+            return;
+        }
+        if message.incarnation != self.incarnation {
+            // A later start of the switch, which has nothing of what this view has seen; or an
+            // earlier one that took the same START.
+            self.begin(now);
+            return;
+        }
+        match message.message_type {
+            MessageType::Update => self.update(&message),
+            MessageType::Repaired => self.repaired(now, &message),
+            MessageType::Written => self.written(&message),
+            MessageType::CutMade => {
+                if let Some(epoch) = self.cuts.made(message.epoch) {
+                    let term = message.number;
+                    self.events.push_back(Event::Cut { epoch, term });
+                }
+            }
+            MessageType::Fetched => self.fetched(&message),
+            MessageType::Refused => self.refused(now, &message),
+            _ => {}
+        }
+    }
+
+    /// The view begins (rule 11).
+    fn started(&mut self, message: &Repr<'_>) {
+        self.life = Life::Following;
+        self.incarnation = message.incarnation;
+        self.generation += 1;
+        self.first_stamp = message.stamp;
+        self.values.fill(0);
+        self.stamps.fill(0);
+        self.unseen = self.settings.locations;
+        self.tracker = Tracker::new(message.position, message.after);
+        self.overdue = message.position;
+        self.asked.clear();
+        self.polls.clear();
+        self.poll = 0;
+        self.cuts
+            .begin(message.incarnation, message.epoch, self.settings.locations);
+        self.writes.begin(message.number);
+        self.events.push_back(Event::Generation {
+            generation: self.generation,
+            incarnation: self.incarnation,
+        });
+    }
+
+    fn update(&mut self, message: &Repr<'_>) {
+        if message.stamp <= self.first_stamp {
+            return;
+        }
+        if message.epoch > self.cuts.epoch() {
+            self.cross(message);
+        }
+        // What locations held before a cut that filled them is nothing any more (rule 17).
+        let voided = message.epoch < self.cuts.filled();
+        for value in message.values.iter() {
+            let at = value.index as usize;
+            let Some(stamp) = self.stamps.get_mut(at) else {
+                continue;
+            };
+            if message.stamp > *stamp && !voided {
+                if *stamp <= self.first_stamp {
+                    self.unseen = self.unseen.saturating_sub(1);
+                    if self.unseen == 0 {
+                        let generation = self.generation;
+                        self.events.push_back(Event::Complete { generation });
+                    }
+                }
+                *stamp = message.stamp;
+                self.values[at] = value.value;
+                self.tracker.applied(value.index, message.stamp);
+                let seen = (value.index, message.stamp);
+                self.events
+                    .extend(
+                        self.writes
+                            .seen(seen)
+                            .map(|(ticket, outcome)| Event::Written {
+                                ticket,
+                                outcome: Some(outcome),
+                            }),
+                    );
+            }
+        }
+        let count = message.values.len() as u64;
+        self.tracker
+            .came(message.position, count, message.before, message.after);
+        if self.mark.is_none_or(|mark| message.stamp > mark.stamp) {
+            // Of polls that were echoed, the newest tells how old the mark is.
+            while self
+                .polls
+                .get(1)
+                .is_some_and(|(poll, _)| *poll <= message.poll)
+            {
+                self.polls.pop_front();
+            }
+            self.mark = Some(Mark {
+                stamp: message.stamp,
+                bound: message.bound,
+                threshold: message.threshold,
+                queued: message.queued,
+                poll: message.poll,
+                sweep: message.sweep,
+            });
+        }
+    }
+
+    /// The first message of a new epoch: the view crosses the cut (rule 17).
+    fn cross(&mut self, message: &Repr<'_>) {
+        let kind = CutKind::from_u8(message.kind).unwrap_or(CutKind::None);
+        if kind == CutKind::Filled {
+            self.values.fill(message.operand);
+        }
+        self.cuts
+            .crossed(message.epoch, kind, self.settings.locations);
+    }
+
+    /// The switch named what lost positions held (rule 8).
+    fn repaired(&mut self, now: u64, message: &Repr<'_>) {
+        for (at, value) in message.values.iter().enumerate() {
+            let newest = self.stamps.get(value.index as usize).copied();
+            let position = message.position + at as u64;
+            if let Some(newest) = newest {
+                self.tracker
+                    .named(position, value.index, message.stamp, newest);
+            }
+        }
+        self.asked.remove(&message.position);
+        if self.tracker.named_open() > OPEN_PER_LOCATION * self.values.len() {
+            self.begin(now);
+        }
+    }
+
+    fn written(&mut self, message: &Repr<'_>) {
+        let Some(outcome) = Outcome::from_u8(message.outcome) else {
+            return;
+        };
+        let stamps = &self.stamps;
+        let newest = |location: u32| stamps.get(location as usize).copied().unwrap_or(0);
+        let ended = self
+            .writes
+            .answered(message.number, outcome, message.stamp, newest);
+        self.events
+            .extend(ended.map(|(ticket, outcome)| Event::Written {
+                ticket,
+                outcome: Some(outcome),
+            }));
+    }
+
+    fn fetched(&mut self, message: &Repr<'_>) {
+        let window = self
+            .cuts
+            .fetched(message.epoch, message.values.iter(), self.incarnation);
+        if let Some((epoch, values)) = window {
+            let incarnation = self.incarnation;
+            self.events.push_back(Event::Window {
+                incarnation,
+                epoch,
+                values,
+            });
+        }
+    }
+
+    fn refused(&mut self, now: u64, message: &Repr<'_>) {
+        match Outcome::from_u8(message.outcome) {
+            Some(Outcome::Fenced) if message.term > self.settings.term => {
+                self.begin(now);
+                self.life = Life::Fenced;
+                let term = message.term;
+                self.events.push_back(Event::Fenced { term });
+            }
+            Some(Outcome::NotStarted) => self.begin(now),
+            // NOT_SETTLED and NOT_KEPT pass: the cut is asked for again.
+            Some(Outcome::NotHeld) => _ = self.asked.remove(&message.position),
+            _ => {}
+        }
+    }
+}
