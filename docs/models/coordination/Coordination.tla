@@ -176,7 +176,9 @@ BeginRead(s) ==
 PassOn(s, m) ==
   /\ m.type = "PASS" /\ m.to = s /\ Takes(s, m) /\ ~Answerer(s)
   /\ Successor(s, m.epoch) # Nothing
-  /\ LET next == Pass(m.epoch, Successor(s, m.epoch), m.seen)
+  /\ LET to == IF "read skips members" \in Broken
+               THEN Last(chains[m.epoch].members) ELSE Successor(s, m.epoch)
+         next == Pass(m.epoch, to, m.seen)
      IN next \notin network /\ network' = network \cup {next}
   /\ UNCHANGED <<chains, epoch, log, record, copied, handed, floor, promise,
                  lease, now, answered>>
