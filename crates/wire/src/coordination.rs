@@ -72,7 +72,8 @@ header! {
         OUTCOME            8  outcome: u8              =>
             "what became of the operation, 0 before it is decided";
         FLAGS              8  flags: u8                =>
-            "1 LEASED the answerer alone may answer; 2 WAIT a lock's request may queue; \
+            "1 LEASED the answerer alone may answer; CONFIGURED: a promise or lease lasts; 2 WAIT \
+             a lock's request may queue; \
              4 JOINS the last of the chain joins; 8 FOUNDS the group begins empty; \
              16 JOINED the sender answers as the one that joins; 32 MORE more follows; \
              64 STALE the member that is asked answers from what it has";

@@ -35,6 +35,7 @@ control ApplyLane(in coordination_t message, inout coordination_metadata_t meta)
     StoreKept() forget_kept;
     bit<32> era;
     bit<64> number;
+    bit<16> incarnation;
 
     apply {
         meta.lane.index = meta.group.index * COORDINATION_LANES + (bit<32>)message.lane;
@@ -42,6 +43,7 @@ control ApplyLane(in coordination_t message, inout coordination_metadata_t meta)
         lane_number.read(number, meta.lane.index);
         // A lane that was copied may be newer (rule 15).
         if (era != meta.group.era || number < message.number || !RULE_NEWER_STAYS) {
+            lane_incarnation.read(incarnation, meta.lane.index);
             lane_incarnation.write(meta.lane.index, message.lane_incarnation);
             lane_request.write(meta.lane.index, message.request);
             lane_number.write(meta.lane.index, message.number);
@@ -53,7 +55,7 @@ control ApplyLane(in coordination_t message, inout coordination_metadata_t meta)
                     message.outcome,
                     message.token
                 );
-            } else if (era != meta.group.era) {
+            } else if (era != meta.group.era || incarnation != message.lane_incarnation) {
                 forget_kept.apply(meta.lane.index, 0, 0, 0, 0);
             }
             if (era != meta.group.era) {

@@ -121,6 +121,8 @@ control TakeConfiguration(in coordination_t message, inout coordination_metadata
             group_leased_until.write(meta.group.index, 0);
             group_asked_until.write(meta.group.index, 0);
             group_round.write(meta.group.index, 0);
+            group_holds.write(meta.group.index, 0);
+            group_joiner_newest.write(meta.group.index, 0);
             if (progress == PROGRESS_BEGINS && member) {
                 coordination_fed.write(0, meta.group.index);
                 meta.extra = meta.extra | EXTRA_COPY;
@@ -136,6 +138,7 @@ control HandleConfigure(inout coordination_headers_t hdr, inout coordination_met
     DropValue() drop_value;
     SendToClient() send_to_client;
     bit<32> incarnation;
+    bit<48> lasts;
 
     apply {
         coordination_incarnation.read(incarnation, 0);
@@ -149,6 +152,13 @@ control HandleConfigure(inout coordination_headers_t hdr, inout coordination_met
         hdr.message.flags = 0;
         if (meta.group.answers && meta.group.place == meta.group.members) {
             hdr.message.flags = FLAG_JOINED;
+        }
+        group_promised_until.read(lasts, meta.group.index);
+        if (meta.group.answers) {
+            group_leased_until.read(lasts, meta.group.index);
+        }
+        if (meta.now < lasts) {
+            hdr.message.flags = hdr.message.flags | FLAG_LEASED;
         }
         hdr.message.operand = 0;
         put_configuration.apply(hdr.message, meta);

@@ -161,14 +161,20 @@ control Decide(
     DropValue() drop_value;
     bit<64> number;
     bit<64> acked;
+    bit<8> keeps;
+    bool bounded;
     bool holds;
 
     apply {
         load_lane.apply(hdr.message.lane, meta);
         verdict = VERDICT_REFUSE;
+        if (hdr.message.lane_incarnation > meta.lane.incarnation && RULE_LANE_BEGINS) @unlikely {
+            // Who has the lane's later incarnation knows that the earlier one has ended.
+            meta.lane.request = 0;
+        }
         if (hdr.message.lane_incarnation < meta.lane.incarnation && RULE_LANE_INCARNATION) {
             hdr.message.outcome = OUTCOME_LANE_ENDED;
-        } else if (hdr.message.lane_incarnation > meta.lane.incarnation) {
+        } else if (hdr.message.lane_incarnation > meta.lane.incarnation && !RULE_LANE_BEGINS) {
             hdr.message.outcome = OUTCOME_BUSY;
         } else if (hdr.message.request == meta.lane.request && RULE_DUPLICATE) {
             verdict = VERDICT_QUESTION;
@@ -182,7 +188,15 @@ control Decide(
             number = meta.group.applied + 1;
             group_acked.read(acked, meta.group.index);
             // Who answers itself has no one to wait for, but a joiner that is to catch up.
-            if ((!meta.group.answers || meta.group.progress == PROGRESS_CLOSES)
+            bounded = !meta.group.answers || meta.group.progress == PROGRESS_CLOSES;
+            if (!bounded && meta.group.progress != PROGRESS_NONE) @unlikely {
+                group_holds.read(keeps, meta.group.index);
+                if (keeps == 1) {
+                    bounded = true;
+                    group_joiner_newest.read(acked, meta.group.index);
+                }
+            }
+            if (bounded
                 && number > acked + COORDINATION_RING
                 && RULE_RING_BOUND) {
                 hdr.message.outcome = OUTCOME_BUSY;

@@ -74,6 +74,8 @@ control SendExtra(
     bit<64> number;
     bool kept;
     bool more;
+    bit<8> holds;
+    bit<64> joiner;
 
     apply {
         load_group.apply(meta.extra_group, meta);
@@ -96,6 +98,13 @@ control SendExtra(
             if (meta.group.answers && (meta.group.progress != PROGRESS_CLOSES || !RULE_CLOSES)) {
                 hdr.message.type = TYPE_ACK;
                 hdr.message.number = meta.group.applied;
+                group_holds.read(holds, meta.group.index);
+                if (holds == 1) @unlikely {
+                    group_joiner_newest.read(joiner, meta.group.index);
+                    if (joiner < hdr.message.number) {
+                        hdr.message.number = joiner;
+                    }
+                }
                 send_to_head.apply(hdr.message.chain_1, hdr, meta);
             } else {
                 coordination_events.count(EVENT_ACK_WITHHELD);
@@ -131,12 +140,18 @@ control SendExtra(
                     send_entry.apply(meta.group.successor, hdr, meta);
                 } else {
                     coordination_events.count(EVENT_BEYOND_RING);
+                    group_joiner_newest.read(joiner, meta.group.index);
                     if (meta.group.joins == 1
+                        && meta.extra_from > joiner
                         && meta.group.place + 1 == meta.group.members
                         && meta.group.progress > PROGRESS_BEGINS
                         && meta.group.progress < PROGRESS_HANDS_OVER) {
-                        // The joiner is too far behind: the copy begins again (rule 15).
+                        // The joiner is too far behind: the copy begins again, and the head's
+                        // bound keeps what it lacks from then on (rule 15).
                         group_progress.write(meta.group.index, PROGRESS_BEGINS);
+                        if (RULE_HOLDS_ACKS) {
+                            group_holds.write(meta.group.index, 1);
+                        }
                         meta.extra = EXTRA_COPY;
                     }
                 }

@@ -75,6 +75,10 @@ register<bit<8>>(COORDINATION_GROUPS) group_progress;
 register<bit<64>>(COORDINATION_GROUPS) group_round;
 register<bit<16>>(COORDINATION_GROUPS) group_cursor;
 register<bit<64>>(COORDINATION_GROUPS) group_floor;
+// 1: as a tail whose copy began again, this switch acknowledges what the joiner has, whose newest
+// number is in the second register.
+register<bit<8>>(COORDINATION_GROUPS) group_holds;
+register<bit<64>>(COORDINATION_GROUPS) group_joiner_newest;
 
 // Reads what most messages need of a group.
 control LoadGroup(in bit<16> group, inout coordination_metadata_t meta) {

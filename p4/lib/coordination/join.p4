@@ -127,11 +127,18 @@ control HandleCopied(in coordination_headers_t hdr, inout coordination_metadata_
     bit<16> cursor;
     bit<64> round;
     bit<64> closing;
+    bit<64> newest;
 
     apply {
         group_cursor.read(cursor, meta.group.index);
         group_round.read(round, meta.group.index);
         group_acked.read(closing, meta.group.index);
+        group_joiner_newest.read(newest, meta.group.index);
+        if (hdr.message.type == TYPE_COPIED
+            && hdr.message.guard_number == round
+            && hdr.message.newest > newest) {
+            group_joiner_newest.write(meta.group.index, hdr.message.newest);
+        }
         if (meta.group.place + 1 != meta.group.members || meta.group.joins == 0) {
             coordination_events.count(EVENT_NOT_MEMBER);
         } else if (hdr.message.type == TYPE_HANDED) {

@@ -88,6 +88,13 @@ const bool RULE_LANE_INCARNATION = false;
 const bool RULE_LANE_INCARNATION = true;
 #endif
 
+// The first request of a later life of a lane begins it (rule 19).
+#ifdef COORDINATION_FAULT_LANE_BEGINS
+const bool RULE_LANE_BEGINS = false;
+#else
+const bool RULE_LANE_BEGINS = true;
+#endif
+
 // A question is answered where its number is held (rule 5).
 #ifdef COORDINATION_FAULT_HELD_NUMBER
 const bool RULE_HELD_NUMBER = false;
@@ -191,6 +198,13 @@ const bool RULE_ROUND = true;
 const bool RULE_CLOSES = false;
 #else
 const bool RULE_CLOSES = true;
+#endif
+
+// Once a copy has begun again, the head's bound keeps what the joiner lacks in the ring (rule 15).
+#ifdef COORDINATION_FAULT_HOLDS_ACKS
+const bool RULE_HOLDS_ACKS = false;
+#else
+const bool RULE_HOLDS_ACKS = true;
 #endif
 
 // The joiner answers when it holds the hand-over's number (rule 15).

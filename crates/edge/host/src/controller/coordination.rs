@@ -75,6 +75,10 @@ pub struct CoordinationFile {
     /// 30,000 unless set.
     #[serde(default = "thirty_seconds")]
     pub join_timeout_ms: u32,
+    /// ms for which nothing passes between two members that live, after which one of them is left
+    /// out; at least 200, 0 for never; 2,000 unless set.
+    #[serde(default = "two_seconds")]
+    pub standstill_ms: u32,
     /// ms without a keepalive after which a session may be ended; 10,000 unless set.
     #[serde(default = "ten_seconds")]
     pub session_ttl_ms: u32,
@@ -92,6 +96,10 @@ pub struct CoordinationSwitchFile {
     pub address: Ipv4Addr,
     /// Name of its failure domain, such as its rack or host; one of its own unless set.
     pub domain: Option<String>,
+}
+
+fn two_seconds() -> u32 {
+    2_000
 }
 
 fn sixty_four() -> u16 {
@@ -171,6 +179,7 @@ impl CoordinationFile {
             detection: microseconds(self.detection_ms),
             replace_after: microseconds(self.replace_after_ms),
             join_timeout: microseconds(self.join_timeout_ms),
+            standstill: microseconds(self.standstill_ms),
             session_ttl: microseconds(self.session_ttl_ms),
             ..Settings::new(address, switches, self.groups, self.replicas)
         };

@@ -3,6 +3,7 @@
 mod clients;
 mod operators;
 mod plan;
+mod standing;
 mod switches;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -48,6 +49,8 @@ pub struct ControllerCounters {
     pub joined: u64,
     /// Switches that gave up joining a group, since it took too long.
     pub join_timeouts: u64,
+    /// Switches left out of a group that stood still, though they lived.
+    pub standstills: u64,
     /// Groups whose members were all lost.
     pub down: u64,
     /// Groups that have no configuration number, or generation, left.
@@ -85,6 +88,10 @@ struct Group {
     shunned: BTreeMap<u32, u64>,
     /// Number of the newest entry that each switch said that it has.
     newest: BTreeMap<u32, u64>,
+    /// What its members said of themselves in this configuration.
+    pulses: BTreeMap<u32, standing::Pulse>,
+    /// How often each switch was left out because the group stood still.
+    stood: BTreeMap<u32, u32>,
     /// Version of the row that clients learn; 0 before the first.
     version: u64,
     /// True if no member lives.
@@ -117,6 +124,7 @@ pub struct Controller {
     /// Number of failed switches without a place.
     without_place: usize,
     redirect_at: u64,
+    watch_at: u64,
     /// Version of the chains that clients learn.
     version: u64,
     ping_number: u32,
@@ -192,6 +200,7 @@ impl Controller {
             without_place: 0,
             // By then those that fail are known.
             redirect_at: now.saturating_add(settings.detection + settings.ping),
+            watch_at: now,
             version: 0,
             ping_number: 0,
             ping_at: now,
@@ -252,6 +261,7 @@ impl Controller {
             self.place_anew(now);
         }
         self.ping(now);
+        self.watch(now);
         self.reconsider(now);
         self.ask_unfounded(now);
         let late = self.groups.iter();
@@ -270,7 +280,7 @@ impl Controller {
         let resend = groups.map(|group| group.resend_at).min();
         let asks = self.unfounded.values().map(|group| group.resend_at).min();
         let own = [death, resend, asks].into_iter().flatten();
-        own.chain([self.wake, self.ping_at, self.redirect_at])
+        own.chain([self.wake, self.ping_at, self.redirect_at, self.watch_at])
             .min()
             .unwrap_or(u64::MAX)
     }
@@ -380,6 +390,8 @@ impl Group {
             since: now,
             shunned: BTreeMap::new(),
             newest: BTreeMap::new(),
+            pulses: BTreeMap::new(),
+            stood: BTreeMap::new(),
             version: 0,
             down: false,
         }

@@ -48,12 +48,18 @@ pub struct Settings {
     pub join_timeout: u64,
     /// Time for which a switch that gave up does not try that group again.
     pub retry_after: u64,
+    /// Time for which nothing passes between two members that live, after which one of them is
+    /// left out, at least 200,000; 0: none ever is.
+    pub standstill: u64,
     /// Failed switches of which the others send requests on at once (rule 11); as many places as
     /// the program of the switches has.
     pub redirects: u16,
     /// Time without a keepalive after which a session may be ended (rule 19).
     pub session_ttl: u64,
 }
+
+/// Least time of a standstill: that of a few promises of rule 14.
+const LEAST_STANDSTILL: u64 = 200_000;
 
 impl Settings {
     /// `groups` groups on chains of `replicas` of `switches`, with a PING each 20 ms, detection
@@ -79,6 +85,7 @@ impl Settings {
             resend: 10_000,
             join_timeout: 30_000_000,
             retry_after: 10_000_000,
+            standstill: 2_000_000,
             redirects: 4,
             session_ttl: 10_000_000,
         }
@@ -113,6 +120,9 @@ impl Settings {
                 ping: self.ping,
                 detection: self.detection,
             });
+        }
+        if (1..LEAST_STANDSTILL).contains(&self.standstill) {
+            return Err(SettingsError::Standstill(self.standstill));
         }
         let (mut numbers, mut addresses) = (BTreeSet::new(), BTreeSet::new());
         for switch in &self.switches {
@@ -150,6 +160,9 @@ pub enum SettingsError {
         /// Silence after which a switch is taken for dead.
         detection: u64,
     },
+    /// A standstill that is over before a few rounds of promises were due.
+    #[error("standstill = {0} µs is too short: at least 200,000, or 0 for never")]
+    Standstill(u64),
     /// Two switches with one number.
     #[error("two switches have the number {0}")]
     SameNumber(u32),
@@ -176,6 +189,7 @@ impl SettingsError {
             SettingsError::SameNumber(_) => "K104",
             SettingsError::SameAddress(_) => "K105",
             SettingsError::TooFew { .. } => "K106",
+            SettingsError::Standstill(_) => "K107",
         }
     }
 }
@@ -195,7 +209,8 @@ mod tests {
         let good = Settings::new(address, vec![switch(1), switch(2), switch(3)], 64, 3);
         assert_eq!(good.check(), Ok(()));
         type Change = fn(&mut Settings);
-        let changes: [(&str, Change); 9] = [
+        let changes: [(&str, Change); 10] = [
+            ("K107", |s| s.standstill = 199_999),
             ("K101", |s| s.groups = 0),
             ("K101", |s| s.session_ttl = 0),
             ("K102", |s| s.replicas = 4),

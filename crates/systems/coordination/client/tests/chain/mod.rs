@@ -296,17 +296,20 @@ impl Service {
     ) -> Option<()> {
         let place = (reply.group, reply.lane);
         let lane = *self.lanes.entry(place).or_default();
-        if reply.lane_incarnation != lane.incarnation {
-            let ended = reply.lane_incarnation < lane.incarnation;
-            let outcome = if ended {
-                Outcome::LaneEnded
-            } else {
-                Outcome::Busy
-            };
-            reply.outcome = outcome as u8;
+        if reply.lane_incarnation < lane.incarnation {
+            reply.outcome = Outcome::LaneEnded as u8;
             value.clear();
             return Some(());
         }
+        let lane = match reply.lane_incarnation > lane.incarnation {
+            // A later life of the lane begins, and forgets this one (rule 19).
+            true => LaneState {
+                incarnation: reply.lane_incarnation,
+                ..LaneState::default()
+            },
+            false => lane,
+        };
+        self.lanes.insert(place, lane);
         if reply.request < lane.request {
             return None;
         }
@@ -369,7 +372,7 @@ impl Service {
             Outcome::Guarded
         } else if !locks && kind != Kind::Lock && reply.token < seen {
             Outcome::StaleToken
-        } else if kind != Kind::None && kind != Kind::Empty && locks != (kind == Kind::Lock) {
+        } else if kind != Kind::None && locks != (kind == Kind::Lock) {
             Outcome::WrongKind
         } else if locks {
             return self.lock(reply, value, operation, number);

@@ -16,6 +16,8 @@ struct Step {
     joining: Option<Member>,
     /// The switch that takes too long to join.
     gives_up: Option<Member>,
+    /// The switch that is left out because the group stands still.
+    stands: Option<Member>,
 }
 
 impl Step {
@@ -24,6 +26,7 @@ impl Step {
             members,
             joining,
             gives_up: None,
+            stands: None,
         }
     }
 }
@@ -165,6 +168,11 @@ impl Controller {
             group.shunned.insert(switch.switch, until);
             self.counters.join_timeouts += 1;
         }
+        if let Some(switch) = step.stands {
+            let out = group.stays_out(switch.switch, self.settings.retry_after);
+            group.shunned.insert(switch.switch, now.saturating_add(out));
+            self.counters.standstills += 1;
+        }
         let joined = |member: &&Member| group.config.joining == Some(**member);
         self.counters.joined += step.members.iter().filter(joined).count() as u64;
         let config = GroupConfig {
@@ -200,6 +208,7 @@ impl Controller {
             let left = before.config.all().map(|member| member.switch);
             let former = before.former.into_iter().chain(left);
             group.former = former.filter(|switch| !named(switch)).collect();
+            group.stood = before.stood;
             group.shunned = before.shunned;
             group.version = before.version;
             group.down = before.down;
@@ -274,6 +283,13 @@ impl Controller {
         }
         if survivors.len() < present.members.len() || joining != present.joining {
             return Some(Step::to(survivors, joining));
+        }
+        if let Some(stands) = group.standing(now, self.settings.standstill) {
+            let stay = survivors.into_iter().filter(|it| *it != stands);
+            return Some(Step {
+                stands: Some(stands),
+                ..Step::to(stay.collect(), joining.filter(|it| *it != stands))
+            });
         }
         if let Some(joining) = joining {
             let timeout = group.since.saturating_add(self.settings.join_timeout);

@@ -33,7 +33,7 @@ impl Controller {
         let message = Repr::parse(&packet);
         match kind {
             MessageType::Pong => self.pong(now, from, switch, &message),
-            MessageType::Configured => self.configured(switch, &message),
+            MessageType::Configured => self.configured(now, switch, &message),
             _ => {
                 let incarnation = message.handle;
                 let address = message.chain_1.0;
@@ -84,7 +84,7 @@ impl Controller {
         }
     }
 
-    fn configured(&mut self, switch: u32, message: &Repr<'_>) {
+    fn configured(&mut self, now: u64, switch: u32, message: &Repr<'_>) {
         let number = message.group;
         let start = (switch, message.handle);
         let Some(group) = self.groups.get_mut(&number) else {
@@ -120,6 +120,7 @@ impl Controller {
             return;
         }
         group.confirmed.insert(start);
+        group.pulse(now, switch, message);
         let newest = group.newest.entry(switch).or_default();
         *newest = message.newest.max(*newest);
         let joining = group.config.joining;
@@ -226,7 +227,7 @@ impl Controller {
         }
     }
 
-    fn send_config(&mut self, config: &GroupConfig, to: &Member) {
+    pub(super) fn send_config(&mut self, config: &GroupConfig, to: &Member) {
         let mut message = self.message(MessageType::Configure, to.incarnation);
         message.group = config.group;
         message.generation = config.generation;

@@ -205,7 +205,7 @@ impl Net {
                 answer.message_type = MessageType::Configured;
                 (answer.generation, answer.epoch) = (place.generation, place.epoch);
                 let joined = place.joins_at.is_some_and(|at| at <= self.now);
-                answer.flags = u8::from(joined) * flag::JOINED;
+                answer.flags = (u8::from(joined) * flag::JOINED) | flag::LEASED;
                 if joined {
                     place.holds = true;
                     let start = (switch, node.incarnation);

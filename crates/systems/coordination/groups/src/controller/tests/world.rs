@@ -23,6 +23,10 @@ pub(super) struct SwitchModel {
     pub(super) follows: BTreeMap<u16, (u16, u32, bool)>,
     /// Addresses of failed switches, by place.
     pub(super) redirects: BTreeMap<u16, Ipv4Addr>,
+    /// Groups of which it gets no rounds of promises.
+    pub(super) standing: BTreeSet<u16>,
+    /// Its newest number, by group.
+    pub(super) newest: BTreeMap<u16, u64>,
 }
 
 impl SwitchModel {
@@ -55,6 +59,8 @@ impl SwitchModel {
                 answer.message_type = MessageType::Configured;
                 (answer.generation, answer.epoch) = (known.0, known.1);
                 answer.flags = u8::from(known.2 && joins) * flag::JOINED;
+                answer.flags |= u8::from(!self.standing.contains(&message.group)) * flag::LEASED;
+                answer.newest = self.newest.get(&message.group).copied().unwrap_or_default();
             }
         }
         answer.to_vec().unwrap()
