@@ -254,6 +254,8 @@ pub(crate) enum Configures {
         replicas: u8,
         groups: u16,
         slots: u16,
+        /// µs after which a group that stands still changes; 0: never.
+        standstill: u64,
     },
 }
 
@@ -281,6 +283,10 @@ impl ControllerNode {
                 replicas: scenario.replicas,
                 groups: scenario.groups.into(),
                 slots: scenario.slots as u16,
+                standstill: match without {
+                    Some(Rule::Standstill) => 0,
+                    _ => 200_000,
+                },
             }
         };
         Self {
@@ -303,6 +309,7 @@ impl ControllerNode {
             replicas,
             groups,
             slots,
+            standstill,
         } = &mut self.configures
         else {
             return Ok(());
@@ -322,6 +329,7 @@ impl ControllerNode {
             resend: 5_000,
             join_timeout: 400_000,
             retry_after: 100_000,
+            standstill: *standstill,
             ..Settings::new(CONTROLLER, switches.collect(), *groups, *replicas)
         };
         let begun = Controller::new(settings, incarnation, [7; 32], disk.clone(), now);

@@ -58,6 +58,8 @@ struct Pending {
     numbered: bool,
     /// It acquires or releases.
     locks: bool,
+    /// When it began.
+    begun: u64,
 }
 
 /// A client.
@@ -87,7 +89,8 @@ impl ClientNode {
             session: client as u32 + 1,
             first: LANES * client as u16,
             count: LANES,
-            incarnation: 0,
+            // Lanes that had other sessions before, of which the groups know nothing (rule 19).
+            incarnation: client as u16 % 3,
         });
         Self {
             agent,
@@ -177,6 +180,7 @@ impl ClientNode {
             group: name.group,
             numbered,
             locks,
+            begun: now,
         };
         self.asked.insert(ticket, pending);
         self.records.insert(ticket, name);
@@ -292,6 +296,13 @@ impl ClientNode {
         (name, Operation::new(place, action), request)
     }
 
+    /// An operation that began before `time`, of which it never learnt what became.
+    pub(crate) fn unresolved(&self, time: u64) -> Option<u64> {
+        let mut pending = self.asked.values();
+        let found = pending.find(|pending| pending.numbered && pending.begun < time);
+        found.map(|pending| pending.operation)
+    }
+
     /// Notes what the agent tells.
     pub(crate) fn listen(&mut self) {
         while let Some(event) = self.agent.poll_event() {
@@ -307,6 +318,7 @@ impl ClientNode {
                 group,
                 numbered,
                 locks,
+                ..
             } = *pending;
             let (node, object) = (Self::node(self.client), group_name(group));
             let unknown = EventKind::Of(CoordinationEvent::Unknown {

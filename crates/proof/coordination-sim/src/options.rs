@@ -61,6 +61,8 @@ rules! {
     LowerRequest = "lower-request", Some("COORDINATION_FAULT_LOWER_REQUEST");
     /// A question is answered where its number is held (rule 5).
     HeldNumber = "held-number", Some("COORDINATION_FAULT_HELD_NUMBER");
+    /// The first request of a later life of a lane begins it (rule 19).
+    LaneBegins = "lane-begins", Some("COORDINATION_FAULT_LANE_BEGINS");
     /// RESOLVE leaves the kept request as it is (rule 6).
     KeptRequest = "kept-request", Some("COORDINATION_FAULT_KEPT_REQUEST");
     /// Only a configuration of a higher epoch is taken (rule 9).
@@ -85,6 +87,10 @@ rules! {
     KeptCopied = "kept-copied", Some("COORDINATION_FAULT_KEPT_COPIED");
     /// The tail hands over when the joiner has all that its ring may lose (rule 15).
     Closes = "closes", Some("COORDINATION_FAULT_CLOSES");
+    /// Once a copy has begun again, the head's bound keeps what the joiner lacks (rule 15).
+    HoldsAcks = "holds-acks", Some("COORDINATION_FAULT_HOLDS_ACKS");
+    /// A group that stands still between members that live changes.
+    Standstill = "standstill", None;
     /// The copy's answers are of the same round (rule 15).
     Round = "round", Some("COORDINATION_FAULT_ROUND");
     /// The joiner answers when it holds the hand-over's number (rule 15).

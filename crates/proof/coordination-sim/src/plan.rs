@@ -111,7 +111,11 @@ impl Plan {
         let end = scenario.traffic.max(FOUNDING);
         let begin = |random: &mut Random| random.between(FOUNDING, end);
         for _ in 0..scenario.deaths {
-            let at = begin(random);
+            let mut at = begin(random);
+            if scenario.recovers {
+                // Time is left in which chains become whole.
+                at = FOUNDING + (at - FOUNDING) / 8;
+            }
             let (least, most) = scenario.outage;
             let until = at + random.between(least, most);
             let switch = random.place(SWITCHES);
@@ -132,6 +136,34 @@ impl Plan {
             if random.permille(300) {
                 let (from, to) = (to, from);
                 cut.push((at, Misfortune::Cut { from, to, until }));
+            }
+            self.faults.push(cut);
+        }
+        let between: Vec<_> = ways
+            .iter()
+            .filter(|(one, other)| one.node < SWITCHES && other.node < SWITCHES)
+            .collect();
+        for _ in 0..scenario.lasting_cuts {
+            let at = random.between(FOUNDING, FOUNDING + 100_000);
+            let (from, to) = *between[random.place(between.len())];
+            let mut cut = vec![(
+                at,
+                Misfortune::Cut {
+                    from,
+                    to,
+                    until: end,
+                },
+            )];
+            if random.permille(500) {
+                let (from, to) = (to, from);
+                cut.push((
+                    at,
+                    Misfortune::Cut {
+                        from,
+                        to,
+                        until: end,
+                    },
+                ));
             }
             self.faults.push(cut);
         }

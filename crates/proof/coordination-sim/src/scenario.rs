@@ -50,6 +50,9 @@ pub struct Scenario {
     pub outage: (u64, u64),
     /// Number of times that one way of a link is cut.
     pub cuts: u64,
+    /// Number of links between switches that are cut, in one direction or both, early and until
+    /// the faults end.
+    pub lasting_cuts: u64,
     /// Number of times that a switch is cut off from the controller, in one direction or both.
     pub controller_cuts: u64,
     /// Greatest time of a cut.
@@ -69,6 +72,8 @@ pub struct Scenario {
     pub changes: u64,
     /// Whether groups have to serve again after the faults.
     pub serves: bool,
+    /// Whether each group has to serve, with all its members, when the faults end.
+    pub recovers: bool,
 }
 
 const GOOD: LinkQuality = LinkQuality {
@@ -114,6 +119,7 @@ impl Scenario {
             deaths: 0,
             outage: (20_000, 300_000),
             cuts: 0,
+            lasting_cuts: 0,
             controller_cuts: 0,
             cut: 250_000,
             stalls: 0,
@@ -123,6 +129,7 @@ impl Scenario {
             drift: 9_000,
             changes: 0,
             serves: true,
+            recovers: false,
         }
     }
 
@@ -289,8 +296,45 @@ impl Scenario {
         }
     }
 
+    /// A link between two switches is cut and stays so, while the controller hears all of them.
+    pub const fn cut_members() -> Self {
+        Self {
+            name: "cut-members",
+            lasting_cuts: 1,
+            traffic: 3_000_000,
+            operations: 900,
+            reads: 300,
+            ..Self::quiet()
+        }
+    }
+
+    /// A switch dies and returns while clients write as fast as they can, over a ring that is soon
+    /// full.
+    pub const fn saturated() -> Self {
+        Self {
+            name: "saturated",
+            clients: 8,
+            groups: 1,
+            keys: 40,
+            reads: 0,
+            operations: 12_000,
+            traffic: 800_000,
+            ring: 8,
+            slots: 128,
+            deaths: 1,
+            outage: (20_000, 80_000),
+            link: LinkQuality {
+                loss: 30,
+                jitter: 300,
+                ..GOOD
+            },
+            recovers: true,
+            ..Self::quiet()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::quiet(),
         Self::lossy(),
         Self::failover(),
@@ -304,6 +348,8 @@ impl Scenario {
         Self::last_numbers(),
         Self::mixed(),
         Self::chaos(),
+        Self::cut_members(),
+        Self::saturated(),
     ];
 
     /// The scenario of that name.

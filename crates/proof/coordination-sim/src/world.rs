@@ -446,7 +446,38 @@ impl<'a> World<'a> {
         self.after_switch(switch);
     }
 
+    /// When the load and the faults end, chains are whole, and no group stands still.
+    fn recovered(&mut self) {
+        let scenario = &self.options.scenario;
+        let (replicas, from) = (usize::from(scenario.replicas), scenario.traffic / 2);
+        if scenario.recovers {
+            for (group, config) in self.controller.configs() {
+                if config.members.len() < replicas {
+                    let members = config.members.len();
+                    self.anomaly(format!("g{group} has {members} members when the load ends"));
+                }
+            }
+        }
+        if self.options.scenario.lasting_cuts > 0 {
+            for group in 0..u16::from(self.options.scenario.groups) {
+                let name = group_name(group);
+                let served = self.history.events.iter().any(|event| {
+                    event.at >= from
+                        && matches!(
+                            &event.kind,
+                            EventKind::Return { object, response, .. }
+                                if *object == name && response.number > 0
+                        )
+                });
+                if !served {
+                    self.anomaly(format!("g{group} stands still while a link is cut"));
+                }
+            }
+        }
+    }
+
     fn heal(&mut self) {
+        self.recovered();
         self.net.heal();
         for switch in 0..SWITCHES {
             self.net.rouse(switch);
@@ -485,6 +516,17 @@ impl<'a> World<'a> {
         }
         if !self.options.scenario.serves {
             return;
+        }
+        for client in 0..self.clients.len() {
+            let local = self.net.local(Places::client(client));
+            let node = self.clients[client].as_ref();
+            let unresolved = node.and_then(|node| node.unresolved(local.saturating_sub(1_500_000)));
+            if let Some(operation) = unresolved {
+                let client = client + 1;
+                self.anomaly(format!(
+                    "client {client} never learns what became of operation {operation}"
+                ));
+            }
         }
         for (group, config) in self.controller.configs() {
             let mut states = Vec::new();

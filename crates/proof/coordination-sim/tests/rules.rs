@@ -1,5 +1,19 @@
 //! Each of these rules has a checker that misses it: with the rule turned off it objects, with the
 //! rule on the same seeds are good.
+//!
+//! The packet tests of `apps/coordination` alone guard the others:
+//!
+//! * `predecessor`, `successor`: in one epoch every switch has one list, so that nobody but the
+//!   neighbour that it names sends these messages. What the rules keep out is forged or misrouted,
+//!   and no node of the simulator forges.
+//! * `new-head-behind`: `group_acked` of a switch that was no head is from its founding, from BEGIN,
+//!   or from the number at which it closed a copy, none of which is above what its successors have
+//!   but the last, and then it is the only member. So without the rule the head says BUSY no later.
+//! * `closes`: without it a joiner may lack, after the hand-over, what left the ring. It then never
+//!   answers, its join is given up, and the tail, which has everything, answers again: the group
+//!   stands for the time of a join, and loses nothing.
+//! * `empty-member`: controller and authority name no member that did not join; `joined` breaks
+//!   that, and shows what follows.
 
 use stateplane_coordination_sim::{Options, Report, Rule, Scenario, Simulator};
 use stateplane_history::coordination::checkers::{
@@ -63,11 +77,17 @@ rules! {
     without_lease: Lease, Scenario::clocks(), ANSWERS;
     without_promise: Promise, Scenario::clocks(), ANSWERS;
     without_joiner_forgets: JoinerForgets, Scenario::recovery(), FORKS;
+    without_outcome_copied: OutcomeCopied, LATE_COPIES, FORKS;
+    without_incarnation: Incarnation, LATE_CONFIGURES, FORKS;
     without_newer_stays: NewerStays, LATE_COPIES, FORKS;
     without_floor: Floor, EARLY_HAND_OVERS, FORKS;
     without_kept_copied: KeptCopied, Scenario::zombies(), FORKS;
     without_handed_silent: HandedSilent, Scenario::recovery(), ANSWERS;
     without_joined: Joined, Scenario::recovery(), FORKS_OR_STANDSTILL;
+    without_standstill: Standstill, Scenario::cut_members(), [WORLD];
+    without_holds_acks: HoldsAcks, Scenario::saturated(), [WORLD];
+    without_lane_begins: LaneBegins, Scenario::quiet(), [SERVES, WORLD];
+    without_kept_request: KeptRequest, Scenario::zombies(), [WORLD];
     without_token: Token, Scenario::quiet(), ANSWERS;
     without_token_kept: TokenKept, Scenario::quiet(), ANSWERS;
     without_guard: Guard, Scenario::quiet(), ANSWERS;
@@ -81,6 +101,17 @@ const LATE_COPIES: Scenario = Scenario {
         ..Scenario::recovery().link
     },
     ..Scenario::recovery()
+};
+
+/// Configurations that come when the switch that they are for has begun anew.
+const LATE_CONFIGURES: Scenario = Scenario {
+    control_link: LinkQuality {
+        duplicate: 500,
+        straggle: 300,
+        straggle_delay: 1_500_000,
+        ..Scenario::restarts().control_link
+    },
+    ..Scenario::restarts()
 };
 
 /// Hand-overs that come before the entries in front of them.

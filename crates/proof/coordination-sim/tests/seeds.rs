@@ -1,7 +1,7 @@
 //! A few seeds of every scenario, judged by every checker.
 
 use stateplane_coordination_sim::event::{
-    ASKED, BLOCKED, BUSY, HANDED_OVER, LEASED_READ, LOWER_REQUEST, OTHER_EPOCH, RESENT,
+    ASKED, BEYOND_RING, BLOCKED, BUSY, HANDED_OVER, LEASED_READ, LOWER_REQUEST, OTHER_EPOCH, RESENT,
 };
 use stateplane_coordination_sim::{Coverage, Options, Report, Scenario, Simulator};
 use stateplane_world::{Chosen, EngineKind};
@@ -117,6 +117,17 @@ fn mixed() {
 #[test]
 fn chaos() {
     covers(Scenario::chaos(), 8, &[OTHER_EPOCH, BLOCKED, HANDED_OVER]);
+}
+
+#[test]
+fn groups_go_on_while_a_link_between_members_is_cut() {
+    let coverage = covers(Scenario::cut_members(), 6, &[HANDED_OVER]);
+    assert!(coverage.configurations > 6);
+}
+
+#[test]
+fn chains_are_whole_again_while_clients_write_as_fast_as_they_can() {
+    covers(Scenario::saturated(), 4, &[BEYOND_RING, BUSY, HANDED_OVER]);
 }
 
 #[test]
