@@ -1,0 +1,431 @@
+//! The engine against messages that a switch would send, and against any bytes.
+
+use proptest::prelude::*;
+use stateplane_sync::{Engine, Event, Settings, WriteError};
+use stateplane_wire::sync::{
+    CutKind, HEADER_LENGTH, MessageType, Operation, Outcome, Packet, Repr, UNBOUNDED, Value, Values,
+};
+
+const INCARNATION: u32 = 77;
+
+fn settings() -> Settings {
+    Settings {
+        group: 3,
+        locations: 4,
+        batch: 4,
+        poll_us: 100,
+        retry_us: 500,
+        term: 9,
+        nonce: 5,
+    }
+}
+
+/// An engine, and what the switch would echo.
+struct Bench {
+    engine: Engine,
+    now: u64,
+    starter: u64,
+    poll: u64,
+    sent: Vec<(MessageType, u64, u64)>,
+}
+
+impl Bench {
+    /// An engine that has sent START.
+    fn new() -> Bench {
+        let mut bench = Bench {
+            engine: Engine::new(settings(), 0, []).expect("good settings"),
+            now: 0,
+            starter: 0,
+            poll: 0,
+            sent: Vec::new(),
+        };
+        bench.pass(1);
+        bench
+    }
+
+    /// An engine with a view that begins at position 10 and stamp 100, and is complete.
+    fn complete() -> Bench {
+        let mut bench = Bench::new();
+        bench.receive(MessageType::Started, &[], |message| {
+            message.stamp = 100;
+            message.position = 10;
+            (message.before, message.after) = (50, 50);
+        });
+        bench.update(101, 10, &[(0, 1), (1, 1), (2, 1), (3, 1)], 50, 54);
+        bench
+    }
+
+    /// Lets time pass, and takes what the engine sends.
+    fn pass(&mut self, time: u64) {
+        self.now += time;
+        self.engine.handle_timeout(self.now);
+        while let Some(bytes) = self.engine.poll_transmit() {
+            let packet = Packet::new_checked(&bytes).expect("a message");
+            let message = Repr::parse(&packet);
+            assert_eq!((message.group, message.term), (3, 9));
+            self.starter = message.starter;
+            self.poll = self.poll.max(message.poll);
+            let position = message.position;
+            self.sent
+                .push((message.message_type, position, message.number));
+        }
+    }
+
+    fn was_sent(&self, kind: MessageType) -> usize {
+        self.sent.iter().filter(|(one, ..)| *one == kind).count()
+    }
+
+    fn receive(
+        &mut self,
+        kind: MessageType,
+        values: &[(u32, u64)],
+        fill: impl FnOnce(&mut Repr<'_>),
+    ) {
+        let mut bytes = Vec::new();
+        for &(index, value) in values {
+            Value { index, value }.push(&mut bytes);
+        }
+        let mut message = Repr {
+            group: 3,
+            incarnation: INCARNATION,
+            starter: self.starter,
+            poll: self.poll,
+            values: Values::new(&bytes),
+            ..Repr::new(kind)
+        };
+        fill(&mut message);
+        let bytes = message.to_vec().expect("it fits");
+        self.engine.handle_datagram(self.now, &bytes);
+    }
+
+    fn update(
+        &mut self,
+        stamp: u64,
+        position: u64,
+        values: &[(u32, u64)],
+        before: u64,
+        after: u64,
+    ) {
+        self.receive(MessageType::Update, values, |message| {
+            message.stamp = stamp;
+            message.position = position;
+            (message.before, message.after) = (before, after);
+        });
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.engine.poll_event()).collect()
+    }
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    for (field, wrong) in [
+        (
+            "locations",
+            Settings {
+                locations: 0,
+                ..settings()
+            },
+        ),
+        (
+            "batch",
+            Settings {
+                batch: 33,
+                ..settings()
+            },
+        ),
+        (
+            "poll_us",
+            Settings {
+                poll_us: 0,
+                ..settings()
+            },
+        ),
+        (
+            "retry_us",
+            Settings {
+                retry_us: 0,
+                ..settings()
+            },
+        ),
+        (
+            "term",
+            Settings {
+                term: 0,
+                ..settings()
+            },
+        ),
+    ] {
+        let error = Engine::new(wrong, 0, []).expect_err(field);
+        assert_eq!((error.field, error.code()), (field, "SYNC001"));
+    }
+}
+
+#[test]
+fn a_start_is_repeated_until_it_is_answered() {
+    let mut bench = Bench::new();
+    bench.pass(200);
+    assert_eq!(bench.was_sent(MessageType::Start), 1);
+    bench.pass(500);
+    assert_eq!(bench.was_sent(MessageType::Start), 2);
+    assert_eq!(bench.engine.told(bench.now), None);
+}
+
+#[test]
+fn a_view_is_complete_when_every_location_has_a_later_value() {
+    let mut bench = Bench::complete();
+    assert_eq!(bench.engine.values(), [1; 4]);
+    assert!(bench.events().contains(&Event::Complete { generation: 1 }));
+    let told = bench.engine.told(bench.now).expect("a complete view");
+    assert_eq!((told.bound, told.all_but, told.stamp), (Some(0), 0, 101));
+}
+
+#[test]
+fn answers_to_another_start_change_nothing() {
+    let mut bench = Bench::complete();
+    bench.starter += 1;
+    bench.update(102, 14, &[(0, 9)], 54, 62);
+    assert_eq!(bench.engine.values(), [1; 4]);
+}
+
+#[test]
+fn another_start_of_the_switch_begins_a_generation() {
+    let mut bench = Bench::complete();
+    bench.receive(MessageType::Refused, &[], |message| {
+        message.incarnation = INCARNATION + 1;
+        message.outcome = Outcome::OtherIncarnation as u8;
+    });
+    assert_eq!(bench.engine.told(bench.now), None);
+    let before = bench.starter;
+    bench.pass(100);
+    assert!(bench.starter > before);
+}
+
+#[test]
+fn an_older_value_does_not_take_the_place_of_a_newer_one() {
+    let mut bench = Bench::complete();
+    bench.update(103, 15, &[(0, 30)], 63, 83);
+    bench.update(102, 14, &[(0, 10)], 54, 63);
+    assert_eq!(bench.engine.values()[0], 30);
+    let told = bench.engine.told(bench.now).expect("a complete view");
+    assert_eq!((told.bound, told.stamp), (Some(0), 103));
+}
+
+#[test]
+fn what_is_lost_is_in_the_bound_until_a_newer_value_of_its_location_came() {
+    let mut bench = Bench::complete();
+    bench.update(104, 16, &[(1, 2)], 90, 91);
+    let told = bench.engine.told(bench.now).expect("a complete view");
+    assert_eq!((told.bound, told.all_but), (Some(36), 2));
+    bench.pass(100);
+    bench.pass(100);
+    let asked = (MessageType::Repair, 14, 0);
+    assert!(bench.sent.contains(&asked));
+    bench.receive(MessageType::Repaired, &[(0, 0), (2, 0)], |message| {
+        message.stamp = 104;
+        message.position = 14;
+    });
+    bench.update(105, 17, &[(0, 40)], 91, 91);
+    assert_eq!(
+        bench.engine.told(bench.now).and_then(|told| told.bound),
+        Some(36)
+    );
+    bench.update(106, 18, &[(2, 5)], 91, 91);
+    assert_eq!(
+        bench.engine.told(bench.now).and_then(|told| told.bound),
+        Some(0)
+    );
+}
+
+#[test]
+fn what_is_not_answered_is_asked_again() {
+    let mut bench = Bench::complete();
+    bench.update(104, 16, &[], 90, 90);
+    for _ in 0..10 {
+        bench.pass(100);
+    }
+    assert_eq!(bench.was_sent(MessageType::Repair), 2);
+}
+
+#[test]
+fn a_distance_that_is_not_counted_makes_the_bound_unbounded() {
+    let mut bench = Bench::complete();
+    bench.receive(MessageType::Update, &[], |message| {
+        message.stamp = 102;
+        message.position = 14;
+        (message.before, message.after) = (54, 54);
+        message.bound = UNBOUNDED;
+    });
+    assert_eq!(
+        bench.engine.told(bench.now).map(|told| told.bound),
+        Some(None)
+    );
+}
+
+#[test]
+fn age_counts_from_the_poll_that_the_mark_echoes() {
+    let mut bench = Bench::complete();
+    bench.pass(100);
+    let poll = bench.poll;
+    let sent = bench.now;
+    bench.pass(100);
+    bench.receive(MessageType::Update, &[], |message| {
+        message.stamp = 102;
+        message.position = 14;
+        message.poll = poll;
+    });
+    bench.now += 30;
+    let told = bench.engine.told(bench.now).expect("a complete view");
+    assert_eq!(told.age_us, bench.now - sent);
+}
+
+#[test]
+fn a_write_ends_when_the_view_has_it() {
+    let mut bench = Bench::complete();
+    bench.events();
+    let ticket = bench.engine.write(Operation::Set, &[(0, 7), (2, 8)], 0);
+    let ticket = ticket.expect("a write");
+    bench.pass(100);
+    bench.receive(MessageType::Written, &[(0, 7), (2, 8)], |message| {
+        message.number = 1;
+        message.outcome = Outcome::Done as u8;
+        message.stamp = 101;
+    });
+    bench.update(102, 14, &[(0, 7)], 54, 60);
+    assert_eq!(bench.events(), []);
+    bench.update(103, 15, &[(2, 8)], 60, 67);
+    let outcome = Some(Outcome::Done);
+    assert_eq!(bench.events(), [Event::Written { ticket, outcome }]);
+}
+
+#[test]
+fn a_write_is_unknown_when_the_switch_starts_anew() {
+    let mut bench = Bench::complete();
+    bench.events();
+    let ticket = bench
+        .engine
+        .write(Operation::Add, &[(1, 1)], 0)
+        .expect("a write");
+    bench.pass(100);
+    bench.receive(MessageType::Update, &[], |message| message.incarnation += 1);
+    let outcome = None;
+    assert_eq!(bench.events(), [Event::Written { ticket, outcome }]);
+}
+
+#[test]
+fn writes_that_cannot_be_made_are_refused() {
+    let mut bench = Bench::complete();
+    let mut write = |operation, values: &[(u32, u64)]| {
+        bench
+            .engine
+            .write(operation, values, 0)
+            .map_err(|error| error.code())
+    };
+    assert_eq!(write(Operation::Set, &[]), Err("SYNC011"));
+    assert_eq!(write(Operation::Set, &[(0, 0); 5]), Err("SYNC011"));
+    assert_eq!(write(Operation::SetIfEqual, &[(0, 0); 2]), Err("SYNC011"));
+    assert_eq!(write(Operation::Set, &[(4, 0)]), Err("SYNC012"));
+    while write(Operation::Set, &[(0, 0)]).is_ok() {}
+    assert_eq!(write(Operation::Set, &[(0, 0)]), Err("SYNC010"));
+}
+
+#[test]
+fn a_fenced_engine_does_nothing_more() {
+    let mut bench = Bench::complete();
+    bench.events();
+    bench.receive(MessageType::Refused, &[], |message| {
+        message.outcome = Outcome::Fenced as u8;
+        message.term = 10;
+    });
+    assert_eq!(bench.events(), [Event::Fenced { term: 10 }]);
+    assert_eq!(bench.engine.poll_timeout(), None);
+    let write = bench.engine.write(Operation::Set, &[(0, 0)], 0);
+    assert_eq!(write, Err(WriteError::Fenced));
+}
+
+#[test]
+fn a_filled_cut_fills_the_view_and_its_window_is_fetched_and_kept() {
+    let mut bench = Bench::complete();
+    bench.events();
+    assert!(bench.engine.cut(CutKind::Filled, 6));
+    assert!(!bench.engine.cut(CutKind::Carried, 0), "one waits");
+    bench.pass(100);
+    assert_eq!(bench.was_sent(MessageType::Cut), 1);
+    bench.receive(MessageType::Update, &[(1, 7)], |message| {
+        message.stamp = 103;
+        message.position = 15;
+        (message.before, message.after) = (60, 61);
+        message.epoch = 1;
+        message.kind = CutKind::Filled as u8;
+        message.operand = 6;
+    });
+    assert_eq!(bench.engine.values(), [6, 7, 6, 6]);
+    // A value of the epoch before comes late.
+    bench.update(102, 14, &[(0, 5)], 54, 60);
+    assert_eq!(bench.engine.values(), [6, 7, 6, 6]);
+    bench.receive(MessageType::CutMade, &[], |message| {
+        (message.epoch, message.number) = (1, 9);
+    });
+    bench.pass(100);
+    assert_eq!(bench.was_sent(MessageType::Fetch), 1);
+    bench.receive(
+        MessageType::Fetched,
+        &[(0, 5), (1, 1), (2, 1), (3, 1)],
+        |message| {
+            message.epoch = 1;
+        },
+    );
+    let window = Event::Window {
+        incarnation: INCARNATION,
+        epoch: 1,
+        values: vec![5, 1, 1, 1],
+    };
+    assert_eq!(bench.events(), [Event::Cut { epoch: 1, term: 9 }, window]);
+    // The next cut waits until the window is kept.
+    assert!(bench.engine.cut(CutKind::Carried, 0));
+    bench.pass(600);
+    assert_eq!(bench.was_sent(MessageType::Cut), 1);
+    bench.engine.window_kept(INCARNATION, 1);
+    bench.pass(600);
+    assert_eq!(bench.was_sent(MessageType::Cut), 2);
+}
+
+proptest! {
+    /// Whatever a switch, or who pretends to be one, sends: nothing panics, and what waits for the
+    /// driver is bounded.
+    #[test]
+    fn any_messages_are_taken_or_ignored(
+        messages in proptest::collection::vec(
+            (any::<u8>(), any::<[u8; 8]>(), proptest::collection::vec(any::<u8>(), 0..60)),
+            0..80,
+        ),
+    ) {
+        let mut bench = Bench::complete();
+        for (kind, noise, values) in messages {
+            let kind = MessageType::ALL[usize::from(kind) % MessageType::ALL.len()];
+            let values = Values::new(&values);
+            let mut message = Repr {
+                group: 3,
+                incarnation: INCARNATION + u32::from(noise[0] == 0),
+                starter: bench.starter,
+                stamp: 100 + u64::from(noise[1]),
+                position: u64::from(noise[2]) << (noise[3] % 60),
+                before: u64::from(noise[4]) << (noise[3] % 60),
+                after: u64::from(noise[5]) << (noise[6] % 60),
+                epoch: u32::from(noise[7] % 4),
+                outcome: noise[6],
+                number: u64::from(noise[5] % 4),
+                kind: noise[4] % 4,
+                ..Repr::new(kind)
+            };
+            message.values = values;
+            let bytes = message.to_vec().expect("it fits");
+            prop_assert!(bytes.len() >= HEADER_LENGTH);
+            bench.engine.handle_datagram(bench.now, &bytes);
+            bench.pass(u64::from(noise[7]));
+            bench.engine.told(bench.now);
+        }
+        prop_assert!(bench.sent.len() < 80 * 200);
+    }
+}
