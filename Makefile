@@ -27,6 +27,9 @@ LARGE = bench coordination-sim eval fuzz generate host lab native sim sync-sim
 COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-restarts \
   full-tables small-ring last-numbers mixed chaos cut-members saturated
 
+# Scenarios of sync's simulation, of which `make soak` runs 2,000 seeds each.
+SYNC = quiet overload slow-sweep lossy storm exact restarts cuts writes mixed
+
 # Crates with golden files.
 GOLDEN = check hazards p4info protect store syntax trace wire
 
@@ -97,6 +100,9 @@ soak: build tools
 	$(STATEPLANE) sim --program nat --scenario port-churn --first-seed 100000 --seeds 240
 	for scenario in $(COORDINATION); do \
 	  $(STATEPLANE) sim --program coordination --scenario $$scenario --first-seed 100000 --seeds 1000; \
+	done
+	for scenario in $(SYNC); do \
+	  $(STATEPLANE) sim --program sync --scenario $$scenario --first-seed 100000 --seeds 2000; \
 	done
 	STATEPLANE_KILLS=100 $(CARGO) test --release --quiet --package stateplane-cli --test cluster -- \
 	  --nocapture any_server_may_be_killed

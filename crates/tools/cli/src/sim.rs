@@ -2,6 +2,7 @@
 
 mod coordination;
 mod seeds;
+mod sync;
 
 use crate::app::Folder;
 use crate::exit::{CommandError, Failure};
@@ -54,7 +55,8 @@ pub struct SimArguments {
     /// Engine of the switches: machine code, or the reference interpreter
     #[arg(long, default_value = EngineKind::default().name(), value_parser = PossibleValuesParser::new(EngineKind::ALL.map(EngineKind::name)))]
     engine: String,
-    /// Scenario: traffic, links and faults. The program `coordination` has scenarios of its own
+    /// Scenario: traffic, links and faults. The programs `coordination` and `sync` have scenarios
+    /// of their own
     #[arg(long, default_value = "mixed", value_parser = PossibleValuesParser::new(scenarios()))]
     scenario: String,
     /// Change a setting of the scenario, such as flows=8 or chain_link.loss=0; may be given several
@@ -89,6 +91,7 @@ fn programs() -> Vec<&'static str> {
     let programs = ProgramKind::all().into_iter().map(ProgramKind::name);
     programs
         .chain([stateplane_coordination_sim::PROGRAM])
+        .chain([stateplane_sync_sim::PROGRAM])
         .collect()
 }
 
@@ -106,28 +109,36 @@ fn either(
 /// Names of the scenarios of all programs.
 fn scenarios() -> Vec<&'static str> {
     let of_coordination = stateplane_coordination_sim::Scenario::ALL;
+    let of_sync = stateplane_sync_sim::Scenario::ALL;
+    let others = either(
+        of_coordination.into_iter().map(|scenario| scenario.name),
+        of_sync.into_iter().map(|scenario| scenario.name),
+    );
     either(
         Scenario::ALL.into_iter().map(|scenario| scenario.name),
-        of_coordination.into_iter().map(|scenario| scenario.name),
+        others.into_iter(),
     )
 }
 
 /// Names of the rules of all programs.
 fn rules() -> Vec<&'static str> {
     let of_coordination = stateplane_coordination_sim::Rule::ALL.iter();
-    either(
-        Rule::ALL.into_iter().map(Rule::name),
+    let of_sync = stateplane_sync_sim::Rule::ALL.iter();
+    let others = either(
         of_coordination.map(|rule| rule.name()),
-    )
+        of_sync.map(|rule| rule.name()),
+    );
+    either(Rule::ALL.into_iter().map(Rule::name), others.into_iter())
 }
 
 /// Runs the command.
 pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
-    if arguments.program == stateplane_coordination_sim::PROGRAM
-        && arguments.p4.is_none()
-        && arguments.app.is_none()
-    {
+    let shipped = arguments.p4.is_none() && arguments.app.is_none();
+    if shipped && arguments.program == stateplane_coordination_sim::PROGRAM {
         return coordination::run(arguments);
+    }
+    if shipped && arguments.program == stateplane_sync_sim::PROGRAM {
+        return sync::run(arguments);
     }
     let unknown = |what: &str| {
         let problem = format!("{} has no such {what}", arguments.program);
