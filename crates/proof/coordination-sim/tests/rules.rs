@@ -9,9 +9,6 @@
 //! * `new-head-behind`: `group_acked` of a switch that was no head is from its founding, from BEGIN,
 //!   or from the number at which it closed a copy, none of which is above what its successors have
 //!   but the last, and then it is the only member. So without the rule the head says BUSY no later.
-//! * `closes`: without it a joiner may lack, after the hand-over, what left the ring. It then never
-//!   answers, its join is given up, and the tail, which has everything, answers again: the group
-//!   stands for the time of a join, and loses nothing.
 //! * `empty-member`: controller and authority name no member that did not join; `joined` breaks
 //!   that, and shows what follows.
 
@@ -67,6 +64,7 @@ rules! {
     without_epoch: Epoch, Scenario::zombies(), FORKS;
     without_exactly_next: ExactlyNext, Scenario::lossy(), FORKS;
     without_ring_bound: RingBound, Scenario::small_ring(), FORKS_OR_STANDSTILL;
+    without_closes: Closes, Scenario::small_ring(), FORKS_OR_STANDSTILL;
     without_newest_asked: NewestAsked, Scenario::lossy(), FORKS_OR_STANDSTILL;
     without_failures_pass: FailuresPass, Scenario::chaos(), ANSWERS;
     without_duplicate: Duplicate, Scenario::lossy(), ANSWERS;

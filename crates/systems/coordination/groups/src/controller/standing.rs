@@ -73,7 +73,8 @@ impl Group {
     /// nothing passes the one that is later in the chain.
     pub(super) fn standing(&self, now: u64, time: u64) -> Option<Member> {
         let members = &self.config.members;
-        if members.len() + usize::from(self.config.joining.is_some()) < 2 {
+        // Who is alone needs no rounds, and feeds a joiner for as long as a join may take.
+        if members.len() < 2 {
             return None;
         }
         let pulse = |member: &Member| self.pulses.get(&member.switch);
@@ -115,7 +116,7 @@ impl Controller {
         self.watch_at = now.saturating_add(self.settings.standstill / 4);
         let mut asked = Vec::new();
         for group in self.groups.values() {
-            if group.stored && group.config.all().count() > 1 {
+            if group.stored && group.config.members.len() > 1 {
                 let members = group.config.members.iter();
                 let alive =
                     members.filter(|it| self.servers.is_alive(it) && group.is_confirmed(it));

@@ -120,6 +120,19 @@ fn a_copy_that_stands_still_is_given_up() {
 }
 
 #[test]
+fn who_is_alone_and_copies_is_given_time() {
+    let (mut world, members) = one_group(4);
+    world.joins = false;
+    world.silent.extend(&members[1..]);
+    world.pass(2_000_000);
+    let (left, joining) = chain(&world, 0);
+    assert_eq!((left.len(), joining.is_some()), (1, true));
+    stop_rounds(&mut world, &left);
+    world.pass(10_000_000);
+    assert_eq!(chain(&world, 0), (left, joining));
+}
+
+#[test]
 fn a_standstill_of_zero_leaves_nobody_out() {
     let (mut world, members) = one_group(4);
     let mut settings = world.settings.clone();
