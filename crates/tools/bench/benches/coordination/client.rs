@@ -75,7 +75,8 @@ struct Client {
 }
 
 /// The role of the client: the echo's address, groups, first lane, requests in flight, bytes of a
-/// value. Each line of its input names a round, and it answers with items, ns, three latencies in µs
+/// value. Each line of its input names a round, perhaps with other bytes of a value,
+/// and it answers with items, ns, three latencies in µs
 /// and the number of requests sent again so far.
 pub fn run(arguments: &[&str]) {
     let [echo, groups, first_lane, concurrency, value] = arguments[..] else {
@@ -94,7 +95,9 @@ pub fn run(arguments: &[&str]) {
     println!("ready");
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("input is text");
-        let (items, spent, mut latencies) = client.round(Asks::named(&line));
+        let (name, value) = line.split_once(' ').unwrap_or((&line, value));
+        client.value = vec![0x5a; number(value)];
+        let (items, spent, mut latencies) = client.round(Asks::named(name));
         let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| latencies.within(share));
         let ns = spent.as_nanos();
         println!("{items} {ns} {p50} {p99} {p999} {}", client.resent);

@@ -39,6 +39,9 @@ const GROUPS: usize = 64;
 /// Bytes of a value.
 const VALUE: usize = 64;
 
+/// Lengths that are compared with it.
+const LENGTHS: [usize; 3] = [16, 128, coordination::MAX_VALUE];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     // This program takes every role, each in a namespace of its own.
@@ -200,6 +203,17 @@ fn measure(arguments: &[&str]) -> Result<(), String> {
                 );
                 let name = format!("{}, cpu", called(name));
                 report.measure(&name, "µs", ours.each(), against, theirs.each());
+            }
+        }
+        if concurrency > 1 && rounds.iter().any(|(asks, ..)| *asks == "write") {
+            for length in LENGTHS {
+                let asks = |length: usize| format!("write {length}");
+                report.compare(
+                    &called(&format!("write of {length} B")),
+                    || client.borrow_mut().round(&asks(length)),
+                    &format!("of {VALUE} B"),
+                    || client.borrow_mut().round(&asks(VALUE)),
+                );
             }
         }
         if quick {

@@ -127,26 +127,31 @@ fn chain() -> Vec<Node> {
     nodes
 }
 
-/// Writes a burst through the chain: ns that each switch spends, ACKs included.
+/// Writes a burst through the chain: ns that each switch spends, ACKs included. Frames go back to
+/// the switch that made them when the next one has taken them, as ports do it.
 fn write(nodes: &mut [Node], first: u64, value: &[u8], spent: &mut [f64; SWITCHES]) {
     let mut frames = requests(first, value);
     let mut acks = Frames::new();
-    for (node, spent) in nodes.iter_mut().zip(spent.iter_mut()) {
-        let sent = node.pass(&frames, spent);
+    for at in 0..SWITCHES {
+        let sent = nodes[at].pass(&frames, &mut spent[at]);
         let (back, on) = sent.into_iter().partition(|(port, _)| *port == 0);
-        node.recycle(std::mem::replace(&mut frames, on));
+        let taken = std::mem::replace(&mut frames, on);
+        if let Some(before) = at.checked_sub(1) {
+            nodes[before].recycle(taken);
+        }
         acks = back;
         for (port, _) in &mut frames {
             *port = 0;
         }
     }
     assert_eq!(frames.len(), BURST as usize, "each write is answered");
+    nodes[SWITCHES - 1].recycle(frames);
     for at in (0..SWITCHES - 1).rev() {
         for (port, _) in &mut acks {
             *port = 1;
         }
         let on = nodes[at].pass(&acks, &mut spent[at]);
-        nodes[at].recycle(std::mem::replace(&mut acks, on));
+        nodes[at + 1].recycle(std::mem::replace(&mut acks, on));
     }
 }
 
