@@ -7,6 +7,7 @@ pub mod checkers;
 mod ends;
 mod event;
 mod linearizable;
+mod lines;
 mod machine;
 mod numbers;
 mod prefix;
@@ -19,5 +20,6 @@ pub use event::{
     Kind, Number, Outcome, Part, Request, Response, Seen, Subject, Violation,
 };
 pub use linearizable::{LONGEST_LIST, WIDEST_SEARCH};
+pub use lines::{LinesError, read_lines, write_lines};
 pub use machine::{Content, Decision, Group, Record, WAITERS};
 pub use text::Document;
