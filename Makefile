@@ -33,11 +33,14 @@ SYNC = quiet overload slow-sweep lossy storm exact restarts cuts writes mixed
 # Crates with golden files.
 GOLDEN = check hazards p4info protect store syntax trace wire
 
+# Histories of coordination as JSON lines (docs/coordination-histories.md) that `make porcupine` judges.
+HISTORIES ?=
+
 # One part of several (PART=2/4), or those of a name, of what `make mutants` runs.
 PART ?=
 ONLY ?=
 
-.PHONY: help demo test quick goldens soak mutants models fuzz bench eval build setup rust tools peers lint clean
+.PHONY: help demo test quick goldens soak mutants models porcupine fuzz bench eval build setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
@@ -47,6 +50,7 @@ help:
 	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make mutants, make models, make fuzz'
 	@echo 'make mutants the code that keeps state broken rule by rule; a test has to object each time (PART=1/4, ONLY=name)'
 	@echo 'make models  TLC on the TLA+ model of coordination, and on the model with rules left out (needs Maven and Java)'
+	@echo 'make porcupine  Porcupine on histories of coordination (HISTORIES="a.jsonl b.jsonl"; needs Go)'
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make bench   committed benchmarks, results in target/bench'
 	@echo 'make eval    the experiments of the RedPlane paper, tables and plots in target/eval (about an hour)'
@@ -116,6 +120,15 @@ soak: build tools
 
 models:
 	docs/models/coordination/run.sh
+
+# The judge is a Go module; its one dependency comes through the Go module proxy.
+porcupine:
+	@command -v go >/dev/null || { echo 'stateplane: no Go (Debian: apt-get install golang-go); nothing was judged'; exit 1; }
+	@[ -n "$(HISTORIES)" ] || { echo 'stateplane: name files of JSON lines: make porcupine HISTORIES="a.jsonl b.jsonl"'; exit 2; }
+	@mkdir -p target
+	@cd crates/history/porcupine && go build -o $(CURDIR)/target/porcupine-judge . \
+	  || { echo 'stateplane: the judge cannot be built (is the module proxy reachable?); nothing was judged'; exit 1; }
+	target/porcupine-judge $(HISTORIES)
 
 mutants: rust
 	$(CARGO) run --release --quiet --package stateplane-mutants -- \
