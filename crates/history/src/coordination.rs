@@ -13,11 +13,12 @@ mod numbers;
 mod prefix;
 mod text;
 mod tokens;
+mod watches;
 
 pub use checkers::judge;
 pub use event::{
     Asked, Condition, Coordination, CoordinationEvent, Event, EventKind, Guard, History, Holder,
-    Kind, Number, Outcome, Part, Request, Response, Seen, Subject, Violation,
+    Kind, Number, Outcome, Part, Request, Response, Seen, Subject, Told, Violation,
 };
 pub use linearizable::{LONGEST_LIST, WIDEST_SEARCH};
 pub use lines::{LinesError, read_lines, write_lines};

@@ -7,6 +7,7 @@ use crate::coordination::linearizable::Linearizable;
 use crate::coordination::numbers::Numbers;
 use crate::coordination::prefix::Prefix;
 use crate::coordination::tokens::Tokens;
+use crate::coordination::watches::Watches;
 use crate::outputs::Outputs;
 
 /// Every answer belongs to one call, and no call has two.
@@ -26,8 +27,11 @@ pub const ENDS: &str = Ends::NAME;
 /// Faults over, every group serves.
 pub const SERVES: &str = Serves::NAME;
 
+/// Watches tell each change once, in order, or that some are missing.
+pub const WATCHES: &str = Watches::NAME;
+
 /// Names of all objections.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 9] = [
     OUTPUTS,
     NUMBERS,
     LINEARIZABLE,
@@ -36,6 +40,7 @@ pub const NAMES: [&str; 8] = [
     PREFIX,
     ENDS,
     SERVES,
+    WATCHES,
 ];
 
 /// A new one of each checker, in the order in which [`judge`] reports.
@@ -48,6 +53,7 @@ pub fn all() -> Vec<Box<dyn Checker<Coordination>>> {
         Box::<Prefix>::default(),
         Box::<Ends>::default(),
         Box::<Serves>::default(),
+        Box::<Watches>::default(),
     ]
 }
 

@@ -258,8 +258,40 @@ pub enum CoordinationEvent {
         /// Digest of its content.
         digest: u64,
     },
+    /// A watch of a whole group told something (rule 23).
+    Told {
+        /// Number of the client, which has one watch of the group.
+        node: u32,
+        /// The group.
+        group: Object,
+        /// What it told.
+        told: Told,
+        /// Number of the entry; of [`Told::Begin`] and [`Told::Compacted`] the first that is told,
+        /// of [`Told::End`] the first that was not.
+        number: u64,
+        /// The key of the record that the entry changed.
+        key: Option<Object>,
+        /// The record's value, if it is one.
+        value: Option<Arc<[u8]>>,
+    },
     /// Faults are over, and each group serves again soon.
     Whole,
+}
+
+named! {
+    /// What a watch tells.
+    Told {
+        /// Entries are told from this number on.
+        Begin = "begin",
+        /// There is a record, or a new one.
+        Put = "put",
+        /// There is no record any more.
+        Deleted = "deleted",
+        /// Entries before this number may be missing.
+        Compacted = "compacted",
+        /// Nothing is told from this number on.
+        End = "end",
+    }
 }
 
 named! {
@@ -326,6 +358,9 @@ impl System for Coordination {
             EventKind::Of(
                 CoordinationEvent::Unknown { group, .. } | CoordinationEvent::Adopted { group, .. },
             ) => *group == subject.group,
+            EventKind::Of(CoordinationEvent::Told { group, key, .. }) => {
+                *group == subject.group && (subject.key.is_none() || *key == subject.key)
+            }
             EventKind::Of(CoordinationEvent::Applied { group, .. }) => {
                 *group == subject.group && subject.key.is_none()
             }

@@ -20,14 +20,14 @@ mod write;
 use crate::coordination::checkers;
 use crate::coordination::event::{
     Asked, Condition, Coordination, CoordinationEvent, Event, EventKind, Guard, History, Holder,
-    Kind, Number, Outcome, Part, Request, Response, Seen,
+    Kind, Number, Outcome, Part, Request, Response, Seen, Told,
 };
 use crate::event::Object;
 use crate::fields::{Expectation, Fields, TextError};
 use std::fmt;
 use std::sync::Arc;
 
-const EVENT_NAMES: &str = "call, return, died, unknown, adopted, applied and whole";
+const EVENT_NAMES: &str = "call, return, died, unknown, adopted, applied, told and whole";
 const WORDS: &str = "`expect` or `serves`";
 
 /// A history with what is expected of it.
@@ -175,6 +175,18 @@ fn event_kind(event: &str, fields: &mut Fields<'_>) -> Result<EventKind, TextErr
             digest: fields.take("digest", "hexadecimal number", |word| {
                 u64::from_str_radix(word, 16).ok()
             })?,
+        }),
+        "told" => EventKind::Of(CoordinationEvent::Told {
+            node: fields.number("client")?,
+            group: fields.object("group")?,
+            told: fields.take(
+                "what",
+                "`begin`, `put`, `deleted`, `compacted` or `end`",
+                Told::from_name,
+            )?,
+            number: fields.take("number", "number like 1:5", Number::read)?,
+            key: fields.take_optional("key", "name", name)?,
+            value: fields.take_optional("value", "hexadecimal", bytes)?,
         }),
         "whole" => EventKind::Of(CoordinationEvent::Whole),
         word => {

@@ -156,6 +156,27 @@ impl fmt::Display for CoordinationEvent {
                 "applied switch={switch} group={group} number={} digest={digest:x}",
                 Number(*number)
             ),
+            Self::Told {
+                node,
+                group,
+                told,
+                number,
+                key,
+                value,
+            } => {
+                write!(
+                    f,
+                    "told client={node} group={group} what={told} number={}",
+                    Number(*number)
+                )?;
+                if let Some(key) = key {
+                    write!(f, " key={key}")?;
+                }
+                match value {
+                    Some(value) => write!(f, " value={}", Hexadecimal(value)),
+                    None => Ok(()),
+                }
+            }
             Self::Whole => f.write_str("whole"),
         }
     }
