@@ -120,8 +120,8 @@ impl Plan {
             let until = at + random.between(least, most);
             let switch = random.place(SWITCHES);
             let mut death = vec![(at, Misfortune::Dies { switch, until })];
-            // Two at once.
-            if random.permille(250) {
+            // Two at once, but where a bound is set to what follows.
+            if !scenario.recovers && random.permille(250) {
                 let switch = (switch + 1 + random.place(SWITCHES - 1)) % SWITCHES;
                 death.push((at, Misfortune::Dies { switch, until }));
             }
