@@ -226,8 +226,8 @@ func ReadHistory(from io.Reader) (*History, error) {
 			default:
 				operation.Output, operation.Return = told, place
 			}
-		case "serves", "died", "unknown", "adopted", "applied", "whole":
-			// Of members, clients and times; an unknown outcome is a call without a return.
+		case "serves", "died", "unknown", "adopted", "applied", "told", "whole":
+			// Of members, clients, watches and times; an unknown outcome is a call without a return.
 		default:
 			return nil, fmt.Errorf("line %d: no event is named %q", place, line.Event)
 		}
