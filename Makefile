@@ -40,7 +40,7 @@ HISTORIES ?=
 PART ?=
 ONLY ?=
 
-.PHONY: help demo test quick goldens soak mutants models porcupine fuzz bench eval build setup rust tools peers lint clean
+.PHONY: help demo test quick goldens soak mutants models porcupine fuzz bench eval eval-netchain build setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
@@ -54,6 +54,7 @@ help:
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make bench   committed benchmarks, results in target/bench'
 	@echo 'make eval    the experiments of the RedPlane paper, tables and plots in target/eval (about an hour)'
+	@echo 'make eval-netchain  those of the NetChain paper, beside etcd, ZooKeeper, Redis (an hour)'
 	@echo 'make build   the release binary, $(STATEPLANE)'
 	@echo 'make setup   install what the demo and the tests need (Debian packages)'
 
@@ -162,6 +163,17 @@ bench: rust tools
 eval: TOOLS += nft:nftables conntrack:conntrack conntrackd:conntrackd keepalived:keepalived
 eval: build tools
 	$(SUDO) $(STATEPLANE) eval redplane
+
+# The coordination service is measured beside Redis and ZooKeeper where these can be installed, and
+# beside etcd, which is built with Go where none or an old one is installed.
+eval-netchain: TOOLS += nft:nftables
+eval-netchain: build tools
+	@$(MAKE) --no-print-directory tools TOOLS='redis-server:redis-server' \
+	  || echo 'stateplane: the rows that compare with Redis are left out'
+	@[ -e /usr/share/java/zookeeper.jar ] \
+	  || $(MAKE) --no-print-directory tools TOOLS='zkServer.sh:zookeeper' \
+	  || echo 'stateplane: the rows that compare with ZooKeeper are left out'
+	$(SUDO) $(STATEPLANE) eval netchain
 
 build: rust
 	$(CARGO) build --release --package stateplane-cli

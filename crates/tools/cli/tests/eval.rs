@@ -137,6 +137,18 @@ fn transactions_hold_locks_of_the_switches() {
 }
 
 #[test]
+fn two_layers_of_switches_are_computed_and_run_in_virtual_time() {
+    let files = ["throughput.csv", "throughput.svg"];
+    let figure = figure_of(&["netchain", "fig9f"], "netchain-fig9f", &files);
+    let rows = figure["tables"][0]["rows"].as_array().expect("rows");
+    let measured = rows.iter().filter(|row| row[7].is_number());
+    assert_eq!(measured.count(), 2, "{figure}");
+    for claim in figure["claims"].as_array().expect("claims") {
+        assert_eq!(claim["met"], true, "{figure}");
+    }
+}
+
+#[test]
 fn wrong_options_and_places_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |arguments: &[&str]| {

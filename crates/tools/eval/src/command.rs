@@ -86,7 +86,10 @@ impl Command {
                 controller::replicate(arguments).map(|()| ExitCode::SUCCESS)
             }
             Self::Redplane(options) => Ok(told(&options.run()?, options.json)),
-            Self::Client(arguments) => netchain::run_client(arguments).map(|()| ExitCode::SUCCESS),
+            Self::Client(arguments) => {
+                netchain::run_client(arguments);
+                Ok(ExitCode::SUCCESS)
+            }
             Self::SwitchAgent(arguments) => {
                 netchain::run_agent(arguments).map(|()| ExitCode::SUCCESS)
             }

@@ -134,6 +134,8 @@ impl Options {
                 lab: absolute(self.lab.clone())?,
                 logs: absolute(self.logs.join("eval"))?,
                 stateplane,
+                // A run that shows that everything works may share its processors with others.
+                detection_ms: if self.quick { 1000 } else { 100 },
             },
             plan: Plan {
                 runs: if self.quick { 1 } else { self.runs },

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// Registers of a slot that are values.
+/// Registers of a slot that are values, of up to 128 bytes.
 const VALUES: [&str; 14] = [
     "slot_era",
     "slot_kind",

@@ -141,7 +141,10 @@ impl Chains {
                 Event::Expired { ticket, .. }
                 | Event::Unknown { ticket, .. }
                 | Event::Failed { ticket, .. } => (ticket, None),
-                Event::Resolved { .. } | Event::ChainWanted { .. } | Event::LanesEnded => continue,
+                Event::Resolved { .. }
+                | Event::Entry { .. }
+                | Event::ChainWanted { .. }
+                | Event::LanesEnded => continue,
             };
             let record = answer.as_ref().and_then(|answer| answer.record.as_ref());
             return Some(Ended {

@@ -3,7 +3,6 @@
 use super::chains::Chains;
 use super::contest;
 use super::order::{Order, Told};
-use crate::error::EvalError;
 use clap::{Args, ValueEnum};
 use stateplane_peers::{Answers, Etcd, Load, Redis, Transactions, ZooKeeper};
 use stateplane_wire::control::PORT;
@@ -98,18 +97,13 @@ enum Served {
 /// Bytes of the values with which services begin.
 const FIRST_VALUE: usize = 64;
 
-/// Starts the service, if it is another's, says `ready` or why not, and does what its input says
-/// until that ends.
-///
-/// # Errors
-///
-/// `EV005` if the service cannot be had.
-pub fn run(arguments: &ClientArguments) -> Result<(), EvalError> {
-    let mut served = arguments.open().map_err(|reason| EvalError::Nothing {
-        what: arguments.system.name().to_owned(),
-        reason,
-        logs: std::path::PathBuf::from("."),
-    })?;
+/// Starts the service, if it is another's, says `ready` or why it cannot be had, and does what its
+/// input says until that ends.
+pub fn run(arguments: &ClientArguments) {
+    let mut served = match arguments.open() {
+        Ok(served) => served,
+        Err(reason) => return say(&reason),
+    };
     say("ready");
     for (number, line) in std::io::stdin().lock().lines().enumerate() {
         let Ok(line) = line else {
@@ -126,7 +120,6 @@ pub fn run(arguments: &ClientArguments) -> Result<(), EvalError> {
         told.processor_s = processor_s() - before;
         say(&serde_json::to_string(&told).unwrap_or_default());
     }
-    Ok(())
 }
 
 fn say(line: &str) {

@@ -188,7 +188,6 @@ fn trial(
     let name = format!("netchain-fig10-{groups}-{controller:?}");
     let mut network = Network::up(&setting.place, &name, sizes, &["--p4runtime", P4RUNTIME])?;
     let spare = format!("10.20.0.{SPARE}");
-    network.operate(&["wait", "30"])?;
     network.operate(&["drain", &spare, "--wait", "60"])?;
     network.serve(&[System::Stateplane], LANES)?;
     if figure.differs.len() < 5 {

@@ -39,6 +39,8 @@ pub struct Place {
     pub logs: PathBuf,
     /// The program that is everything.
     pub stateplane: PathBuf,
+    /// Silence in ms after which the controller takes a switch for dead.
+    pub detection_ms: u16,
 }
 
 /// The lab with clients of services.
@@ -60,7 +62,7 @@ pub struct Client {
 }
 
 impl Network {
-    /// Builds it, without clients. `arguments` come behind those of each switch's command.
+    /// Builds it, without clients, and waits until all groups are whole. `arguments` come behind those of each switch's command.
     ///
     /// # Errors
     /// What the lab refuses.
@@ -86,6 +88,7 @@ impl Network {
             if process.name == "controller" {
                 process.config = vec![DEPLOYMENT.to_owned()];
                 let values = [
+                    ("detection_ms", place.detection_ms),
                     ("groups", sizes.groups),
                     ("slots", sizes.slots),
                     ("lanes", sizes.lanes),
@@ -111,12 +114,14 @@ impl Network {
             stateplane: place.stateplane.clone(),
             keys: false,
         };
-        Ok(Network {
+        let network = Network {
             lab: Lab::up(topology, &setting)?,
             clients: BTreeMap::new(),
             stateplane: place.stateplane.clone(),
             missing: Vec::new(),
-        })
+        };
+        network.operate(&["wait", "60"])?;
+        Ok(network)
     }
 
     /// Starts the services of others that can be had, and a client of each of `systems`, with
@@ -131,7 +136,10 @@ impl Network {
                     self.clients.insert(*system, client);
                 }
                 Err(error) if *system == System::Stateplane => return Err(error),
-                Err(error) => self.missing.push(error.to_string()),
+                Err(EvalError::Nothing { what, reason, .. }) => {
+                    self.missing.push(format!("{what}: {reason}"));
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -179,10 +187,14 @@ impl Network {
             what,
             logs,
         };
-        if client.line() == "ready" {
+        let said = client.line();
+        if said == "ready" {
             return Ok(client);
         }
         let _ = client.child.wait();
+        if !said.is_empty() {
+            return Err(client.nothing(&said));
+        }
         let said = std::fs::read_to_string(&log).unwrap_or_default();
         Err(client.nothing(said.trim()))
     }

@@ -179,7 +179,10 @@ impl ClientNode {
                 Event::Expired { .. } | Event::Unknown { .. } | Event::Failed { .. } => {
                     self.failed += 1;
                 }
-                Event::Resolved { .. } | Event::ChainWanted { .. } | Event::LanesEnded => {}
+                Event::Resolved { .. }
+                | Event::Entry { .. }
+                | Event::ChainWanted { .. }
+                | Event::LanesEnded => {}
             }
         }
         while self.agent.pending() < self.wanted {
@@ -261,7 +264,14 @@ impl Run {
     /// client: over any spine, or any leaf, that is between, by the number of the destination.
     fn port(&self, from: usize, to: usize, client: bool) -> u16 {
         let Layers { spines, leaves } = self.layers;
-        let spread = to + from + usize::from(client);
+        let (count, first) = match self.layers.is_spine(from) {
+            true => (spines, 0),
+            false => (leaves, spines),
+        };
+        // The number of the pair among all of its layer, so that each way has as many.
+        let behind = to.saturating_sub(first + usize::from(to > from));
+        let pair = (from - first) * (count - 1) + behind;
+        let spread = pair + usize::from(client);
         let port = match (self.layers.is_spine(from), self.layers.is_spine(to)) {
             _ if from == to => spines.max(leaves),
             (true, true) => spread % leaves,

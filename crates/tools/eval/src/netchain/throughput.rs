@@ -60,14 +60,12 @@ impl Rates {
         of.iter().find(|(at, _)| *at == x).map(|(_, rate)| *rate)
     }
 
-    /// The least rate divided by the greatest.
-    fn evenness(&self, system: System) -> f64 {
+    /// The least rate divided by the greatest, of places up to `last`.
+    fn evenness(&self, system: System, last: f64) -> f64 {
         let of = self.0.get(&system).map_or(&[][..], Vec::as_slice);
-        let least = of
-            .iter()
-            .map(|(_, rate)| *rate)
-            .fold(f64::INFINITY, f64::min);
-        let most = of.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        let of = of.iter().filter(|(x, _)| *x <= last).map(|(_, rate)| *rate);
+        let least = of.clone().fold(f64::INFINITY, f64::min);
+        let most = of.fold(0.0, f64::max);
         least / most
     }
 }
@@ -76,7 +74,7 @@ impl Rates {
 pub(super) fn by_value(setting: &Setting<'_>) -> Result<Figure, EvalError> {
     let values: &[usize] = match setting.plan.quick {
         true => &[0, 128],
-        false => &[0, 16, 32, 64, 96, 128],
+        false => &[0, 16, 32, 64, 96, 128, 256, 512, 1024],
     };
     let usual = usual(setting);
     let mut figure = Figure::new(
@@ -84,7 +82,9 @@ pub(super) fn by_value(setting: &Setting<'_>) -> Result<Figure, EvalError> {
         "Throughput by bytes of a value",
         "82 million/s of four servers up to 128 bytes, ZooKeeper 140,000/s: neither depends on it",
     );
-    figure.differs("values are of at most 128 bytes, as in the paper's prototype");
+    figure.differs(
+        "besides the paper: values of 256 to 1,024 bytes; the paper's prototype takes up to 128",
+    );
     let points = values.iter().map(|value| Point {
         x: *value as f64,
         load: Load {
@@ -99,7 +99,7 @@ pub(super) fn by_value(setting: &Setting<'_>) -> Result<Figure, EvalError> {
         points: points.collect(),
     };
     let (mut figure, rates) = experiment.run(setting)?;
-    even(setting, &mut figure, &rates, "0 to 128 bytes");
+    even(setting, &mut figure, &rates, 128.0, "0 to 128 bytes");
     Ok(figure)
 }
 
@@ -129,7 +129,13 @@ pub(super) fn by_keys(setting: &Setting<'_>) -> Result<Figure, EvalError> {
         points: points.collect(),
     };
     let (mut figure, rates) = experiment.run(setting)?;
-    even(setting, &mut figure, &rates, "1,000 to 64,000 keys");
+    even(
+        setting,
+        &mut figure,
+        &rates,
+        64_000.0,
+        "1,000 to 64,000 keys",
+    );
     Ok(figure)
 }
 
@@ -226,8 +232,8 @@ fn axes(x: &'static str, logarithmic: bool) -> Axes<'static> {
     }
 }
 
-fn even(setting: &Setting<'_>, figure: &mut Figure, rates: &Rates, over: &str) {
-    let evenness = rates.evenness(System::Stateplane);
+fn even(setting: &Setting<'_>, figure: &mut Figure, rates: &Rates, last: f64, over: &str) {
+    let evenness = rates.evenness(System::Stateplane, last);
     let claim =
         format!("{over}: the lowest throughput is {evenness:.3} of the highest (claimed: 0.85)");
     setting.claim(figure, evenness >= 0.85, claim);

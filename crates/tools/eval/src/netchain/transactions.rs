@@ -96,7 +96,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Figure, EvalError> {
                         clients,
                         hot,
                         cold: COLD,
-                        duration_ms: if quick { 200 } else { 2000 },
+                        duration_ms: if quick { 500 } else { 2000 },
                         together: contestant.1,
                     };
                     let answer = network.of(contestant.0)?;
