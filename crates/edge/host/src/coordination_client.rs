@@ -9,12 +9,14 @@ use stateplane_coordination::{Connection, ConnectionEvent, Settings};
 use crate::clock::boot_time_us;
 use crate::datagram::Endpoint;
 use crate::random::random_bits;
+use crate::sealing::{Guard, KeysError, SealReport, open_datagram};
 
 /// A connection on a socket of its own. Times are µs of [`boot_time_us`].
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
     endpoint: Endpoint,
+    guard: Option<Guard>,
 }
 
 /// How a client reaches the service.
@@ -38,6 +40,15 @@ impl Client {
     ///
     /// The system gives no socket, address or random bits; or there is no controller.
     pub fn open(config: &ClientConfig) -> io::Result<Client> {
+        Client::open_sealed(config, None)
+    }
+
+    /// As [`Client::open`]; with a guard only sealed messages are sent and taken.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Client::open`].
+    pub fn open_sealed(config: &ClientConfig, guard: Option<Guard>) -> io::Result<Client> {
         let address = match config.address {
             Some(address) => address,
             None => address_towards(&config.controllers)?,
@@ -52,6 +63,7 @@ impl Client {
         Ok(Client {
             connection: Connection::new(now, controllers, settings, config.lanes, seed),
             endpoint,
+            guard,
         })
     }
 
@@ -68,6 +80,24 @@ impl Client {
     /// Datagrams that the system did not take.
     pub fn lost(&self) -> u64 {
         self.endpoint.lost()
+    }
+
+    /// Counts of sealed messages, if messages are sealed.
+    pub fn seals(&self) -> Option<SealReport> {
+        let guard = self.guard.as_ref()?;
+        Some(SealReport::of(guard, 0))
+    }
+
+    /// Reads the file of keys again if it changed, at most once a second.
+    ///
+    /// # Errors
+    ///
+    /// The new file's, once for each change; the keys so far stay.
+    pub fn look(&mut self) -> Result<(), KeysError> {
+        match &mut self.guard {
+            Some(guard) => guard.look(boot_time_us()),
+            None => Ok(()),
+        }
     }
 
     /// The next event, if there is one without waiting.
@@ -95,7 +125,11 @@ impl Client {
             let more = self.endpoint.take()?;
             let now = boot_time_us();
             for (from, bytes) in self.endpoint.taken() {
-                self.connection.handle_datagram(now, from, bytes);
+                let guard = self.guard.as_mut();
+                let opened = open_datagram(guard, now, self.endpoint.socket(), from, bytes);
+                if let Some(received) = opened {
+                    self.connection.handle_datagram(now, from, received.message);
+                }
             }
             if !more {
                 break;
@@ -109,7 +143,15 @@ impl Client {
 
     fn flush(&mut self) {
         while let Some((to, message)) = self.connection.poll_transmit() {
-            self.endpoint.push(to, Arc::new(message));
+            let trailer = match &mut self.guard {
+                None => None,
+                // The guard counts a message to an unknown peer, which is not sent.
+                Some(guard) => match guard.seal(*to.ip(), &message) {
+                    None => continue,
+                    trailer => trailer,
+                },
+            };
+            self.endpoint.push_sealed(to, Arc::new(message), trailer);
         }
         self.endpoint.flush();
     }

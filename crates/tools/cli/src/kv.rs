@@ -8,6 +8,7 @@ mod session;
 mod watch;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -16,8 +17,10 @@ use stateplane_coordination::{
     Reading, Refused, Ticket, When, Write,
 };
 use stateplane_host::coordination_client::{Client, ClientConfig};
+use stateplane_host::sealing::Guard;
 
 use crate::exit::{self, CommandError, Failure};
+use crate::store::read_keys;
 use answers::Printer;
 
 /// Read and write records of the coordination service, and hold its locks.
@@ -57,6 +60,9 @@ struct ServiceArguments {
     /// Seconds until an operation is given up
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, global = true)]
     timeout: f64,
+    /// Accept and send sealed messages only, with the keys of this file (TOML)
+    #[arg(long, value_name = "FILE", global = true)]
+    keys: Option<PathBuf>,
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
@@ -174,20 +180,26 @@ impl ServiceArguments {
             return Err(CommandError::new(Failure::Input, message));
         }
         let timeout_us = (self.timeout * 1e6) as u64;
-        Service::connect(&ClientConfig {
+        let guard = self.keys.as_deref().map(read_keys).transpose()?;
+        let config = ClientConfig {
             controllers: self.controller.clone(),
             address: self.address,
             lanes,
             deadline_us: timeout_us,
-        })
+        };
+        Service::connect(&config, guard)
     }
 }
 
 impl Service {
     /// A client that knows the number of groups, and has a session if it wants lanes.
-    pub(crate) fn connect(config: &ClientConfig) -> Result<Service, CommandError> {
+    /// With a guard only sealed messages are sent and taken.
+    pub(crate) fn connect(
+        config: &ClientConfig,
+        guard: Option<Guard>,
+    ) -> Result<Service, CommandError> {
         let (timeout_us, lanes) = (config.deadline_us, config.lanes);
-        let client = Client::open(config).map_err(system)?;
+        let client = Client::open_sealed(config, guard).map_err(system)?;
         let mut service = Service {
             client,
             timeout_us,

@@ -73,7 +73,7 @@ pub struct RunArguments {
     /// $XDG_RUNTIME_DIR/stateplane, /run/stateplane or a temporary folder of your own
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
-    /// Accept and send sealed messages of the replication protocol only, with the keys of this file
+    /// Accept and send sealed messages of replication and coordination only, with the keys of this file
     /// (TOML), which is read again when it changes; see docs/message-authentication.md
     #[arg(long, value_name = "FILE", requires = "sealed_ports")]
     keys: Option<PathBuf>,
@@ -251,6 +251,19 @@ fn drawn<E: Engine>(mut engine: E) -> Result<E, String> {
     Ok(engine)
 }
 
+impl RunArguments {
+    /// How messages of the switch are sealed; `None` without keys.
+    fn sealing(&self, file: &SwitchFile) -> Result<Option<Sealing>, CommandError> {
+        let Some(path) = &self.keys else {
+            return Ok(None);
+        };
+        let coordination = file.coordination.as_ref();
+        let own = coordination.map(|file| file.get_ref().address);
+        let sealing = Sealing::new(read_keys(path)?, self.sealed_ports.clone());
+        Ok(Some(sealing.with_coordination(own)))
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let settings = arguments.p4runtime.settings(&arguments.ports)?;
@@ -303,13 +316,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         let start = if terminal && !json { "\r\x1b[K" } else { "" };
         eprintln!("{start}port {number}={name}: {notice}");
     };
-    let sealing = match &arguments.keys {
-        Some(path) => Some(Sealing::new(
-            read_keys(path)?,
-            arguments.sealed_ports.clone(),
-        )),
-        None => None,
-    };
+    let sealing = arguments.sealing(&file)?;
     let options = RunOptions {
         stop: &stop,
         ready: &mut ready,

@@ -7,8 +7,11 @@
 mod chain;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,6 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use chain::{GROUPS, Service};
+use stateplane_host::sealing::{Guard, open_datagram, send_datagram};
 use stateplane_wire::coordination::{Address, PORT};
 use stateplane_wire::coordination_control::{
     self as control, END_OF_GROUPS, END_OF_SESSIONS, Message, Opened, Session,
@@ -28,6 +32,8 @@ const TTL_MS: u32 = 500;
 struct Running {
     controller: String,
     service: Arc<Mutex<Service>>,
+    seal: Arc<Seal>,
+    switch: Ipv4Addr,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -37,6 +43,12 @@ static NEXT: AtomicU8 = AtomicU8::new(1);
 
 impl Running {
     fn start() -> Running {
+        Running::start_sealed(None)
+    }
+
+    /// With the file of keys that this gives for the switch's address, both threads take and send
+    /// sealed messages alone.
+    fn start_sealed(keys: Option<&dyn Fn(Ipv4Addr) -> PathBuf>) -> Running {
         let pid = std::process::id().to_be_bytes();
         let own = NEXT.fetch_add(1, Ordering::Relaxed);
         let switch = Ipv4Addr::new(127, 100 + pid[2] % 100, pid[3], own);
@@ -48,8 +60,14 @@ impl Running {
         let controls = open(SocketAddrV4::new(switch, 0));
         let controller = controls.local_addr().expect("an address").to_string();
         let (kept, stops) = (Arc::clone(&service), Arc::clone(&stop));
+        let seal = Seal {
+            guard: keys.map(|keys| Mutex::new(Guard::read(&keys(switch)).expect("keys"))),
+            taken: Mutex::new(Vec::new()),
+        };
+        let seal = Arc::new(seal);
+        let sealed = Arc::clone(&seal);
         let serving = std::thread::spawn(move || {
-            serve(&chains, &stops, |bytes| {
+            serve(&chains, &stops, &sealed, |bytes| {
                 let mut service = kept.lock().expect("the service");
                 let mut sent = Vec::from_iter(service.handle(bytes));
                 sent.extend(service.entries.drain(..));
@@ -57,6 +75,7 @@ impl Running {
             });
         });
         let stops = Arc::clone(&stop);
+        let sealed = Arc::clone(&seal);
         let mut opened = Controller {
             switch,
             ..Controller::default()
@@ -67,15 +86,19 @@ impl Running {
                 let Ok((length, from)) = controls.recv_from(&mut buffer) else {
                     continue;
                 };
-                let asked = Message::parse(&buffer[..length]).expect("a message");
-                let answer = opened.answer(asked).to_vec();
-                controls.send_to(&answer, from).expect("sent");
+                let Some(asked) = sealed.open(&controls, from, &buffer[..length]) else {
+                    continue;
+                };
+                let asked = Message::parse(&asked).expect("a message");
+                sealed.send(&controls, from, &opened.answer(asked).to_vec());
             }
         });
         let threads = vec![serving, controlling];
         Running {
             controller,
             service,
+            seal,
+            switch,
             stop,
             threads,
         }
@@ -117,17 +140,56 @@ fn open(address: SocketAddrV4) -> UdpSocket {
 fn serve(
     socket: &UdpSocket,
     stop: &AtomicBool,
+    seal: &Seal,
     handle: impl Fn(&[u8]) -> Vec<(SocketAddrV4, Vec<u8>)>,
 ) {
     let mut buffer = [0; 2048];
     while !stop.load(Ordering::Relaxed) {
-        let Ok((length, _)) = socket.recv_from(&mut buffer) else {
+        let Ok((length, from)) = socket.recv_from(&mut buffer) else {
             continue;
         };
-        for (to, message) in handle(&buffer[..length]) {
-            // A client that has gone refuses it.
-            _ = socket.send_to(&message, to);
+        let Some(message) = seal.open(socket, from, &buffer[..length]) else {
+            continue;
+        };
+        for (to, message) in handle(&message) {
+            seal.send(socket, to.into(), &message);
         }
+    }
+}
+
+/// Keys of switch and controller, if they take sealed messages alone, and all that came.
+struct Seal {
+    guard: Option<Mutex<Guard>>,
+    taken: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Seal {
+    fn open(&self, socket: &UdpSocket, from: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.taken.lock().expect("a list").push(bytes.to_vec());
+        let SocketAddr::V4(from) = from else {
+            return None;
+        };
+        let mut guard = self.guard.as_ref().map(|guard| guard.lock().expect("keys"));
+        let now = stateplane_host::clock::boot_time_us();
+        let opened = open_datagram(guard.as_deref_mut(), now, socket, from, bytes);
+        opened.map(|opened| opened.message.to_vec())
+    }
+
+    fn send(&self, socket: &UdpSocket, to: SocketAddr, message: &[u8]) {
+        let (SocketAddr::V4(to), guard) = (to, &self.guard) else {
+            return;
+        };
+        let mut guard = guard.as_ref().map(|guard| guard.lock().expect("keys"));
+        // A client that has gone refuses it.
+        _ = send_datagram(guard.as_deref_mut(), socket, to, message);
+    }
+
+    /// Messages opened, forged, cut, and repeated.
+    fn counters(&self) -> [u64; 4] {
+        let guard = self.guard.as_ref().expect("keys").lock().expect("keys");
+        let seen = guard.counters();
+        let repeated = seen.unproven + seen.replayed + seen.too_old;
+        [seen.opened, seen.forged, seen.truncated, repeated]
     }
 }
 
@@ -403,4 +465,78 @@ fn a_session_is_kept_alive_while_a_command_runs() {
     assert_eq!(code, 0);
     assert!(text.lines().any(|line| line.starts_with("2\t")), "{text}");
     assert_eq!(interrupted(session), (Some(0), String::new()));
+}
+
+/// A file of keys of the process `id`, with one peer.
+fn keys(folder: &Path, id: u32, peer: u32, address: Ipv4Addr, secret: &str) -> PathBuf {
+    let path = folder.join(format!("{id}-{}.toml", &secret[..2]));
+    let key = secret.repeat(32);
+    let text = format!(
+        "id = {id}\n[[peer]]\nid = {peer}\naddress = \"{address}\"\nkeys = [{{ id = 1, hex = \"{key}\" }}]"
+    );
+    fs::write(&path, text).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("closed to others");
+    path
+}
+
+/// Messages between clients, switch and controller under `--keys`: without the key, repeated, cut
+/// or altered they are counted and change nothing.
+#[test]
+fn sealed_messages_alone_are_taken() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pid = std::process::id().to_be_bytes();
+    let own = Ipv4Addr::new(127, 201 + pid[2] % 50, pid[3], 1);
+    let running = Running::start_sealed(Some(&|_| keys(folder.path(), 1, 100, own, "a1")));
+    let mine = keys(folder.path(), 100, 1, running.switch, "a1");
+    let other = keys(folder.path(), 100, 1, running.switch, "b2");
+    let address = own.to_string();
+    let kv = |keys: Option<&Path>, arguments: &[&str]| {
+        let mut all = vec!["--timeout", "3", "--address", &address];
+        let keys = keys.map(|keys| keys.to_str().expect("a path"));
+        all.extend(keys.iter().flat_map(|keys| ["--keys", keys]));
+        all.extend(arguments);
+        running.kv(&all)
+    };
+    assert_eq!(kv(Some(&mine), &["put", "lamp", "on"]).0, 0);
+    assert_eq!(kv(Some(&mine), &["get", "lamp"]), (0, "on\n".to_owned()));
+    let told = kv(
+        Some(&mine),
+        &["watch", "lamp", "--from", "1", "--count", "1"],
+    );
+    assert_eq!(told, (0, "1\tput\ton\n".to_owned()));
+    let executed = running.service.lock().expect("the service").executed.len();
+    // Who has no key, and who has another.
+    for keys in [None, Some(other.as_path())] {
+        let all = ["--timeout", "0.5", "put", "lamp", "off"];
+        assert_eq!(kv(keys, &all).0, 4);
+    }
+    let before = running.seal.counters();
+    assert!(before[0] > 0 && before[1] > 0, "{before:?}");
+    // All that came, again, cut, and altered.
+    let recorded = running.seal.taken.lock().expect("a list").clone();
+    let attacker = UdpSocket::bind((own, 0)).expect("a socket");
+    for datagram in &recorded {
+        let mut altered = datagram.clone();
+        let middle = altered.len() / 2;
+        altered[middle] ^= 1;
+        for message in [datagram.as_slice(), &datagram[..40], &altered] {
+            attacker
+                .send_to(message, (running.switch, PORT))
+                .expect("sent");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let sent = 3 * recorded.len();
+    let since = Instant::now();
+    while running.seal.taken.lock().expect("a list").len() < recorded.len() + sent {
+        assert!(since.elapsed() < Duration::from_secs(20), "they are taken");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let after = running.seal.counters();
+    assert_eq!(after[0], before[0]);
+    assert!(after[2] >= before[2] + recorded.len() as u64, "{after:?}");
+    assert!(after[1] > before[1] && after[3] > before[3], "{after:?}");
+    let now = running.service.lock().expect("the service").executed.len();
+    assert_eq!(now, executed);
+    assert_eq!(kv(Some(&mine), &["get", "lamp"]), (0, "on\n".to_owned()));
 }

@@ -7,6 +7,8 @@ use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
+use stateplane_seal::TRAILER_LENGTH;
+
 /// A socket that takes and sends datagrams in bursts. Times are µs of
 /// [`boot_time_us`](crate::clock::boot_time_us).
 #[derive(Debug)]
@@ -55,7 +57,17 @@ impl Endpoint {
     /// Lets a datagram leave with the next [`flush`](Self::flush), or with as many as one system
     /// call sends.
     pub fn push(&mut self, to: SocketAddrV4, datagram: Arc<Vec<u8>>) {
-        self.outgoing.push(to, datagram, None);
+        self.push_sealed(to, datagram, None);
+    }
+
+    /// As [`push`](Self::push), with a seal behind the datagram.
+    pub(crate) fn push_sealed(
+        &mut self,
+        to: SocketAddrV4,
+        datagram: Arc<Vec<u8>>,
+        trailer: Option<[u8; TRAILER_LENGTH]>,
+    ) {
+        self.outgoing.push(to, datagram, trailer);
         if self.outgoing.is_full() {
             self.flush();
         }
@@ -84,6 +96,11 @@ impl Endpoint {
     pub fn take(&mut self) -> io::Result<bool> {
         self.burst.take(&self.socket)?;
         Ok(self.burst.len() == BURST)
+    }
+
+    /// The socket.
+    pub(crate) fn socket(&self) -> &UdpSocket {
+        &self.socket
     }
 
     /// The datagrams that were taken last, and whence they came.

@@ -1,14 +1,16 @@
 //! Sealed messages in Ethernet frames, for a switch's port.
 //!
 //! A frame is of the replication protocol if a switch's program takes it for one: IPv4
-//! without options and fragments, UDP, port 4793 on both sides. All others pass as they
+//! without options and fragments, UDP, port 4793 on both sides. It is of the coordination service
+//! if the port is 4797 on either side, and if it goes to, or comes from, the switch's own address
+//! in that service: what a switch only routes is sealed between others. All others pass as they
 //! are.
 
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
 use stateplane_seal::{ANSWER_LENGTH, Opened, TRAILER_LENGTH};
-use stateplane_wire::{checksum, replication};
+use stateplane_wire::{checksum, coordination, replication};
 
 use super::Guard;
 
@@ -40,14 +42,16 @@ pub enum Arrived {
     Answered(Vec<u8>),
 }
 
-/// Opens the message in `frame`, in place, if it is one.
+/// Opens the message in `frame`, in place, if it is one. `own` is the switch's address in the
+/// coordination service, if its messages are sealed.
 pub fn open_frame(
     guard: &mut Guard,
     counters: &mut FrameCounters,
+    own: Option<Ipv4Addr>,
     now: u64,
     frame: &mut [u8],
 ) -> Arrived {
-    if !is_message(frame) {
+    if !is_message(frame, own.map(|own| (own, DESTINATION))) {
         return Arrived::Pass(frame.len());
     }
     let length = usize::from(half(frame, IP + 2));
@@ -70,9 +74,15 @@ pub fn open_frame(
     })
 }
 
-/// Seals the message in `frame` if it is one; `false` if it must not leave.
-pub fn seal_frame(guard: &mut Guard, counters: &mut FrameCounters, frame: &mut Vec<u8>) -> bool {
-    if !is_message(frame) {
+/// Seals the message in `frame` if it is one; `false` if it must not leave. `own` is as in
+/// [`open_frame`].
+pub fn seal_frame(
+    guard: &mut Guard,
+    counters: &mut FrameCounters,
+    own: Option<Ipv4Addr>,
+    frame: &mut Vec<u8>,
+) -> bool {
+    if !is_message(frame, own.map(|own| (own, SOURCE))) {
         return true;
     }
     let length = usize::from(half(frame, IP + 2));
@@ -95,15 +105,20 @@ pub fn seal_frame(guard: &mut Guard, counters: &mut FrameCounters, frame: &mut V
     true
 }
 
-fn is_message(frame: &[u8]) -> bool {
-    let port = replication::PORT;
-    frame.len() >= MESSAGE
+/// True of a frame of the protocols that are sealed; of coordination, if `own` stands where the
+/// frame has this address.
+fn is_message(frame: &[u8], own: Option<(Ipv4Addr, usize)>) -> bool {
+    let is_udp = frame.len() >= MESSAGE
         && half(frame, TYPE) == 0x0800
         && frame[IP] == 0x45
         && half(frame, IP + 6) & 0x3fff == 0
-        && frame[IP + 9] == 17
-        && half(frame, UDP) == port
-        && half(frame, UDP + 2) == port
+        && frame[IP + 9] == 17;
+    if !is_udp {
+        return false;
+    }
+    let ports = [half(frame, UDP), half(frame, UDP + 2)];
+    let coordinates = |(own, at)| ports.contains(&coordination::PORT) && address(frame, at) == own;
+    ports == [replication::PORT; 2] || own.is_some_and(coordinates)
 }
 
 /// Writes the lengths of a message of `length` bytes into the headers, and the checksums

@@ -1,15 +1,20 @@
 //! The ports of a switch that pass messages of the replication protocol only sealed.
 
+use std::net::Ipv4Addr;
+
 use stateplane_switch::Port;
 
 use super::SealReport;
 use crate::sealing::{Arrived, FrameCounters, Guard, KeysError, open_frame, seal_frame};
 
-/// Ports at which messages of the replication protocol must be sealed, and the keys.
+/// Ports at which messages of the replication protocol and of the coordination service must be
+/// sealed, and the keys.
 #[derive(Debug)]
 pub struct Sealing {
     guard: Guard,
     ports: Vec<Port>,
+    /// The switch's address in the coordination service.
+    own: Option<Ipv4Addr>,
     counters: FrameCounters,
     /// Frames to send back, as they are.
     answers: Vec<(Port, Vec<u8>)>,
@@ -21,9 +26,15 @@ impl Sealing {
         Sealing {
             guard,
             ports,
+            own: None,
             counters: FrameCounters::default(),
             answers: Vec::new(),
         }
+    }
+
+    /// Messages of the coordination service that go to `own`, or come from it, are sealed too.
+    pub fn with_coordination(self, own: Option<Ipv4Addr>) -> Sealing {
+        Sealing { own, ..self }
     }
 
     pub(super) fn ports(&self) -> &[Port] {
@@ -36,7 +47,7 @@ impl Sealing {
 
     /// Length of `frame` for the switch, its message opened; `None` if it gets none.
     pub(super) fn open(&mut self, now: u64, port: Port, frame: &mut [u8]) -> Option<usize> {
-        match open_frame(&mut self.guard, &mut self.counters, now, frame) {
+        match open_frame(&mut self.guard, &mut self.counters, self.own, now, frame) {
             Arrived::Pass(length) => return Some(length),
             Arrived::Answered(answer) => self.answers.push((port, answer)),
             Arrived::Dropped => {}
@@ -51,8 +62,8 @@ impl Sealing {
     /// Prepares `frames` to leave by `port`: seals messages, removes those to unknown peers,
     /// appends answers.
     pub(super) fn seal(&mut self, port: Port, frames: &mut Vec<Vec<u8>>) {
-        let (guard, counters) = (&mut self.guard, &mut self.counters);
-        frames.retain_mut(|frame| seal_frame(guard, counters, frame));
+        let (guard, counters, own) = (&mut self.guard, &mut self.counters, self.own);
+        frames.retain_mut(|frame| seal_frame(guard, counters, own, frame));
         let answers = self.answers.extract_if(.., |(to, _)| *to == port);
         frames.extend(answers.map(|(_, frame)| frame));
     }

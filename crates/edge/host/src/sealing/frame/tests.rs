@@ -47,8 +47,9 @@ fn pair() -> (Guard, Guard) {
     let (mut a, mut b) = (guard(1, 2, B), guard(2, 1, A));
     let mut counters = FrameCounters::default();
     let mut question = frame(A, B, &[7; 72], 0);
-    assert!(seal_frame(&mut a, &mut counters, &mut question));
-    let Arrived::Answered(mut answer) = open_frame(&mut b, &mut counters, 0, &mut question) else {
+    assert!(seal_frame(&mut a, &mut counters, None, &mut question));
+    let Arrived::Answered(mut answer) = open_frame(&mut b, &mut counters, None, 0, &mut question)
+    else {
         panic!("an answer");
     };
     assert!(is_right(&answer) && answer.len() <= question.len());
@@ -57,11 +58,12 @@ fn pair() -> (Guard, Guard) {
         (B, A)
     );
     assert_eq!(answer[..6], question[6..12]);
-    let Arrived::Answered(mut back) = open_frame(&mut a, &mut counters, 0, &mut answer) else {
+    let Arrived::Answered(mut back) = open_frame(&mut a, &mut counters, None, 0, &mut answer)
+    else {
         panic!("an answer to the answer");
     };
     assert_eq!(
-        open_frame(&mut b, &mut counters, 0, &mut back),
+        open_frame(&mut b, &mut counters, None, 0, &mut back),
         Arrived::Dropped
     );
     assert_eq!(counters, FrameCounters::default());
@@ -75,17 +77,17 @@ fn a_frame_grows_and_shrinks_by_the_trailer() {
     for (length, padding) in [(72, 0), (10, 20), (1400, 0)] {
         let before = frame(A, B, &vec![9; length], padding);
         let mut sealed = before.clone();
-        assert!(seal_frame(&mut a, &mut counters, &mut sealed));
+        assert!(seal_frame(&mut a, &mut counters, None, &mut sealed));
         assert_eq!(sealed.len(), before.len() - padding + TRAILER_LENGTH);
         assert!(is_right(&sealed));
         // The other side's interface may pad, too.
         sealed.extend([0; 3]);
         let end = MESSAGE + length;
-        let opened = open_frame(&mut b, &mut counters, 0, &mut sealed);
+        let opened = open_frame(&mut b, &mut counters, None, 0, &mut sealed);
         assert_eq!(opened, Arrived::Pass(end));
         assert_eq!(sealed[..end], before[..end]);
         assert_eq!(
-            open_frame(&mut b, &mut counters, 0, &mut sealed),
+            open_frame(&mut b, &mut counters, None, 0, &mut sealed),
             Arrived::Dropped
         );
     }
@@ -107,9 +109,9 @@ fn other_frames_pass_as_they_are() {
         let mut other = message.clone();
         other[at] = value;
         let before = other.clone();
-        assert!(seal_frame(&mut a, &mut counters, &mut other));
+        assert!(seal_frame(&mut a, &mut counters, None, &mut other));
         assert_eq!(
-            open_frame(&mut a, &mut counters, 0, &mut other),
+            open_frame(&mut a, &mut counters, None, 0, &mut other),
             Arrived::Pass(other.len())
         );
         assert_eq!(other, before);
@@ -121,13 +123,13 @@ fn messages_to_nobody_and_wrong_lengths_do_not_leave() {
     let (mut a, _) = pair();
     let mut counters = FrameCounters::default();
     let mut stray = frame(A, A, &[9; 80], 0);
-    assert!(!seal_frame(&mut a, &mut counters, &mut stray));
+    assert!(!seal_frame(&mut a, &mut counters, None, &mut stray));
     assert_eq!(a.counters().unknown_receiver, 1);
     let mut cut = frame(A, B, &[9; 80], 0);
     cut.truncate(100);
-    assert!(!seal_frame(&mut a, &mut counters, &mut cut));
+    assert!(!seal_frame(&mut a, &mut counters, None, &mut cut));
     let mut long = frame(A, B, &vec![9; 65_500], 0);
-    assert!(!seal_frame(&mut a, &mut counters, &mut long));
+    assert!(!seal_frame(&mut a, &mut counters, None, &mut long));
     assert_eq!((counters.malformed, counters.too_long), (1, 1));
 }
 
@@ -142,25 +144,83 @@ proptest! {
         let (mut a, mut b) = pair();
         let mut counters = FrameCounters::default();
         let mut sealed = frame(A, B, &[9; 100], 0);
-        seal_frame(&mut a, &mut counters, &mut sealed);
+        seal_frame(&mut a, &mut counters, None, &mut sealed);
         let mut changed = sealed.clone();
         changed[MESSAGE + at.index(sealed.len() - MESSAGE)] ^= flip;
-        prop_assert_eq!(open_frame(&mut b, &mut counters, 0, &mut changed), Arrived::Dropped);
+        prop_assert_eq!(open_frame(&mut b, &mut counters, None, 0, &mut changed), Arrived::Dropped);
         let mut short = sealed[..MESSAGE + cut.index(sealed.len() - MESSAGE)].to_vec();
-        prop_assert_eq!(open_frame(&mut b, &mut counters, 0, &mut short), Arrived::Dropped);
+        prop_assert_eq!(open_frame(&mut b, &mut counters, None, 0, &mut short), Arrived::Dropped);
         for at in [IP + 2, IP + 3, UDP + 4, UDP + 5] {
             let mut wrong = sealed.clone();
             wrong[at] ^= flip;
-            prop_assert_eq!(open_frame(&mut b, &mut counters, 0, &mut wrong), Arrived::Dropped);
+            prop_assert_eq!(open_frame(&mut b, &mut counters, None, 0, &mut wrong), Arrived::Dropped);
         }
-        prop_assert!(matches!(open_frame(&mut b, &mut counters, 0, &mut sealed), Arrived::Pass(_)));
+        prop_assert!(matches!(open_frame(&mut b, &mut counters, None, 0, &mut sealed), Arrived::Pass(_)));
     }
 
     #[test]
     fn any_bytes_are_taken(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let (mut a, _) = pair();
         let mut counters = FrameCounters::default();
-        open_frame(&mut a, &mut counters, 0, &mut bytes);
-        seal_frame(&mut a, &mut counters, &mut bytes);
+        open_frame(&mut a, &mut counters, None, 0, &mut bytes);
+        seal_frame(&mut a, &mut counters, None, &mut bytes);
     }
+}
+
+/// Messages of coordination are sealed if they are the switch's own, whichever side has the port.
+#[test]
+fn messages_of_coordination_are_sealed_between_their_ends() {
+    let (mut a, mut b) = pair();
+    let mut counters = FrameCounters::default();
+    let ports = |frame: &mut Vec<u8>, from: u16, to: u16| {
+        put(frame, UDP, from);
+        put(frame, UDP + 2, to);
+    };
+    let switch = coordination::PORT;
+    for (from, to) in [(switch, switch), (switch, 5000), (5000, switch)] {
+        let mut before = frame(A, B, &[9; 160], 0);
+        ports(&mut before, from, to);
+        let mut sealed = before.clone();
+        assert!(seal_frame(&mut a, &mut counters, Some(A), &mut sealed));
+        assert_eq!(sealed.len(), before.len() + TRAILER_LENGTH);
+        // A switch on the way leaves it alone.
+        let mut passed = sealed.clone();
+        let third = Some(Ipv4Addr::new(10, 0, 0, 3));
+        let length = passed.len();
+        assert_eq!(
+            open_frame(&mut b, &mut counters, third, 0, &mut passed),
+            Arrived::Pass(length)
+        );
+        assert!(seal_frame(&mut b, &mut counters, third, &mut passed));
+        assert_eq!(passed, sealed);
+        let mut forged = before.clone();
+        assert_eq!(
+            open_frame(&mut b, &mut counters, Some(B), 0, &mut forged),
+            Arrived::Dropped
+        );
+        let mut cut = sealed.clone();
+        cut.truncate(length - 1);
+        assert_eq!(
+            open_frame(&mut b, &mut counters, Some(B), 0, &mut cut),
+            Arrived::Dropped
+        );
+        let mut again = sealed.clone();
+        assert_eq!(
+            open_frame(&mut b, &mut counters, Some(B), 0, &mut sealed),
+            Arrived::Pass(before.len())
+        );
+        assert_eq!(sealed[..before.len()], before[..]);
+        assert_eq!(
+            open_frame(&mut b, &mut counters, Some(B), 0, &mut again),
+            Arrived::Dropped
+        );
+    }
+    let seen = b.counters();
+    assert_eq!((seen.opened, seen.replayed, counters.malformed), (3, 3, 3));
+    // Without an address in coordination its messages are none.
+    let mut other = frame(A, B, &[9; 160], 0);
+    ports(&mut other, 5000, switch);
+    let before = other.clone();
+    assert!(seal_frame(&mut a, &mut counters, None, &mut other));
+    assert_eq!(other, before);
 }

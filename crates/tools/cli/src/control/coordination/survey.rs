@@ -32,12 +32,13 @@ enum End {
 /// A client of the deployment's service, without lanes.
 fn client(deployment: &Deployment) -> Result<Service, CommandError> {
     let controllers: Vec<SocketAddrV4> = deployment.controllers()?;
-    Service::connect(&ClientConfig {
+    let config = ClientConfig {
         controllers,
         address: None,
         lanes: 0,
         deadline_us: DEADLINE_US,
-    })
+    };
+    Service::connect(&config, None)
 }
 
 /// Surveys `members` of each group.
