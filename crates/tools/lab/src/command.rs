@@ -4,12 +4,13 @@ use crate::agent::client::ClientArguments;
 use crate::agent::hosts::HostsArguments;
 use crate::agent::server::ServerArguments;
 use crate::agent::tap::TapArguments;
+use crate::coordination::{self, WorkersArguments};
 use crate::demo::{self, Options};
 use crate::error::LabError;
 use crate::running::{Lab, Setting};
 use crate::topology::Topology;
 use crate::{agent, interrupt, rootless, runs, scenario, tool};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -43,8 +44,9 @@ pub enum Command {
     },
     /// Kill a switch that carries live TCP connections, and report the effect.
     Demo(Options),
-    /// Run applications under traffic while links and switches fail, and check the histories.
-    Run(scenario::Options),
+    /// Run applications, or the coordination service, while links and switches fail, and check
+    /// the histories.
+    Run(RunArguments),
     /// List the scenarios of `lab run`.
     List {
         /// Print them as JSON.
@@ -67,6 +69,21 @@ pub enum Agent {
     Tap(TapArguments),
     /// Exchange packets with an application from both sides.
     Hosts(HostsArguments),
+    /// Read and write records of the coordination service.
+    Workers(WorkersArguments),
+}
+
+/// Arguments of `stateplane lab run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunArguments {
+    #[command(flatten)]
+    options: scenario::Options,
+    /// Seconds under faults, of `coordination`
+    #[arg(long, default_value_t = 10)]
+    seconds: u64,
+    /// Milliseconds within which each group serves once faults are over, of `coordination`
+    #[arg(long, default_value_t = 2000)]
+    serves_ms: u64,
 }
 
 impl Command {
@@ -106,8 +123,15 @@ impl Command {
             Self::Agent(Agent::Hosts(arguments)) => {
                 agent::hosts(arguments).map(|()| ExitCode::SUCCESS)
             }
-            Self::Run(options) => {
+            Self::Agent(Agent::Workers(arguments)) => {
+                coordination::workers(arguments).map(|()| ExitCode::SUCCESS)
+            }
+            Self::Run(arguments) => {
                 rootless::become_root()?;
+                if arguments.options.scenarios == [coordination::NAME] {
+                    return arguments.coordination();
+                }
+                let options = &arguments.options;
                 let reports = scenario::run(options)?;
                 if options.json {
                     println!("{}", json(&reports));
@@ -120,16 +144,41 @@ impl Command {
                 Ok(ExitCode::from(u8::from(!met)))
             }
             Self::List { json: true } => {
-                println!("{}", json(&scenario::scenarios()));
+                let mut all = serde_json::json!(scenario::scenarios());
+                if let Some(all) = all.as_array_mut() {
+                    let (name, about) = (coordination::NAME, coordination::ABOUT);
+                    all.push(serde_json::json!({"name": name, "about": about}));
+                }
+                println!("{}", json(&all));
                 Ok(ExitCode::SUCCESS)
             }
             Self::List { json: false } => {
                 for scenario in scenario::scenarios() {
                     println!("{:15}  {}", scenario.name, scenario.about);
                 }
+                println!("{:15}  {}", coordination::NAME, coordination::ABOUT);
                 Ok(ExitCode::SUCCESS)
             }
         }
+    }
+}
+
+impl RunArguments {
+    fn coordination(&self) -> Result<ExitCode, LabError> {
+        let options = &self.options;
+        let report = coordination::run(&coordination::Options {
+            topology: options.topology.with_file_name("coordination.toml"),
+            directory: options.logs.join(coordination::NAME),
+            seconds: self.seconds,
+            seed: options.seed,
+            serves_ms: self.serves_ms,
+        })?;
+        if options.json {
+            println!("{}", json(&report));
+        } else {
+            print!("{report}");
+        }
+        Ok(ExitCode::from(u8::from(!report.met())))
     }
 }
 

@@ -3,15 +3,17 @@
 //! A [`Topology`] is read from a TOML file; [`Lab::up`] builds it on this machine, one
 //! network namespace a node, and takes it down when dropped; [`demo::run`] sends real
 //! TCP traffic through it while a switch fails. [`scenario::run`] does so for every
-//! application, with its own hosts and checker. [`agent`] is the traffic.
+//! application, with its own hosts and checker; [`agent`] is the traffic. [`coordination::run`]
+//! does so for the coordination service.
 //!
-//! The lab calls `ip`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a
+//! The lab calls `ip`, `bridge`, `tc`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a
 //! user namespace that it makes for an ordinary user.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod address;
 pub mod agent;
 mod command;
+pub mod coordination;
 pub mod demo;
 mod error;
 pub mod interrupt;

@@ -1,0 +1,150 @@
+//! The coordination service under faults: `stateplane lab run coordination`.
+//!
+//! Four switches, a controller and a reaper run as in `lab/coordination.toml`; workers in the node
+//! `host` read and write a few records and take locks, while switches, the controller and links
+//! fail by turns. The history of the workers (`docs/coordination-histories.md`) is judged by
+//! the checkers of `stateplane_history::coordination`.
+
+mod fault;
+mod line;
+mod report;
+#[cfg(test)]
+mod tests;
+mod workers;
+
+pub use fault::{Fault, FaultKind};
+pub use line::{Ask, Line, OperationLine, UNKNOWN, history};
+pub use report::Report;
+pub use workers::{WorkersArguments, workers};
+
+use crate::error::LabError;
+use crate::running::{Lab, Setting};
+use crate::topology::Topology;
+use crate::{agent, interrupt, tool};
+use stateplane_apps::Random;
+use stateplane_history::coordination::{History, write_lines};
+use stateplane_host::clock::boot_time_us;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Name of the scenario.
+pub const NAME: &str = "coordination";
+/// Description of the scenario, for `lab list`.
+pub const ABOUT: &str =
+    "records and locks of the coordination service, while switches and its controller fail";
+
+const WORKERS: u16 = 8;
+const GROUPS: u16 = 4;
+const INTERVAL_US: u64 = 10_000;
+const CONTROLLER: &str = "10.20.0.20";
+/// File of the controller's decisions, in `lab/coordination/deployment.toml`.
+const DECISIONS: &str = "groups.log";
+/// Time for which the workers go on after the time within which groups serve.
+const AFTERWARDS: Duration = Duration::from_secs(1);
+/// Time that the workers have for what is open in the end.
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// Options of the run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The topology's file.
+    pub topology: PathBuf,
+    /// Folder of the logs and the history.
+    pub directory: PathBuf,
+    /// Seconds under faults, 1 to 60.
+    pub seconds: u64,
+    /// Seed of the operations and faults.
+    pub seed: u64,
+    /// Time in ms within which each group serves once faults are over.
+    pub serves_ms: u64,
+}
+
+/// Runs the service and judges it. [`Report::met`] tells whether nothing was objected to.
+///
+/// # Errors
+/// `LAB013` for options out of range, `LAB014` if the workers left no history, and everything that
+/// [`Lab::up`] refuses. Nothing is left behind.
+pub fn run(options: &Options) -> Result<Report, LabError> {
+    interrupt::install();
+    if !(1..=60).contains(&options.seconds) {
+        return Err(LabError::Options("--seconds must be 1 to 60".to_owned()));
+    }
+    if !(100..=60_000).contains(&options.serves_ms) {
+        let problem = "--serves-ms must be 100 to 60000";
+        return Err(LabError::Options(problem.to_owned()));
+    }
+    tool::require_root()?;
+    tool::require(&tool::BUILDING)?;
+    tool::require(&[("bridge", "iproute2"), ("tc", "iproute2")])?;
+    let program =
+        std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
+    let setting = Setting {
+        keys: false,
+        variant: String::new(),
+        directory: options.directory.clone(),
+        stateplane: program.clone(),
+    };
+    // A controller that finds decisions would take the groups of an earlier run for those that the
+    // switches have lost.
+    let decisions = options.directory.join(DECISIONS);
+    if decisions.exists() {
+        std::fs::remove_file(&decisions).map_err(|reason| LabError::file(&decisions, reason))?;
+    }
+    let mut lab = Lab::up(Topology::load(&options.topology)?, &setting)?;
+    let mut command = agent::command(&program, &["workers", "--controller", CONTROLLER]);
+    for (name, value) in [
+        ("workers", u64::from(WORKERS)),
+        ("groups", u64::from(GROUPS)),
+        ("interval-us", INTERVAL_US),
+        ("seed", options.seed),
+    ] {
+        command.extend([format!("--{name}"), value.to_string()]);
+    }
+    let mut workers = lab.spawn("host", "workers", &command)?;
+    let mut random = Random::new(options.seed);
+    let started = Instant::now();
+    let faults = fault::run(&mut lab, &mut random, started, options.seconds)?;
+    let whole = boot_time_us() * 1000;
+    let serves = Duration::from_millis(options.serves_ms);
+    interrupt::wait_until(Instant::now() + serves + AFTERWARDS)?;
+    lab.check_processes()?;
+    workers.close_input();
+    if workers.wait_until(Instant::now() + DRAIN)?.is_none() {
+        return Err(workers.failure("did not come to an end".to_owned()));
+    }
+    let said = std::fs::read_to_string(workers.output())
+        .map_err(|reason| LabError::file(workers.output(), reason))?;
+    let no_history = || LabError::Agent {
+        name: "workers".to_owned(),
+        log: workers.log().to_path_buf(),
+        tail: tool::tail(workers.log(), 10),
+    };
+    let lines: Result<Vec<Line>, _> = said.lines().map(serde_json::from_str).collect();
+    let mut lines = lines.map_err(|_| no_history())?;
+    if lines.is_empty() {
+        return Err(no_history());
+    }
+    lines.push(Line::Whole {
+        at_ns: whole,
+        groups: (0..GROUPS).map(workers::group_name).collect(),
+        serves_within_ns: options.serves_ms * 1_000_000,
+    });
+    let history = history(&lines).map_err(|_| no_history())?;
+    let path = write(&options.directory, &history)?;
+    lab.down()?;
+    Ok(Report::new(options.seed, path, &lines, &history, faults))
+}
+
+fn write(directory: &Path, history: &History) -> Result<PathBuf, LabError> {
+    let path = directory.join("history.jsonl");
+    let written = File::create(&path)
+        .map(BufWriter::new)
+        .and_then(|mut file| {
+            write_lines(history, &mut file)?;
+            file.flush()
+        });
+    written.map_err(|reason| LabError::file(&path, reason))?;
+    Ok(path)
+}

@@ -1,0 +1,181 @@
+//! Faults of switches, of the controller and of the network between them, one after the other.
+
+use crate::error::LabError;
+use crate::running::Lab;
+use crate::{interrupt, tool};
+use serde::{Deserialize, Serialize};
+use stateplane_apps::Random;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+const SWITCHES: u64 = 4;
+const BRIDGE: &str = "fabric";
+
+/// What fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// A switch gets SIGKILL, and is started again, empty.
+    Kill,
+    /// A switch gets SIGSTOP, and SIGCONT.
+    Pause,
+    /// The controller gets SIGKILL, and is started again.
+    KillController,
+    /// The fabric's port to a switch goes down.
+    Cut,
+    /// The fabric's frames to a switch go elsewhere; those of the switch arrive.
+    Deaf,
+    /// The fabric's port to a switch loses a fifth of its frames and doubles a tenth; with a kernel
+    /// without `netem`, it loses those above 400 kbit/s.
+    Lossy,
+}
+
+impl FaultKind {
+    const ALL: [Self; 6] = [
+        Self::Kill,
+        Self::Pause,
+        Self::KillController,
+        Self::Cut,
+        Self::Deaf,
+        Self::Lossy,
+    ];
+}
+
+/// A fault that was. Times are ms since the workers were started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What failed.
+    pub kind: FaultKind,
+    /// The process, or the switch at the fabric's port.
+    pub target: String,
+    /// When it began.
+    pub from_ms: u64,
+    /// When all was well again.
+    pub until_ms: u64,
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kill => "kill",
+            Self::Pause => "pause",
+            Self::KillController => "kill-controller",
+            Self::Cut => "cut",
+            Self::Deaf => "deaf",
+            Self::Lossy => "lossy",
+        })
+    }
+}
+
+/// Lets faults happen for `seconds`; each kind once before one comes again. All are over then.
+///
+/// # Errors
+/// `LAB006` to `LAB008` if a fault cannot be made or healed, `LAB130` when interrupted.
+pub fn run(
+    lab: &mut Lab,
+    random: &mut Random,
+    started: Instant,
+    seconds: u64,
+) -> Result<Vec<Fault>, LabError> {
+    let end = started + Duration::from_secs(seconds);
+    let mut faults = Vec::new();
+    let mut kinds = Vec::new();
+    while Instant::now() < end {
+        let quiet = Duration::from_millis(random.between(300, 900));
+        interrupt::wait_until((Instant::now() + quiet).min(end))?;
+        if Instant::now() >= end {
+            break;
+        }
+        if kinds.is_empty() {
+            kinds = FaultKind::ALL.to_vec();
+        }
+        let kind = kinds.swap_remove(random.place(kinds.len()));
+        let target = match kind {
+            FaultKind::KillController => "controller".to_owned(),
+            _ => format!("s{}", random.between(1, SWITCHES)),
+        };
+        let lasts = Duration::from_millis(random.between(100, 1200));
+        let since = |at: Instant| at.duration_since(started).as_millis() as u64;
+        let from_ms = since(Instant::now());
+        begin(lab, kind, &target)?;
+        interrupt::wait_until((Instant::now() + lasts).min(end))?;
+        heal(lab, kind, &target)?;
+        faults.push(Fault {
+            kind,
+            target,
+            from_ms,
+            until_ms: since(Instant::now()),
+        });
+    }
+    Ok(faults)
+}
+
+fn begin(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
+    match kind {
+        FaultKind::Kill | FaultKind::KillController => {
+            if let Some(process) = lab.process(target) {
+                process.kill();
+            }
+            Ok(())
+        }
+        FaultKind::Pause => signal(lab, target, "STOP"),
+        FaultKind::Cut => lab.lower(BRIDGE, target),
+        // Another port takes the frames, and no interface there has the address.
+        FaultKind::Deaf => bridge(
+            lab,
+            &[
+                "replace",
+                &mac(lab, target),
+                "dev",
+                "host",
+                "master",
+                "static",
+                "sticky",
+            ],
+        ),
+        FaultKind::Lossy => {
+            let netem = ["netem", "loss", "20%", "duplicate", "10%"];
+            let small = ["tbf", "rate", "400kbit", "burst", "3000", "latency", "5ms"];
+            tc(lab, "replace", target, &netem).or_else(|_| tc(lab, "replace", target, &small))
+        }
+    }
+}
+
+fn heal(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
+    match kind {
+        FaultKind::Kill | FaultKind::KillController => lab.start(target),
+        FaultKind::Pause => signal(lab, target, "CONT"),
+        FaultKind::Cut => lab.raise(BRIDGE, &[target.to_owned()]),
+        FaultKind::Deaf => bridge(lab, &["del", &mac(lab, target), "dev", "host", "master"]),
+        FaultKind::Lossy => tc(lab, "del", target, &[]),
+    }
+}
+
+fn signal(lab: &mut Lab, target: &str, name: &str) -> Result<(), LabError> {
+    let Some(process) = lab.process(target) else {
+        return Ok(());
+    };
+    // A shell has `kill` of its own.
+    let script = format!("kill -{name} {}", process.id());
+    tool::run(&["sh", "-c", &script], "").map(drop)
+}
+
+/// The address of a switch's interface.
+fn mac(lab: &Lab, target: &str) -> String {
+    let end = lab.topology().ends_of(target).next();
+    end.map_or_else(String::new, |(_, end)| end.mac.to_string())
+}
+
+fn bridge(lab: &Lab, words: &[&str]) -> Result<(), LabError> {
+    let namespace = lab.run().namespace(BRIDGE);
+    let mut command = vec!["bridge", "-n", &namespace, "fdb"];
+    command.extend(words);
+    tool::run(&command, "").map(drop)
+}
+
+fn tc(lab: &Lab, what: &str, port: &str, words: &[&str]) -> Result<(), LabError> {
+    let namespace = lab.run().namespace(BRIDGE);
+    let mut command = vec!["tc", "-n", &namespace, "qdisc", what, "dev", port, "root"];
+    command.extend(words);
+    tool::run(&command, "").map(drop)
+}

@@ -1,0 +1,242 @@
+//! What the workers tell the lab: a line of JSON for each operation, which becomes a history.
+
+use serde::{Deserialize, Serialize};
+use stateplane_history::Object;
+use stateplane_history::coordination::{
+    Asked, Condition, Coordination, CoordinationEvent, Event, EventKind, History, Holder, Kind,
+    Outcome, Request, Response, Seen,
+};
+use std::sync::Arc;
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Line {
+    /// An operation.
+    Operation(Box<OperationLine>),
+    /// Faults are over.
+    Whole {
+        /// Time in ns.
+        at_ns: u64,
+        /// Groups that serve soon after.
+        groups: Vec<String>,
+        /// Time in ns within which they serve.
+        serves_within_ns: u64,
+    },
+}
+
+/// An operation and what became of it. Times are ns of one clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationLine {
+    /// The logical client.
+    pub client: u32,
+    /// Number of the operation, unlike all others.
+    pub operation: u64,
+    /// The group.
+    pub group: String,
+    /// The key in the group.
+    pub key: String,
+    /// `read`, `write`, `cas`, `delete`, `acquire` or `release`.
+    pub ask: Ask,
+    /// Hexadecimal value of a write or CAS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<String>,
+    /// Number that the record must have, of a CAS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<u64>,
+    /// Session of a lock's owner.
+    pub session: u32,
+    /// Holder in the session.
+    pub handle: u32,
+    /// Time of the invocation.
+    pub invoked_ns: u64,
+    /// Time by which the client has to give it up.
+    pub until_ns: u64,
+    /// Time at which the client gave it up, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_ns: Option<u64>,
+    /// Time of the response; none of an operation whose outcome is unknown.
+    pub responded_ns: Option<u64>,
+    /// A name of [`Outcome`], or `unknown`.
+    pub outcome: String,
+    /// Number of the entry; of a read, of the newest entry of the answerer.
+    pub number: u64,
+    /// The lock's token, if the answer tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<u64>,
+    /// The record behind the operation: a name of [`Kind`], if the answer tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
+    /// Number of the entry that last changed the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_number: Option<u64>,
+    /// Its value, hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ask {
+    /// The record.
+    Read,
+    /// A new value.
+    Write,
+    /// A new value, if the record has the expected number.
+    Cas,
+    /// No record.
+    Delete,
+    /// The lock, without waiting.
+    Acquire,
+    /// The lock is given up.
+    Release,
+}
+
+/// Outcome of an operation of which nobody knows what became.
+pub const UNKNOWN: &str = "unknown";
+
+/// `bytes` in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes(text: &str) -> Result<Arc<[u8]>, String> {
+    let digits = text.as_bytes().chunks(2);
+    let parsed = digits.map(|pair| {
+        let pair = std::str::from_utf8(pair)
+            .ok()
+            .filter(|pair| pair.len() == 2);
+        pair.and_then(|pair| u8::from_str_radix(pair, 16).ok())
+    });
+    let parsed: Option<Arc<[u8]>> = parsed.collect();
+    parsed.ok_or_else(|| format!("{text} is not hexadecimal"))
+}
+
+impl OperationLine {
+    /// Notes the response of time `at_ns`.
+    pub fn respond(&mut self, at_ns: u64, response: &Response) {
+        self.responded_ns = Some(at_ns);
+        response.outcome.name().clone_into(&mut self.outcome);
+        self.number = response.number;
+        self.token = response.token;
+        if let Some(seen) = &response.seen {
+            self.record = Some(seen.kind.name().to_owned());
+            self.record_number = Some(seen.number);
+            self.value = seen.value.as_deref().map(hex);
+        }
+    }
+
+    fn request(&self) -> Result<Request, String> {
+        let condition = self.expected.map_or(Condition::None, Condition::Number);
+        let asked = match self.ask {
+            Ask::Read => Asked::Read,
+            Ask::Write | Ask::Cas => {
+                let value = self.write.as_deref().ok_or("a write has no value")?;
+                Asked::Write(bytes(value)?, condition)
+            }
+            Ask::Delete => Asked::Delete(condition),
+            Ask::Acquire => Asked::Acquire(false),
+            Ask::Release => Asked::Release,
+        };
+        Ok(Request {
+            key: Object::new(&self.key),
+            asked,
+            token: 0,
+            guard: None,
+            holder: Holder {
+                session: self.session,
+                handle: self.handle,
+            },
+            until: Some(self.until_ns / 1000),
+        })
+    }
+
+    fn response(&self) -> Result<Response, String> {
+        let outcome = Outcome::from_name(&self.outcome)
+            .ok_or_else(|| format!("{} is no outcome of a response", self.outcome))?;
+        let seen = match &self.record {
+            None => None,
+            Some(kind) => Some(Seen {
+                kind: Kind::from_name(kind).ok_or_else(|| format!("{kind} is no record"))?,
+                number: self.record_number.unwrap_or(0),
+                value: self.value.as_deref().map(bytes).transpose()?,
+            }),
+        };
+        Ok(Response {
+            outcome,
+            number: self.number,
+            token: self.token,
+            seen,
+        })
+    }
+
+    /// Its events, each with its place among those of one time.
+    fn events(&self) -> Result<Vec<(u64, u8, EventKind)>, String> {
+        let (node, operation) = (self.client, self.operation);
+        let object = Object::new(&self.group);
+        let mut events = vec![(
+            self.invoked_ns,
+            1,
+            EventKind::Call {
+                node,
+                object: object.clone(),
+                operation,
+                request: self.request()?,
+            },
+        )];
+        if let Some(at) = self.unknown_ns {
+            let group = object.clone();
+            let event = CoordinationEvent::Unknown {
+                node,
+                group,
+                operation,
+            };
+            events.push((at, 2, EventKind::Of(event)));
+        }
+        if let Some(at) = self.responded_ns {
+            let response = self.response()?;
+            let event = EventKind::Return {
+                node,
+                object,
+                operation,
+                response,
+            };
+            events.push((at, 3, event));
+        }
+        Ok(events)
+    }
+}
+
+/// The history that the lines tell, in the order of time. Of events of one microsecond, calls come
+/// before responses: the checkers then take their operations as concurrent.
+///
+/// # Errors
+/// What a line says wrongly.
+pub fn history(lines: &[Line]) -> Result<History, String> {
+    let mut system = Coordination::default();
+    let mut events = Vec::new();
+    for line in lines {
+        match line {
+            Line::Operation(operation) => events.extend(operation.events()?),
+            Line::Whole {
+                at_ns,
+                groups,
+                serves_within_ns,
+            } => {
+                system.groups = groups.iter().map(|name| Object::new(name)).collect();
+                system.serves_within = serves_within_ns / 1000;
+                events.push((*at_ns, 0, EventKind::Of(CoordinationEvent::Whole)));
+            }
+        }
+    }
+    events.sort_by_key(|(at, rank, _)| (at / 1000, *rank));
+    let events = events.into_iter().map(|(at, _, kind)| Event {
+        at: at / 1000,
+        kind,
+    });
+    Ok(History {
+        system,
+        events: events.collect(),
+    })
+}

@@ -1,0 +1,120 @@
+//! Report of a run.
+
+use super::fault::Fault;
+use super::line::{Line, UNKNOWN};
+use serde::Serialize;
+use stateplane_history::coordination::{History, checkers};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Events of a violation that are shown at most.
+const MOST_SHOWN: usize = 12;
+
+/// Report of a run of the coordination service.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// The history's file.
+    pub history: PathBuf,
+    /// Operations that were asked.
+    pub operations: usize,
+    /// Operations by outcome.
+    pub outcomes: BTreeMap<String, usize>,
+    /// Operations that were given up, be it that their outcome came to be known later.
+    pub given_up: usize,
+    /// Operations whose outcome nobody knows.
+    pub unknown: usize,
+    /// Longest time in ms from an invocation to its response.
+    pub longest_ms: u64,
+    /// Faults, in their order.
+    pub faults: Vec<Fault>,
+    /// Objections of the checkers, with the events behind them.
+    pub violations: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(
+        seed: u64,
+        path: PathBuf,
+        lines: &[Line],
+        history: &History,
+        faults: Vec<Fault>,
+    ) -> Self {
+        let mut outcomes = BTreeMap::<String, usize>::new();
+        let (mut operations, mut given_up, mut longest_ns) = (0, 0, 0);
+        for line in lines {
+            let Line::Operation(line) = line else {
+                continue;
+            };
+            operations += 1;
+            *outcomes.entry(line.outcome.clone()).or_default() += 1;
+            given_up += usize::from(line.unknown_ns.is_some());
+            let waited = line.responded_ns.map_or(0, |at| at - line.invoked_ns);
+            longest_ns = longest_ns.max(waited);
+        }
+        let violations = checkers::judge(history).into_iter().map(|violation| {
+            let mut text = violation.to_string();
+            for index in violation.relevant(history, MOST_SHOWN) {
+                let event = &history.events[index];
+                text.push_str(&format!("\n  {} {:?}", event.at, event.kind));
+            }
+            text
+        });
+        Self {
+            seed,
+            history: path,
+            operations,
+            unknown: outcomes.get(UNKNOWN).copied().unwrap_or(0),
+            outcomes,
+            given_up,
+            longest_ms: longest_ns / 1_000_000,
+            faults,
+            violations: violations.collect(),
+        }
+    }
+
+    /// True if no checker objected.
+    pub fn met(&self) -> bool {
+        self.violations.is_empty()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "coordination, seed {}", self.seed)?;
+        write!(f, "  operations  {}:", self.operations)?;
+        for (outcome, count) in &self.outcomes {
+            write!(f, " {count} {outcome}")?;
+        }
+        writeln!(f)?;
+        for fault in &self.faults {
+            writeln!(
+                f,
+                "  fault       {:15} {:10} {:6} to {:6} ms",
+                fault.kind.to_string(),
+                fault.target,
+                fault.from_ms,
+                fault.until_ms
+            )?;
+        }
+        let share = |part: usize| 100.0 * part as f64 / self.operations.max(1) as f64;
+        writeln!(f, "  longest     {} ms until a response", self.longest_ms)?;
+        writeln!(
+            f,
+            "  unknown     {:.2} % in the end, {:.2} % for a time",
+            share(self.unknown),
+            share(self.given_up)
+        )?;
+        for violation in &self.violations {
+            writeln!(f, "  VIOLATION   {violation}")?;
+        }
+        let verdict = match self.violations.len() {
+            0 => "nothing objected to".to_owned(),
+            count => format!("{count} violations"),
+        };
+        writeln!(f, "  verdict     {verdict}")?;
+        writeln!(f, "  history     {}", self.history.display())
+    }
+}

@@ -1,0 +1,83 @@
+//! Histories as lines, and that the checkers see through them.
+
+use super::{Line, history};
+use stateplane_history::coordination::{History, checkers};
+
+const WRITE: &str = r#"{"event":"operation","client":1,"operation":1,"group":"g0","key":"k0","ask":"write","write":"0a","session":1,"handle":0,"invoked_ns":1000,"until_ns":9000000,"responded_ns":5000,"outcome":"done","number":281474976710657,"record":"value","record_number":281474976710657,"value":"0a"}"#;
+const READ: &str = r#"{"event":"operation","client":2,"operation":2,"group":"g0","key":"k0","ask":"read","session":1,"handle":1,"invoked_ns":6000,"until_ns":9000000,"responded_ns":7000,"outcome":"done","number":281474976710657,"record":"value","record_number":281474976710657,"value":"0a"}"#;
+const WHOLE: &str = r#"{"event":"whole","at_ns":7500,"groups":["g0"],"serves_within_ns":2000000}"#;
+
+fn read(lines: &[&str]) -> History {
+    let lines: Vec<Line> = lines
+        .iter()
+        .map(|line| {
+            let read: Line = serde_json::from_str(line).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), *line);
+            read
+        })
+        .collect();
+    history(&lines).unwrap()
+}
+
+fn objections(history: &History) -> Vec<&'static str> {
+    let found = checkers::judge(history).into_iter();
+    found.map(|violation| violation.checker).collect()
+}
+
+#[test]
+fn a_read_behind_its_write_is_right() {
+    let history = read(&[READ, WRITE, WHOLE]);
+    assert_eq!(history.events.len(), 5);
+    assert!(history.events.is_sorted_by_key(|event| event.at));
+    assert_eq!(objections(&history), [""; 0]);
+}
+
+#[test]
+fn a_read_that_misses_a_write_is_a_violation() {
+    let absent = READ.replace(
+        r#""outcome":"done","number":281474976710657,"record":"value","record_number":281474976710657,"value":"0a""#,
+        r#""outcome":"absent","number":0,"record":"none","record_number":0"#,
+    );
+    // A read that shows no entry comes before all of them.
+    assert!(objections(&read(&[WRITE, &absent])).contains(&checkers::NUMBERS));
+    // With the same number, one of the two answers does not tell what the log holds.
+    let other = READ.replace(r#""value":"0a""#, r#""value":"0b""#);
+    assert!(objections(&read(&[WRITE, &other])).contains(&checkers::LINEARIZABLE));
+}
+
+#[test]
+fn a_write_given_up_may_have_taken_effect_or_not() {
+    let unknown = WRITE
+        .replace(r#""responded_ns":5000,"outcome":"done","number":281474976710657,"record":"value","record_number":281474976710657,"value":"0a""#,
+            r#""unknown_ns":5000,"responded_ns":null,"outcome":"unknown","number":0"#);
+    assert_eq!(objections(&read(&[&unknown, READ])), [""; 0]);
+    let absent = READ.replace(
+        r#""outcome":"done","number":281474976710657,"record":"value","record_number":281474976710657,"value":"0a""#,
+        r#""outcome":"absent","number":0,"record":"none","record_number":0"#,
+    );
+    assert_eq!(objections(&read(&[&unknown, &absent])), [""; 0]);
+}
+
+#[test]
+fn a_group_that_is_silent_after_the_faults_is_a_violation() {
+    let late = READ
+        .replace("\"invoked_ns\":6000", "\"invoked_ns\":8000")
+        .replace("\"responded_ns\":7000", "\"responded_ns\":8000000");
+    assert_eq!(
+        objections(&read(&[WRITE, &late, WHOLE])),
+        [checkers::SERVES]
+    );
+}
+
+#[test]
+fn lines_that_tell_no_operation_are_refused() {
+    for (from, to) in [
+        ("\"0a\",\"session\"", "\"0\",\"session\""),
+        ("\"done\"", "\"maybe\""),
+        ("\"record\":\"value\"", "\"record\":\"stone\""),
+        (",\"write\":\"0a\"", ""),
+    ] {
+        let line: Line = serde_json::from_str(&WRITE.replace(from, to)).unwrap();
+        assert!(history(&[line]).is_err(), "{to}");
+    }
+}
