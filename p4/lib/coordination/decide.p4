@@ -196,9 +196,7 @@ control Decide(
                     group_joiner_newest.read(acked, meta.group.index);
                 }
             }
-            if (bounded
-                && number > acked + COORDINATION_RING
-                && RULE_RING_BOUND) {
+            if (bounded && number > acked + COORDINATION_RING && RULE_RING_BOUND) {
                 hdr.message.outcome = OUTCOME_BUSY;
                 coordination_events.count(EVENT_BUSY);
                 meta.extra = meta.extra | EXTRA_PROBE;

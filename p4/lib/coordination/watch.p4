@@ -61,11 +61,7 @@ control SeekSubscriber(
 
 // Notes that the client of the message gets entries from here on. `noted` tells whether the table
 // has a place for it.
-control Subscribe(
-    in coordination_t message,
-    in coordination_metadata_t meta,
-    out bool noted
-) {
+control Subscribe(in coordination_t message, in coordination_metadata_t meta, out bool noted) {
     SeekSubscriber() seek_0;
     SeekSubscriber() seek_1;
     SeekSubscriber() seek_2;

@@ -129,6 +129,7 @@ applications! {
     load_balancer "load-balancer"
     nat "nat"
     object_routing "object-routing"
+    packet_counter "packet-counter"
     sequencer "sequencer"
     serving_gateway "serving-gateway"
     super_spreader "super-spreader"

@@ -57,7 +57,11 @@ const COORDINATION: Library = Library {
         ("udp_t", &udp::LAYOUT),
         ("coordination_t", &coordination::LAYOUT),
     ],
-    without_layout: &["coordination_chunk_t", "coordination_tick_t"],
+    without_layout: &[
+        "coordination_chunk_t",
+        "coordination_part_t",
+        "coordination_tick_t",
+    ],
 };
 
 /// A frame of the packet generator and what the parser looks ahead at have no layout.

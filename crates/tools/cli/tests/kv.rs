@@ -115,6 +115,8 @@ impl Running {
     fn kv(&self, arguments: &[&str]) -> (i32, String) {
         let output: Output = self.command(arguments).output().expect("it runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // What a test that fails shows.
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
         (output.status.code().expect("an exit code"), text)
     }
 }
@@ -470,7 +472,8 @@ fn a_session_is_kept_alive_while_a_command_runs() {
 /// A file of keys of the process `id`, with one peer.
 fn keys(folder: &Path, id: u32, peer: u32, address: Ipv4Addr, secret: &str) -> PathBuf {
     let path = folder.join(format!("{id}-{}.toml", &secret[..2]));
-    let key = secret.repeat(32);
+    // A key of equal bytes is refused.
+    let key: String = (0..16).map(|byte| format!("{secret}{byte:02x}")).collect();
     let text = format!(
         "id = {id}\n[[peer]]\nid = {peer}\naddress = \"{address}\"\nkeys = [{{ id = 1, hex = \"{key}\" }}]"
     );
@@ -490,25 +493,28 @@ fn sealed_messages_alone_are_taken() {
     let mine = keys(folder.path(), 100, 1, running.switch, "a1");
     let other = keys(folder.path(), 100, 1, running.switch, "b2");
     let address = own.to_string();
-    let kv = |keys: Option<&Path>, arguments: &[&str]| {
-        let mut all = vec!["--timeout", "3", "--address", &address];
+    let kv = |keys: Option<&Path>, timeout: &str, arguments: &[&str]| {
+        let mut all = vec!["--timeout", timeout, "--address", &address];
         let keys = keys.map(|keys| keys.to_str().expect("a path"));
         all.extend(keys.iter().flat_map(|keys| ["--keys", keys]));
         all.extend(arguments);
         running.kv(&all)
     };
-    assert_eq!(kv(Some(&mine), &["put", "lamp", "on"]).0, 0);
-    assert_eq!(kv(Some(&mine), &["get", "lamp"]), (0, "on\n".to_owned()));
+    assert_eq!(kv(Some(&mine), "3", &["put", "lamp", "on"]).0, 0);
+    assert_eq!(
+        kv(Some(&mine), "3", &["get", "lamp"]),
+        (0, "on\n".to_owned())
+    );
     let told = kv(
         Some(&mine),
+        "3",
         &["watch", "lamp", "--from", "1", "--count", "1"],
     );
     assert_eq!(told, (0, "1\tput\ton\n".to_owned()));
     let executed = running.service.lock().expect("the service").executed.len();
     // Who has no key, and who has another.
     for keys in [None, Some(other.as_path())] {
-        let all = ["--timeout", "0.5", "put", "lamp", "off"];
-        assert_eq!(kv(keys, &all).0, 4);
+        assert_eq!(kv(keys, "0.5", &["put", "lamp", "off"]).0, 4);
     }
     let before = running.seal.counters();
     assert!(before[0] > 0 && before[1] > 0, "{before:?}");
@@ -519,7 +525,7 @@ fn sealed_messages_alone_are_taken() {
         let mut altered = datagram.clone();
         let middle = altered.len() / 2;
         altered[middle] ^= 1;
-        for message in [datagram.as_slice(), &datagram[..40], &altered] {
+        for message in [datagram.as_slice(), &datagram[..middle], &altered] {
             attacker
                 .send_to(message, (running.switch, PORT))
                 .expect("sent");
@@ -538,5 +544,8 @@ fn sealed_messages_alone_are_taken() {
     assert!(after[1] > before[1] && after[3] > before[3], "{after:?}");
     let now = running.service.lock().expect("the service").executed.len();
     assert_eq!(now, executed);
-    assert_eq!(kv(Some(&mine), &["get", "lamp"]), (0, "on\n".to_owned()));
+    assert_eq!(
+        kv(Some(&mine), "3", &["get", "lamp"]),
+        (0, "on\n".to_owned())
+    );
 }

@@ -408,7 +408,11 @@ impl Service {
             self.records.insert(place, record);
         }
         value.clear();
-        reply.kind = Kind::Value as u8;
+        reply.kind = match (write, kept) {
+            (true, _) => Kind::Value,
+            (false, 0) => Kind::None,
+            (false, _) => Kind::Empty,
+        } as u8;
         reply.record = number;
         Outcome::Done
     }
