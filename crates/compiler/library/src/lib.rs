@@ -14,7 +14,7 @@ include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// Paths and texts of all built-in files.
 fn files() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    LIBRARY.iter().chain(ROOMS)
+    LIBRARY.iter().chain(ROOMS.iter())
 }
 
 /// The path by which [`WithLibrary`] gives the built-in file `path`: `include/core.p4` or

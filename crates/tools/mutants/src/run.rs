@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cargo::{self, Cargo, Ran};
+use crate::cargo::{self, Binary, Cargo, Ran};
 use crate::error::Error;
 use crate::mutant::{Mutant, Test};
 use crate::outcome::{Outcome, line};
@@ -51,7 +51,8 @@ pub fn run(root: &Path, mutants: &[Mutant], tells: bool) -> Result<Vec<Outcome>,
         cargo: Cargo::new(tree.clone(), target),
         tree,
         sources: BTreeMap::new(),
-        limits: BTreeMap::new(),
+        tests: BTreeMap::new(),
+        stale: false,
     };
     let style = ProgressStyle::with_template("{pos}/{len} {wide_bar} {eta} left  {msg}");
     let bar = ProgressBar::new(mutants.len() as u64);
@@ -83,8 +84,18 @@ struct Run {
     cargo: Cargo,
     tree: PathBuf,
     sources: BTreeMap<String, Sources>,
-    /// The time limits of tests with a mutant, or why they cannot judge one.
-    limits: BTreeMap<Test, Result<Duration, String>>,
+    /// Tests without a mutant, or why they cannot judge one.
+    tests: BTreeMap<Test, Result<Learnt, String>>,
+    /// True if the last build was of a mutant, so that binaries may hold it.
+    stale: bool,
+}
+
+/// A test that passes without a mutant.
+#[derive(Clone)]
+struct Learnt {
+    binary: Binary,
+    /// The time that it may take with a mutant.
+    limit: Duration,
 }
 
 impl Run {
@@ -94,16 +105,20 @@ impl Run {
             return Ok(());
         };
         let binary = self.cargo.build(first)?;
+        self.stale = false;
         for test in tests {
-            let limit = match &binary {
+            let learnt = match &binary {
                 Err(said) => Err(format!("without the mutant it does not build:\n{said}")),
                 Ok(binary) => match binary.run(&test.name, LONGEST)? {
-                    Ran::Passed(took) => Ok(SLACK + took * 10),
+                    Ran::Passed(took) => Ok(Learnt {
+                        binary: binary.clone(),
+                        limit: SLACK + took * 10,
+                    }),
                     Ran::Failed(said) => Err(format!("without the mutant it fails:\n{said}")),
                     Ran::TimedOut => Err("without the mutant it takes too long".to_owned()),
                 },
             };
-            self.limits.insert((*test).clone(), limit);
+            self.tests.insert((*test).clone(), learnt);
         }
         Ok(())
     }
@@ -118,14 +133,19 @@ impl Run {
             Ok(change) => change,
             Err(why) => return Ok(Outcome::NotApplicable(why.to_string())),
         };
-        let limit = match &self.limits[&mutant.test] {
-            Ok(limit) => *limit,
+        let Learnt { binary, limit } = match &self.tests[&mutant.test] {
+            Ok(learnt) => learnt.clone(),
             Err(why) => return Ok(Outcome::NoTest(why.clone())),
         };
         let _applied = Applied::new(&change)?;
-        let binary = match self.cargo.build(&mutant.test)? {
-            Ok(binary) => binary,
-            Err(said) => return Ok(Outcome::DoesNotBuild(said)),
+        let binary = if change.is_rust() || self.stale {
+            self.stale = change.is_rust();
+            match self.cargo.build(&mutant.test)? {
+                Ok(binary) => binary,
+                Err(said) => return Ok(Outcome::DoesNotBuild(said)),
+            }
+        } else {
+            binary
         };
         Ok(match binary.run(&mutant.test.name, limit)? {
             Ran::Passed(_) => Outcome::Survived,

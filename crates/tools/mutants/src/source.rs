@@ -27,6 +27,13 @@ pub struct Change {
     pub mutated: String,
 }
 
+impl Change {
+    /// True if tests must be built anew: they read P4 sources when they run.
+    pub fn is_rust(&self) -> bool {
+        self.path.extension().is_some_and(|ending| ending == "rs")
+    }
+}
+
 /// The sources below a folder.
 #[derive(Debug, Clone)]
 pub struct Sources {
