@@ -181,8 +181,9 @@ impl Etcd {
         }
         drop(within);
         wait("etcd with three members", || {
-            let mut first = connections[0].clone();
-            runtime.block_on(first.put(0, value)).is_ok()
+            // One connection to each member: the others may begin to listen later than the first.
+            let mut each = connections.iter().take(ports.len()).cloned();
+            each.all(|mut member| runtime.block_on(member.put(0, value)).is_ok())
         })?;
         for connection in &mut connections {
             let grant = LeaseGrantRequest { seconds: LEASE_S };

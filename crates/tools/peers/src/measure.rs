@@ -1,4 +1,4 @@
-//! What is asked of a service, and what it answered.
+//! Requests to a service, and its answers.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub struct Sample {
     pub spent: Duration,
 }
 
-/// What a client asks for in a round.
+/// Requests of a client in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// A new value, acknowledged when it is replicated.
