@@ -8,9 +8,9 @@ use crate::hazards;
 use crate::netchain;
 use crate::probe::stream::Stream;
 use crate::probe::{self, ProbeArguments};
+use crate::series;
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
-use stateplane_lab::{LabError, become_root, interrupt};
+use stateplane_lab::become_root;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -113,14 +113,8 @@ fn told(figures: &[Figure], json: bool) -> ExitCode {
 impl Options {
     /// Makes the experiments one after the other; each is written as soon as it is done.
     fn run(&self) -> Result<Vec<Figure>, EvalError> {
-        if !(1..=1000).contains(&self.runs) {
-            return Err(EvalError::Options("--runs must be 1 to 1000".to_owned()));
-        }
-        let chosen = if self.figures.is_empty() {
-            Experiment::ALL.to_vec()
-        } else {
-            self.figures.clone()
-        };
+        series::check_runs(self.runs)?;
+        let chosen = series::chosen(&self.figures, &Experiment::ALL);
         if let Some(capture) = &self.capture {
             if !chosen.iter().any(|experiment| experiment.takes_capture()) {
                 return Err(EvalError::Options(
@@ -132,47 +126,20 @@ impl Options {
         if chosen.iter().any(|experiment| experiment.needs_lab()) {
             become_root()?;
         }
-        interrupt::install();
-        let stateplane =
-            std::env::current_exe().map_err(|reason| EvalError::file("/proc/self/exe", reason))?;
-        // Processes look for these from folders of their own.
-        let absolute = |path: PathBuf| {
-            std::path::absolute(&path).map_err(|reason| EvalError::file(path, reason))
-        };
+        let capture = self.capture.as_deref();
         let place = Place {
-            lab: absolute(self.lab.clone())?,
-            logs: absolute(self.logs.join("eval"))?,
-            capture: self.capture.clone().map(absolute).transpose()?,
-            stateplane,
+            lab: series::absolute(&self.lab)?,
+            logs: series::absolute(&self.logs.join("eval"))?,
+            capture: capture.map(series::absolute).transpose()?,
+            stateplane: series::stateplane()?,
         };
         let plan = Plan {
             runs: if self.quick { 1 } else { self.runs },
             quick: self.quick,
         };
-        let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let mut figures = Vec::new();
-        for experiment in chosen {
-            if interrupt::requested() {
-                return Err(LabError::Interrupted.into());
-            }
-            bar.reset();
-            bar.set_length(0);
+        series::make(chosen, &self.output, self.json, |experiment, bar| {
             bar.set_message(experiment.id().to_owned());
-            let figure = experiments::run(experiment, &place, plan, &bar)?;
-            figure.write(&self.output)?;
-            bar.suspend(|| {
-                if !self.json {
-                    println!("{figure}");
-                }
-            });
-            figures.push(figure);
-        }
-        bar.finish_and_clear();
-        if !self.json {
-            println!("tables and plots are in {}", self.output.display());
-        }
-        Ok(figures)
+            experiments::run(experiment, &place, plan, bar)
+        })
     }
 }

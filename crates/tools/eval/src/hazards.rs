@@ -9,9 +9,8 @@ mod traces;
 
 use crate::error::EvalError;
 use crate::figure::Figure;
+use crate::series;
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
-use stateplane_lab::{LabError, interrupt};
 use std::path::PathBuf;
 use traces::Traces;
 
@@ -75,35 +74,10 @@ impl Options {
             );
             return Ok(Vec::new());
         }
-        let chosen = if self.figures.is_empty() {
-            Experiment::ALL.to_vec()
-        } else {
-            self.figures.clone()
-        };
-        interrupt::install();
+        let chosen = series::chosen(&self.figures, &Experiment::ALL);
         let traces = Traces::read(&self.traces, self.quick)?;
-        let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let mut figures = Vec::new();
-        for experiment in chosen {
-            if interrupt::requested() {
-                return Err(LabError::Interrupted.into());
-            }
-            bar.reset();
-            let figure = experiments::run(experiment, &traces, self.quick, &bar)?;
-            figure.write(&self.output)?;
-            bar.suspend(|| {
-                if !self.json {
-                    println!("{figure}");
-                }
-            });
-            figures.push(figure);
-        }
-        bar.finish_and_clear();
-        if !self.json {
-            println!("tables and plots are in {}", self.output.display());
-        }
-        Ok(figures)
+        series::make(chosen, &self.output, self.json, |experiment, bar| {
+            experiments::run(experiment, &traces, self.quick, bar)
+        })
     }
 }

@@ -21,6 +21,7 @@ mod network;
 mod plot;
 mod probe;
 mod processors;
+mod series;
 pub mod statistics;
 mod table;
 mod trial;

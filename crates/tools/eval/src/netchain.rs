@@ -21,11 +21,12 @@ pub use client::{ClientArguments, run as run_client};
 use crate::error::EvalError;
 use crate::experiments::{Plan, TOO_SHORT};
 use crate::figure::Figure;
+use crate::series;
 use clap::{Args, ValueEnum};
 use client::System;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use lab::{Network, Place};
-use stateplane_lab::{LabError, become_root, interrupt};
+use stateplane_lab::become_root;
 use std::path::PathBuf;
 
 /// A figure of the paper.
@@ -92,79 +93,46 @@ pub struct Options {
     pub json: bool,
 }
 
-/// What an experiment is made with.
+/// Parts with which an experiment is made.
 struct Setting<'a> {
-    place: Place,
+    place: &'a Place,
     plan: Plan,
     /// Services, that which is evaluated first.
-    systems: Vec<System>,
+    systems: &'a [System],
     bar: &'a ProgressBar,
 }
 
 impl Options {
     /// Makes the experiments one after the other; each is written as soon as it is done.
     pub(crate) fn run(&self) -> Result<Vec<Figure>, EvalError> {
-        if !(1..=1000).contains(&self.runs) {
-            return Err(EvalError::Options("--runs must be 1 to 1000".to_owned()));
-        }
-        let chosen = match self.figures.is_empty() {
-            true => Experiment::ALL.to_vec(),
-            false => self.figures.clone(),
-        };
+        series::check_runs(self.runs)?;
+        let chosen = series::chosen(&self.figures, &Experiment::ALL);
         if chosen.iter().any(|of| *of != Experiment::Fig9f) {
             become_root()?;
         }
-        interrupt::install();
-        // Processes look for these from folders of their own.
-        let absolute = |path: PathBuf| {
-            std::path::absolute(&path).map_err(|reason| EvalError::file(path, reason))
-        };
-        let stateplane =
-            std::env::current_exe().map_err(|reason| EvalError::file("/proc/self/exe", reason))?;
-        let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let others = match self.systems.is_empty() {
-            true => System::ALL.to_vec(),
-            false => self.systems.clone(),
-        };
+        let others = series::chosen(&self.systems, &System::ALL);
         let others = others.into_iter().filter(|of| *of != System::Stateplane);
-        let setting = Setting {
-            place: Place {
-                lab: absolute(self.lab.clone())?,
-                logs: absolute(self.logs.join("eval"))?,
-                stateplane,
-                // A run that shows that everything works may share its processors with others.
-                detection_ms: if self.quick { 1000 } else { 100 },
-            },
-            plan: Plan {
-                runs: if self.quick { 1 } else { self.runs },
-                quick: self.quick,
-            },
-            systems: std::iter::once(System::Stateplane).chain(others).collect(),
-            bar: &bar,
+        let systems: Vec<System> = std::iter::once(System::Stateplane).chain(others).collect();
+        let place = Place {
+            lab: series::absolute(&self.lab)?,
+            logs: series::absolute(&self.logs.join("eval"))?,
+            stateplane: series::stateplane()?,
+            // A run that shows that everything works may share its processors with others.
+            detection_ms: if self.quick { 1000 } else { 100 },
         };
-        let mut figures = Vec::new();
-        for experiment in chosen {
-            if interrupt::requested() {
-                return Err(LabError::Interrupted.into());
-            }
-            bar.reset();
-            bar.set_length(0);
-            let figure = setting.make(experiment)?;
-            figure.write(&self.output)?;
-            bar.suspend(|| {
-                if !self.json {
-                    println!("{figure}");
-                }
-            });
-            figures.push(figure);
-        }
-        bar.finish_and_clear();
-        if !self.json {
-            println!("tables and plots are in {}", self.output.display());
-        }
-        Ok(figures)
+        let plan = Plan {
+            runs: if self.quick { 1 } else { self.runs },
+            quick: self.quick,
+        };
+        series::make(chosen, &self.output, self.json, |experiment, bar| {
+            let setting = Setting {
+                place: &place,
+                plan,
+                systems: &systems,
+                bar,
+            };
+            setting.make(experiment)
+        })
     }
 }
 

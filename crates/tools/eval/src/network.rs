@@ -2,6 +2,7 @@
 
 use crate::error::EvalError;
 use crate::probe::traffic::Application;
+use crate::series;
 use stateplane_apps::spec::{self, Bare};
 use stateplane_lab::LabError;
 use stateplane_lab::topology::{Kind, Route, Topology};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Name of the variant that is made for each trial.
 pub const VARIANT: &str = "measured";
-/// What the switch is told besides where it has a controller: that of `lab/eval.toml`, and
+/// Further arguments of a switch that has a controller: that of `lab/eval.toml`, and
 /// CONTROLLER_PORT of `apps/nat/controlled.p4`.
 const CONTROLLED: [&str; 4] = ["--p4runtime", "127.0.0.1:9559", "--cpu-port", "510"];
 const STORES: [&str; 3] = ["st0", "st1", "st2"];
@@ -271,7 +272,7 @@ fn spread(lab: &Path, directory: &Path, shards: u16, count: u8) -> Result<PathBu
     std::fs::create_dir_all(directory)
         .and_then(|()| std::fs::write(&path, spread))
         .map_err(|e| EvalError::file(&path, e))?;
-    std::path::absolute(&path).map_err(|e| EvalError::file(&path, e))
+    series::absolute(&path)
 }
 
 /// Makes the switch a Linux router with the rules of `lab/linux`, and lends it the processes

@@ -1,4 +1,5 @@
 use super::*;
+use indicatif::ProgressBar;
 use stateplane_hazards::{Flow, Record, Rest, Sizes, Traffic};
 use traces::Source;
 

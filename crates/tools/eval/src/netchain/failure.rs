@@ -60,7 +60,7 @@ struct Plan {
     end: f64,
 }
 
-/// What a trial showed.
+/// Result of a trial.
 struct Trial {
     times: Times,
     failed_us: u64,
@@ -186,7 +186,7 @@ fn trial(
     };
     let plan = plan(controller, groups, quick);
     let name = format!("netchain-fig10-{groups}-{controller:?}");
-    let mut network = Network::up(&setting.place, &name, sizes, &["--p4runtime", P4RUNTIME])?;
+    let mut network = Network::up(setting.place, &name, sizes, &["--p4runtime", P4RUNTIME])?;
     let spare = format!("10.20.0.{SPARE}");
     network.operate(&["drain", &spare, "--wait", "60"])?;
     network.serve(&[System::Stateplane], LANES)?;

@@ -25,9 +25,9 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Figure, EvalError> {
          for writes at low throughput",
     );
     figure.differs("throughput grows by requests in flight, from 1 on");
-    let mut network = Network::up(&setting.place, figure.id, SIZES, &[])?;
+    let mut network = Network::up(setting.place, figure.id, SIZES, &[])?;
     let most = in_flight.last().copied().unwrap_or(1);
-    network.serve(&setting.systems, most as u16)?;
+    network.serve(setting.systems, most as u16)?;
     lab_differs(&mut figure, &network);
     let systems = network.systems();
     let usual = usual(setting);
@@ -121,7 +121,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Figure, EvalError> {
 
 type Alone = (&'static str, super::client::System, f64);
 
-/// What is claimed of one request in flight.
+/// Claims about one request in flight.
 fn claim(setting: &Setting<'_>, figure: &mut Figure, alone: &[Alone]) {
     use super::client::System;
     for (name, part) in [("writes", 8.0), ("reads", 5.0)] {

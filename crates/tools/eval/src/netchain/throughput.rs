@@ -249,9 +249,9 @@ impl Experiment {
         } = self;
         let bar = setting.bar;
         bar.set_message(figure.id);
-        let mut network = Network::up(&setting.place, figure.id, SIZES, &[])?;
+        let mut network = Network::up(setting.place, figure.id, SIZES, &[])?;
         let most = points.iter().map(|point| point.load.in_flight).max();
-        network.serve(&setting.systems, most.unwrap_or(1) as u16)?;
+        network.serve(setting.systems, most.unwrap_or(1) as u16)?;
         lab_differs(&mut figure, &network);
         let systems = network.systems();
         bar.set_length((points.len() * setting.plan.runs * systems.len()) as u64);

@@ -48,7 +48,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Figure, EvalError> {
          nodes, etcd's records with a lease that a transaction makes if there is none",
     );
     figure.differs("besides the paper: etcd that takes and gives back all ten in one transaction");
-    let mut network = Network::up(&setting.place, figure.id, SIZES, &[])?;
+    let mut network = Network::up(setting.place, figure.id, SIZES, &[])?;
     let wanted: Vec<System> = setting.systems.iter().copied().filter(has_locks).collect();
     let most = clients.last().copied().unwrap_or(1);
     network.serve(&wanted, most as u16)?;
@@ -160,7 +160,7 @@ fn row(table: &mut Table, clients: usize, hot: u64, contestant: Contestant, runs
     rate
 }
 
-/// What is claimed of most clients: ten times the others' at contention 0.001, and not less at 1.
+/// Claims about most clients: ten times the others' at contention 0.001, and not less at 1.
 fn claim(
     setting: &Setting<'_>,
     figure: &mut Figure,
