@@ -18,4 +18,4 @@ pub use file_backend::FileBackend;
 pub use server::{ControllerReport, ControllerServer, Systems};
 pub use stateplane_chains::Settings;
 pub use stateplane_membership::{Backend, MOST_RECORDS, Stored};
-pub use view::{ControllerView, CoordinationView};
+pub use view::{ControllerView, CoordinationView, Degraded};

@@ -84,9 +84,15 @@ fn a_rolling_restart_loses_nothing() {
         cluster.start_store(host);
         cluster.told(&["undrain", &name, "--wait", "60"]);
     }
+    for change in ["drain", "undrain"] {
+        let stranger = cluster.ctl(&[change, "10.99.99.99"]);
+        assert!(!stranger.status.success());
+        let said = String::from_utf8_lossy(&stranger.stderr);
+        assert!(said.contains("knows no server 10.99.99.99"), "{said}");
+    }
     let servers = cluster.told(&["servers"]);
     assert!(
-        servers.contains("every chain is as it should be"),
+        servers.contains("every chain has all its replicas"),
         "{servers}"
     );
     let chains = cluster.told(&["chains"]);
@@ -106,7 +112,18 @@ fn a_rolling_restart_loses_nothing() {
         let took = cluster.survive(|cluster| drop(cluster.stores.remove(&host)));
         println!("server {host} killed: {took:?}");
     }
+    cluster.told(&["wait", "60", "--degraded"]);
+    let late = cluster.ctl(&["wait", "0"]);
+    assert_eq!(late.status.code(), Some(1), "chains lack replicas");
     let last = cluster.address(3).to_string();
+    let servers = cluster.told(&["servers"]);
+    for line in [
+        "leads; chains lack replicas".to_owned(),
+        "4 of 4 chains: 1 of 3 replicas".to_owned(),
+        format!("if {last} dies too, 4 shards have no replica and serve nobody"),
+    ] {
+        assert!(servers.contains(&line), "{line}\n{servers}");
+    }
     let refused = cluster.ctl(&["can-stop", &last]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(

@@ -35,6 +35,9 @@ pub enum ControllerError {
     /// A switch that the section `[coordination]` does not name.
     #[error("there is no switch {0} in [coordination]")]
     NoSwitch(u32),
+    /// A store server that was never heard and that no chain names.
+    #[error("the controller knows no server {0}: it was never heard, and no chain names it")]
+    NoServer(Ipv4Addr),
     /// A group that cannot be founded anew.
     #[error("{0}")]
     Refound(#[from] stateplane_groups::RefoundError),
@@ -111,6 +114,7 @@ impl ControllerError {
             ControllerError::NoSystem { .. } => "H414",
             ControllerError::NotThere(_) => "H415",
             ControllerError::NoSwitch(_) => "H416",
+            ControllerError::NoServer(_) => "H417",
         }
     }
 }

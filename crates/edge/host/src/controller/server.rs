@@ -133,7 +133,10 @@ impl<B: DecisionBackend> ControllerServer<B> {
     pub fn view(&self) -> ControllerView {
         ControllerView {
             leads: self.cores.is_some(),
-            ..self.chains().map(ControllerView::of).unwrap_or_default()
+            ..self
+                .chains()
+                .map(|chains| ControllerView::of(chains, boot_time_us()))
+                .unwrap_or_default()
         }
     }
 
@@ -170,11 +173,16 @@ impl<B: DecisionBackend> ControllerServer<B> {
     /// # Errors
     ///
     /// [`ControllerError::NoLeader`] if it does not lead; [`ControllerError::NotThere`] without
-    /// chains; what [`store`](stateplane_membership::Backend::store) says.
+    /// chains; [`ControllerError::NoServer`]; what
+    /// [`store`](stateplane_membership::Backend::store) says.
     pub fn drain(&mut self, address: Ipv4Addr, drained: bool) -> Result<(), ControllerError> {
         let server = server_number(address);
-        if self.cores.is_some() && self.chains().is_none() {
-            return Err(ControllerError::NotThere("replication"));
+        if self.cores.is_some() {
+            let chains = self.chains();
+            let chains = chains.ok_or(ControllerError::NotThere("replication"))?;
+            if !chains.servers().any(|known| known.member.server == server) {
+                return Err(ControllerError::NoServer(address));
+            }
         }
         self.keep_drained(server, drained)?;
         if let Some(chains) = self.cores.as_mut().and_then(|it| it.chains.as_mut()) {

@@ -1,5 +1,6 @@
 //! View of a controller for operators.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,11 @@ pub struct ControllerView {
     /// True if servers follow configurations that this controller does not know, so that it makes
     /// none.
     pub behind: bool,
-    /// True if every chain has the configuration that the controller wants.
+    /// True if every chain has the configuration that the controller wants with the servers that
+    /// are alive. It may lack replicas where these are too few.
     pub settled: bool,
+    /// Replicas that each chain is to have.
+    pub replicas: usize,
     /// The servers, by number.
     pub servers: Vec<ServerView>,
     /// The chains, by number.
@@ -46,6 +50,22 @@ pub struct ChainView {
     pub members: Vec<MemberView>,
     /// The server that joins behind the tail.
     pub joining: Option<Ipv4Addr>,
+    /// Milliseconds since it has fewer [whole](ChainView::whole) members than
+    /// [`ControllerView::replicas`]; `None` if it has all.
+    pub lacking_for_ms: Option<u64>,
+}
+
+/// Chains without all their replicas.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Degraded {
+    /// Number of chains by number of whole replicas that they lack.
+    pub chains: BTreeMap<usize, usize>,
+    /// Milliseconds since the first of them lacks one.
+    pub for_ms: u64,
+    /// Servers whose death would leave shards without any replica, with the number of these.
+    pub critical: BTreeMap<Ipv4Addr, usize>,
+    /// Shards without any whole replica.
+    pub down: usize,
 }
 
 /// A member of a chain.
@@ -178,9 +198,16 @@ impl CoordinationView {
     }
 }
 
+impl ChainView {
+    /// Members that are alive and follow the configuration: those that have the whole state.
+    pub fn whole(&self) -> impl Iterator<Item = &MemberView> {
+        self.members.iter().filter(|m| m.alive && m.follows)
+    }
+}
+
 impl ControllerView {
-    /// View of `controller`, which leads.
-    pub(crate) fn of(controller: &Controller) -> ControllerView {
+    /// View at `now` of `controller`, which leads.
+    pub(crate) fn of(controller: &Controller, now: u64) -> ControllerView {
         let servers = controller.servers().map(|server| ServerView {
             address: *server.member.requests.ip(),
             incarnation: server.member.incarnation,
@@ -198,15 +225,44 @@ impl ControllerView {
                 epoch: config.epoch,
                 members: members.collect(),
                 joining: config.joining.map(|member| *member.requests.ip()),
+                lacking_for_ms: controller
+                    .lacking_since(config.chain)
+                    .map(|since| now.saturating_sub(since) / 1000),
             }
         });
         ControllerView {
             leads: true,
             behind: controller.is_behind(),
             settled: controller.is_settled(),
+            replicas: controller.replicas(),
             servers: servers.collect(),
             chains: chains.collect(),
         }
+    }
+
+    /// The chains without all their replicas; `None` if there are none.
+    pub fn degraded(&self) -> Option<Degraded> {
+        let mut degraded = Degraded::default();
+        for chain in &self.chains {
+            let lacks = self.replicas.saturating_sub(chain.whole().count());
+            if lacks == 0 {
+                continue;
+            }
+            *degraded.chains.entry(lacks).or_default() += 1;
+            degraded.for_ms = degraded.for_ms.max(chain.lacking_for_ms.unwrap_or(0));
+            let mut whole = chain.whole();
+            match (whole.next(), whole.next()) {
+                (Some(last), None) => *degraded.critical.entry(last.address).or_default() += 1,
+                (None, _) => degraded.down += 1,
+                (Some(_), Some(_)) => {}
+            }
+        }
+        (!degraded.chains.is_empty()).then_some(degraded)
+    }
+
+    /// True if every chain has all its replicas, on the servers that the controller wants.
+    pub fn is_whole(&self) -> bool {
+        self.settled && self.degraded().is_none()
     }
 
     /// The server at `address`.
@@ -223,8 +279,8 @@ impl ControllerView {
     /// The chains that would then have no member with the whole state.
     pub fn left_without(&self, address: Ipv4Addr) -> Result<Option<usize>, Vec<u16>> {
         let left = |chain: &ChainView| {
-            let whole = chain.members.iter().filter(|m| m.alive && m.follows);
-            whole.filter(|member| member.address != address).count()
+            let others = chain.whole().filter(|member| member.address != address);
+            others.count()
         };
         let concerned = |chain: &&ChainView| {
             chain.joining == Some(address) || chain.members.iter().any(|m| m.address == address)
@@ -259,7 +315,45 @@ mod tests {
             epoch: 1,
             members: members.collect(),
             joining: None,
+            lacking_for_ms: None,
         }
+    }
+
+    #[test]
+    fn chains_that_lack_replicas_are_counted_with_the_cost_of_one_more_death() {
+        let whole = |host| (host, true, true);
+        let lacking = |for_ms, chain| ChainView {
+            lacking_for_ms: Some(for_ms),
+            ..chain
+        };
+        let view = ControllerView {
+            settled: true,
+            replicas: 3,
+            chains: vec![
+                chain(0, &[whole(1), whole(2), whole(3)]),
+                lacking(70, chain(1, &[whole(1), whole(2)])),
+                lacking(50, chain(2, &[whole(2), (3, true, false)])),
+                lacking(90, chain(3, &[(3, false, true)])),
+            ],
+            ..ControllerView::default()
+        };
+        let degraded = view.degraded().unwrap();
+        assert_eq!(degraded.chains, BTreeMap::from([(1, 1), (2, 1), (3, 1)]));
+        assert_eq!(degraded.for_ms, 90);
+        assert_eq!(degraded.critical, BTreeMap::from([(address(2), 1)]));
+        assert_eq!(degraded.down, 1);
+        assert!(!view.is_whole());
+        let view = ControllerView {
+            chains: vec![chain(0, &[whole(1), whole(2), whole(3)])],
+            ..view
+        };
+        assert_eq!(view.degraded(), None);
+        assert!(view.is_whole());
+        let changing = ControllerView {
+            settled: false,
+            ..view
+        };
+        assert!(!changing.is_whole());
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub fn controller_metrics(
         ),
         (
             "stateplane_controller_settled",
-            "1 if every chain has its wanted members and all follow its configuration",
-            view.settled,
+            "1 if every chain has all its replicas, where the controller wants them",
+            view.is_whole(),
         ),
     ] {
         families.gauge(name, help, vec![(Vec::new(), value.into())]);
@@ -64,8 +64,7 @@ pub fn controller_metrics(
     );
     let mut chains: BTreeMap<usize, u64> = BTreeMap::new();
     for chain in &view.chains {
-        let whole = chain.members.iter().filter(|m| m.alive && m.follows);
-        *chains.entry(whole.count()).or_default() += 1;
+        *chains.entry(chain.whole().count()).or_default() += 1;
     }
     let chains = chains.into_iter();
     families.gauge(
@@ -75,6 +74,31 @@ pub fn controller_metrics(
             .map(|(replicas, count)| (vec![("replicas", replicas.to_string())], count))
             .collect(),
     );
+    let degraded = view.degraded().unwrap_or_default();
+    for (name, help, value) in [
+        (
+            "stateplane_controller_chains_degraded",
+            "Number of chains that have fewer replicas than they are to have",
+            degraded.chains.values().sum::<usize>() as u64,
+        ),
+        (
+            "stateplane_controller_degraded_seconds",
+            "Time since the first chain that lacks a replica lacks it; 0 if none does",
+            degraded.for_ms / 1000,
+        ),
+        (
+            "stateplane_controller_critical_servers",
+            "Number of servers whose death would leave a shard without any replica",
+            degraded.critical.len() as u64,
+        ),
+        (
+            "stateplane_controller_chains_down",
+            "Number of chains without any replica that is alive and has the whole state",
+            degraded.down as u64,
+        ),
+    ] {
+        families.gauge(name, help, vec![(Vec::new(), value)]);
+    }
     families.text()
 }
 
@@ -148,9 +172,12 @@ mod tests {
             epoch: 1,
             members: members.to_vec(),
             joining: None,
+            lacking_for_ms: Some(7_500),
         };
         let view = ControllerView {
             leads: true,
+            settled: true,
+            replicas: 2,
             servers: vec![server(true, false), server(true, true), server(false, true)],
             chains: vec![
                 chain(&[member(true, true), member(true, true)]),
@@ -173,6 +200,10 @@ mod tests {
             "stateplane_controller_servers{state=\"dead\"} 1",
             "stateplane_controller_chains{replicas=\"1\"} 1",
             "stateplane_controller_chains{replicas=\"2\"} 1",
+            "stateplane_controller_chains_degraded{} 1",
+            "stateplane_controller_degraded_seconds{} 7",
+            "stateplane_controller_critical_servers{} 1",
+            "stateplane_controller_chains_down{} 0",
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");
         }

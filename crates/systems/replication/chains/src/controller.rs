@@ -76,6 +76,8 @@ struct Chain {
     shunned: BTreeMap<(u32, u32), u64>,
     /// Version of the row that names its head; 0 before the first.
     version: u64,
+    /// Time at which it was first seen with too few whole replicas, if it still is.
+    lacking_since: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -426,6 +428,7 @@ impl Controller {
         }
         self.doubt_the_silent(now);
         self.reconsider(now);
+        self.note_lacking(now);
         let late: Vec<u16> = self
             .chains
             .iter()
@@ -575,6 +578,39 @@ impl Controller {
             })
     }
 
+    /// Replicas that each chain is to have.
+    pub fn replicas(&self) -> usize {
+        self.settings.replicas.into()
+    }
+
+    /// Time, as [`Controller::handle_timeout`] was told, since which `chain` has fewer whole
+    /// replicas than it is to have. `None`: it has all.
+    pub fn lacking_since(&self, chain: u16) -> Option<u64> {
+        self.chains.get(&chain)?.lacking_since
+    }
+
+    fn whole(&self, chain: &Chain) -> usize {
+        let members = chain.config.members.iter();
+        let whole = members.filter(|member| {
+            let start = (member.server, member.incarnation);
+            chain.confirmed.contains(&start) && self.is_alive(member)
+        });
+        whole.count()
+    }
+
+    /// Notes which chains have too few whole replicas, and since when.
+    fn note_lacking(&mut self, now: u64) {
+        let lacks = |chain: &Chain| self.whole(chain) < self.replicas();
+        let lacking: Vec<bool> = self.chains.values().map(lacks).collect();
+        for (chain, lacks) in self.chains.values_mut().zip(lacking) {
+            chain.lacking_since = match (lacks, chain.lacking_since) {
+                (false, _) => None,
+                (true, None) => Some(now),
+                (true, since) => since,
+            };
+        }
+    }
+
     /// All servers known, by number.
     pub fn servers(&self) -> impl Iterator<Item = ServerView> {
         self.servers.all.values().map(|health| ServerView {
@@ -589,7 +625,7 @@ impl Controller {
         &self.counters
     }
 
-    /// Whether another controller made configurations that this one does not know:
+    /// True if another controller made configurations that this one does not know:
     /// it then makes none itself. A server says so, and goes on saying so or is silent; the
     /// silence of one that keeps nothing of the chain counts for `replace_after` only.
     pub fn is_behind(&self) -> bool {
@@ -607,6 +643,7 @@ impl Chain {
             joined: false,
             shunned: BTreeMap::new(),
             version: 0,
+            lacking_since: None,
         }
     }
 

@@ -8,7 +8,7 @@ use super::{SwitchArguments, columns, row, wrong};
 use crate::exit::{CommandError, Failure};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use stateplane_host::controller::ControllerView;
+use stateplane_host::controller::{ControllerView, Degraded};
 use stateplane_host::store::view::{
     FlowView, ReplicaView, ServiceServerView, StoreView, parse_key,
 };
@@ -69,14 +69,17 @@ enum StoreCommand {
     Undrain {
         /// Address of the server
         server: Ipv4Addr,
-        /// Wait at most this many seconds until every chain has its wanted members
+        /// Wait at most this many seconds until every chain has all its replicas
         #[arg(long, value_name = "SECONDS")]
         wait: Option<u64>,
     },
-    /// Wait until every chain has its wanted members; exit code 1 on a timeout
+    /// Wait until every chain has all its replicas; exit code 1 on a timeout
     Wait {
         /// Timeout in seconds
         seconds: u64,
+        /// Accept chains that lack replicas because too few servers are alive or not drained
+        #[arg(long)]
+        degraded: bool,
     },
 }
 
@@ -99,15 +102,24 @@ pub fn run(switch: &SwitchArguments, arguments: &StoreArguments) -> Result<(), C
         }
         StoreCommand::Undrain { server, wait } => {
             deployment.drain(*server, false)?;
-            wait_settled(&deployment, *wait)
+            wait_whole(&deployment, *wait)
         }
-        StoreCommand::Wait { seconds } => wait_settled(&deployment, Some(*seconds)),
+        StoreCommand::Wait {
+            seconds,
+            degraded: false,
+        } => wait_whole(&deployment, Some(*seconds)),
+        StoreCommand::Wait {
+            seconds,
+            degraded: true,
+        } => wait_for(&deployment, Some(*seconds), "chains change", |view| {
+            view.settled
+        }),
     }
 }
 
-fn wait_settled(deployment: &Deployment, wait: Option<u64>) -> Result<(), CommandError> {
-    let late = "chains are not as they should be";
-    wait_for(deployment, wait, late, |view| view.settled)
+fn wait_whole(deployment: &Deployment, wait: Option<u64>) -> Result<(), CommandError> {
+    let late = "chains change or lack replicas";
+    wait_for(deployment, wait, late, ControllerView::is_whole)
 }
 
 /// Waits until the controller's view is `reached`, if there is a time to wait.
@@ -226,12 +238,14 @@ fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comm
         all_silenced.extend(silenced);
     }
     let mut lines = columns(&rows);
-    let settled = if view.settled {
-        "every chain is as it should be"
-    } else {
-        "chains change"
+    let degraded = view.degraded();
+    let state = match (&degraded, view.settled) {
+        (_, false) => "chains change",
+        (Some(_), true) => "chains lack replicas",
+        (None, true) => "every chain has all its replicas",
     };
-    lines.push(format!("controller {leader} leads; {settled}"));
+    lines.push(format!("controller {leader} leads; {state}"));
+    lines.extend(degraded.iter().flat_map(|of| degraded_lines(&view, of)));
     lines.extend(all_silenced.iter().map(|(chain, address, code)| {
         format!(
             "the replica of chain {chain} at {address} is silenced by a broken invariant: `stateplane explain {code}`"
@@ -244,9 +258,40 @@ fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comm
     }
     let value = json!({
         "leader": leader, "settled": view.settled, "behind": view.behind, "servers": values,
+        "replicas": view.replicas, "degraded": degraded,
     });
     switch.print(&value, &lines);
     Ok(())
+}
+
+/// The number of chains that lack replicas, since when, and the cost of one more death.
+fn degraded_lines(view: &ControllerView, degraded: &Degraded) -> Vec<String> {
+    let wanted = view.replicas;
+    let counts = degraded.chains.iter().map(|(lacks, chains)| {
+        let whole = wanted.saturating_sub(*lacks);
+        format!(
+            "{chains} of {} chains: {whole} of {wanted} replicas",
+            view.chains.len()
+        )
+    });
+    let mut lines: Vec<String> = counts.collect();
+    lines.push(format!(
+        "replicas are missing for {} s",
+        degraded.for_ms / 1000
+    ));
+    if degraded.down > 0 {
+        lines.push(format!(
+            "{} shards have no whole replica and serve nobody",
+            degraded.down
+        ));
+    }
+    lines.extend(degraded.critical.iter().map(|(server, shards)| {
+        format!("if {server} dies too, {shards} shards have no replica and serve nobody")
+    }));
+    if degraded.down == 0 && degraded.critical.is_empty() {
+        lines.push("one more failure loses no state and stops no shard".into());
+    }
+    lines
 }
 
 fn chains(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {

@@ -246,6 +246,30 @@ fn a_dead_server_is_cut_out_of_all_its_chains_at_once_and_comes_back() {
 }
 
 #[test]
+fn a_chain_lacks_a_replica_from_a_death_until_another_has_the_whole_state() {
+    let mut world = World::new(3);
+    world.pass(500_000);
+    let lacking = |world: &World| {
+        let chains = 0..SHARDS;
+        let since = chains.map(|chain| world.controller.lacking_since(chain));
+        since.collect::<Vec<_>>()
+    };
+    assert!(lacking(&world).iter().all(Option::is_none));
+    world.silent.insert(2);
+    let died = world.now;
+    world.pass(3_000_000);
+    for since in lacking(&world) {
+        let since = since.unwrap();
+        assert!((died..died + 500_000).contains(&since), "{since}");
+    }
+    world.servers.insert(2, member(2, 9));
+    world.followed.retain(|(server, _), _| *server != 2);
+    world.silent.clear();
+    world.pass(2_000_000);
+    assert!(lacking(&world).iter().all(Option::is_none));
+}
+
+#[test]
 fn the_last_member_is_never_cut_out() {
     let mut world = World::new(3);
     world.pass(500_000);
@@ -454,7 +478,7 @@ fn a_forged_epoch_ends_no_decisions_for_good() {
     assert!(world.log.len() > before);
 }
 
-/// What no server says that follows what it was told.
+/// Status that no server reports if it follows its orders.
 fn far(chain: u16) -> ChainStatus {
     ChainStatus {
         chain,
