@@ -15,6 +15,10 @@ pub const MAX_BATCH: u32 = 1 << 16;
 /// Longest hold of a mirror session and longest period of a generator: one day.
 pub const MAX_HOLD_US: u64 = 24 * 3600 * 1_000_000;
 
+/// EtherType of the frames that [`Generator::with_content`] makes, one for local experiments (IEEE
+/// Std 802): `ETHERTYPE_GENERATED` of the library (`p4/lib/headers.p4`).
+pub const ETHERTYPE_GENERATED: u16 = 0x88b5;
+
 /// Configuration of a [`Switch`](crate::Switch).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SwitchConfig {
@@ -133,6 +137,33 @@ pub struct Generator {
     pub index_at: Option<usize>,
     /// The frame, [`MIN_FRAME`] to [`MAX_FRAME`] bytes.
     pub frame: Vec<u8>,
+}
+
+impl Generator {
+    /// A generator of frames of [`ETHERTYPE_GENERATED`] with `content`; if they are `indexed`, the
+    /// batch index follows it.
+    pub fn with_content(
+        port: Port,
+        period_us: u64,
+        batch: u32,
+        content: &[u8],
+        indexed: bool,
+    ) -> Generator {
+        let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2];
+        frame.extend_from_slice(&ETHERTYPE_GENERATED.to_be_bytes());
+        frame.extend_from_slice(content);
+        let index_at = indexed.then_some(frame.len());
+        if indexed {
+            frame.extend_from_slice(&[0; 4]);
+        }
+        Generator {
+            port,
+            period_us,
+            batch,
+            index_at,
+            frame,
+        }
+    }
 }
 
 /// Ties ports to the freshness of a register: the program stores the time at which

@@ -36,8 +36,8 @@ mod switch;
 mod watch;
 
 pub use config::{
-    Generator, Limits, MAX_BATCH, MAX_FRAME, MAX_HOLD_US, MIN_FRAME, MirrorSession, Replica,
-    SwitchConfig, Watch,
+    ETHERTYPE_GENERATED, Generator, Limits, MAX_BATCH, MAX_FRAME, MAX_HOLD_US, MIN_FRAME,
+    MirrorSession, Replica, SwitchConfig, Watch,
 };
 pub use counters::{Counters, DropReason, Occupancy, PortCounters};
 pub use error::SwitchError;

@@ -28,8 +28,6 @@ pub const TICK_PORT: Port = 507;
 pub const TICK_LEASE: u8 = 1;
 /// Kind of the frames that go on with a copy: `TICK_COPY` of the library.
 pub const TICK_COPY: u8 = 2;
-/// EtherType of generated frames: `ETHERTYPE_GENERATED` of the library.
-pub const ETHERTYPE_GENERATED: u16 = 0x88b5;
 
 /// µs between rounds of promises: a quarter of the time that a promise lasts (rule 14 of
 /// `docs/coordination-protocol.md`).
@@ -129,16 +127,5 @@ impl Coordination {
 /// The packet generator of `batch` frames of one kind each `period_us` µs; each bears its place in
 /// the batch.
 fn tick(kind: u8, period_us: u64, batch: u32) -> Generator {
-    let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2];
-    frame.extend_from_slice(&ETHERTYPE_GENERATED.to_be_bytes());
-    frame.extend_from_slice(&[kind, 0]);
-    let index_at = frame.len();
-    frame.extend_from_slice(&[0; 4]);
-    Generator {
-        port: TICK_PORT,
-        period_us,
-        batch,
-        index_at: Some(index_at),
-        frame,
-    }
+    Generator::with_content(TICK_PORT, period_us, batch, &[kind, 0], true)
 }

@@ -1,4 +1,4 @@
-//! Where the chain of a shard begins, as the library's table has it.
+//! Heads of the shards' chains, as the library's table has it.
 
 use crate::CHAIN_ACTION;
 use core::net::Ipv4Addr;

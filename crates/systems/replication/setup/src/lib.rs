@@ -1,5 +1,5 @@
-//! What replication needs of a switch: the mirror sessions that hold copies of requests, the
-//! packet generator that probes the store, the watch that lowers ports, and the library's
+//! The parts of a switch that replication needs: the mirror sessions that hold copies of requests,
+//! the packet generator that probes the store, the watch that lowers ports, and the library's
 //! tables and registers (`p4/lib/replication.p4`).
 //!
 //! [`Replication`] says it once. A switch's configuration file, the simulator, packet tests
@@ -47,8 +47,6 @@ pub const HOLD_SESSION_WRITE: u32 = 32;
 pub const HOLD_SESSIONS: u32 = 8;
 /// Ingress port of the packet generator's probes: `GENERATOR_PORT` of the library.
 pub const GENERATOR_PORT: Port = 509;
-/// EtherType of generated frames: `ETHERTYPE_GENERATED` of the library.
-pub const ETHERTYPE_GENERATED: u16 = 0x88b5;
 
 /// Bytes of a copy that becomes a renewal. Its flow comes with it as preserved metadata, so the
 /// headers behind may be cut.
@@ -59,7 +57,7 @@ pub const HEADER_BYTES: u32 = (ethernet::HEADER_LENGTH
     + udp::HEADER_LENGTH
     + replication::HEADER_LENGTH) as u32;
 
-/// What one switch is told of replication.
+/// Settings of replication on one switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replication {
     /// Number of the switch, from 1, which no other switch of the store has.
@@ -219,16 +217,8 @@ impl Replication {
 
     /// The packet generator of probes.
     pub fn generator(&self) -> Generator {
-        let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2];
-        frame.extend_from_slice(&ETHERTYPE_GENERATED.to_be_bytes());
-        frame.extend_from_slice(&self.probe.shard.to_be_bytes());
-        Generator {
-            port: GENERATOR_PORT,
-            period_us: self.probe.period_us,
-            batch: 1,
-            index_at: None,
-            frame,
-        }
+        let shard = self.probe.shard.to_be_bytes();
+        Generator::with_content(GENERATOR_PORT, self.probe.period_us, 1, &shard, false)
     }
 
     /// The watch that lowers data ports while the store is silent.

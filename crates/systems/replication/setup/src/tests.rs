@@ -1,6 +1,6 @@
 use super::*;
 use stateplane_interp::Interp;
-use stateplane_switch::SwitchConfig;
+use stateplane_switch::{ETHERTYPE_GENERATED, SwitchConfig};
 
 fn replication() -> Replication {
     Replication {

@@ -26,8 +26,6 @@ const GROUPS: &str = "sync_head";
 pub const TICK_PORT: Port = 506;
 /// Port of the engine unless a program says otherwise: `SYNC_CONTROL_PORT` of the library.
 pub const CONTROL_PORT: Port = 500;
-/// EtherType of generated frames: `ETHERTYPE_GENERATED` of the library.
-pub const ETHERTYPE_GENERATED: u16 = 0x88b5;
 
 /// µs between two turns of a group's carrier unless set.
 pub const TURN_US: u64 = 50;
@@ -151,16 +149,6 @@ impl Sync {
 
     /// The packet generator of one frame for each group, each of which bears its group.
     fn carriers(&self, groups: u32) -> Generator {
-        let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2];
-        frame.extend_from_slice(&ETHERTYPE_GENERATED.to_be_bytes());
-        let index_at = frame.len();
-        frame.extend_from_slice(&[0; 4]);
-        Generator {
-            port: TICK_PORT,
-            period_us: self.turn_us,
-            batch: groups,
-            index_at: Some(index_at),
-            frame,
-        }
+        Generator::with_content(TICK_PORT, self.turn_us, groups, &[], true)
     }
 }
