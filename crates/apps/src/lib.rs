@@ -51,7 +51,7 @@ pub struct Asked {
     pub direction: Direction,
     /// The key that the program will give it.
     pub key: Key,
-    /// What it asks, in the terms of the application's machine.
+    /// The request, in the terms of the application's machine.
     pub request: u64,
     /// Number of the packet among all; its mark ends the datagram.
     pub number: u64,
@@ -61,7 +61,7 @@ pub struct Asked {
     pub datagram: Vec<u8>,
 }
 
-/// What a NAT made of a packet's endpoints.
+/// The translation of a packet's endpoints by a NAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
     /// Way of the packet.
@@ -176,11 +176,11 @@ pub trait Hosts: Send {
     /// The next packet of a connection.
     fn send(&mut self, connection: usize, number: u64, random: &mut Random) -> Asked;
 
-    /// What the application made of a packet, in the terms of the application's machine; or
+    /// The application's answer to a packet, in the terms of the application's machine; or
     /// why no host would take `frame`.
     fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String>;
 
-    /// What a NAT made of the endpoints of a packet whose `frame` a host takes. Such an
+    /// The translation by a NAT of the endpoints of a packet whose `frame` a host takes. Such an
     /// output has no value.
     fn translated(&self, _asked: &Asked, _frame: &[u8]) -> Option<Translation> {
         None

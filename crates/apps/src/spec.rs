@@ -71,7 +71,7 @@ pub struct Spec {
     /// annotated.
     #[serde(default)]
     pub packets: Option<String>,
-    /// What the section `[replication]` of a deployment says of it: `class`, `service` and `nat`.
+    /// Its tables in the section `[replication]` of a deployment: `class`, `service` and `nat`.
     pub replication: ReplicationTables,
     /// Scenario of `stateplane lab run`.
     #[serde(default)]
@@ -155,7 +155,7 @@ impl AppFile {
     }
 }
 
-/// What the section `[replication]` of a deployment says of an application.
+/// Tables of an application in the section `[replication]` of a deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplicationTables {

@@ -1,4 +1,4 @@
-//! What the NAT's hosts tell of its translations is judged.
+//! Checkers judge the NAT's translations, as its hosts report them.
 
 use stateplane_apps::{Asked, INSIDE_PORT, OUTSIDE_PORT, Random, Segment, app};
 use stateplane_history::replication::{
@@ -28,7 +28,7 @@ fn translated(asked: &Asked, public: impl Fn(SocketAddrV4) -> u16) -> (u16, Vec<
     (port, frame)
 }
 
-/// What is objected to if the public port of the packet of a number is `port` of its own.
+/// Objections if the public port of the packet of a number is `port` of its own.
 fn judged(port: impl Fn(u64, u16) -> u16) -> Vec<Violation> {
     let mut hosts = app("nat").expect("an application").hosts();
     let mut random = Random::new(3);

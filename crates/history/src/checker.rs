@@ -12,7 +12,7 @@ pub trait Checker<S: System> {
     /// Takes the next event, which has the number `index` in the history.
     fn handle(&mut self, system: &S, index: usize, event: &Event<S>);
 
-    /// What it objects to, after the last event: at most one violation of each subject,
+    /// Its objections after the last event: at most one violation of each subject,
     /// the first.
     fn finish(self: Box<Self>, system: &S) -> Vec<Violation<S>>;
 }
@@ -22,11 +22,11 @@ pub trait Checker<S: System> {
 pub struct Violation<S: System> {
     /// Name of the checker that objects.
     pub checker: &'static str,
-    /// What it is about.
+    /// Subject of the objection.
     pub subject: S::Subject,
     /// Index of the event at which it shows.
     pub event: usize,
-    /// What is wrong, in words.
+    /// The mistake, in words.
     pub because: String,
 }
 

@@ -1,4 +1,4 @@
-//! What can happen in any system.
+//! Events of any system.
 //!
 //! Calls, returns, messages and deaths are the same for all systems; what a call asks and
 //! a return answers, and the events that one system alone has, are the [`System`]'s types.
@@ -26,22 +26,22 @@ impl fmt::Display for Object {
 /// A system whose histories are judged. The value is what is known of a run before it
 /// begins.
 pub trait System: Clone + fmt::Debug + Eq {
-    /// What a call asks.
+    /// Request of a call.
     type Request: Clone + fmt::Debug + Eq;
-    /// What a return answers.
+    /// Answer of a return.
     type Response: Clone + fmt::Debug + Eq;
     /// Content of a message.
     type Message: Clone + fmt::Debug + Eq;
     /// Events that only this system has.
     type Event: Clone + fmt::Debug + Eq;
-    /// What a violation is about.
+    /// Subject of a violation.
     type Subject: Clone + fmt::Debug + fmt::Display + Ord + From<Object>;
 
-    /// Whether `event` helps to understand a violation about `subject`.
+    /// True if `event` helps to understand a violation about `subject`.
     fn concerns(subject: &Self::Subject, event: &EventKind<Self>) -> bool;
 }
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind<S: System> {
     /// A node took an operation on. Without a [`Return`](Self::Return) its outcome is
@@ -49,18 +49,18 @@ pub enum EventKind<S: System> {
     Call {
         /// Number of the node.
         node: u32,
-        /// What the operation is on.
+        /// Object of the operation.
         object: Object,
         /// Number of the operation; each call has its own.
         operation: u64,
-        /// What is asked.
+        /// The request.
         request: S::Request,
     },
     /// A node gave the answer of an operation.
     Return {
         /// Number of the node, not always that of the call.
         node: u32,
-        /// What the operation is on.
+        /// Object of the operation.
         object: Object,
         /// Number of the operation.
         operation: u64,
@@ -75,7 +75,7 @@ pub enum EventKind<S: System> {
         object: Object,
         /// Number of the message; each has its own.
         message: u64,
-        /// What it says.
+        /// Its content.
         content: S::Message,
     },
     /// A node delivered a message to its application. The events of one node and group
@@ -89,7 +89,7 @@ pub enum EventKind<S: System> {
         message: u64,
         /// Place that the system gave it in the order of the group, if it did.
         place: Option<u64>,
-        /// What it says.
+        /// Its content.
         content: S::Message,
     },
     /// A node lost everything.
@@ -119,14 +119,14 @@ impl<S: System> EventKind<S> {
 pub struct Event<S: System> {
     /// True time in µs.
     pub at: u64,
-    /// What happened.
+    /// Kind of the event.
     pub kind: EventKind<S>,
 }
 
 /// Everything that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct History<S: System> {
-    /// What is known before the first event.
+    /// Facts that are known before the first event.
     pub system: S,
     /// The events in the order of true time. Of two at the same µs, the first
     /// happened first.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What is wrong with a text.
+/// Mistake in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TextError {
     /// A line that begins with neither a time nor a word that may begin one.
@@ -13,7 +13,7 @@ pub enum TextError {
     Start {
         /// Counted from 1.
         line: usize,
-        /// What stands there.
+        /// The word there.
         word: String,
         /// Words that may begin a line.
         words: &'static str,
@@ -23,7 +23,7 @@ pub enum TextError {
     Event {
         /// Counted from 1.
         line: usize,
-        /// What stands there.
+        /// The word there.
         word: String,
         /// Names of the system's events.
         names: &'static str,
@@ -33,7 +33,7 @@ pub enum TextError {
     Form {
         /// Counted from 1.
         line: usize,
-        /// What stands there.
+        /// The word there.
         word: String,
     },
     /// A field that the event needs.
@@ -59,9 +59,9 @@ pub enum TextError {
         line: usize,
         /// Name of the field.
         field: String,
-        /// What stands there.
+        /// The value there.
         value: String,
-        /// What should stand there.
+        /// The value that should stand there.
         what: &'static str,
     },
     /// An event before the one above it.
@@ -174,7 +174,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What whoever wrote a history down expects of its checkers.
+/// Verdict that the author of a history expects of its checkers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expectation {
     /// No checker objects.

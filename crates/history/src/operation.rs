@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 /// events of the history: output x precedes input y if its index is the lower.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation<I, O> {
-    /// What came in.
+    /// The input.
     pub input: I,
-    /// Where in the history it came in.
+    /// Place in the history at which it came in.
     pub began: usize,
-    /// Where in the history its output left, and what it was. `None` if it has not
+    /// Place in the history at which its output left, and the output. `None` if it has not
     /// left: the input may or may not have taken effect (RedPlane §4.2).
     pub ended: Option<(usize, O)>,
 }

@@ -17,15 +17,15 @@ pub const WIDEST_SEARCH: usize = 1 << 18;
 pub trait Program {
     /// The state of one flow.
     type State: Clone + Ord;
-    /// What a packet brings.
+    /// Input that a packet brings.
     type Input: PartialEq;
-    /// What is seen of the packet that leaves.
+    /// Output as the packet that leaves shows it.
     type Output: PartialEq;
 
     /// The state before the first packet.
     fn start(&self) -> Self::State;
 
-    /// What may be the output for `input` in `state`, each with the state after it.
+    /// Possible outputs for `input` in `state`, each with the state after it.
     fn steps(&self, state: &Self::State, input: &Self::Input) -> Vec<(Self::Output, Self::State)>;
 }
 

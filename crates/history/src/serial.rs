@@ -1,6 +1,6 @@
 //! Comparison of 32-bit numbers that wrap (RFC 1982).
 
-/// Whether `a` comes after `b`, at a distance below 2^31.
+/// True if `a` comes after `b`, at a distance below 2^31.
 pub(crate) fn newer(a: u32, b: u32) -> bool {
     let distance = a.wrapping_sub(b);
     distance != 0 && distance < 1 << 31

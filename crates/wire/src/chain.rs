@@ -34,10 +34,10 @@ pub const ENTRY_PREFIX: usize = 2;
 header! {
     layout pub LAYOUT = "chain message", then "entries or items";
     length pub HEADER_LENGTH = 32;
-    /// What a chain message means.
+    /// Meaning of a chain message.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Repr<'a> {
-        /// What the message is.
+        /// Kind of the message.
         kind: Kind,
         /// Entries or items; empty in acknowledgements.
         body: &'a [u8],
@@ -71,7 +71,7 @@ header! {
     }
 }
 
-/// What a chain message is.
+/// Kind of a chain message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
@@ -90,7 +90,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether something follows the header.
+    /// True if a body follows the header.
     fn has_body(self) -> bool {
         matches!(self, Kind::Update | Kind::Snapshot)
     }
@@ -151,12 +151,12 @@ impl<'a> Packet<'a> {
         Ok(packet)
     }
 
-    /// What the message is.
+    /// Kind of the message.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What follows the header: entries or items.
+    /// Bytes behind the header: entries or items.
     pub fn body(&self) -> &'a [u8] {
         self.body
     }

@@ -141,7 +141,7 @@ header! {
 header! {
     layout pub ROW_LAYOUT = "row in a ROWS";
     length ROW_LENGTH = 12;
-    /// Where the head of a shard's chain is.
+    /// Address of the head of a shard's chain.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Row {}
     fields {
@@ -164,7 +164,7 @@ pub struct ChainConfig {
     pub joining: Option<Member>,
 }
 
-/// What a server says of one of its chains.
+/// A server's report of one of its chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainStatus {
     /// The chain.

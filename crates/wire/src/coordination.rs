@@ -53,10 +53,10 @@ header! {
         then "the value, value_length bytes, and zeros up to a multiple of 16, of a value longer than \
             128 bytes up to a multiple of 128";
     length pub HEADER_LENGTH = 160;
-    /// What a message means.
+    /// Meaning of a message.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Repr<'a> {
-        /// What the message is.
+        /// Type of the message.
         message_type: MessageType,
         /// The value, at most [`MAX_VALUE`] bytes.
         value: &'a [u8],
@@ -199,7 +199,7 @@ macro_rules! numbers {
 pub(crate) use numbers;
 
 numbers! {
-    /// What a message is.
+    /// Type of a message.
     MessageType {
         /// A client asks a switch.
         Request = 0x01,
@@ -248,7 +248,7 @@ numbers! {
 }
 
 numbers! {
-    /// What a client asks.
+    /// Operation that a client asks for.
     Operation {
         /// The value of a key.
         Read = 1,
@@ -260,7 +260,7 @@ numbers! {
         Acquire = 4,
         /// A lock is given up, or its queue left (rule 20).
         Release = 5,
-        /// What became of the lane's last request, which is shut out (rule 6).
+        /// Asks for the fate of the lane's last request, which is shut out (rule 6).
         Resolve = 6,
         /// The next incarnation of a lane (rule 19).
         LaneNext = 7,
@@ -272,7 +272,7 @@ numbers! {
 }
 
 numbers! {
-    /// What became of a request. Those below 0x80 were numbered, and are final.
+    /// Outcome of a request. Those below 0x80 were numbered, and are final.
     Outcome {
         /// Done, or, of a read, found.
         Done = 1,
@@ -320,7 +320,7 @@ impl Outcome {
 }
 
 numbers! {
-    /// What a record is.
+    /// Kind of a record.
     Kind {
         /// There is none.
         None = 0,
@@ -334,7 +334,7 @@ numbers! {
 }
 
 numbers! {
-    /// What must hold of a record for a write.
+    /// Condition on a record for a write.
     Condition {
         /// Nothing.
         None = 0,
@@ -355,7 +355,7 @@ numbers! {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Key(pub [u8; KEY_LENGTH]);
 
-/// What a condition compares: a number or a value.
+/// Operand of a condition: a number or a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Operand(pub [u8; MAX_OPERAND]);
 
@@ -522,7 +522,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// What the message is.
+    /// Type of the message.
     #[inline]
     pub fn message_type(&self) -> MessageType {
         self.message_type

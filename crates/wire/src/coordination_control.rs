@@ -242,7 +242,7 @@ pub enum Message {
         slots: u16,
         /// The group to ask for next, [`END_OF_GROUPS`] if there is none.
         next: u16,
-        /// What changed, in the order of groups, at most [`MOST_ROWS`].
+        /// Chains that changed, in the order of groups, at most [`MOST_ROWS`].
         chains: Vec<Chain>,
     },
     /// Client to controller: a session with lanes.

@@ -11,10 +11,10 @@ use crate::{Error, Header};
 header! {
     layout pub LAYOUT = "Ethernet", then "the payload";
     length pub HEADER_LENGTH = 14;
-    /// What a frame means.
+    /// Meaning of a frame.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Repr<'a> {
-        /// What the frame carries.
+        /// Payload of the frame.
         payload: &'a [u8],
     }
     offsets field;
@@ -86,7 +86,7 @@ impl<'a> Packet<'a> {
         Ok(Packet { header, payload })
     }
 
-    /// What the frame carries, padding included.
+    /// Payload of the frame, padding included.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }

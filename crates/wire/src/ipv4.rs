@@ -10,16 +10,16 @@ use crate::{Error, Header, checksum};
 header! {
     layout pub LAYOUT = "IPv4", then "options, up to the header's length; then the payload";
     length pub HEADER_LENGTH = 20;
-    /// What a datagram means.
+    /// Meaning of a datagram.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Repr<'a> {
-        /// Whether fragmenting is forbidden.
+        /// True if fragmenting is forbidden.
         dont_fragment: bool,
-        /// Whether fragments follow.
+        /// True if fragments follow.
         more_fragments: bool,
         /// Options, a multiple of 4 and at most 40 bytes.
         options: &'a [u8],
-        /// What the datagram carries.
+        /// Payload of the datagram.
         payload: &'a [u8],
     }
     offsets field;
@@ -109,12 +109,12 @@ impl<'a> Packet<'a> {
         self.ihl() * 4
     }
 
-    /// Whether fragmenting is forbidden.
+    /// True if fragmenting is forbidden.
     pub fn dont_fragment(&self) -> bool {
         self.flags() & DONT_FRAGMENT != 0
     }
 
-    /// Whether fragments follow.
+    /// True if fragments follow.
     pub fn more_fragments(&self) -> bool {
         self.flags() & MORE_FRAGMENTS != 0
     }
@@ -124,12 +124,12 @@ impl<'a> Packet<'a> {
         &self.bytes[HEADER_LENGTH..self.header_length()]
     }
 
-    /// What the datagram carries.
+    /// Payload of the datagram.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_length()..]
     }
 
-    /// Whether the header's checksum is right.
+    /// True if the header's checksum is right.
     pub fn verify_checksum(&self) -> bool {
         checksum::of(&self.bytes[..self.header_length()]) == 0
     }

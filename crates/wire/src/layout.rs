@@ -21,7 +21,7 @@ pub struct Field {
 pub struct Layout {
     /// Name of the header.
     pub title: &'static str,
-    /// What follows the fields; empty if nothing does.
+    /// Description of the bytes behind the fields; empty if there are none.
     pub then: &'static str,
     /// Each field, in the order of the wire.
     pub fields: &'static [Field],

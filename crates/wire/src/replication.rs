@@ -29,12 +29,12 @@ header! {
     layout pub LAYOUT = "replication message",
         then "the flow's state, state_length bytes; then the packet if `PACKET` is set";
     length pub HEADER_LENGTH = 72;
-    /// What a message means.
+    /// Meaning of a message.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Repr<'a> {
-        /// What the message is.
+        /// Type of the message.
         message_type: MessageType,
-        /// Whether the lease asked for or granted is shared.
+        /// True if the lease asked for or granted is shared.
         shared: bool,
         /// The flow's state, at most 65535 bytes.
         state: &'a [u8],
@@ -93,7 +93,7 @@ pub mod flag {
     pub const SHARED: u8 = 1 << 1;
 }
 
-/// What a message is. The values below 0x10 go to a store, the others to a switch.
+/// Type of a message. The values below 0x10 go to a store, the others to a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum MessageType {
@@ -143,7 +143,7 @@ impl MessageType {
         MessageType::ALL.into_iter().find(|t| *t as u8 == value)
     }
 
-    /// Whether a switch sends it to a store.
+    /// True if a switch sends it to a store.
     pub fn is_request(self) -> bool {
         (self as u8) < 0x10
     }
@@ -308,13 +308,13 @@ impl<'a> Packet<'a> {
         self.bytes
     }
 
-    /// What the message is.
+    /// Type of the message.
     #[inline]
     pub fn message_type(&self) -> MessageType {
         self.message_type
     }
 
-    /// Whether the lease asked for or granted is shared.
+    /// True if the lease asked for or granted is shared.
     #[inline]
     pub fn shared(&self) -> bool {
         self.flags() & flag::SHARED != 0

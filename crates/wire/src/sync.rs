@@ -29,10 +29,10 @@ pub const TIME_END: u64 = 1 << 48;
 header! {
     layout pub LAYOUT = "sync message", then "the values, count times 12 bytes";
     length pub HEADER_LENGTH = 128;
-    /// What a message means.
+    /// Meaning of a message.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Repr<'a> {
-        /// What the message is.
+        /// Type of the message.
         message_type: MessageType,
         /// The values, at most [`MAX_VALUES`].
         values: Values<'a>,
@@ -99,7 +99,7 @@ header! {
 header! {
     layout pub VALUE_LAYOUT = "value in a sync message";
     length pub VALUE_LENGTH = 12;
-    /// What a location holds.
+    /// Content of a location.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Value {}
     fields {
@@ -110,7 +110,7 @@ header! {
 }
 
 numbers! {
-    /// What a message is.
+    /// Type of a message.
     MessageType {
         /// An engine begins its view (rule 11).
         Start = 0x01,
@@ -142,7 +142,7 @@ numbers! {
 }
 
 numbers! {
-    /// What a write does to each of its locations (rule 22).
+    /// Change that a write makes to each of its locations (rule 22).
     Operation {
         /// The value takes the place of what is there.
         Set = 1,
@@ -154,7 +154,7 @@ numbers! {
 }
 
 numbers! {
-    /// What became of a write, or why a message changed nothing. Those below 0x80 are final.
+    /// Outcome of a write, or why a message changed nothing. Those below 0x80 are final.
     Outcome {
         /// Done.
         Done = 1,
@@ -297,7 +297,7 @@ impl<'a> Packet<'a> {
         Ok(packet)
     }
 
-    /// What the message is.
+    /// Type of the message.
     #[inline]
     pub fn message_type(&self) -> MessageType {
         self.message_type

@@ -107,7 +107,7 @@ macro_rules! header {
         $($at:ident $bits:literal $(($_made:ident: $_made_type:ty))?
             $($_name:ident: $_type:ty)? => $meaning:literal;)*
     }) => {
-        /// Where each field begins, in bytes.
+        /// Offset of each field, in bytes.
         pub mod $offsets {
             $(
                 #[doc = concat!(stringify!($bits), " bits: ", $meaning, ".")]

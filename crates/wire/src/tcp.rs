@@ -10,14 +10,14 @@ use crate::{Error, Header, checksum, ipv4};
 header! {
     layout pub LAYOUT = "TCP", then "options, up to the header's length; then the payload";
     length pub HEADER_LENGTH = 20;
-    /// What a segment means.
+    /// Meaning of a segment.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Repr<'a> {
         /// Control bits; see [`control`].
         control: u8,
         /// Options, a multiple of 4 and at most 40 bytes.
         options: &'a [u8],
-        /// What the segment carries.
+        /// Payload of the segment.
         payload: &'a [u8],
     }
     offsets field;
@@ -101,12 +101,12 @@ impl<'a> Packet<'a> {
         &self.bytes[HEADER_LENGTH..self.header_length()]
     }
 
-    /// What the segment carries.
+    /// Payload of the segment.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_length()..]
     }
 
-    /// Whether the checksum is right.
+    /// True if the checksum is right.
     pub fn verify_checksum(&self, source: Ipv4Addr, destination: Ipv4Addr) -> bool {
         let Ok(length) = u16::try_from(self.bytes.len()) else {
             return false;

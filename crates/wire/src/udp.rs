@@ -10,10 +10,10 @@ use crate::{Error, Header, checksum, ipv4};
 header! {
     layout pub LAYOUT = "UDP", then "the payload";
     length pub HEADER_LENGTH = 8;
-    /// What a datagram means.
+    /// Meaning of a datagram.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Repr<'a> {
-        /// What the datagram carries.
+        /// Payload of the datagram.
         payload: &'a [u8],
     }
     offsets field;
@@ -61,12 +61,12 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// What the datagram carries.
+    /// Payload of the datagram.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_LENGTH..]
     }
 
-    /// Whether the checksum is right, or was not made.
+    /// True if the checksum is right, or was not made.
     pub fn verify_checksum(&self, source: Ipv4Addr, destination: Ipv4Addr) -> bool {
         self.checksum() == 0
             || checksum::Sum::new()

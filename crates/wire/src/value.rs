@@ -12,7 +12,7 @@ pub(crate) trait Value: Copy {
     /// Width in bits of all values.
     const BITS: usize;
 
-    /// Whether a field may be narrower, or begin within a byte.
+    /// True if a field may be narrower, or begin within a byte.
     const INTEGER: bool = false;
 
     /// Reads the value from `bits` bits of `header` that begin at bit `at`.
@@ -21,7 +21,7 @@ pub(crate) trait Value: Copy {
     /// Writes the value to `bits` bits of `header` that begin at bit `at`.
     fn write(self, header: &mut [u8], at: usize, bits: usize);
 
-    /// Whether `bits` bits can hold the value.
+    /// True if `bits` bits can hold the value.
     fn fits(self, bits: usize) -> bool {
         bits == Self::BITS
     }

@@ -13,7 +13,7 @@ use stateplane_wire::layout::Layout;
 /// Layouts that others define.
 const OF_OTHERS: [&str; 4] = ["Ethernet", "IPv4", "UDP", "TCP"];
 
-/// Whether `line` belongs to the table of `layout`, rather than to what follows its fields.
+/// True if `line` belongs to the table of `layout`, rather than to what follows its fields.
 fn is_of_table(layout: &Layout, line: &str) -> bool {
     let mut cells = line.split('|').map(str::trim);
     if cells.next() != Some("") {

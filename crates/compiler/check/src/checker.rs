@@ -141,7 +141,7 @@ pub(crate) struct Callable {
     pub kind: CallableKind,
     /// Full name, for the names of variables.
     pub name: String,
-    /// Where its parameters are declared.
+    /// Places of its parameters' declarations.
     pub params: Vec<Span>,
     /// Variables reset on entry.
     pub locals: Vec<ir::VarId>,

@@ -35,7 +35,7 @@ fn read(path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What is told of each program of a folder of test data, by its name.
+/// Diagnostics of each program of a folder of test data, by its name.
 fn told(testdata: &Path, folder: &str) -> BTreeMap<String, Diagnostics> {
     let include = testdata.with_file_name("p4include");
     let include = include.to_string_lossy();

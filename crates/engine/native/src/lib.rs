@@ -39,7 +39,7 @@ use thiserror::Error;
 pub struct Options {
     /// Determines `random()` and the hash algorithm `random`.
     pub seed: u64,
-    /// Whether the code generator's verifier looks at the code before it becomes machine code;
+    /// True if the code generator's verifier looks at the code before it becomes machine code;
     /// [`LoadError::Code`] has its objections. Loading takes longer; on by default in debug
     /// builds alone.
     pub verify: bool,

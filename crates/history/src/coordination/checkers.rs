@@ -62,7 +62,7 @@ pub fn named(name: &str) -> Option<&'static str> {
     NAMES.into_iter().find(|of| *of == name)
 }
 
-/// What the checkers of coordination object to.
+/// Objections of the checkers of coordination.
 pub fn judge(history: &History) -> Vec<Violation> {
     judge_by(history, all())
 }

@@ -1,4 +1,4 @@
-//! What can happen in groups of records and locks.
+//! Events in groups of records and locks.
 
 use crate::event::{EventKind as AnyEvent, Object, System};
 use core::convert::Infallible;
@@ -11,7 +11,7 @@ pub type EventKind = AnyEvent<Coordination>;
 pub type Event = crate::event::Event<Coordination>;
 /// A history of coordination.
 pub type History = crate::event::History<Coordination>;
-/// What a checker of coordination objects to.
+/// An objection of a checker of coordination.
 pub type Violation = crate::checker::Violation<Coordination>;
 
 /// Bits of a number below the generation of its group (rule 1).
@@ -91,7 +91,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What became of an operation. All but the last passed the group's chain.
+    /// Outcome of an operation. All but the last passed the group's chain.
     Outcome {
         /// Done, or, of a read, found.
         Done = "done",
@@ -119,7 +119,7 @@ named! {
 }
 
 named! {
-    /// What a record is.
+    /// Kind of a record.
     Kind {
         /// There is none.
         None = "none",
@@ -132,7 +132,7 @@ named! {
     }
 }
 
-/// What must hold of a record.
+/// Condition on a record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Condition {
     /// Nothing.
@@ -154,7 +154,7 @@ pub enum Condition {
 pub struct Guard {
     /// The key.
     pub key: Object,
-    /// What must hold.
+    /// Condition on it.
     pub condition: Condition,
 }
 
@@ -167,7 +167,7 @@ pub struct Holder {
     pub handle: u32,
 }
 
-/// What a client asks.
+/// Request of a client.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Asked {
     /// The record.
@@ -187,11 +187,11 @@ pub enum Asked {
 pub struct Request {
     /// The key.
     pub key: Object,
-    /// What is asked.
+    /// The request.
     pub asked: Asked,
     /// Fencing token, 0 without.
     pub token: u64,
-    /// What must hold of another key.
+    /// Condition on another key.
     pub guard: Option<Guard>,
     /// Who asks; owner of what is acquired.
     pub holder: Holder,
@@ -202,7 +202,7 @@ pub struct Request {
 /// A record as an answer shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Number of the entry that last changed it, 0 without a record.
     pub number: u64,
@@ -210,10 +210,10 @@ pub struct Seen {
     pub value: Option<Arc<[u8]>>,
 }
 
-/// What a client is told.
+/// Answer to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// What became of the operation.
+    /// Outcome of the operation.
     pub outcome: Outcome,
     /// Number of its entry; of a read, of the newest entry that the answerer had; 0 if it never
     /// took effect.
@@ -224,7 +224,7 @@ pub struct Response {
     pub seen: Option<Seen>,
 }
 
-/// What happens to operations and to switches besides.
+/// Further events of operations and of switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CoordinationEvent {
     /// A client gave an operation up: its outcome is unknown, for the time being.
@@ -244,7 +244,7 @@ pub enum CoordinationEvent {
         group: Object,
         /// Number of the configuration.
         epoch: u32,
-        /// What it is in it.
+        /// Its part in it.
         part: Part,
     },
     /// A switch has an entry.
@@ -264,7 +264,7 @@ pub enum CoordinationEvent {
         node: u32,
         /// The group.
         group: Object,
-        /// What it told.
+        /// The event that it told.
         told: Told,
         /// Number of the entry; of [`Told::Begin`] and [`Told::Compacted`] the first that is told,
         /// of [`Told::End`] the first that was not.
@@ -279,7 +279,7 @@ pub enum CoordinationEvent {
 }
 
 named! {
-    /// What a watch tells.
+    /// Event that a watch tells.
     Told {
         /// Entries are told from this number on.
         Begin = "begin",
@@ -295,7 +295,7 @@ named! {
 }
 
 named! {
-    /// What a switch is in a configuration.
+    /// Part of a switch in a configuration.
     Part {
         /// A member, with the entries that it had.
         Member = "member",
@@ -306,7 +306,7 @@ named! {
     }
 }
 
-/// What is known of a run before it begins.
+/// Facts of a run that are known before it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Coordination {
     /// Groups that serve within [`Coordination::serves_within`] once faults are over.

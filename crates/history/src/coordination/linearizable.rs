@@ -150,7 +150,7 @@ enum Verdict {
     Undecided(usize, String),
 }
 
-/// What stands at a place of the log.
+/// Content of a place of the log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stands {
     /// An entry that an answer shows, though no answered operation has its number.

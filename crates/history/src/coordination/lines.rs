@@ -34,7 +34,7 @@ pub enum LinesError {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The mistake in it.
         problem: String,
     },
     /// A line whose fields are not those of its event.

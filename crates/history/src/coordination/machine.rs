@@ -19,11 +19,11 @@ pub struct Record {
     pub number: Option<u64>,
     /// Highest token that it has seen.
     pub seen_token: u64,
-    /// What it is.
+    /// Its content.
     pub content: Content,
 }
 
-/// What a record holds.
+/// Content of a record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Content {
     /// A value.
@@ -45,7 +45,7 @@ pub enum Content {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Group(BTreeMap<Object, Record>);
 
-/// What the head decides, and the record of the key afterwards.
+/// Decision of the head, and the record of the key afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The outcome.
@@ -97,7 +97,7 @@ impl Group {
         self.0.get(key)
     }
 
-    /// What the head decides about `request`, whose entry has `number`.
+    /// The head's decision about `request`, whose entry has `number`.
     ///
     /// Places for records are not counted: [`Group::may_be_full`] tells where a switch without
     /// one refuses.

@@ -33,7 +33,7 @@ const WORDS: &str = "`expect` or `serves`";
 /// A history with what is expected of it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Document {
-    /// What is expected, if anything is.
+    /// The expectation, if there is one.
     pub expectation: Option<Expectation>,
     /// The history.
     pub history: History,

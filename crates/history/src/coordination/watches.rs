@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A change: the record's key, and its value if it has one. `None`: it was deleted.
 type Change = (Object, Option<Arc<[u8]>>);
 
-/// What one client's watch of a group told.
+/// Events that one client's watch of a group told.
 #[derive(Default)]
 struct Watch {
     /// The first number that is told, and the last event that concerns it.

@@ -6,7 +6,7 @@ use std::fmt;
 /// An application's state of a flow, and what it makes of a packet. Requests and outputs
 /// are numbers whose meaning the machine tells.
 pub trait Machine: Sync {
-    /// What may leave for a packet with `request` in `state`, which is 0 before the first
+    /// Outputs that may leave for a packet with `request` in `state`, which is 0 before the first
     /// packet, each with the state after it. `None`: nothing leaves.
     fn steps(&self, state: u128, request: u64) -> Vec<(Option<u64>, u128)>;
 }

@@ -54,7 +54,7 @@ pub(crate) fn names() -> String {
     names.join(", ")
 }
 
-/// What the checkers of replication object to.
+/// Objections of the checkers of replication.
 pub fn judge(history: &History) -> Vec<Violation> {
     judge_by(history, all())
 }

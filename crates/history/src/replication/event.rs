@@ -1,4 +1,4 @@
-//! What can happen where state is replicated: leases, and the ports of a NAT.
+//! Events where state is replicated: leases, and the ports of a NAT.
 
 use crate::event::{EventKind as AnyEvent, Object, System};
 use crate::replication::application::Application;
@@ -15,7 +15,7 @@ pub type EventKind = AnyEvent<Replication>;
 pub type Event = crate::event::Event<Replication>;
 /// A history of replication.
 pub type History = crate::event::History<Replication>;
-/// What a checker of replication objects to.
+/// An objection of a checker of replication.
 pub type Violation = crate::checker::Violation<Replication>;
 
 /// Protocol of an endpoint.
@@ -92,7 +92,7 @@ impl fmt::Display for Occupant {
     }
 }
 
-/// What the replicas held at the moment at which an output left.
+/// Writes that the replicas held at the moment at which an output left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Durability {
     /// Sequence number of the state that the output depends on.
@@ -102,17 +102,17 @@ pub struct Durability {
     pub held: Vec<Option<u32>>,
 }
 
-/// What leaves a switch.
+/// Output of a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Released {
     /// The counter's value that the output carries, if it carries one; in the
     /// history of an [`Application`], what it makes of the packet.
     pub value: Option<u64>,
-    /// What was durable then, if the output depends on replicated state.
+    /// The writes that were durable then, if the output depends on replicated state.
     pub durability: Option<Durability>,
 }
 
-/// What happens to leases and to public ports.
+/// Events of leases and of public ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateEvent {
     /// The store's tail granted a lease, or repeated a grant.
@@ -123,7 +123,7 @@ pub enum StateEvent {
         flow: Flow,
         /// Epoch of the grant.
         epoch: u32,
-        /// Whether others may hold one too.
+        /// True if others may hold one too.
         shared: bool,
     },
     /// A switch took a grant or a renewal for valid.
@@ -134,7 +134,7 @@ pub enum StateEvent {
         flow: Flow,
         /// Epoch of the grant.
         epoch: u32,
-        /// Whether others may hold one too.
+        /// True if others may hold one too.
         shared: bool,
         /// First µs of true time at which the holder's clock has reached its
         /// deadline.
@@ -270,7 +270,7 @@ pub struct PoolRange {
 }
 
 impl PoolRange {
-    /// Whether `endpoint` belongs to it.
+    /// True if `endpoint` belongs to it.
     pub fn contains(&self, endpoint: &Endpoint) -> bool {
         endpoint.address == self.address
             && endpoint.protocol == self.protocol
@@ -283,17 +283,17 @@ impl PoolRange {
     }
 }
 
-/// What is known of a run of switches whose state is replicated.
+/// Facts of a run of switches whose state is replicated.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Replication {
     /// The pools of public ports. Where one is named, every translation needs a
     /// port that was taken from it.
     pub pools: Vec<PoolRange>,
-    /// What the switches run, where inputs have requests.
+    /// The application of the switches, where inputs have requests.
     pub application: Option<Application>,
 }
 
-/// What a violation is about.
+/// Subject of a violation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A flow.
@@ -323,7 +323,7 @@ impl fmt::Display for Subject {
 /// A call is a packet that a switch received (I_p of RedPlane, Definition 2), a return the
 /// packet that it released for it (O_p). A duplicate made by the network is another packet.
 impl System for Replication {
-    /// What the packet asks, in the terms of the history's [`Application`].
+    /// The packet's request, in the terms of the history's [`Application`].
     type Request = Option<u64>;
     type Response = Released;
     type Message = Infallible;

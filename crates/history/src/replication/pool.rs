@@ -13,7 +13,7 @@ struct Replica {
     taken: BTreeMap<Endpoint, Endpoint>,
     /// The mappings named at the end.
     mapped: BTreeSet<Endpoint>,
-    /// Whether the end is told.
+    /// True if the end is told.
     ended: bool,
 }
 

@@ -248,7 +248,7 @@ impl FaultyFiles {
         (medium.failure, medium.short_writes) = (None, false);
     }
 
-    /// Whether a failure of [`FaultyFiles::fail`] has not come yet, or one of
+    /// True if a failure of [`FaultyFiles::fail`] has not come yet, or one of
     /// [`FaultyFiles::fail_from`] has not ended.
     pub fn is_to_fail(&self) -> bool {
         self.medium().failure.is_some()

@@ -13,7 +13,7 @@ pub enum HazardError {
     Line {
         /// Number of the line, counted from 1.
         line: usize,
-        /// What is wrong, and what is expected.
+        /// The mistake, and the form that is expected.
         reason: String,
     },
     /// The traffic has no packets.

@@ -1,4 +1,4 @@
-//! What packets have in common: the keys of state and locks.
+//! Keys of state and locks: fields that packets have in common.
 
 use crate::HazardError;
 use indexmap::IndexMap;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub struct Flow {
     /// Source address.
     pub source: IpAddr,
-    /// What else the traffic tells; `None` where it counts packets by source only.
+    /// Further fields that the traffic tells; `None` where it counts packets by source only.
     pub rest: Option<Rest>,
 }
 
@@ -26,7 +26,7 @@ pub struct Rest {
     pub ports: (u16, u16),
 }
 
-/// What packets on the same state, or under the same lock, have in common.
+/// Fields that packets on the same state, or under the same lock, have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// Nothing: all packets share one state.

@@ -37,7 +37,7 @@ pub struct Queues {
     pub capacity: Option<u32>,
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Its action started.

@@ -25,7 +25,7 @@ pub struct Cell {
     /// Cycles from the beginning of the first read to the end of the last write that depends on it,
     /// on the longest path, at least 1.
     pub depth: u32,
-    /// What tells the elements that a packet uses.
+    /// Key that tells the elements that a packet uses.
     pub key: CellKey,
     /// The longest path.
     pub path: Vec<PathStep>,
@@ -36,7 +36,7 @@ pub struct Cell {
     pub spans: bool,
 }
 
-/// What tells the elements of a cell that a packet uses.
+/// Key of a cell: it tells the elements that a packet uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellKey {
     /// All packets use the same elements.

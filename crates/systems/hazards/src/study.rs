@@ -24,9 +24,9 @@ pub struct Study {
     pub scale: Scale,
     /// Depths of actions.
     pub depths: Depths,
-    /// What packets on the same state have in common.
+    /// Fields that packets on the same state have in common.
     pub state: Key,
-    /// What packets under the same lock have in common; `None`: there is no lock.
+    /// Fields that packets under the same lock have in common; `None`: there is no lock.
     pub lock: Option<Key>,
     /// Number of locks to which keys are hashed, at least 1; `None`: one for each key.
     pub lock_values: Option<u32>,

@@ -14,7 +14,7 @@ pub struct Record {
     pub flow: Option<Flow>,
 }
 
-/// Where packets come from.
+/// Source of packets.
 #[derive(Clone, Debug)]
 pub enum Traffic {
     /// Packets drawn independently of each other.

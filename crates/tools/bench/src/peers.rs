@@ -1,5 +1,5 @@
-//! What the project's services are compared with: the services of `stateplane-peers`, and datagrams
-//! that only pass hops.
+//! Peers with which the project's services are compared: the services of `stateplane-peers`, and
+//! datagrams that only pass hops.
 
 #![allow(clippy::disallowed_types)]
 

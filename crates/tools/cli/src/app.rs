@@ -46,7 +46,7 @@ impl Folder {
         })
     }
 
-    /// What `app.toml` says of an application that is replicated; refused of others.
+    /// The specification in `app.toml` of an application that is replicated; refused of others.
     pub fn replicated(&self) -> Result<&Spec, CommandError> {
         match &self.file {
             AppFile::Replicated(spec) => Ok(spec),

@@ -78,11 +78,11 @@ pub struct StudyArguments {
     /// Cycles of an action, such as 10; or a mix with weights, such as 1:0.9,30:0.1
     #[arg(long, value_name = "CYCLES")]
     depth: Depths,
-    /// What packets on the same state have in common: global, source or prefix:N; of a capture
-    /// also 5-tuple or addresses
+    /// Fields that packets on the same state have in common: global, source or prefix:N; of a
+    /// capture also 5-tuple or addresses
     #[arg(long, value_name = "KEY", default_value = "global")]
     state: Key,
-    /// What packets under the same lock have in common: a key as of --state, or none
+    /// Fields that packets under the same lock have in common: a key as of --state, or none
     #[arg(long, value_name = "KEY", default_value = "none", value_parser = lock)]
     lock: Lock,
     /// Hash the lock's keys to so many locks; without, each key has its own

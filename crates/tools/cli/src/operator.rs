@@ -109,7 +109,7 @@ fn digest(remote: &Remote<StoreServer>, question: &Question) -> Reply {
     }
 }
 
-/// What a controller says of a change.
+/// A controller's answer to a change.
 fn done(outcome: Option<Result<(), ControllerError>>) -> Reply {
     match outcome {
         Some(Ok(())) => json(Some(true)),

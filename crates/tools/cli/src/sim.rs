@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 /// time at most the bound ago.
 #[derive(Args)]
 pub struct SimArguments {
-    /// What runs on the switches
+    /// Program on the switches
     #[arg(long, default_value = "counter", value_parser = PossibleValuesParser::new(programs()))]
     program: String,
     /// Your own program with registers annotated @replicated, in place of --program

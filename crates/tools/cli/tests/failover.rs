@@ -149,7 +149,7 @@ fn the_nat_s_mappings_stay_what_they_are() {
     nothing_left(owner, &[]);
 }
 
-/// What hosts of applications see while flows move and their switch is killed.
+/// Hosts of applications check their traffic while flows move and their switch is killed.
 #[test]
 fn applications_survive_their_switch() {
     let Some(_alone) = alone() else { return };

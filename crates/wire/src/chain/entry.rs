@@ -51,16 +51,16 @@ pub mod entry_flag {
     pub const KIND: u8 = !(SHARED | CREATE | INSTALL);
 }
 
-/// What a grant makes before it grants, as the store's creators understand it.
+/// Creation of a first state before a grant, as the store's creators understand it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Creation {
     /// Which creator makes it, in the bits [`entry_flag::KIND`]; 0: a record of zero state.
     pub kind: u8,
-    /// What that creator needs to make it; 0 for kind 0.
+    /// Bytes from which that creator makes it; 0 for kind 0.
     pub payload: [u8; 6],
 }
 
-/// What the head decided.
+/// Decision of the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// A lease is granted, or the grant that the asker already has is repeated.
@@ -73,12 +73,12 @@ pub enum Decision {
         period: u32,
         /// `Some` place among the holders if the lease is shared.
         holder: Option<u16>,
-        /// What is made first, for a flow without a record.
+        /// Creation of the first state of a flow without a record.
         creation: Option<Creation>,
     },
     /// A write of the present owner is acknowledged.
     Write {
-        /// Whether its state is newer than the record's and replaces it.
+        /// True if its state is newer than the record's and replaces it.
         install: bool,
         /// µs of lease, 0 if not renewed.
         period: u32,
@@ -118,7 +118,7 @@ impl Fixed {
         })
     }
 
-    /// What a grant makes.
+    /// Creation by a grant.
     fn creation(&self) -> Option<Creation> {
         let kind = self.flags & entry_flag::KIND;
         let payload = if kind == 0 { [0; 6] } else { self.payload };
@@ -143,7 +143,7 @@ impl Decision {
 /// One entry: a decision and the request that it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// What the head decided.
+    /// Decision of the head.
     pub decision: Decision,
     /// Whom the tail answers; 0.0.0.0:0 in an expiry.
     pub switch: SocketAddrV4,

@@ -89,7 +89,7 @@ header! {
 /// Bit of the field `LEASE`: another record is mapped to this one.
 const MAPPED: u8 = 4;
 
-/// What kind of lease a record has.
+/// Kind of a record's lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LeaseKind {
@@ -172,7 +172,7 @@ pub enum Item<'a> {
         sequence: u32,
         /// Epoch of the newest grant.
         epoch: u32,
-        /// What kind of lease it has.
+        /// Kind of its lease.
         lease: LeaseKind,
         /// Who holds it; their deadlines are counted anew (rule 20).
         holders: ItemHolders<'a>,

@@ -1,4 +1,4 @@
-//! What is certain of a place after it was written.
+//! Facts that are certain of a place after it was written.
 
 use super::Lint;
 use super::layout::{Fact, Layout, Place};

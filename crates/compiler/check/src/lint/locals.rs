@@ -33,12 +33,12 @@ pub(super) struct Local<'t> {
     /// True if anything mentions it.
     used: bool,
     may_be_unused: bool,
-    /// What is followed of it, from the fact `base` on.
+    /// Its parts that are followed, from the fact `base` on.
     pub layout: Rc<Layout<'t>>,
     pub base: usize,
     /// True if anything gives it a value.
     pub written: bool,
-    /// Where an action reads it first.
+    /// Place at which an action reads it first.
     pub read_in_action: Option<Span>,
     /// Frames around its declaration.
     pub depth: usize,

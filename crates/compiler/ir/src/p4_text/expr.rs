@@ -1,7 +1,7 @@
 //! Types, places and expressions.
 
 use super::Printer;
-use crate::print::expr::{number, sign};
+use crate::print::expr::number;
 use crate::{Const, Expr, ExprKind, Place, Projection, StackId, StructId, Type, UnaryOp};
 use num_bigint::BigInt;
 use std::fmt::Write as _;
@@ -94,7 +94,7 @@ impl Printer<'_> {
             }
             ExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.operand(left), self.operand(right));
-                format!("{left} {} {right}", sign(*op))
+                format!("{left} {} {right}", op.sign())
             }
             ExprKind::Cast(operand) => format!("({}){}", self.ty(expr.ty), self.operand(operand)),
             ExprKind::Slice { value, hi, lo } => format!("{}[{hi}:{lo}]", self.operand(value)),

@@ -3,7 +3,6 @@
 use super::lexer::Token;
 use super::symbols::Name;
 use super::{Parser, Result};
-use crate::print::expr::sign;
 use crate::{BinaryOp, Const, EnumId, Expr, ExprKind, Place, Projection, Type, UnaryOp, VarId};
 use num_bigint::{BigInt, BigUint};
 
@@ -152,7 +151,7 @@ impl Parser<'_> {
             });
         }
         let found = match self.peek() {
-            Token::Sign(text) => BINARY_OPS.into_iter().find(|op| sign(*op) == *text),
+            Token::Sign(text) => BINARY_OPS.into_iter().find(|op| op.sign() == *text),
             _ => None,
         };
         let Some(op) = found else {

@@ -1,9 +1,7 @@
 //! Text of types, places and expressions.
 
 use super::{Printer, names};
-use crate::{
-    BinaryOp, Const, Expr, ExprKind, Place, Projection, StackId, StructId, Type, UnaryOp, VarId,
-};
+use crate::{Const, Expr, ExprKind, Place, Projection, StackId, StructId, Type, UnaryOp, VarId};
 use num_bigint::{BigInt, BigUint};
 use std::fmt::Write;
 
@@ -132,7 +130,7 @@ impl Printer<'_> {
                 format!("{sign}({})", self.expr(operand))
             }
             ExprKind::Binary(op, left, right) => {
-                format!("({} {} {})", self.expr(left), sign(*op), self.expr(right))
+                format!("({} {} {})", self.expr(left), op.sign(), self.expr(right))
             }
             ExprKind::Cast(operand) => format!("({})({})", self.ty(expr.ty), self.expr(operand)),
             ExprKind::Slice { value, hi, lo } => format!("({})[{hi}:{lo}]", self.expr(value)),
@@ -200,32 +198,5 @@ pub(crate) fn number(value: &BigUint) -> String {
         value.to_string()
     } else {
         format!("{value:#x}")
-    }
-}
-
-/// An operator's sign, as P4 has it.
-pub(crate) fn sign(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::Mod => "%",
-        BinaryOp::AddSat => "|+|",
-        BinaryOp::SubSat => "|-|",
-        BinaryOp::And => "&",
-        BinaryOp::Or => "|",
-        BinaryOp::Xor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Concat => "++",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::LogicalAnd => "&&",
-        BinaryOp::LogicalOr => "||",
     }
 }

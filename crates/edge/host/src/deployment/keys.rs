@@ -73,7 +73,7 @@ pub(super) struct Unknown<'m> {
 }
 
 impl<'m> Unknown<'m> {
-    /// What `message` says, if it is what serde says of unknown fields
+    /// The unknown field that `message` names, if it is serde's message of one
     /// (`serde::de::Error::unknown_field`).
     pub(super) fn of_message(message: &'m str) -> Option<Unknown<'m>> {
         let quoted = message.strip_prefix("unknown field ")?;

@@ -267,7 +267,7 @@ fn an_answer_to_a_question_that_was_never_asked_is_not_heeded() {
     assert_eq!(a.counters().answers_taken, 0);
 }
 
-/// What one heard stands for no other, not even where two drew the same life.
+/// A token heard by one stands for no other, not even where two drew the same life.
 #[test]
 fn each_life_of_each_peer_is_given_a_token_of_its_own() {
     let mut both = config(2, 1, &[1], 1);

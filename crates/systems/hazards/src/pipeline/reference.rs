@@ -4,7 +4,7 @@
 use super::{Fate, Packet, Queues, UNLOCKED};
 use std::collections::VecDeque;
 
-/// What becomes of each packet.
+/// Fate of each packet.
 pub(super) fn fates(packets: &[Packet], queues: Queues) -> Vec<Fate> {
     let mut fates = vec![Fate::Dropped; packets.len()];
     let mut waiting = vec![VecDeque::new(); queues.count as usize];

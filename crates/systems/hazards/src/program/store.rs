@@ -1,4 +1,4 @@
-//! What the variables of a symbolic run hold.
+//! Contents of the variables of a symbolic run.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

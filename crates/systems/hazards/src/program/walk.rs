@@ -12,7 +12,7 @@ use super::profile::Profile;
 use super::store::{Address, Store, path_of};
 use super::value::{Step, Symbol, Symbols, Value};
 
-/// What a branch changed.
+/// Changes of a branch.
 type Changed = BTreeMap<Address, Option<Value>>;
 
 /// An operation on a register.
@@ -26,7 +26,7 @@ pub(super) struct Access {
     pub egress: bool,
 }
 
-/// Whether the statements behind are reached.
+/// Tells if the statements behind are reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,
@@ -46,7 +46,7 @@ pub(super) struct Walk<'p> {
     /// Conditions of the present statement.
     control: Value,
     place: Rc<str>,
-    /// What branches changed that left the present callable or loop.
+    /// Changes of branches that left the present callable or loop.
     left: Vec<Changed>,
     leaves: u64,
     exits: u64,
@@ -268,7 +268,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// What a place holds at the end of a branch.
+    /// Value of a place at the end of a branch.
     fn value_in(&mut self, changed: &Changed, at: &Address) -> Value {
         let (var, path) = at;
         for length in (0..=path.len()).rev() {
@@ -598,7 +598,7 @@ impl<'p> Walk<'p> {
                 let (left, right) = (self.value(left), self.value(right));
                 let fixed = self.symbols.is_constant(right.symbol);
                 let cycles = self.profile.binary(*op, fixed);
-                self.made(sign(*op), cycles, vec![left, right])
+                self.made(op.sign(), cycles, vec![left, right])
             }
             ExprKind::Cast(value) => {
                 let value = self.value(value);
@@ -771,7 +771,7 @@ fn action_parts(action: &Action) -> (&[Param], &[VarId], &[Stmt]) {
     (&action.params, &action.locals, &action.body)
 }
 
-/// Where the validity of a header is noted: behind its fields.
+/// Place of the note of a header's validity: behind its fields.
 fn validity((var, mut path): Address) -> Address {
     path.push(u32::MAX);
     (var, path)
@@ -791,31 +791,4 @@ fn longest(accesses: &[Access]) -> BTreeMap<u32, u32> {
         }
     }
     longest
-}
-
-fn sign(op: stateplane_ir::BinaryOp) -> &'static str {
-    use stateplane_ir::BinaryOp;
-    match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::Mod => "%",
-        BinaryOp::AddSat => "|+|",
-        BinaryOp::SubSat => "|-|",
-        BinaryOp::And => "&",
-        BinaryOp::Or => "|",
-        BinaryOp::Xor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Concat => "++",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::LogicalAnd => "&&",
-        BinaryOp::LogicalOr => "||",
-    }
 }

@@ -45,7 +45,7 @@ pub(crate) fn creator_for(
     creator_of(class).filter(|creator| creator.kind() == creation.kind)
 }
 
-/// What a choice of the head may depend on.
+/// Facts on which a choice of the head may depend.
 pub(crate) struct Setting<'a> {
     pub(crate) config: &'a Config,
     /// Number of the shard.
@@ -96,12 +96,12 @@ pub(crate) trait Creator {
         payload: [u8; 6],
     ) -> Option<Made>;
 
-    /// Whether little is left of what `creation` for `key` took from.
+    /// True if little is left of what `creation` for `key` took from.
     fn is_low(&self, _setting: &Setting<'_>, _key: &Key, _creation: &Creation) -> bool {
         false
     }
 
-    /// Whether [`Creator::count`] depends on the state.
+    /// True if [`Creator::count`] depends on the state.
     fn follows_state(&self) -> bool {
         false
     }

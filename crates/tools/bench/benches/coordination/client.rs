@@ -35,7 +35,7 @@ struct Worker {
     waits: bool,
 }
 
-/// What the client's requests are.
+/// Kind of the client's requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
     Write,

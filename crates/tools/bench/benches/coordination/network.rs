@@ -182,7 +182,7 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// What it says instead.
+    /// Its answer instead.
     pub fn role(&self, node: &str, arguments: &[&str]) -> Result<Role, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut child = Command::new("ip")

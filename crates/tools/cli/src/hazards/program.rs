@@ -52,7 +52,7 @@ pub struct ProgramArguments {
     /// Row of that table that sizes are drawn from
     #[arg(long, value_name = "NAME", requires = "sizes")]
     name: Option<String>,
-    /// What packets with the same key of a cell have in common: 5-tuple, addresses, source,
+    /// Fields that packets with the same key of a cell have in common: 5-tuple, addresses, source,
     /// prefix:N, global
     #[arg(long, value_name = "KEY", default_value = "5-tuple")]
     state: Key,

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 /// A simulator with its options.
 pub(super) trait Runs {
-    /// What a run tells.
+    /// Report of a run.
     type Report: Display;
 
     /// Runs a seed.

@@ -23,7 +23,7 @@ pub fn skip(test: &str, reason: &str) {
 ///
 /// # Panics
 ///
-/// Where `CI` is set.
+/// If `CI` is set, fails; else says why the test is skipped.
 pub fn without_python(test: &str, reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{test} not run: {reason}");
     skip(test, reason);

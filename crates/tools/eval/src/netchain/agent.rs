@@ -12,7 +12,7 @@ use stateplane_rpc::proto::v1::update::Type;
 use stateplane_rpc::proto::{config, v1};
 use std::io::{BufRead, Write};
 
-/// Where switches of an experiment serve P4Runtime, each in its node.
+/// Address at which switches of an experiment serve P4Runtime, each in its node.
 pub const P4RUNTIME: &str = "127.0.0.1:9559";
 
 /// Updates of one message.
@@ -52,7 +52,7 @@ pub enum Ask {
 pub struct Answer {
     /// Why it was not done.
     pub error: Option<String>,
-    /// What was read.
+    /// Values that were read.
     pub values: Vec<Vec<u8>>,
 }
 

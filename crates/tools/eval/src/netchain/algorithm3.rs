@@ -271,7 +271,7 @@ fn element(register: &str, index: u64, value: u64) -> Element {
     }
 }
 
-/// What a member's registers say of its place in a chain.
+/// Place of a member in a chain, as its registers have it.
 fn place_of(chain: &[Ipv4Addr], member: Ipv4Addr, group: u64, epoch: u64) -> Vec<Element> {
     let at = |place: usize| chain.get(place).map_or(0, |of| u64::from(of.to_bits()));
     let place = chain.iter().position(|of| *of == member).unwrap_or(0);

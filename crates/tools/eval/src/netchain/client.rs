@@ -49,7 +49,7 @@ impl System {
         }
     }
 
-    /// Where a write is when it is answered.
+    /// Place that holds a write when it is answered.
     pub const fn kept(self) -> &'static str {
         match self {
             System::Stateplane => "memory of 3 switches",

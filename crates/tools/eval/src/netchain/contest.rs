@@ -11,7 +11,7 @@ use stateplane_wire::coordination::{Key, Outcome};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What a client waits for.
+/// Answer that a client waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// The lock of the hot item.

@@ -30,7 +30,7 @@ pub struct Sizes {
     pub lanes: u16,
 }
 
-/// Where experiments find and leave files.
+/// Folders in which experiments find and leave files.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The lab's folder.

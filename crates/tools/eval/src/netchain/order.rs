@@ -1,4 +1,4 @@
-//! What an experiment asks of a client in its node, and what that answers: JSON, a line each.
+//! Orders of an experiment to a client in its node, and answers: JSON, a line each.
 
 use serde::{Deserialize, Serialize};
 use stateplane_peers::{Contest, Load};
@@ -72,7 +72,7 @@ pub struct Times {
     pub slow: Vec<Slow>,
 }
 
-/// What a client answers. What the order does not ask for is empty.
+/// Answer of a client. Parts that the order does not ask for are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// Why the order was not carried out.

@@ -26,7 +26,7 @@ pub struct Layers {
     pub leaves: usize,
 }
 
-/// What is asked.
+/// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     Reads,

@@ -32,7 +32,7 @@ pub struct CapturedPacket {
     pub length: usize,
     /// True if it is IPv4 or IPv6.
     pub is_ip: bool,
-    /// What was kept, from the network header on.
+    /// The bytes that were kept, from the network header on.
     pub bytes: Vec<u8>,
 }
 

@@ -21,7 +21,7 @@ pub struct CoordinationFile {
 }
 
 impl CoordinationFile {
-    /// What it says, checked.
+    /// The section's contents, checked.
     pub(super) fn coordination(&self) -> Result<Coordination, SwitchFileCause> {
         if self.switch == 0 {
             return Err(SwitchFileCause::SwitchZero);

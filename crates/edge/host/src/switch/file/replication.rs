@@ -55,7 +55,7 @@ fn ethernet_mtu() -> u16 {
 }
 
 impl ReplicationFile {
-    /// What it says, checked.
+    /// The section's contents, checked.
     pub(super) fn replication(&self) -> Result<Replication, SwitchFileCause> {
         if self.switch == 0 {
             return Err(SwitchFileCause::SwitchZero);

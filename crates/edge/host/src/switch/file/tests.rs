@@ -291,7 +291,7 @@ proptest::proptest! {
     }
 }
 
-/// What a section `[replication]` with these lines more says.
+/// The contents of a section `[replication]` with these lines more.
 fn replication(more: &str) -> Result<stateplane_setup::Replication, SwitchFileCause> {
     let text = format!(
         "[replication]\naddress = \"10.10.0.1\"\nmac = \"02:00:00:00:a1:02\"\nport = 2\n{more}"

@@ -309,7 +309,7 @@ impl Replica {
         }
     }
 
-    /// What a creator's choice for a flow of `shard`, which has `number`, depends on.
+    /// Facts on which a creator's choice for a flow of `shard`, which has `number`, depends.
     fn setting<'a>(&'a self, number: u16, shard: &'a Shard) -> Setting<'a> {
         Setting {
             config: &self.config,
@@ -319,7 +319,7 @@ impl Replica {
         }
     }
 
-    /// Whether little is left of what `creation` for `key` took from.
+    /// True if little is left of what `creation` for `key` took from.
     fn is_low(&self, number: u16, key: &Key, creation: &Creation) -> bool {
         self.shards.get(&number).is_some_and(|shard| {
             let class = self.classes.get(&key.class());

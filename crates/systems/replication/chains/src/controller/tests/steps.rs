@@ -12,8 +12,8 @@ fn founded() -> World {
 }
 
 impl World {
-    /// What the controller wants stored while `servers` alone are heard, for longer than it takes
-    /// to find that the others died. Nothing is stored.
+    /// Configurations that the controller wants stored while `servers` alone are heard, for longer
+    /// than it takes to find that the others died. Nothing is stored.
     fn decided_while_heard(&mut self, servers: &[u32]) -> Vec<ChainConfig> {
         for _ in 0..8 {
             self.now += 100_000;

@@ -309,8 +309,7 @@ fn a_tail_that_comes_back_says_nothing_of_what_a_new_member_has() {
     assert_eq!(joiner.replica(1).unwrap().applied(), 6);
 }
 
-/// What passes between two servers, and is saved, until nothing more does; what they send to
-/// others is given.
+/// Lets messages pass between two servers, and saves, until none is left; gives those to others.
 fn settle(servers: [&mut Server; 2], records: &mut [Vec<Vec<u8>>; 2], now: u64) -> Vec<Recipient> {
     let mut others = Vec::new();
     for turn in 0..12 {
