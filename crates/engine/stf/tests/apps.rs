@@ -8,6 +8,7 @@ use stateplane_library::included_script;
 use stateplane_native::Native;
 use stateplane_runtime::Engine;
 use stateplane_stf::{Script, parse_with, run};
+use stateplane_switch::Switch;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,15 @@ fn program(path: &Path, script: &Script) -> Result<Program, String> {
     program.map_err(|refused| refused.to_string())
 }
 
-fn test(path: &Path, programs: &mut Programs) -> Result<(), String> {
+/// A script that the interpreter runs as it expects.
+struct Passed {
+    script: Script,
+    program: Program,
+    interp: Switch<Interp>,
+}
+
+/// Runs the script at `path` on the interpreter.
+fn interpret(path: &Path, programs: &mut Programs) -> Result<Passed, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let name = path.to_string_lossy();
     let included = |file: &str| included_script(&name, file, |_| None);
@@ -50,16 +59,29 @@ fn test(path: &Path, programs: &mut Programs) -> Result<(), String> {
         .entry(key)
         .or_insert_with(|| program(&main, &script))
         .clone()?;
+    let interp = Interp::new(program.clone(), Default::default());
+    let interp = run(&script, interp.map_err(|error| error.to_string())?);
+    Ok(Passed {
+        interp: interp.map_err(|error| format!("interp: {error}"))?,
+        script,
+        program,
+    })
+}
+
+/// Runs a script that passes after the passes of the IR too, and as machine code.
+fn compare(passed: &Passed) -> Result<(), String> {
+    let Passed {
+        script,
+        program,
+        interp,
+    } = passed;
     let mut optimised = program.clone();
     stateplane_ir::passes::optimise(&mut optimised);
     stateplane_ir::verify(&optimised).map_err(|errors| format!("after passes: {errors:?}"))?;
     let optimised = Interp::new(optimised, Default::default());
-    let interp = Interp::new(program.clone(), Default::default());
-    let native = Native::new(program, Default::default());
-    let interp = run(&script, interp.map_err(|error| error.to_string())?);
-    let native = run(&script, native.map_err(|error| error.to_string())?);
-    let optimised = run(&script, optimised.map_err(|error| error.to_string())?);
-    let interp = interp.map_err(|error| format!("interp: {error}"))?;
+    let native = Native::new(program.clone(), Default::default());
+    let native = run(script, native.map_err(|error| error.to_string())?);
+    let optimised = run(script, optimised.map_err(|error| error.to_string())?);
     let native = native.map_err(|error| format!("native: {error}"))?;
     let optimised = optimised.map_err(|error| format!("after passes: {error}"))?;
     if interp.engine().state() != optimised.engine().state()
@@ -76,13 +98,26 @@ fn test(path: &Path, programs: &mut Programs) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the scripts and tells all that fail; returns how many there were.
+/// Runs the scripts and tells all that fail; returns how many there were. Machine code is made
+/// only if all pass on the interpreter, since that takes far longer.
 fn test_all(scripts: &[PathBuf]) -> usize {
     let mut programs = Programs::new();
+    let mut passed = Vec::new();
     let mut failures = Vec::new();
-    for script in scripts {
-        if let Err(message) = test(script, &mut programs) {
-            failures.push(format!("{}:\n{message}", script.display()));
+    let mut failed = |path: &Path, why: String| {
+        failures.push(format!("{}:\n{why}", path.display()));
+    };
+    for path in scripts {
+        match interpret(path, &mut programs) {
+            Ok(script) => passed.push((path, script)),
+            Err(why) => failed(path, why),
+        }
+    }
+    if passed.len() == scripts.len() {
+        for (path, script) in &passed {
+            if let Err(why) = compare(script) {
+                failed(path, why);
+            }
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
