@@ -3,6 +3,7 @@
 
 mod capture;
 mod error;
+mod host_use;
 mod interface;
 mod interface_port;
 mod offload;
@@ -15,6 +16,7 @@ mod xdp;
 
 pub use capture::{CapturedPacket, read_capture, read_packets};
 pub use error::PortError;
+pub use host_use::check_unused;
 pub use port::{HostPortCounters, Port, PortNotice};
 pub use spec::{Access, PortMode, PortSpec};
 pub use xdp::XdpRefusal;

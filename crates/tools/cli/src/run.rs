@@ -11,7 +11,7 @@ use crate::signal::stop_flag;
 use crate::store::read_keys;
 use clap::Args;
 use stateplane_host::metrics::{SwitchInfo, switch_metrics};
-use stateplane_host::ports::{PortError, PortNotice, PortSpec};
+use stateplane_host::ports::{PortError, PortNotice, PortSpec, check_unused};
 use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
     Attachment, Beside, ChainsError, Remote, RunOptions, Sealing, Status, SwitchFile, SwitchReport,
@@ -46,6 +46,10 @@ pub struct RunArguments {
     /// the run ends with the captures.
     #[arg(long = "port", value_name = "N=INTERFACE", required = true, value_parser = port)]
     ports: Vec<(u16, PortSpec)>,
+    /// Take interfaces that the host itself uses: those with addresses, and that of the default
+    /// route; the host no longer reaches anything through them
+    #[arg(long)]
+    take_over: bool,
     /// Table entries, registers, mirror sessions, neighbours (TOML)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -196,6 +200,11 @@ where
             None => None,
         },
     };
+    if !arguments.take_over {
+        for (_, spec) in &arguments.ports {
+            check_unused(spec).map_err(|error| refused(error.into()))?;
+        }
+    }
     if arguments.workers > 1 {
         let workers = usize::from(arguments.workers);
         let ports = &arguments.ports;
@@ -233,7 +242,9 @@ fn scrape<E: Engine + Send + 'static>(
 fn refused(error: SwitchServerError) -> CommandError {
     let failure = match error {
         SwitchServerError::Port(
-            PortError::DuplicateInterface { .. } | PortError::Capture { .. },
+            PortError::DuplicateInterface { .. }
+            | PortError::Capture { .. }
+            | PortError::InUse { .. },
         ) => Failure::Input,
         SwitchServerError::Port(_)
         | SwitchServerError::Wait(_)

@@ -125,6 +125,21 @@ fn a_missing_interface_is_named_beside_those_that_exist() {
 }
 
 #[test]
+fn an_interface_of_the_host_is_not_taken_by_surprise() {
+    let cable = "docs/examples/cable.p4";
+    let parts = [
+        "error[H208]",
+        "`lo`",
+        "127.0.0.1",
+        "packet:lo",
+        "--take-over",
+    ];
+    for port in ["0=lo", "0=xdp:lo"] {
+        refuses(&["run", cable, "--port", port], INPUT, &parts);
+    }
+}
+
+#[test]
 fn a_port_is_a_number_and_an_interface() {
     let cable = "docs/examples/cable.p4";
     for (port, parts) in [
@@ -138,7 +153,14 @@ fn a_port_is_a_number_and_an_interface() {
     }
     refuses(&["run", cable], INPUT, &["--port"]);
     refuses(
-        &["run", cable, "--port", "0=lo", "--port", "1=lo"],
+        &[
+            "run",
+            cable,
+            "--port",
+            "0=packet:lo",
+            "--port",
+            "1=packet:lo",
+        ],
         INPUT,
         &["error[H202]", "`lo`"],
     );
@@ -193,7 +215,7 @@ fn a_mistake_in_a_switchs_configuration_is_told_with_its_line() {
     ] {
         let path = folder.file(name, &text);
         let nat = "apps/nat/nat.p4";
-        let arguments = ["run", nat, "--port", "0=lo", "--config", &path];
+        let arguments = ["run", nat, "--port", "0=packet:lo", "--config", &path];
         refuses(&arguments, INPUT, &parts);
     }
     let arguments = ["run", "docs/examples/cable.p4", "--port", "0=lo"];

@@ -1,6 +1,19 @@
 //! Why a port does not open, or fails.
 
 use std::io;
+use std::net::IpAddr;
+
+/// The host's uses of an interface, in words.
+fn uses(addresses: &[IpAddr], default_route: bool) -> String {
+    let mut uses: Vec<String> = addresses
+        .iter()
+        .map(|address| format!("it has the address {address}"))
+        .collect();
+    if default_route {
+        uses.push("the default route leaves by it".to_owned());
+    }
+    uses.join(", ")
+}
 
 /// Why a port does not open, or fails.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +66,19 @@ pub enum PortError {
         /// Why.
         refusal: super::XdpRefusal,
     },
+    /// The host uses the interface itself.
+    #[error(
+        "interface `{name}` is the host's own: {}; a switch that takes its frames by AF_XDP cuts the host off there. Give the switch an interface without addresses and default route, or `packet:{name}`, which leaves the host a copy of each frame, or take it with --take-over",
+        uses(addresses, *default_route)
+    )]
+    InUse {
+        /// The interface.
+        name: String,
+        /// Its addresses, without those of its link.
+        addresses: Vec<IpAddr>,
+        /// True if a default route leaves by it.
+        default_route: bool,
+    },
     /// A capture cannot be read or written.
     #[error("capture `{}`: {cause}", path.display())]
     Capture {
@@ -84,6 +110,7 @@ impl PortError {
             PortError::System { .. } => "H205",
             PortError::NoXdp { .. } => "H206",
             PortError::Capture { .. } => "H207",
+            PortError::InUse { .. } => "H208",
         }
     }
 
