@@ -1,8 +1,10 @@
 //! Clients: an agent each, what it asks, and what its answers are in a history.
 
 use crate::frame::frame;
+use crate::options::Rule;
 use crate::places::{CONTROLLER, client_address, switch_socket};
 use crate::scenario::Scenario;
+use crate::subscriber::Subscriber;
 use core::net::SocketAddrV4;
 use stateplane_coordination::{
     Action, Agent, Answer, Chain, Delete, Event, Fate, Guard, Lanes, Operation, Owner, Place,
@@ -44,6 +46,17 @@ impl Name {
     }
 }
 
+/// Name in histories of the record with a key.
+pub(crate) fn object_of(key: Key) -> Object {
+    let Key(bytes) = key;
+    let name = Name {
+        group: 0,
+        lock: bytes[0] == 2,
+        number: bytes[15],
+    };
+    name.object()
+}
+
 /// Name of a group in histories.
 pub(crate) fn group_name(group: u16) -> Object {
     Object::new(&format!("g{group}"))
@@ -74,11 +87,18 @@ pub(crate) struct ClientNode {
     /// Version of the chains that the controller told, and which start of it.
     learnt: (u32, u64),
     wanted: bool,
+    /// Its watches, if it watches groups.
+    subscriber: Option<Subscriber>,
     pub(crate) notes: Vec<EventKind>,
 }
 
 impl ClientNode {
-    pub(crate) fn new(client: usize, scenario: &Scenario, seed: u64) -> Self {
+    pub(crate) fn new(
+        client: usize,
+        scenario: &Scenario,
+        without: Option<Rule>,
+        seed: u64,
+    ) -> Self {
         let settings = Settings {
             deadline_us: scenario.deadline,
             learn_us: 5_000,
@@ -100,8 +120,30 @@ impl ClientNode {
             records: BTreeMap::new(),
             learnt: (0, 0),
             wanted: true,
+            subscriber: (client < scenario.watchers.into())
+                .then(|| Subscriber::new(Self::node(client), scenario, without)),
             notes: Vec::new(),
         }
+    }
+
+    /// Ends its watches for a time.
+    pub(crate) fn pause_watches(&mut self, now: u64) {
+        if let Some(subscriber) = &mut self.subscriber {
+            subscriber.pause(now, &mut self.agent);
+        }
+    }
+
+    /// Goes on with its watches.
+    pub(crate) fn resume_watches(&mut self) {
+        if let Some(subscriber) = &mut self.subscriber {
+            subscriber.resume();
+        }
+    }
+
+    /// Ends the watch of a group in the history, [`Subscriber::end`]; true of a client without.
+    pub(crate) fn end_watch(&mut self, group: u16, newest: Option<u64>) -> bool {
+        let subscriber = self.subscriber.as_ref();
+        subscriber.is_none_or(|subscriber| subscriber.end(group, newest, &mut self.notes))
     }
 
     /// Number of the client in histories.
@@ -303,9 +345,21 @@ impl ClientNode {
         found.map(|pending| pending.operation)
     }
 
-    /// Notes what the agent tells.
-    pub(crate) fn listen(&mut self) {
+    /// Notes what the agent and the watches tell.
+    pub(crate) fn listen(&mut self, now: u64) {
+        self.take_events(now);
+        if let Some(subscriber) = &mut self.subscriber {
+            subscriber.handle_timeout(now, &mut self.agent);
+        }
+        // It may ask for chains.
+        self.take_events(now);
+    }
+
+    fn take_events(&mut self, now: u64) {
         while let Some(event) = self.agent.poll_event() {
+            if let Some(subscriber) = &mut self.subscriber {
+                subscriber.handle_event(now, &event, &mut self.notes);
+            }
             let Some(ticket) = event.ticket() else {
                 self.wanted |= matches!(event, Event::ChainWanted { .. });
                 continue;
@@ -391,7 +445,8 @@ impl Node for ClientNode {
     }
 
     fn poll_timeout(&self) -> Option<u64> {
-        self.agent.poll_timeout()
+        let watches = self.subscriber.as_ref().and_then(Subscriber::poll_timeout);
+        self.agent.poll_timeout().into_iter().chain(watches).min()
     }
 }
 

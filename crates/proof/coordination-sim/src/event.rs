@@ -35,6 +35,8 @@ events! {
     COPY_OLD = 29, "copies that were older";
     HANDED_OVER = 31, "hand-overs";
     REDIRECTED = 32, "requests redirected";
+    NO_SUBSCRIBER = 42, "watches without a place";
+    PUSHED = 43, "entries pushed";
 }
 
 #[cfg(test)]

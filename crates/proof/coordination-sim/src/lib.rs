@@ -3,7 +3,7 @@
 //! Four switches run the program that ships, as in Fig. 8 of NetChain; clients are agents of
 //! `stateplane-coordination`; the controller is that of `stateplane-groups`, or an authority that
 //! does what the rules allow and no controller would. Links lose, duplicate, exchange and delay
-//! messages, also beyond the life of a configuration; switches die and return empty, stand still,
+//! messages, also beyond the life of a configuration; some clients watch groups; switches die and return empty, stand still,
 //! are cut off from others or from the controller, and live on after they were left out.
 //!
 //! It stands on `stateplane-world`, as the simulator of replication does. Equal options and seed
@@ -22,6 +22,7 @@ mod report;
 mod scenario;
 mod shrink;
 mod simulator;
+mod subscriber;
 mod world;
 
 pub use options::{Options, PROGRAM, Rule};

@@ -26,7 +26,7 @@ macro_rules! rules {
             }
 
             /// The macro that turns it off when the program is compiled; `None` if it is the
-            /// controller's.
+            /// controller's or a client's.
             pub const fn macro_name(self) -> Option<&'static str> {
                 match self {
                     $(Rule::$variant => $macro,)*
@@ -107,6 +107,16 @@ rules! {
     Guard = "guard", Some("COORDINATION_FAULT_GUARD");
     /// A switch that joins becomes a member only once it answers (rule 15).
     Joined = "joined", None;
+    /// Who watches gets entries from the answerer alone (rule 23).
+    AnswererPushes = "answerer-pushes", Some("COORDINATION_FAULT_ANSWERER_PUSHES");
+    /// Who asks for an entry that left the ring is told so (rule 23).
+    Compacted = "compacted", Some("COORDINATION_FAULT_COMPACTED");
+    /// A subscription that is not renewed ends (rule 23).
+    SubscriptionEnds = "subscription-ends", Some("COORDINATION_FAULT_SUBSCRIPTION_ENDS");
+    /// A client tells an entry once, when it has all before it (rule 23).
+    InTurn = "in-turn", None;
+    /// A client renews its subscription, as a new answerer knows none (rule 23).
+    Renewed = "renewed", None;
 }
 
 impl Rule {

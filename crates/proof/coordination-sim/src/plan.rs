@@ -39,6 +39,14 @@ pub(crate) enum Misfortune {
     ClientDies {
         client: usize,
     },
+    /// A client ends its watches, and goes on with them at `until`.
+    WatchesPause {
+        client: usize,
+        until: u64,
+    },
+    WatchesGoOn {
+        client: usize,
+    },
     ControllerRestarts,
     /// The authority changes a group's chain as `draw` says.
     Changes {
@@ -62,6 +70,10 @@ impl fmt::Display for Misfortune {
                 write!(f, "switch {} stands still until {until}", switch + 1)
             }
             Self::ClientDies { client } => write!(f, "client {} dies", client + 1),
+            Self::WatchesPause { client, until } => {
+                write!(f, "client {} watches nothing until {until}", client + 1)
+            }
+            Self::WatchesGoOn { client } => write!(f, "client {} watches again", client + 1),
             Self::ControllerRestarts => f.write_str("the controller restarts"),
             Self::Changes { draw } => write!(f, "a chain changes, by {draw:x}"),
         }
@@ -197,6 +209,13 @@ impl Plan {
         for _ in 0..scenario.controller_restarts {
             self.faults
                 .push(vec![(begin(random), Misfortune::ControllerRestarts)]);
+        }
+        for _ in 0..scenario.pauses {
+            let client = random.place(scenario.watchers.max(1).into());
+            let at = begin(random);
+            let until = at + random.between(1, scenario.pause);
+            self.faults
+                .push(vec![(at, Misfortune::WatchesPause { client, until })]);
         }
         for _ in 0..scenario.changes {
             let draw = random.next();

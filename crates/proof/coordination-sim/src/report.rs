@@ -24,6 +24,10 @@ pub struct Coverage {
     pub configurations: u64,
     /// Messages that came to a dead node.
     pub lost: u64,
+    /// Changes that watches told.
+    pub told: u64,
+    /// Times that watches told that entries are missing.
+    pub compacted: u64,
     /// `coordination_events` of all switches together, by [`event`].
     pub events: [u64; 64],
 }
@@ -37,6 +41,8 @@ impl Default for Coverage {
             deaths: 0,
             configurations: 0,
             lost: 0,
+            told: 0,
+            compacted: 0,
             events: [0; 64],
         }
     }
@@ -88,12 +94,14 @@ impl fmt::Display for Report {
             unknown,
             deaths,
             configurations,
+            told,
+            compacted,
             events,
             ..
         } = self.coverage;
         write!(
             f,
-            "seed {} in {}: {asked} operations, {answered} answered, {unknown} given up; {deaths} deaths, {configurations} configurations",
+            "seed {} in {}: {asked} operations, {answered} answered, {unknown} given up; {deaths} deaths, {configurations} configurations, {told} changes told, {compacted} times that some are missing",
             self.seed, self.options.scenario.name
         )?;
         for (index, words) in event::WORDS {

@@ -14,6 +14,8 @@ pub struct Scenario {
     pub clients: u8,
     /// Virtual groups, at least 1.
     pub groups: u8,
+    /// Clients that watch all groups, at most as many as there are.
+    pub watchers: u8,
     /// Keys of values of each group.
     pub keys: u8,
     /// Keys of locks of each group.
@@ -63,6 +65,10 @@ pub struct Scenario {
     pub stall: u64,
     /// Number of deaths of a client.
     pub client_deaths: u64,
+    /// Number of times that a client which watches ends its watches, and goes on later.
+    pub pauses: u64,
+    /// Greatest time for which it watches nothing.
+    pub pause: u64,
     /// Number of restarts of the controller, with what it stored.
     pub controller_restarts: u64,
     /// Greatest deviation of a clock's rate, in parts per million.
@@ -101,6 +107,7 @@ impl Scenario {
             name: "quiet",
             clients: 4,
             groups: 2,
+            watchers: 1,
             keys: 3,
             locks: 2,
             replicas: 3,
@@ -125,6 +132,8 @@ impl Scenario {
             stalls: 0,
             stall: 120_000,
             client_deaths: 0,
+            pauses: 0,
+            pause: 600_000,
             controller_restarts: 0,
             drift: 9_000,
             changes: 0,
@@ -333,8 +342,25 @@ impl Scenario {
         }
     }
 
+    /// Clients watch groups, with pauses, over links that lose and duplicate, while switches die.
+    pub const fn watches() -> Self {
+        Self {
+            name: "watches",
+            watchers: 3,
+            pauses: 8,
+            deaths: 4,
+            stalls: 2,
+            cuts: 3,
+            reads: 100,
+            operations: 700,
+            traffic: 1_500_000,
+            ring: 32,
+            ..Self::lossy()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::quiet(),
         Self::lossy(),
         Self::failover(),
@@ -350,6 +376,7 @@ impl Scenario {
         Self::chaos(),
         Self::cut_members(),
         Self::saturated(),
+        Self::watches(),
     ];
 
     /// The scenario of that name.
@@ -375,6 +402,12 @@ impl Scenario {
             (scenario.groups, 1..=16, "groups"),
             (scenario.replicas, 1..=3, "replicas"),
         ];
+        if scenario.watchers > scenario.clients {
+            return Err(SettingError::Value {
+                settings: settings.join(" "),
+                cause: "watchers are clients".into(),
+            });
+        }
         for (value, range, name) in ranges {
             if !range.contains(&value) {
                 return Err(SettingError::Value {

@@ -4,6 +4,7 @@ use crate::device::{Device, P4Switch};
 use crate::options::{Options, Rule};
 use crate::places::Places;
 use crate::report::Report;
+use crate::subscriber::SUBSCRIPTION;
 use crate::world::World;
 use stateplane_compile::shipped;
 use stateplane_coordination_setup::SetupError;
@@ -75,6 +76,10 @@ impl Simulator {
             ("COORDINATION_SLOTS".to_owned(), scenario.slots.to_string()),
             ("COORDINATION_LANES".to_owned(), LANES.to_string()),
             ("COORDINATION_RING".to_owned(), scenario.ring.to_string()),
+            (
+                "COORDINATION_SUBSCRIPTION_MICROSECONDS".to_owned(),
+                SUBSCRIPTION.to_string(),
+            ),
         ];
         let fault = options.without.and_then(Rule::macro_name);
         macros.extend(fault.map(|name| (name.to_owned(), "1".to_owned())));

@@ -13,7 +13,7 @@ use crate::report::Coverage;
 use crate::simulator::SimError;
 use observer::Observer;
 use stateplane_history::coordination::{
-    Coordination, CoordinationEvent, Event, EventKind, History,
+    Coordination, CoordinationEvent, Event, EventKind, History, Told,
 };
 use stateplane_world::{Clock, Net, Node as _, NodePort, Random, Step};
 
@@ -117,7 +117,8 @@ impl<'a> World<'a> {
             let clock = Clock::draw(&mut net.random, 0, scenario.drift.min(20_000));
             net.set_clock(Places::client(client), clock);
             let seed = net.random.next();
-            clients.push(Some(ClientNode::new(client, scenario, seed)));
+            let node = ClientNode::new(client, scenario, options.without, seed);
+            clients.push(Some(node));
         }
         let groups = match scenario.serves {
             true => (0..scenario.groups)
@@ -298,21 +299,36 @@ impl<'a> World<'a> {
         }
     }
 
-    fn after_client(&mut self, client: usize) {
-        let now = self.net.now();
+    /// Writes down what a client noted.
+    fn record(&mut self, client: usize) {
+        let at = self.net.now();
         let Some(node) = &mut self.clients[client] else {
             return;
         };
-        node.listen();
-        let notes = core::mem::take(&mut node.notes);
-        for kind in notes {
+        for kind in core::mem::take(&mut node.notes) {
             match &kind {
                 EventKind::Return { .. } => self.coverage.answered += 1,
                 EventKind::Of(CoordinationEvent::Unknown { .. }) => self.coverage.unknown += 1,
+                EventKind::Of(CoordinationEvent::Told { told, .. }) => match told {
+                    Told::Put | Told::Deleted => self.coverage.told += 1,
+                    Told::Compacted => self.coverage.compacted += 1,
+                    Told::Begin | Told::End => {}
+                },
                 _ => {}
             }
-            self.history.events.push(Event { at: now, kind });
+            self.history.events.push(Event { at, kind });
         }
+    }
+
+    fn after_client(&mut self, client: usize) {
+        let local = self.net.local(Places::client(client));
+        if let Some(node) = &mut self.clients[client] {
+            node.listen(local);
+        }
+        self.record(client);
+        let Some(node) = &mut self.clients[client] else {
+            return;
+        };
         let question = node.wants_chains().then(|| node.question());
         let place = Places::client(client);
         for (to, bytes) in self.net.poll(place, node) {
@@ -390,6 +406,21 @@ impl<'a> World<'a> {
                     self.net.die(Places::client(client));
                     self.note(EventKind::Died { node });
                 }
+            }
+            Misfortune::WatchesPause { client, until } => {
+                let local = self.net.local(Places::client(client));
+                if let Some(node) = &mut self.clients[client] {
+                    node.pause_watches(local);
+                    let on = Misfortune::WatchesGoOn { client };
+                    self.net.plan(until, Happening::Misfortune(on));
+                }
+                self.after_client(client);
+            }
+            Misfortune::WatchesGoOn { client } => {
+                if let Some(node) = &mut self.clients[client] {
+                    node.resume_watches();
+                }
+                self.after_client(client);
             }
             Misfortune::ControllerRestarts => self.start_controller(),
             Misfortune::Changes { draw } => self.controller.change(draw),
@@ -505,6 +536,33 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Ends the watches of the clients that live, which have told all that members hold.
+    fn end_watches(&mut self) {
+        let configs = self.controller.configs();
+        for group in 0..u16::from(self.options.scenario.groups) {
+            let members = configs.get(&group).map(|config| config.members.iter());
+            let members = members.into_iter().flatten();
+            let newest = members.filter_map(|(switch, _)| {
+                let device = self.switches[*switch].device.as_ref()?;
+                Some(device.word("group_applied", group.into()) as u64)
+            });
+            let newest = newest.max().filter(|_| self.options.scenario.serves);
+            for client in 0..self.clients.len() {
+                let ended = match &mut self.clients[client] {
+                    Some(node) => node.end_watch(group, newest),
+                    None => continue,
+                };
+                if !ended && self.options.scenario.serves {
+                    let client = client + 1;
+                    self.anomaly(format!(
+                        "the watch of g{group} by client {client} never begins"
+                    ));
+                }
+                self.record(client);
+            }
+        }
+    }
+
     /// Members of one configuration hold the same at the end.
     fn finish(&mut self) {
         self.coverage.configurations = self.controller.made;
@@ -514,6 +572,7 @@ impl<'a> World<'a> {
                 self.switches[switch].device = Some(device);
             }
         }
+        self.end_watches();
         if !self.options.scenario.serves {
             return;
         }

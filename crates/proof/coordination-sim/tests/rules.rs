@@ -9,12 +9,14 @@
 //! * `new-head-behind`: `group_acked` of a switch that was no head is from its founding, from BEGIN,
 //!   or from the number at which it closed a copy, none of which is above what its successors have
 //!   but the last, and then it is the only member. So without the rule the head says BUSY no later.
+//! * `subscription-ends`: entries that a switch sends to a client which no longer watches are not
+//!   told, so that they cost messages alone.
 //! * `empty-member`: controller and authority name no member that did not join; `joined` breaks
 //!   that, and shows what follows.
 
 use stateplane_coordination_sim::{Options, Report, Rule, Scenario, Simulator};
 use stateplane_history::coordination::checkers::{
-    LINEARIZABLE, NUMBERS, PREFIX, SERVES, TOKENS, UNDECIDED,
+    LINEARIZABLE, NUMBERS, PREFIX, SERVES, TOKENS, UNDECIDED, WATCHES,
 };
 use stateplane_world::LinkQuality;
 
@@ -65,7 +67,7 @@ rules! {
     without_exactly_next: ExactlyNext, Scenario::lossy(), FORKS;
     without_ring_bound: RingBound, Scenario::small_ring(), FORKS_OR_STANDSTILL;
     without_closes: Closes, Scenario::small_ring(), FORKS_OR_STANDSTILL;
-    without_newest_asked: NewestAsked, Scenario::lossy(), FORKS_OR_STANDSTILL;
+    without_newest_asked: NewestAsked, Scenario::small_ring(), FORKS_OR_STANDSTILL;
     without_failures_pass: FailuresPass, Scenario::chaos(), ANSWERS;
     without_duplicate: Duplicate, Scenario::lossy(), ANSWERS;
     without_lower_request: LowerRequest, Scenario::lossy(), ANSWERS;
@@ -89,6 +91,10 @@ rules! {
     without_token: Token, Scenario::quiet(), ANSWERS;
     without_token_kept: TokenKept, Scenario::quiet(), ANSWERS;
     without_guard: Guard, Scenario::quiet(), ANSWERS;
+    without_answerer_pushes: AnswererPushes, Scenario::watches(), [WATCHES];
+    without_compacted: Compacted, Scenario::watches(), [WATCHES];
+    without_in_turn: InTurn, Scenario::watches(), [WATCHES];
+    without_renewed: Renewed, Scenario::watches(), [WATCHES];
 }
 
 /// Copies that come after the entries that they are older than.

@@ -1,7 +1,8 @@
 //! A few seeds of every scenario, judged by every checker.
 
 use stateplane_coordination_sim::event::{
-    ASKED, BEYOND_RING, BLOCKED, BUSY, HANDED_OVER, LEASED_READ, LOWER_REQUEST, OTHER_EPOCH, RESENT,
+    ASKED, BEYOND_RING, BLOCKED, BUSY, HANDED_OVER, LEASED_READ, LOWER_REQUEST, OTHER_EPOCH,
+    PUSHED, RESENT,
 };
 use stateplane_coordination_sim::{Coverage, Options, Report, Scenario, Simulator};
 use stateplane_world::{Chosen, EngineKind};
@@ -19,6 +20,8 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
             deaths,
             configurations,
             lost,
+            told,
+            compacted,
             events,
         } = report.coverage;
         assert!(answered * 2 > asked, "little was answered: {report}");
@@ -28,6 +31,8 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
         sum.deaths += deaths;
         sum.configurations += configurations;
         sum.lost += lost;
+        sum.told += told;
+        sum.compacted += compacted;
         for (sum, count) in sum.events.iter_mut().zip(events) {
             *sum += count;
         }
@@ -131,6 +136,12 @@ fn chains_are_whole_again_while_clients_write_as_fast_as_they_can() {
 }
 
 #[test]
+fn watches() {
+    let coverage = covers(Scenario::watches(), 8, &[PUSHED, HANDED_OVER]);
+    assert!(coverage.told > 1_000 && coverage.compacted > 0);
+}
+
+#[test]
 fn equal_seeds_give_equal_traces_on_both_engines() {
     let run = |engine| -> Report {
         let options = Options::new(Scenario::zombies()).engine(engine);
@@ -156,7 +167,14 @@ fn scenarios_and_their_settings_are_said_again() {
     let changed = ["groups=1".to_owned(), "link.loss=500".to_owned()];
     let scenario = Scenario::mixed().with_settings(&changed).expect("settings");
     assert_eq!(scenario.settings(), changed);
-    for wrong in ["groups=0", "ring=6", "replicas=4", "flows=1", "groups"] {
+    for wrong in [
+        "groups=0",
+        "ring=6",
+        "replicas=4",
+        "flows=1",
+        "watchers=5",
+        "groups",
+    ] {
         assert!(
             Scenario::mixed()
                 .with_settings(&[wrong.to_owned()])
