@@ -1,42 +1,12 @@
 //! Options of a simulation.
 
 use crate::scenario::Scenario;
-use stateplane_world::{Chosen, EngineKind};
-use std::fmt;
-
-/// A number of rules, each with a name and perhaps a macro.
-macro_rules! rules {
-    ($($(#[$attribute:meta])* $variant:ident = $name:literal, $macro:expr;)*) => {
-        /// A rule of `docs/coordination-protocol.md` that can be turned off, to show that a
-        /// checker misses it.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Rule {
-            $($(#[$attribute])* $variant,)*
-        }
-
-        impl Rule {
-            /// All of them.
-            pub const ALL: &[Rule] = &[$(Rule::$variant),*];
-
-            /// Its name on the command line.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Rule::$variant => $name,)*
-                }
-            }
-
-            /// The macro that turns it off when the program is compiled; `None` if it is the
-            /// controller's or a client's.
-            pub const fn macro_name(self) -> Option<&'static str> {
-                match self {
-                    $(Rule::$variant => $macro,)*
-                }
-            }
-        }
-    };
-}
+use stateplane_world::{Chosen, Command, EngineKind, rules};
 
 rules! {
+    /// A rule of `docs/coordination-protocol.md` that can be turned off, to show that a checker
+    /// misses it.
+    Rule;
     /// A message of another epoch is not of this chain (rule 9).
     Epoch = "epoch", Some("COORDINATION_FAULT_EPOCH");
     /// Entries and reads come from the predecessor alone (rule 9).
@@ -119,19 +89,6 @@ rules! {
     Renewed = "renewed", None;
 }
 
-impl Rule {
-    /// The rule of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|rule| rule.name() == name)
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// Inputs of a run besides its seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -172,25 +129,16 @@ impl Options {
 
     /// The command that repeats the run of `seed`.
     pub fn command(&self, seed: u64) -> String {
-        let scenario = self.scenario.name;
-        let mut command =
-            format!("stateplane sim --program {PROGRAM} --scenario {scenario} --seed {seed}");
-        for setting in self.scenario.settings() {
-            command.push_str(&format!(" --set {setting}"));
-        }
-        if let Some(packets) = &self.chosen.packets {
-            command.push_str(&format!(" --packets {packets}"));
-        }
-        if let Some(faults) = &self.chosen.faults {
-            command.push_str(&format!(" --faults {faults}"));
-        }
-        if let Some(rule) = self.without {
-            command.push_str(&format!(" --without {rule}"));
-        }
-        if self.engine != EngineKind::default() {
-            command.push_str(&format!(" --engine {}", self.engine.name()));
-        }
-        command
+        let command = Command {
+            program: &format!("--program {PROGRAM}"),
+            scenario: self.scenario.name,
+            settings: self.scenario.settings(),
+            seed,
+            chosen: &self.chosen,
+            without: self.without.map(Rule::name),
+            engine: self.engine,
+        };
+        command.to_string()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::model::MODELLED;
 use crate::scenario::Scenario;
 use stateplane_apps::{APPS, AppId, Judge, app};
 use stateplane_history::replication::Application;
-use stateplane_world::{Chosen, EngineKind};
+use stateplane_world::{Chosen, Command, EngineKind};
 use std::fmt;
 
 /// Program on the switches.
@@ -340,23 +340,15 @@ impl Options {
             (ProgramKind::Own(_), None) => "--p4 PROGRAM.p4 --stf TEST.stf".to_owned(),
             (program, _) => format!("--program {program}"),
         };
-        let scenario = self.scenario.name;
-        let mut command = format!("stateplane sim {program} --scenario {scenario} --seed {seed}");
-        for setting in self.scenario.settings() {
-            command.push_str(&format!(" --set {setting}"));
-        }
-        if let Some(packets) = &self.chosen.packets {
-            command.push_str(&format!(" --packets {packets}"));
-        }
-        if let Some(faults) = &self.chosen.faults {
-            command.push_str(&format!(" --faults {faults}"));
-        }
-        if let Some(rule) = self.without {
-            command.push_str(&format!(" --without {rule}"));
-        }
-        if self.engine != EngineKind::default() {
-            command.push_str(&format!(" --engine {}", self.engine.name()));
-        }
-        command
+        let command = Command {
+            program: &program,
+            scenario: self.scenario.name,
+            settings: self.scenario.settings(),
+            seed,
+            chosen: &self.chosen,
+            without: self.without.map(Rule::name),
+            engine: self.engine,
+        };
+        command.to_string()
     }
 }

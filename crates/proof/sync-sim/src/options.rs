@@ -1,89 +1,48 @@
 //! Inputs of a run besides its seed.
 
 use crate::scenario::Scenario;
-use stateplane_world::EngineKind;
-use std::fmt;
-
-macro_rules! rules {
-    ($($(#[$attribute:meta])* $variant:ident = $name:literal, $macro:literal;)*) => {
-        /// A rule of `docs/sync-protocol.md` that can be turned off when the switch's program is
-        /// compiled.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Rule {
-            $($(#[$attribute])* $variant,)*
-        }
-
-        impl Rule {
-            /// All of them.
-            pub const ALL: &[Rule] = &[$(Rule::$variant),*];
-
-            /// Its name on the command line.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Rule::$variant => $name,)*
-                }
-            }
-
-            /// The macro that turns it off.
-            pub const fn macro_name(self) -> &'static str {
-                match self {
-                    $(Rule::$variant => $macro,)*
-                }
-            }
-        }
-    };
-}
+use stateplane_world::{Chosen, Command, EngineKind, rules};
 
 rules! {
+    /// A rule of `docs/sync-protocol.md` that can be turned off when the switch's program is
+    /// compiled.
+    Rule;
     /// A change that takes a location beyond t queues it where it is written (rule 2).
-    Tested = "tested", "SYNC_FAULT_TESTED";
+    Tested = "tested", Some("SYNC_FAULT_TESTED");
     /// T has all t of this sweep and the last (rule 3).
-    ThresholdKept = "threshold-kept", "SYNC_FAULT_THRESHOLD_KEPT";
+    ThresholdKept = "threshold-kept", Some("SYNC_FAULT_THRESHOLD_KEPT");
     /// T has the distances of locations that are queued (rule 3).
-    Peak = "peak", "SYNC_FAULT_PEAK";
+    Peak = "peak", Some("SYNC_FAULT_PEAK");
     /// Distances of values that are sent are summed (rule 4).
-    Shift = "shift", "SYNC_FAULT_SHIFT";
+    Shift = "shift", Some("SYNC_FAULT_SHIFT");
     /// Each UPDATE has a stamp of its own (rule 7).
-    Stamp = "stamp", "SYNC_FAULT_STAMP";
+    Stamp = "stamp", Some("SYNC_FAULT_STAMP");
     /// Locations of a repair are queued again (rule 8).
-    Requeued = "requeued", "SYNC_FAULT_REQUEUED";
+    Requeued = "requeued", Some("SYNC_FAULT_REQUEUED");
     /// No value is sent beyond the window (rule 9).
-    Credit = "credit", "SYNC_FAULT_CREDIT";
+    Credit = "credit", Some("SYNC_FAULT_CREDIT");
     /// Each window has a message (rule 10).
-    Marks = "marks", "SYNC_FAULT_MARKS";
+    Marks = "marks", Some("SYNC_FAULT_MARKS");
     /// A message is for one start of the switch (rule 11).
-    Incarnation = "incarnation", "SYNC_FAULT_INCARNATION";
+    Incarnation = "incarnation", Some("SYNC_FAULT_INCARNATION");
     /// A START has every location queued (rule 11).
-    Whole = "whole", "SYNC_FAULT_WHOLE";
+    Whole = "whole", Some("SYNC_FAULT_WHOLE");
     /// The sweep queues what rests (rule 12).
-    Sweep = "sweep", "SYNC_FAULT_SWEEP";
+    Sweep = "sweep", Some("SYNC_FAULT_SWEEP");
     /// Bytes per second are bounded (rule 13).
-    Budget = "budget", "SYNC_FAULT_BUDGET";
+    Budget = "budget", Some("SYNC_FAULT_BUDGET");
     /// A location crosses the cut before it is written (rule 15).
-    Cross = "cross", "SYNC_FAULT_CROSS";
+    Cross = "cross", Some("SYNC_FAULT_CROSS");
     /// A fetch has locations cross before it reads them (rule 16).
-    Frozen = "frozen", "SYNC_FAULT_FROZEN";
+    Frozen = "frozen", Some("SYNC_FAULT_FROZEN");
     /// A cut that was made is not made again (rule 18).
-    CutNumber = "cut-number", "SYNC_FAULT_CUT_NUMBER";
+    CutNumber = "cut-number", Some("SYNC_FAULT_CUT_NUMBER");
     /// An engine of a lower term changes nothing (rule 20).
-    Fence = "fence", "SYNC_FAULT_FENCE";
+    Fence = "fence", Some("SYNC_FAULT_FENCE");
     /// A write that was taken is not taken again (rule 21).
-    Once = "once", "SYNC_FAULT_ONCE";
+    Once = "once", Some("SYNC_FAULT_ONCE");
     /// Written locations are queued (rule 23).
-    WrittenQueued = "written-queued", "SYNC_FAULT_WRITTEN_QUEUED";
-}
-
-impl Rule {
-    /// The rule of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|rule| rule.name() == name)
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+    WrittenQueued = "written-queued", Some("SYNC_FAULT_WRITTEN_QUEUED");
 }
 
 /// Inputs of a run besides its seed.
@@ -123,19 +82,16 @@ impl Options {
 
     /// The command that repeats the run of `seed`.
     pub fn command(&self, seed: u64) -> String {
-        let scenario = self.scenario.name;
-        let mut command =
-            format!("stateplane sim --program {PROGRAM} --scenario {scenario} --seed {seed}");
-        for setting in self.scenario.settings() {
-            command.push_str(&format!(" --set {setting}"));
-        }
-        if let Some(rule) = self.without {
-            command.push_str(&format!(" --without {rule}"));
-        }
-        if self.engine != EngineKind::default() {
-            command.push_str(&format!(" --engine {}", self.engine.name()));
-        }
-        command
+        let command = Command {
+            program: &format!("--program {PROGRAM}"),
+            scenario: self.scenario.name,
+            settings: self.scenario.settings(),
+            seed,
+            chosen: &Chosen::default(),
+            without: self.without.map(Rule::name),
+            engine: self.engine,
+        };
+        command.to_string()
     }
 }
 

@@ -74,7 +74,7 @@ impl Simulator {
             ("SYNC_BATCH".to_owned(), BATCH.to_string()),
             ("SYNC_WINDOW".to_owned(), scenario.window.to_string()),
         ];
-        let fault = options.without.map(Rule::macro_name);
+        let fault = options.without.and_then(Rule::macro_name);
         macros.extend(fault.map(|name| (name.to_owned(), "1".to_owned())));
         let program = shipped(SWITCH).defines(macros).program();
         let program = program.map_err(|refused| SimError::Compile(refused.to_string()))?;

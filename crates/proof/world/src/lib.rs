@@ -11,7 +11,8 @@
 //! loop.
 //!
 //! Options that the simulators share are here too: the part of a plan that is executed
-//! ([`Chosen`]), settings as text ([`changed`]), the engine of switches ([`EngineKind`]).
+//! ([`Chosen`]), settings as text ([`changed`]), the engine of switches ([`EngineKind`]), rules that
+//! are turned off ([`rules!`]), the command that repeats a run ([`Command`]).
 //!
 //! Equal topology, calls and seed give equal runs: ties in time are broken by the order of
 //! making, and [`Net::trace`] is a number over everything that nodes took and when.
@@ -19,11 +20,13 @@
 
 mod chosen;
 mod clock;
+mod command;
 mod engine;
 mod instant;
 mod link;
 mod net;
 mod node;
+mod rules;
 mod schedule;
 mod settings;
 mod shrink;
@@ -31,6 +34,7 @@ mod topology;
 
 pub use chosen::{Chosen, NotNumbers, Numbers};
 pub use clock::{Clock, MAX_DRIFT_PPM};
+pub use command::Command;
 pub use engine::EngineKind;
 pub use instant::exchange;
 pub use link::LinkQuality;
