@@ -288,7 +288,9 @@ impl<'a> Checker<'a> {
             );
         }
         let kind = CallableKind::Function(result, ret);
-        let callable = Callable::new(kind, name.clone());
+        let mut callable = Callable::new(kind, name.clone());
+        callable.side_effects_allowed =
+            annotation::find(&decl.annotations, ir::SIDE_EFFECTS_ALLOWED).is_some();
         let (params, callable) = self.in_callable(callable, |checker| {
             checker.statics = statics;
             let bound =

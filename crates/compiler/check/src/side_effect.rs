@@ -1,7 +1,7 @@
 //! Side effects of packets that wait. A struct annotated `@side_effects_wait` among the user
 //! metadata declares that packets of the program may wait for something outside the switch, and
 //! perhaps be lost with it. Until then their effects must not be visible, so operations that others
-//! see are refused, unless they stand in a control annotated `@side_effects_allowed`.
+//! see are refused, unless they stand in a control or function annotated `@side_effects_allowed`.
 
 use crate::checker::Checker;
 use crate::codes;
