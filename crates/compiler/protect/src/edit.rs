@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 
 /// Replacements, by the place that they replace.
 #[derive(Default)]
-pub(crate) struct Edits {
+pub struct Edits {
     by_place: BTreeMap<Span, String>,
 }
 
 impl Edits {
-    pub(crate) fn replace(&mut self, span: Span, text: impl Into<String>) {
+    /// Puts `text` in the place of what is at `span`.
+    pub fn replace(&mut self, span: Span, text: impl Into<String>) {
         self.by_place.insert(span, text.into());
     }
 
     /// Puts text in front of what is at a place; after what was put there before.
-    pub(crate) fn insert(&mut self, at: Span, text: &str) {
+    pub fn insert(&mut self, at: Span, text: &str) {
         self.by_place
             .entry(at.at_start())
             .or_default()
@@ -25,7 +26,11 @@ impl Edits {
     /// The text of `file` with all changes, with included files in the places of the
     /// directives that include them where `inline` says so; or the place of a change that
     /// lies within another, as macros make them.
-    pub(crate) fn apply(
+    ///
+    /// # Errors
+    ///
+    /// The place of the change that cannot be made.
+    pub fn apply(
         &self,
         sources: &SourceMap,
         file: FileId,
@@ -80,7 +85,7 @@ fn line_of(text: &str, directive: Span) -> Span {
 }
 
 /// Start of the program, behind comments at the front of the text.
-pub(crate) fn after_comments(text: &str) -> usize {
+pub fn after_comments(text: &str) -> usize {
     let mut at = 0;
     loop {
         let rest = &text[at..];

@@ -15,19 +15,19 @@
 
 mod annotation;
 pub mod codes;
-mod edit;
+pub mod edit;
 mod emit;
 mod extracts;
-mod names;
-mod origin;
+pub mod names;
+pub mod origin;
 mod partition;
 mod path;
-mod pipeline;
+pub mod pipeline;
 mod restrict;
 mod snapshot;
 mod state;
 mod travel;
-mod walk;
+pub mod walk;
 
 use annotation::{Mode, Reader};
 use names::Names;

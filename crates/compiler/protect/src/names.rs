@@ -39,7 +39,7 @@ pub(crate) fn of_library(mode: Mode) -> BTreeMap<String, bool> {
 }
 
 /// All words in the files of a program that are its own.
-pub(crate) fn of_program(sources: &SourceMap) -> BTreeSet<String> {
+pub fn of_program(sources: &SourceMap) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for (_, file) in sources.files().filter(|(_, file)| is_own(file.name())) {
         let text = file.text();
@@ -50,28 +50,29 @@ pub(crate) fn of_program(sources: &SourceMap) -> BTreeSet<String> {
 }
 
 /// True if a file is the program's and not part of what comes with Stateplane or the language.
-pub(crate) fn is_own(path: &str) -> bool {
+pub fn is_own(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     !path.starts_with('<') && !["core.p4", "v1model.p4"].contains(&name)
 }
 
 /// Names for what is added to a program.
-pub(crate) struct Names {
+pub struct Names {
     taken: BTreeSet<String>,
 }
 
 impl Names {
-    pub(crate) fn new(taken: BTreeSet<String>) -> Self {
+    /// Names that are none of the words `taken`.
+    pub fn new(taken: BTreeSet<String>) -> Self {
         Self { taken }
     }
 
     /// True if the program has this word.
-    pub(crate) fn has(&self, word: &str) -> bool {
+    pub fn has(&self, word: &str) -> bool {
         self.taken.contains(word)
     }
 
     /// `wanted`, or that with lines behind it.
-    pub(crate) fn free(&self, wanted: &str) -> String {
+    pub fn free(&self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         while self.taken.contains(&name) {
             name.push('_');

@@ -9,7 +9,7 @@ const LONGEST_RECIPE: usize = 4096;
 
 /// Something that a packet brings or meets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Leaf {
+pub enum Leaf {
     /// A field as it was when ingress began: `hdr.ipv4.srcAddr`.
     Field(String),
     /// Value of a register.
@@ -34,15 +34,15 @@ impl Leaf {
 
 /// One possible origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Origin {
+pub struct Origin {
     /// Expression over the leaves, which are written as `_`.
-    pub(crate) recipe: String,
+    pub recipe: String,
     /// Leaves in the order of the recipe.
-    pub(crate) leaves: Vec<Leaf>,
+    pub leaves: Vec<Leaf>,
 }
 
 /// All possible origins of a value; none of a variable that was never set.
-pub(crate) type Value = BTreeSet<Origin>;
+pub type Value = BTreeSet<Origin>;
 
 /// The value of a leaf as it is.
 pub(crate) fn leaf(leaf: Leaf) -> Value {

@@ -9,27 +9,39 @@ use stateplane_syntax::tree::{
 
 /// One of the six blocks.
 #[derive(Clone, Copy)]
-pub(crate) struct Block<'t, D> {
-    pub(crate) declaration: &'t D,
+pub struct Block<'t, D> {
+    /// Its declaration.
+    pub declaration: &'t D,
     /// The constructor's call: `MyIngress()`.
-    pub(crate) construct: Span,
+    pub construct: Span,
 }
 
 /// All blocks, and the instance that has them.
-pub(crate) struct Pipeline<'t> {
-    pub(crate) main: &'t Instantiation,
-    pub(crate) parser: Block<'t, ParserDecl>,
-    pub(crate) verify: Block<'t, ControlDecl>,
-    pub(crate) ingress: Block<'t, ControlDecl>,
-    pub(crate) egress: Block<'t, ControlDecl>,
-    pub(crate) compute: Block<'t, ControlDecl>,
-    pub(crate) deparser: Block<'t, ControlDecl>,
+pub struct Pipeline<'t> {
+    /// The instance `main`.
+    pub main: &'t Instantiation,
+    /// The parser.
+    pub parser: Block<'t, ParserDecl>,
+    /// The control that verifies checksums.
+    pub verify: Block<'t, ControlDecl>,
+    /// Ingress.
+    pub ingress: Block<'t, ControlDecl>,
+    /// Egress.
+    pub egress: Block<'t, ControlDecl>,
+    /// The control that computes checksums.
+    pub compute: Block<'t, ControlDecl>,
+    /// The deparser.
+    pub deparser: Block<'t, ControlDecl>,
 }
 
 const FORM: &str = "write `V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;`";
 
 /// Finds them.
-pub(crate) fn find(tree: &Program) -> Result<Pipeline<'_>, Box<Diagnostic>> {
+///
+/// # Errors
+///
+/// The complaint about a program without such an instance.
+pub fn find(tree: &Program) -> Result<Pipeline<'_>, Box<Diagnostic>> {
     let mut mains = tree.declarations.iter().filter_map(|d| match d {
         Declaration::Instantiation(i) if i.name.as_str() == "main" => Some(i),
         _ => None,

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use scope::Scope;
-pub(crate) use scope::type_name;
+pub use scope::type_name;
 
 /// Maximum number of statements of a walk, calls counted anew.
 const MOST_STEPS: usize = 200_000;
@@ -26,51 +26,58 @@ const DEEPEST: usize = 64;
 
 /// A read or write of a replicated register.
 #[derive(Clone, Debug)]
-pub(crate) struct Access {
+pub struct Access {
     /// Position of the register's declaration.
-    pub(crate) register: Span,
-    pub(crate) writes: bool,
-    pub(crate) index: Value,
-    pub(crate) index_span: Span,
+    pub register: Span,
+    /// True for a write.
+    pub writes: bool,
+    /// Origins of the index.
+    pub index: Value,
+    /// The index as written.
+    pub index_span: Span,
     /// The variable read into, or the value written.
-    pub(crate) operand: Span,
+    pub operand: Span,
     /// Written value.
-    pub(crate) value: Value,
+    pub value: Value,
     /// The whole statement; `None` if it is not one by itself.
-    pub(crate) statement: Option<Span>,
-    pub(crate) span: Span,
+    pub statement: Option<Span>,
+    /// The call.
+    pub span: Span,
     /// True if it stands in an action that is declared outside of controls.
-    pub(crate) in_free_action: bool,
+    pub in_free_action: bool,
 }
 
 /// Result of a walk.
 #[derive(Default)]
-pub(crate) struct Found {
-    pub(crate) accesses: Vec<Access>,
+pub struct Found {
+    /// Reads and writes of the registers that are followed.
+    pub accesses: Vec<Access>,
     /// Calls of registers that are not replicated: whether they write, and where.
-    pub(crate) local: Vec<(Span, bool)>,
+    pub local: Vec<(Span, bool)>,
     /// Paths that are read, with the first position of each.
-    pub(crate) reads: BTreeMap<String, Span>,
+    pub reads: BTreeMap<String, Span>,
     /// Paths that are written.
-    pub(crate) writes: BTreeMap<String, Span>,
+    pub writes: BTreeMap<String, Span>,
     /// Headers made valid.
-    pub(crate) validated: BTreeMap<String, Span>,
+    pub validated: BTreeMap<String, Span>,
     /// True if headers may come or go.
-    pub(crate) restructures: bool,
+    pub restructures: bool,
     /// Names of extern functions called, and `exit`.
-    pub(crate) effects: BTreeMap<Span, String>,
+    pub effects: BTreeMap<Span, String>,
     /// Controls that contain replicated state, by name, with the positions where they are applied.
-    pub(crate) on_the_way: BTreeSet<String>,
-    pub(crate) applies: BTreeSet<Span>,
+    pub on_the_way: BTreeSet<String>,
+    /// Positions of the calls that apply these controls.
+    pub applies: BTreeSet<Span>,
     /// Paths that are emitted, in order.
-    pub(crate) emitted: Vec<String>,
+    pub emitted: Vec<String>,
     /// True if the walk was given up.
-    pub(crate) exhausted: bool,
+    pub exhausted: bool,
 }
 
 pub(crate) type Env = BTreeMap<String, Value>;
 
-pub(crate) struct Walk<'t> {
+/// A walk that goes on.
+pub struct Walk<'t> {
     sources: &'t SourceMap,
     declared: Declared<'t>,
     /// Replicated registers by place of declaration, and their names.
@@ -86,11 +93,13 @@ pub(crate) struct Walk<'t> {
     statement: Option<Span>,
     in_free_action: bool,
     scopes: usize,
-    pub(crate) found: Found,
+    /// What was found so far.
+    pub found: Found,
 }
 
 impl<'t> Walk<'t> {
-    pub(crate) fn new(
+    /// A walk that follows the registers `replicated`: names by place of declaration.
+    pub fn new(
         sources: &'t SourceMap,
         tree: &'t Program,
         replicated: &'t BTreeMap<Span, String>,
@@ -112,7 +121,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Walks a block of the pipeline, whose parameters get the names `roots`.
-    pub(crate) fn block(&mut self, control: &'t ControlDecl, roots: &[&str]) {
+    pub fn block(&mut self, control: &'t ControlDecl, roots: &[&str]) {
         let scope = Scope::new(self.fresh("block"), Some(self.declared.globals()));
         for (param, root) in control.signature.params.iter().zip(roots) {
             scope.bind(&param.name, Binding::Way((*root).to_owned()));

@@ -115,7 +115,7 @@ impl<'t> Declared<'t> {
 }
 
 /// The name of a type that has one.
-pub(crate) fn type_name(ty: &Type) -> Option<&str> {
+pub fn type_name(ty: &Type) -> Option<&str> {
     match &ty.kind {
         TypeKind::Named(path) | TypeKind::Specialized { base: path, .. } => {
             Some(path.name.as_str())
