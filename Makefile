@@ -31,7 +31,7 @@ COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-
 SYNC = quiet overload slow-sweep lossy storm exact restarts cuts writes mixed
 
 # Crates with golden files.
-GOLDEN = check hazards p4info protect store syntax trace wire
+GOLDEN = check hazards p4info protect store synchronise syntax trace wire
 
 # Histories of coordination as JSON lines (docs/coordination-histories.md) that `make porcupine` judges.
 HISTORIES ?=

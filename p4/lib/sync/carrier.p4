@@ -39,6 +39,9 @@ control SyncSettings(inout sync_metadata_t meta) {
         actions = { sync_set; }
         // A gigabit a second, an eighth of it under loss; 1 ms.
         default_action = sync_set(524, 4194, 1000, 0, 0xffffffffff);
+#ifdef SYNC_RATES
+        entries = { SYNC_RATES }
+#endif
         size = SYNC_GROUPS;
     }
 

@@ -28,8 +28,8 @@ fn source(example: &Example) -> Source<Files> {
     Source::new(Files(example.program().expect("P4").into()), "example.p4")
 }
 
-/// Compiles an example, or protects it where the code is one of those that say why a
-/// program cannot be protected.
+/// Compiles an example, or protects or synchronises it where the code is one of those that say why
+/// a program cannot be protected or synchronised.
 fn read_example(code: &Code, example: &Example) -> Compiled {
     let source = source(example);
     let mut compiled = source.compile();
@@ -39,6 +39,14 @@ fn read_example(code: &Code, example: &Example) -> Compiled {
         compiled.program = compiled.program.filter(|_| protected.program.is_some());
         compiled.diagnostics = protected.diagnostics;
         compiled.sources = protected.sources;
+    } else if stateplane_synchronise::codes::ALL.contains(code) {
+        let (loader, options) = (source.loader(), source.options());
+        let selection = stateplane_synchronise::Selection::Annotated;
+        let main = source.main_file();
+        let made = stateplane_synchronise::synchronise(loader, main, options, selection);
+        compiled.program = compiled.program.filter(|_| made.program.is_some());
+        compiled.diagnostics = made.diagnostics;
+        compiled.sources = made.sources;
     }
     compiled
 }
@@ -47,7 +55,8 @@ fn front_end() -> impl Iterator<Item = &'static Code> {
     let check = stateplane_check::codes::ALL.iter();
     let protect = stateplane_protect::codes::ALL.iter();
     let syntax = stateplane_syntax::codes::ALL.iter();
-    syntax.chain(check).chain(protect)
+    let synchronise = stateplane_synchronise::codes::ALL.iter();
+    syntax.chain(check).chain(protect).chain(synchronise)
 }
 
 /// True if a code is one of the front end's: `E` or `W` and four digits.

@@ -1,0 +1,362 @@
+//! Goldens of programs: `programs/NAME.p4` gives `programs/NAME.synced.p4`, `refused/NAME.p4` the
+//! diagnostics in `refused/NAME.txt`. `UPDATE_GOLDEN=1` writes both anew.
+//! `crates/engine/stf/tests/synchronised.rs` compares packets, `crates/proof/sync-sim` runs results
+//! with engines.
+
+#![allow(clippy::disallowed_methods)]
+
+use stateplane_compile::{Source, file};
+use stateplane_diagnostics::{Color, render_all};
+use stateplane_p4info::proto::P4Info;
+use stateplane_synchronise::{Kind, Plan, Selection, Synchronised, synchronise};
+use stateplane_syntax::FileLoader;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
+}
+
+/// A file of this folder, by its path below it.
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(folder("").join(path)).ok()
+}
+
+fn synchronised<L: FileLoader>(source: &Source<L>, selection: Selection<'_>) -> Synchronised {
+    let (loader, options) = (source.loader(), source.options());
+    synchronise(loader, source.main_file(), options, selection)
+}
+
+fn told(made: &Synchronised) -> String {
+    render_all(&made.diagnostics, &made.sources, Color::Never)
+}
+
+/// Text and groups of a program of this folder.
+fn made(path: &str, selection: Selection<'_>) -> (String, Plan) {
+    let made = synchronised(&file(path, read), selection);
+    let told = told(&made);
+    made.program.unwrap_or_else(|| panic!("{path}: {told}"))
+}
+
+/// Groups of a text.
+fn plan_of(text: &str, selection: Selection<'_>) -> Result<Plan, String> {
+    let main = "programs/text.p4";
+    let reading = |path: &str| match path == main {
+        true => Some(text.to_owned()),
+        false => read(path),
+    };
+    let made = synchronised(&file(main, reading), selection);
+    let told = told(&made);
+    made.program.map(|(_, plan)| plan).ok_or(told)
+}
+
+/// A program whose ingress has these declarations and statements.
+fn ingress(declarations: &str, statements: &str) -> String {
+    format!(
+        "#include <core.p4>\n#include <v1model.p4>\n#include \"common.p4\"\n\
+         control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {{\n\
+         {declarations}\napply {{\n{statements}\n}}\n}}\n\
+         V1Switch(CommonParser(), NoVerify(), I(), NoEgress(), NoCompute(), CommonDeparser()) main;\n"
+    )
+}
+
+/// Kind that is inferred of a register that is written so.
+fn kind(element: &str, statements: &str) -> Kind {
+    let text = ingress(
+        &format!("register<{element}>(8) r; {element} x; {element} y;"),
+        statements,
+    );
+    let plan = plan_of(&text, Selection::Annotated).unwrap_or_else(|told| panic!("{told}"));
+    plan.groups[0].kind
+}
+
+/// Compares a text with a golden file, or writes it.
+fn golden(path: &Path, text: &str) -> Result<(), String> {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return fs::write(path, text).map_err(|error| error.to_string());
+    }
+    match fs::read_to_string(path) {
+        Ok(expected) if expected == text => Ok(()),
+        Ok(_) => Err(format!("{}: differs:\n{text}", path.display())),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// Names of the programs in a folder, those apart that others include or that were made.
+fn programs(name: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder(name)).expect("a folder").flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names
+        .filter_map(|file| Some(file.strip_suffix(".p4")?.to_owned()))
+        .filter(|file| file != "common" && !file.ends_with(".synced"))
+        .collect();
+    names.sort();
+    assert!(!names.is_empty(), "no programs in {name}");
+    names
+}
+
+#[test]
+fn programs_are_synchronised() {
+    let mut failures = Vec::new();
+    for name in programs("programs") {
+        let (text, _) = made(&format!("programs/{name}.p4"), Selection::Annotated);
+        let path = folder("programs").join(format!("{name}.synced.p4"));
+        failures.extend(golden(&path, &text).err());
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn what_cannot_be_synchronised_is_refused_with_the_reason() {
+    let mut failures = Vec::new();
+    for name in programs("refused") {
+        let made = synchronised(
+            &file(&format!("refused/{name}.p4"), read),
+            Selection::Annotated,
+        );
+        if made.program.is_some() {
+            failures.push(format!("{name} is not refused"));
+        }
+        let path = folder("refused").join(format!("{name}.txt"));
+        failures.extend(golden(&path, &told(&made)).err());
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn p4info(program: &str, text: &str) -> P4Info {
+    let reading = |path: &str| match path == program {
+        true => Some(text.to_owned()),
+        false => read(path),
+    };
+    let (ir, interface) = file(program, reading)
+        .program_and_interface()
+        .expect("it compiles");
+    stateplane_p4info::generate(&ir, &interface).expect("it has a P4Info")
+}
+
+/// Control planes see the tables, actions, registers and counters of the program as before: with
+/// the same names, ids, types and sizes.
+#[test]
+fn p4info_keeps_all_that_the_program_has() {
+    for name in programs("programs") {
+        let path = format!("programs/{name}.p4");
+        let original = read(&path).expect("a program");
+        let before = p4info(&path, &original);
+        let after = p4info(&path, &made(&path, Selection::Annotated).0);
+        assert!(!before.registers.is_empty());
+        macro_rules! kept {
+            ($($field:ident)*) => {$(
+                for entity in &before.$field {
+                    assert!(after.$field.contains(entity), "{name}: {entity:#?}");
+                }
+            )*};
+        }
+        kept!(tables actions action_profiles counters direct_counters meters direct_meters
+            controller_packet_metadata value_sets digests);
+        for register in &before.registers {
+            let mut register = register.clone();
+            let preamble = register.preamble.as_mut().expect("a preamble");
+            // What the annotation asked for was done.
+            preamble
+                .annotations
+                .retain(|text| !text.starts_with("@synced"));
+            assert!(after.registers.contains(&register), "{name}: {register:#?}");
+        }
+    }
+}
+
+#[test]
+fn kinds_follow_from_writes() {
+    let cases = [
+        ("bit<32>", "r.read(x, 0); r.write(0, x + 1);", Kind::Counter),
+        (
+            "bit<32>",
+            "r.read(x, 0); x = x + 1; r.write(0, x |+| standard.packet_length);",
+            Kind::Counter,
+        ),
+        ("int<32>", "r.read(x, 0); r.write(0, x + 1);", Kind::Counter),
+        (
+            "bit<32>",
+            "r.read(x, 0); if (x < 7) { x = x + 1; } r.write(0, x);",
+            Kind::Counter,
+        ),
+        ("bit<32>", "r.read(x, 0); r.write(0, x - 1);", Kind::Gauge),
+        (
+            "bit<32>",
+            "r.read(x, 0); r.write(0, x + 1); r.write(1, 0);",
+            Kind::Gauge,
+        ),
+        (
+            "bit<32>",
+            "r.write(0, standard.packet_length);",
+            Kind::Gauge,
+        ),
+        ("int<32>", "r.read(x, 0); r.write(0, x - 1);", Kind::Opaque),
+        (
+            "bit<32>",
+            "r.write(0, hdr.ethernet.src[31:0]);",
+            Kind::Opaque,
+        ),
+        ("bit<32>", "r.write(0, 1);", Kind::Opaque),
+        ("bit<32>", "r.read(x, 0); r.write(0, x ^ 1);", Kind::Opaque),
+        (
+            "bit<32>",
+            "r.read(x, 0); r.write(0, x * 2 + 1);",
+            Kind::Opaque,
+        ),
+        (
+            "bit<32>",
+            "r.read(x, 0); r.read(y, 1); r.write(0, x + y);",
+            Kind::Opaque,
+        ),
+        ("bit<1>", "r.read(x, 0); r.write(0, x + 1);", Kind::Opaque),
+        ("bit<65>", "r.read(x, 0); r.write(0, x + 1);", Kind::Opaque),
+        ("bit<32>", "r.read(x, 0); y = 1; y = y;", Kind::Opaque),
+    ];
+    for (element, statements, expected) in cases {
+        assert_eq!(
+            kind(element, statements),
+            expected,
+            "{element}: {statements}"
+        );
+    }
+}
+
+/// Registers by group.
+fn groups(plan: &Plan) -> Vec<Vec<&str>> {
+    plan.groups
+        .iter()
+        .map(|group| group.registers.iter().map(|it| &*it.register).collect())
+        .collect()
+}
+
+#[test]
+fn registers_that_are_indexed_alike_with_a_key_among_them_are_a_group() {
+    let declarations = "register<bit<32>>(8) key; register<bit<16>>(8) count; \
+        register<bit<16>>(4) short; register<bit<32>>(8) other; bit<16> x;";
+    let use_all = "key.write(meta.index, hdr.ethernet.src[31:0]); count.read(x, meta.index); \
+        count.write(meta.index, x + 1); short.read(x, meta.index); short.write(meta.index, x + 1); \
+        other.write(meta.index + 1, 1);";
+    let plan = plan_of(&ingress(declarations, use_all), Selection::Annotated).expect("it fits");
+    assert_eq!(
+        groups(&plan),
+        [vec!["I.key", "I.count"], vec!["I.short"], vec!["I.other"]]
+    );
+    assert_eq!(plan.groups[0].kind, Kind::Opaque);
+    assert_eq!(plan.groups[0].registers[1].lowest_bit, 32);
+    assert_eq!(plan.groups[1].kind, Kind::Counter);
+}
+
+#[test]
+fn counters_that_are_indexed_alike_stay_apart() {
+    let (_, plan) = made("programs/counter.p4", Selection::Annotated);
+    assert_eq!(groups(&plan), [vec!["packets"], vec!["bytes"]]);
+    assert!(plan.groups.iter().all(|group| group.kind == Kind::Counter));
+}
+
+#[test]
+fn annotations_say_which_and_how() {
+    let (text, plan) = made("programs/kinds.p4", Selection::Annotated);
+    let expected = [
+        vec!["KindsIngress.length"],
+        vec!["KindsIngress.last_source", "KindsIngress.last_kind"],
+        vec!["KindsIngress.wide"],
+        // Nothing keeps these two apart.
+        vec!["KindsIngress.balance", "KindsIngress.flag"],
+        vec!["KindsIngress.newest"],
+    ];
+    assert_eq!(groups(&plan), expected);
+    let length = &plan.groups[0];
+    assert_eq!((length.kind, length.kind_inferred), (Kind::Gauge, false));
+    assert_eq!((length.bound, length.window_us), (Some(4), Some(500)));
+    assert_eq!(plan.groups[1].name, "last");
+    assert_eq!((plan.groups[2].words, plan.groups[2].locations), (4, 16));
+    assert!(text.contains("#define SYNC_RATES 0: sync_set(524, 4194, 500, 0, 0x4); 4: sync_set(524, 4194, 1000, 0, 0x0);"));
+}
+
+#[test]
+fn registers_are_chosen_by_name() {
+    let names = [
+        "key".to_owned(),
+        "KindsIngress.key_count".to_owned(),
+        "key".to_owned(),
+    ];
+    let (_, plan) = made("programs/kinds.p4", Selection::Named(&names));
+    assert_eq!(
+        groups(&plan),
+        [vec!["KindsIngress.key", "KindsIngress.key_count"]]
+    );
+    let made = synchronised(
+        &file("programs/kinds.p4", read),
+        Selection::Named(&["kee".to_owned()]),
+    );
+    assert!(made.program.is_none());
+    let told = told(&made);
+    assert!(
+        told.contains("E1902") && told.contains("no register of the program is called `kee`"),
+        "{told}"
+    );
+    let total = Selection::Named(&["total".to_owned()]);
+    let told = plan_of(&read("programs/places.p4").expect("a program"), total).unwrap_err();
+    assert!(
+        told.contains("PlacesIngress.tally.total, PlacesIngress.total"),
+        "{told}"
+    );
+}
+
+/// Each ring holds every location once, as many again, a message's values, and what is sent beyond
+/// what the engine has (rules 8, 9).
+#[test]
+fn rings_hold_what_the_protocol_needs() {
+    for size in [1u32, 7, 64, 1000, 4096, 65_536] {
+        let text = ingress(
+            &format!("register<bit<32>>({size}) r; bit<32> x;"),
+            "r.read(x, meta.index); r.write(meta.index, x + 1);",
+        );
+        let plan = plan_of(&text, Selection::Annotated).expect("it fits");
+        let ring = plan.groups[0].ring;
+        assert!(ring.is_power_of_two());
+        assert!(ring >= 2 * size + plan.batch, "{size}");
+        assert!(ring >= size + plan.window + plan.batch, "{size}");
+    }
+}
+
+#[test]
+fn what_was_synchronised_is_told_as_a_table_and_as_json() {
+    let (_, plan) = made("programs/kinds.p4", Selection::Annotated);
+    let table = plan.to_string();
+    assert!(
+        table.contains("KindsIngress.last_kind") && table.contains("63:48"),
+        "{table}"
+    );
+    assert!(table.contains("129/4"), "{table}");
+    let json = serde_json::to_value(&plan).expect("JSON");
+    assert_eq!(json["groups"][0]["kind"], "gauge");
+    assert_eq!(json["groups"][1]["registers"][1]["lowest_bit"], 48);
+    assert_eq!(json["batch"], plan.batch);
+}
+
+/// Text that is cut, doubled or mixed up anywhere gives diagnostics or a program, and no panic.
+#[test]
+fn damaged_programs_do_no_harm() {
+    let text = read("programs/kinds.p4").expect("a program");
+    let begin = text.find("register").expect("a register");
+    let end = text.find("apply {").expect("a body");
+    let words: Vec<(usize, &str)> = text[begin..end]
+        .match_indices(|c: char| " ,(\"<)=;".contains(c))
+        .collect();
+    for (step, (at, _)) in words.iter().enumerate() {
+        let at = begin + at;
+        let damaged = match step % 3 {
+            0 => format!("{}{}", &text[..at], &text[at + 1..]),
+            1 => format!("{}{}", &text[..at], &text[at.saturating_sub(7)..]),
+            _ => format!("{},{{={}", &text[..at], &text[at..]),
+        };
+        // The outcome is a program or an error with a code.
+        if let Err(told) = plan_of(&damaged, Selection::Annotated) {
+            assert!(told.contains("error[E"), "{told}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+// Counters side by side in one group.
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "../programs/common.p4"
+
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    @synced(group = "flow", kind = "counter")
+    register<bit<32>>(8) packets;
+    @synced(group = "flow")
+    register<bit<32>>(8) bytes;
+
+    apply {
+        packets.write(0, 1);
+        bytes.write(0, 1);
+    }
+}
+
+V1Switch(CommonParser(), NoVerify(), MyIngress(), NoEgress(), NoCompute(), CommonDeparser()) main;
