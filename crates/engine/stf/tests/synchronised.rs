@@ -1,0 +1,247 @@
+//! `stateplane sync` changes nothing that packets see: the packet tests of the applications, of
+//! the programs of `stateplane protect`, of the examples and of this folder give what they expect
+//! on instrumented programs too, on both engines, which end in the same state; and the registers
+//! of the program hold what they hold in the original.
+
+use stateplane_diagnostics::{Color, render_all};
+use stateplane_interp::Interp;
+use stateplane_ir::Program;
+use stateplane_library::included_script;
+use stateplane_native::Compiled;
+use stateplane_runtime::{Engine, Value};
+use stateplane_stf::{Script, parse_with, run};
+use stateplane_synchronise::{Selection, synchronise};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders with packet tests.
+const FOLDERS: [&str; 4] = [
+    "apps",
+    "crates/compiler/protect/tests/programs",
+    "crates/engine/stf/tests/programs",
+    "docs/examples",
+];
+
+/// A register for programs that have none, so that they get the blocks of the library, too.
+const PROBE: &str = "\nregister<bit<8>>(4) synced_probe;\n";
+
+/// Files of packet tests below a folder.
+fn scripts(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            scripts(&path, into);
+        } else if path.extension().is_some_and(|end| end == "stf") {
+            into.push(path);
+        }
+    }
+}
+
+/// A packet test with its program.
+struct Case {
+    script: Script,
+    main: String,
+}
+
+impl Case {
+    fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let name = path.to_string_lossy();
+        let included = |file: &str| included_script(&name, file, |_| None);
+        let script = parse_with(&name, &text, &included).map_err(|error| error.to_string())?;
+        let folder = path.parent().unwrap_or(path);
+        let main = match &script.program {
+            Some(program) => folder.join(program),
+            // The script of an example has its name.
+            None => path.with_extension("p4"),
+        };
+        Ok(Self {
+            script,
+            main: main.to_string_lossy().into_owned(),
+        })
+    }
+
+    /// Compiles `text` in the place of the program.
+    fn compile(&self, text: &str) -> Result<Program, String> {
+        let source = stateplane_compile::file(&self.main, self.reading(text));
+        let source = source.defines(self.script.defines.clone());
+        source.program().map_err(|refused| refused.to_string())
+    }
+
+    fn reading<'a>(&'a self, text: &'a str) -> impl Fn(&str) -> Option<String> + 'a {
+        move |path| match path == self.main {
+            true => Some(text.to_owned()),
+            false => fs::read_to_string(path).ok(),
+        }
+    }
+
+    /// Synchronises `text` in the place of the program: text, or codes and all complaints.
+    fn synchronise(&self, text: &str) -> Result<String, (Vec<&'static str>, String)> {
+        let source = stateplane_compile::file(&self.main, self.reading(text));
+        let source = source.defines(self.script.defines.clone());
+        let (loader, options) = (source.loader(), source.options());
+        let made = synchronise(loader, source.main_file(), options, Selection::Annotated);
+        let errors = made.diagnostics.iter().filter(|told| told.is_error());
+        let codes = errors.map(|told| told.code.id()).collect();
+        let complaints = render_all(&made.diagnostics, &made.sources, Color::Never);
+        made.program
+            .map(|(text, _)| text)
+            .ok_or((codes, complaints))
+    }
+
+    /// What `stateplane protect` makes of the program.
+    fn protect(&self, text: &str) -> Option<String> {
+        let source = stateplane_compile::file(&self.main, self.reading(text));
+        let source = source.defines(self.script.defines.clone());
+        let (loader, options) = (source.loader(), source.options());
+        let protected = stateplane_protect::protect(loader, source.main_file(), options);
+        protected.program.map(|(text, _)| text)
+    }
+
+    /// The original and the instrumented program end with equal registers, on both engines.
+    fn compare(&self, programs: &Programs) -> Result<(), String> {
+        let (original, made) = (&programs.original, &programs.made);
+        let interp = |program: &Program| Interp::new(program.clone(), Default::default());
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let first = run(&self.script, interp(original).map_err(|it| text(&it))?);
+        let first = first.map_err(|error| format!("the original: {error}"))?;
+        let one = run(&self.script, interp(made).map_err(|it| text(&it))?);
+        let one = one.map_err(|error| format!("interp: {error}"))?;
+        let native = programs.native.engine(Default::default());
+        let other = run(&self.script, native.map_err(|it| text(&it))?);
+        let other = other.map_err(|error| format!("native: {error}"))?;
+        if one.engine().state() != other.engine().state() {
+            return Err("the engines end in different states".to_owned());
+        }
+        if one.counters() != other.counters() || one.counters() != first.counters() {
+            return Err("the switches count differently".to_owned());
+        }
+        let registers = |engine: &Interp| registers(engine, original);
+        match registers(first.engine())? == registers(one.engine())? {
+            true => Ok(()),
+            false => Err("the registers differ from those of the original".to_owned()),
+        }
+    }
+}
+
+/// The registers of the original program by their names.
+fn registers(engine: &Interp, original: &Program) -> Result<BTreeMap<String, Vec<Value>>, String> {
+    let mut out = BTreeMap::new();
+    for register in &original.registers {
+        let found = engine.state().register(&register.name);
+        let found = found.map_err(|error| error.to_string())?;
+        let values: Result<Vec<Value>, _> = (0..found.size()).map(|at| found.read(at)).collect();
+        out.insert(
+            register.name.clone(),
+            values.map_err(|error| error.to_string())?,
+        );
+    }
+    Ok(out)
+}
+
+/// A program before and after.
+struct Programs {
+    original: Program,
+    made: Program,
+    native: Compiled,
+}
+
+impl Programs {
+    fn new(case: &Case, text: &str, made: &str) -> Result<Self, String> {
+        let made = case.compile(made)?;
+        Ok(Self {
+            original: case.compile(text)?,
+            native: Compiled::verified(made.clone()).map_err(|error| error.to_string())?,
+            made,
+        })
+    }
+}
+
+/// What became of the programs, by main file and macros.
+#[derive(Default)]
+struct Tally {
+    /// `None`: refused.
+    programs: BTreeMap<String, Option<Programs>>,
+    /// Programs that have registers, and those that got one for the test.
+    with_registers: usize,
+    probed: usize,
+    /// Codes of those that are refused.
+    refused: BTreeMap<String, Vec<&'static str>>,
+}
+
+impl Tally {
+    fn run(&mut self, path: &Path) -> Result<(), String> {
+        let case = Case::read(path)?;
+        let name = format!("{} {:?}", case.main, case.script.defines);
+        if !self.programs.contains_key(&name) {
+            let programs = self.instrument(&case, &name)?;
+            self.programs.insert(name.clone(), programs);
+        }
+        match &self.programs[&name] {
+            Some(programs) => case.compare(programs),
+            None => Ok(()),
+        }
+    }
+
+    fn instrument(&mut self, case: &Case, name: &str) -> Result<Option<Programs>, String> {
+        let text = fs::read_to_string(&case.main).map_err(|error| error.to_string())?;
+        match case.synchronise(&text) {
+            Ok(made) => {
+                self.with_registers += 1;
+                Programs::new(case, &text, &made).map(Some)
+            }
+            Err((codes, _)) if codes == ["E1902"] => {
+                self.probed += 1;
+                let probed = format!("{text}{PROBE}");
+                let made = case.synchronise(&probed).map_err(|(_, told)| told)?;
+                Programs::new(case, &text, &made).map(Some)
+            }
+            Err((codes, _)) if codes.iter().all(|code| *code == "E1905") => {
+                // One that is protected first has a view of what is not replicated.
+                let protected = case.protect(&text).ok_or("it cannot be protected")?;
+                let probed = format!("{protected}{PROBE}");
+                let made = case.synchronise(&probed).map_err(|(_, told)| told)?;
+                case.compile(&made).map(|_| None)
+            }
+            Err((codes, _)) => {
+                self.refused.insert(name.to_owned(), codes);
+                Ok(None)
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_see_no_difference() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let mut all = Vec::new();
+    for folder in FOLDERS {
+        scripts(&root.join(folder), &mut all);
+    }
+    all.sort();
+    assert!(all.len() > 140, "only {} packet tests", all.len());
+    let mut tally = Tally::default();
+    let mut failures = Vec::new();
+    for path in &all {
+        if let Err(message) = tally.run(path) {
+            failures.push(format!("{}:\n{message}", path.display()));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    println!(
+        "{} packet tests; {} programs with registers, {} without; refused: {:?}",
+        all.len(),
+        tally.with_registers,
+        tally.probed,
+        tally.refused
+    );
+    // The packet counter has the library by hand.
+    let mut others = tally.refused.iter();
+    let by_hand = others
+        .next()
+        .map(|(name, codes)| (name.contains("packet_counter.p4"), &codes[..]));
+    assert_eq!(by_hand, Some((true, &["E1814"][..])));
+    assert_eq!(others.next(), None);
+    assert!(tally.with_registers >= 10 && tally.probed >= 50);
+}
