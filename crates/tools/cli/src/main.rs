@@ -29,6 +29,7 @@ mod run;
 mod signal;
 mod sim;
 mod store;
+mod sync;
 mod test;
 mod text_file;
 mod trace;
@@ -57,6 +58,7 @@ enum Command {
     Fmt(fmt::FmtArguments),
     Explain(explain::ExplainArguments),
     Protect(protect::ProtectArguments),
+    Sync(sync::SyncArguments),
     Tables(control::tables::TablesArguments),
     Registers(control::registers::RegistersArguments),
     Ctl(control::ctl::CtlArguments),
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Protect(arguments) => protect::run(&arguments),
+        Command::Sync(arguments) => sync::run(&arguments),
         Command::Tables(arguments) => control::tables::run(&arguments),
         Command::Registers(arguments) => control::registers::run(&arguments),
         Command::Ctl(arguments) => control::ctl::run(&arguments),
