@@ -90,6 +90,11 @@ soak: build tools
 	  echo "demo $$run of 10"; $(SUDO) $(STATEPLANE) lab demo; \
 	done
 	$(SUDO) $(STATEPLANE) lab run all
+	$(SUDO) $(STATEPLANE) lab run coordination --kills 10
+	$(SUDO) $(STATEPLANE) lab run coordination --runs 200
+	for seed in $$(seq 1 200); do \
+	  $(MAKE) --no-print-directory porcupine HISTORIES=target/lab/coordination/history-$$seed.jsonl || exit 1; \
+	done
 	$(STATEPLANE) sim --program counter --first-seed 100000 --seeds 5000
 	$(STATEPLANE) sim --program nat --first-seed 100000 --seeds 5000
 	$(STATEPLANE) sim --program model --scenario failing-stores --first-seed 100000 --seeds 5000

@@ -84,6 +84,15 @@ pub struct RunArguments {
     /// Milliseconds within which each group serves once faults are over, of `coordination`
     #[arg(long, default_value_t = 2000)]
     serves_ms: u64,
+    /// Runs of `coordination`, with this seed and those after it
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: u32,
+    /// Kill the head, the middle and the tail of groups, each this often, in place of faults of all
+    /// kinds, and measure how long operations wait; of `coordination`
+    #[arg(long, value_name = "KILLS", conflicts_with = "runs", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    kills: Option<u32>,
+    #[command(flatten)]
+    load: coordination::Load,
 }
 
 impl Command {
@@ -165,20 +174,35 @@ impl Command {
 
 impl RunArguments {
     fn coordination(&self) -> Result<ExitCode, LabError> {
-        let options = &self.options;
-        let report = coordination::run(&coordination::Options {
-            topology: options.topology.with_file_name("coordination.toml"),
-            directory: options.logs.join(coordination::NAME),
+        let options = coordination::Options {
+            topology: self.options.topology.with_file_name("coordination.toml"),
+            directory: self.options.logs.join(coordination::NAME),
             seconds: self.seconds,
-            seed: options.seed,
+            seed: self.options.seed,
             serves_ms: self.serves_ms,
-        })?;
-        if options.json {
-            println!("{}", json(&report));
+            load: self.load,
+        };
+        if let Some(kills) = self.kills {
+            let report = coordination::run_kills(&options, kills)?;
+            self.tell(&report);
+            return Ok(ExitCode::from(u8::from(!report.met())));
+        }
+        if self.runs == 1 {
+            let report = coordination::run(&options)?;
+            self.tell(&report);
+            return Ok(ExitCode::from(u8::from(!report.met())));
+        }
+        let report = coordination::run_many(&options, self.runs)?;
+        self.tell(&report);
+        Ok(ExitCode::from(u8::from(!report.met())))
+    }
+
+    fn tell<T: serde::Serialize + std::fmt::Display>(&self, report: &T) {
+        if self.options.json {
+            println!("{}", json(report));
         } else {
             print!("{report}");
         }
-        Ok(ExitCode::from(u8::from(!report.met())))
     }
 }
 

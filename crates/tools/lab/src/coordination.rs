@@ -6,21 +6,27 @@
 //! the checkers of `stateplane_history::coordination`.
 
 mod fault;
+mod kills;
 mod line;
 mod report;
+mod series;
 #[cfg(test)]
 mod tests;
 mod workers;
 
 pub use fault::{Fault, FaultKind};
+pub use kills::{Kill, KillsReport, Position, run as run_kills};
 pub use line::{Ask, Line, OperationLine, UNKNOWN, history};
 pub use report::Report;
+pub use series::{SeriesReport, run_many};
 pub use workers::{WorkersArguments, workers};
 
 use crate::error::LabError;
+use crate::process::Process;
 use crate::running::{Lab, Setting};
 use crate::topology::Topology;
 use crate::{agent, interrupt, tool};
+use clap::Args;
 use stateplane_apps::Random;
 use stateplane_history::coordination::{History, write_lines};
 use stateplane_host::clock::boot_time_us;
@@ -35,9 +41,6 @@ pub const NAME: &str = "coordination";
 pub const ABOUT: &str =
     "records and locks of the coordination service, while switches and its controller fail";
 
-const WORKERS: u16 = 8;
-const GROUPS: u16 = 4;
-const INTERVAL_US: u64 = 10_000;
 const CONTROLLER: &str = "10.20.0.20";
 /// File of the controller's decisions, in `lab/coordination/deployment.toml`.
 const DECISIONS: &str = "groups.log";
@@ -45,6 +48,20 @@ const DECISIONS: &str = "groups.log";
 const AFTERWARDS: Duration = Duration::from_secs(1);
 /// Time that the workers have for what is open in the end.
 const DRAIN: Duration = Duration::from_secs(20);
+
+/// Load of the service.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Load {
+    /// Workers, each with one operation in flight, 1 to 256; of `coordination`
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub workers: u16,
+    /// Groups whose keys they use, 1 to 64; of `coordination`
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub groups: u16,
+    /// Microseconds from an operation of a worker to its next; of `coordination`
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(100..=1_000_000))]
+    pub interval_us: u64,
+}
 
 /// Options of the run.
 #[derive(Clone, Debug)]
@@ -59,6 +76,8 @@ pub struct Options {
     pub seed: u64,
     /// Time in ms within which each group serves once faults are over.
     pub serves_ms: u64,
+    /// Load of the service.
+    pub load: Load,
 }
 
 /// Runs the service and judges it. [`Report::met`] tells whether nothing was objected to.
@@ -67,84 +86,130 @@ pub struct Options {
 /// `LAB013` for options out of range, `LAB014` if the workers left no history, and everything that
 /// [`Lab::up`] refuses. Nothing is left behind.
 pub fn run(options: &Options) -> Result<Report, LabError> {
-    interrupt::install();
     if !(1..=60).contains(&options.seconds) {
         return Err(LabError::Options("--seconds must be 1 to 60".to_owned()));
     }
-    if !(100..=60_000).contains(&options.serves_ms) {
-        let problem = "--serves-ms must be 100 to 60000";
-        return Err(LabError::Options(problem.to_owned()));
-    }
-    tool::require_root()?;
-    tool::require(&tool::BUILDING)?;
-    tool::require(&[("bridge", "iproute2"), ("tc", "iproute2")])?;
-    let program =
-        std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
-    let setting = Setting {
-        keys: false,
-        variant: String::new(),
-        directory: options.directory.clone(),
-        stateplane: program.clone(),
-    };
-    // A controller that finds decisions would take the groups of an earlier run for those that the
-    // switches have lost.
-    let decisions = options.directory.join(DECISIONS);
-    if decisions.exists() {
-        std::fs::remove_file(&decisions).map_err(|reason| LabError::file(&decisions, reason))?;
-    }
-    let mut lab = Lab::up(Topology::load(&options.topology)?, &setting)?;
-    let mut command = agent::command(&program, &["workers", "--controller", CONTROLLER]);
-    for (name, value) in [
-        ("workers", u64::from(WORKERS)),
-        ("groups", u64::from(GROUPS)),
-        ("interval-us", INTERVAL_US),
-        ("seed", options.seed),
-    ] {
-        command.extend([format!("--{name}"), value.to_string()]);
-    }
-    let mut workers = lab.spawn("host", "workers", &command)?;
+    let mut service = Service::start(options)?;
     let mut random = Random::new(options.seed);
-    let started = Instant::now();
-    let faults = fault::run(&mut lab, &mut random, started, options.seconds)?;
-    let whole = boot_time_us() * 1000;
-    let serves = Duration::from_millis(options.serves_ms);
-    interrupt::wait_until(Instant::now() + serves + AFTERWARDS)?;
-    lab.check_processes()?;
-    workers.close_input();
-    if workers.wait_until(Instant::now() + DRAIN)?.is_none() {
-        return Err(workers.failure("did not come to an end".to_owned()));
-    }
-    let said = std::fs::read_to_string(workers.output())
-        .map_err(|reason| LabError::file(workers.output(), reason))?;
-    let no_history = || LabError::Agent {
-        name: "workers".to_owned(),
-        log: workers.log().to_path_buf(),
-        tail: tool::tail(workers.log(), 10),
-    };
-    let lines: Result<Vec<Line>, _> = said.lines().map(serde_json::from_str).collect();
-    let mut lines = lines.map_err(|_| no_history())?;
-    if lines.is_empty() {
-        return Err(no_history());
-    }
-    lines.push(Line::Whole {
-        at_ns: whole,
-        groups: (0..GROUPS).map(workers::group_name).collect(),
-        serves_within_ns: options.serves_ms * 1_000_000,
-    });
-    let history = history(&lines).map_err(|_| no_history())?;
-    let path = write(&options.directory, &history)?;
-    lab.down()?;
+    let faults = fault::run(
+        &mut service.lab,
+        &mut random,
+        service.started,
+        options.seconds,
+    )?;
+    let (lines, history) = service.finish(options)?;
+    let name = format!("history-{}.jsonl", options.seed);
+    let path = write(&options.directory.join(name), &history)?;
     Ok(Report::new(options.seed, path, &lines, &history, faults))
 }
 
-fn write(directory: &Path, history: &History) -> Result<PathBuf, LabError> {
-    let path = directory.join("history.jsonl");
-    let written = File::create(&path)
-        .map(BufWriter::new)
-        .and_then(|mut file| {
-            write_lines(history, &mut file)?;
-            file.flush()
+/// The service, and workers that use it.
+struct Service {
+    lab: Lab,
+    workers: Process,
+    program: PathBuf,
+    started: Instant,
+}
+
+impl Service {
+    /// Starts switches, controller, reaper and workers.
+    fn start(options: &Options) -> Result<Service, LabError> {
+        interrupt::install();
+        if !(100..=60_000).contains(&options.serves_ms) {
+            let problem = "--serves-ms must be 100 to 60000";
+            return Err(LabError::Options(problem.to_owned()));
+        }
+        tool::require_root()?;
+        tool::require(&tool::BUILDING)?;
+        tool::require(&[("bridge", "iproute2"), ("tc", "iproute2")])?;
+        let program =
+            std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
+        let setting = Setting {
+            keys: false,
+            variant: String::new(),
+            directory: options.directory.clone(),
+            stateplane: program.clone(),
+        };
+        // A controller that finds decisions would take the groups of an earlier run for those that
+        // the switches have lost.
+        let decisions = options.directory.join(DECISIONS);
+        if decisions.exists() {
+            std::fs::remove_file(&decisions)
+                .map_err(|reason| LabError::file(&decisions, reason))?;
+        }
+        let lab = Lab::up(Topology::load(&options.topology)?, &setting)?;
+        let mut command = agent::command(&program, &["workers", "--controller", CONTROLLER]);
+        for (name, value) in [
+            ("workers", u64::from(options.load.workers)),
+            ("groups", u64::from(options.load.groups)),
+            ("interval-us", options.load.interval_us),
+            ("seed", options.seed),
+        ] {
+            command.extend([format!("--{name}"), value.to_string()]);
+        }
+        let workers = lab.spawn("host", "workers", &command)?;
+        Ok(Service {
+            lab,
+            workers,
+            program,
+            started: Instant::now(),
+        })
+    }
+
+    /// Output of `stateplane ctl coordination` with `words`.
+    fn operate(&self, words: &[&str]) -> Result<String, LabError> {
+        let file = self.lab.directory().join("controller.toml");
+        let (program, file) = (
+            self.program.display().to_string(),
+            file.display().to_string(),
+        );
+        let namespace = self.lab.run().namespace("ctl");
+        let mut all = vec!["ip", "netns", "exec", &namespace, &program];
+        all.extend(["ctl", "coordination", "--config", &file]);
+        all.extend(words);
+        tool::run(&all, "")
+    }
+
+    /// Waits until the groups have to serve again after the last fault, ends all, and gives the
+    /// workers' lines and their history.
+    fn finish(mut self, options: &Options) -> Result<(Vec<Line>, History), LabError> {
+        let whole = boot_time_us() * 1000;
+        let serves = Duration::from_millis(options.serves_ms);
+        interrupt::wait_until(Instant::now() + serves + AFTERWARDS)?;
+        self.lab.check_processes()?;
+        let workers = &mut self.workers;
+        workers.close_input();
+        if workers.wait_until(Instant::now() + DRAIN)?.is_none() {
+            return Err(workers.failure("did not come to an end".to_owned()));
+        }
+        let said = std::fs::read_to_string(workers.output())
+            .map_err(|reason| LabError::file(workers.output(), reason))?;
+        let no_history = || LabError::Agent {
+            name: "workers".to_owned(),
+            log: workers.log().to_path_buf(),
+            tail: tool::tail(workers.log(), 10),
+        };
+        let lines: Result<Vec<Line>, _> = said.lines().map(serde_json::from_str).collect();
+        let mut lines = lines.map_err(|_| no_history())?;
+        if lines.is_empty() {
+            return Err(no_history());
+        }
+        lines.push(Line::Whole {
+            at_ns: whole,
+            groups: (0..options.load.groups).map(workers::group_name).collect(),
+            serves_within_ns: options.serves_ms * 1_000_000,
         });
-    written.map_err(|reason| LabError::file(&path, reason))?;
-    Ok(path)
+        let history = history(&lines).map_err(|_| no_history())?;
+        self.lab.down()?;
+        Ok((lines, history))
+    }
+}
+
+fn write(path: &Path, history: &History) -> Result<PathBuf, LabError> {
+    let written = File::create(path).map(BufWriter::new).and_then(|mut file| {
+        write_lines(history, &mut file)?;
+        file.flush()
+    });
+    written.map_err(|reason| LabError::file(path, reason))?;
+    Ok(path.to_owned())
 }

@@ -1,0 +1,106 @@
+//! Many runs, one after the other.
+
+use super::{Options, run};
+use crate::error::LabError;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Report of many runs.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SeriesReport {
+    /// First seed.
+    pub first_seed: u64,
+    /// Runs, each with the seed after that of the run before.
+    pub runs: u32,
+    /// Folder of the histories, `history-SEED.jsonl`.
+    pub directory: PathBuf,
+    /// Operations of all runs.
+    pub operations: usize,
+    /// Operations of the run with the fewest.
+    pub fewest_operations: usize,
+    /// Faults of all runs.
+    pub faults: usize,
+    /// Operations whose outcome nobody knows.
+    pub unknown: usize,
+    /// Longest time in ms from an invocation to its response.
+    pub longest_ms: u64,
+    /// Objections of the checkers, with the seeds of their runs.
+    pub violations: Vec<(u64, String)>,
+}
+
+impl SeriesReport {
+    /// True if no checker objected.
+    pub fn met(&self) -> bool {
+        self.violations.is_empty()
+    }
+}
+
+impl fmt::Display for SeriesReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "coordination, {} runs from seed {}",
+            self.runs, self.first_seed
+        )?;
+        writeln!(
+            f,
+            "  operations  {}, {} in the run with the fewest, {} of unknown outcome",
+            self.operations, self.fewest_operations, self.unknown
+        )?;
+        writeln!(f, "  faults      {}", self.faults)?;
+        writeln!(f, "  longest     {} ms until a response", self.longest_ms)?;
+        for (seed, violation) in &self.violations {
+            writeln!(f, "  VIOLATION   seed {seed}: {violation}")?;
+        }
+        let verdict = match self.violations.len() {
+            0 => "nothing objected to".to_owned(),
+            count => format!("{count} violations"),
+        };
+        writeln!(f, "  verdict     {verdict}")?;
+        let histories = self.directory.join("history-SEED.jsonl");
+        writeln!(f, "  histories   {}", histories.display())
+    }
+}
+
+/// Runs the service `runs` times under faults, with the seed of `options` and those after it.
+///
+/// # Errors
+/// As [`run`]; the runs before it are lost but for their histories.
+pub fn run_many(options: &Options, runs: u32) -> Result<SeriesReport, LabError> {
+    let mut series = SeriesReport {
+        first_seed: options.seed,
+        runs,
+        directory: options.directory.clone(),
+        fewest_operations: usize::MAX,
+        ..SeriesReport::default()
+    };
+    let style = ProgressStyle::with_template("{bar:24} {pos}/{len} runs {elapsed} {msg}");
+    let bar = ProgressBar::new(u64::from(runs));
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    for number in 0..u64::from(runs) {
+        let options = Options {
+            seed: options.seed.wrapping_add(number),
+            ..options.clone()
+        };
+        let report = run(&options)?;
+        series.operations += report.operations;
+        series.fewest_operations = series.fewest_operations.min(report.operations);
+        series.faults += report.faults.len();
+        series.unknown += report.unknown;
+        series.longest_ms = series.longest_ms.max(report.longest_ms);
+        let violations = report.violations.into_iter();
+        series
+            .violations
+            .extend(violations.map(|text| (options.seed, text)));
+        bar.inc(1);
+        bar.set_message(format!(
+            "{} operations, {} violations",
+            series.operations,
+            series.violations.len()
+        ));
+    }
+    bar.finish_and_clear();
+    Ok(series)
+}
