@@ -92,16 +92,6 @@ impl<T> Calls<T> {
         Ok(())
     }
 
-    /// Operations under way.
-    pub fn len(&self) -> usize {
-        self.running.len()
-    }
-
-    /// What is under way.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.running.values()
-    }
-
     /// True if none is under way.
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use stateplane_wire::coordination::{Kind, Outcome};
+use stateplane_wire::coordination::{Key, Kind, Outcome};
 
 use crate::call::{Calls, End};
 use crate::redo::Redo;
@@ -18,9 +18,10 @@ pub struct ReaperSettings {
     pub ttl_us: u64,
     /// Time between two looks at a session's record.
     pub look_us: u64,
-    /// Most operations at a time.
+    /// Most operations at a time in groups that answer, half of them in one group. A group that
+    /// does not answer is asked one thing at a time.
     pub window: usize,
-    /// Most sessions that are ended in one pass over the groups.
+    /// Most sessions that are ended in one pass over a group.
     pub batch: usize,
 }
 
@@ -46,19 +47,18 @@ struct Watched {
     asked: bool,
 }
 
-/// What a pass over the groups does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is done in a group for the sessions of its pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Pass {
     /// Nothing.
+    #[default]
     Rest,
-    /// All lanes move on: nothing of the sessions is written after that.
+    /// Their lanes move on: nothing of the sessions is written after that.
     Lanes,
     /// What was decided is finished, while locks cover it.
     Redo,
     /// Locks are released and records deleted.
     Free,
-    /// The sessions' records are removed.
-    Remove,
 }
 
 #[derive(Debug, Clone)]
@@ -67,18 +67,82 @@ enum Job {
     Mark(u32, u64),
     Move(u16, u16, u16),
     Scan(u16, u16),
-    Decision(Redo),
+    /// The decision about what a session left beside data of a group is read.
+    Decision(u32, Redo),
     Apply(Redo),
     Release(Place, Owner),
     Delete(Place, u64),
     Suspect(u32),
+    /// A decision of a session is deleted.
+    Forget(u32, Place, u64),
     Remove(u32),
+}
+
+impl Job {
+    /// The group whose pass waits for it.
+    fn pass(&self) -> Option<u16> {
+        match self {
+            Job::Move(group, ..) | Job::Scan(group, _) => Some(*group),
+            Job::Decision(_, redo) | Job::Apply(redo) => Some(redo.group),
+            Job::Release(place, _) | Job::Delete(place, _) => place.group,
+            Job::Look(_) | Job::Mark(..) | Job::Suspect(_) | Job::Forget(..) | Job::Remove(_) => {
+                None
+            }
+        }
+    }
+
+    /// The group that it asks.
+    fn asks(&self, agent: &Agent) -> u16 {
+        match self {
+            Job::Move(group, ..) | Job::Scan(group, _) => *group,
+            Job::Decision(_, redo) => redo.decision_group,
+            Job::Apply(redo) => redo.group,
+            Job::Release(place, _) | Job::Delete(place, _) | Job::Forget(_, place, _) => {
+                agent.group(place)
+            }
+            Job::Look(session)
+            | Job::Mark(session, _)
+            | Job::Suspect(session)
+            | Job::Remove(session) => agent.group(&SessionRecord::place(*session)),
+        }
+    }
+}
+
+/// What is done in one group.
+#[derive(Debug, Default)]
+struct Work {
+    pass: Pass,
+    /// Sessions of the pass.
+    sessions: BTreeSet<u32>,
+    /// Jobs that the pass waits for.
+    open: usize,
+    /// Jobs that ask this group.
+    todo: VecDeque<Job>,
+    running: usize,
+    /// The last answer did not come.
+    silent: bool,
+}
+
+/// A session that is ended.
+#[derive(Debug)]
+struct Ending {
+    lanes: Lanes,
+    /// Groups in which something decided may be left to finish.
+    redo: BTreeSet<u16>,
+    /// Groups in which lanes have to move on, or something is owned.
+    left: BTreeSet<u16>,
+    /// Its decisions, which stay until all groups have asked for them; their tokens.
+    decisions: BTreeMap<(u16, Key), u64>,
 }
 
 /// A reaper. Any number run side by side, and any goes on from where another stopped: the record of
 /// a session says that it is ending, and all that a reaper does may be done twice.
 ///
 /// Its agent has lanes of its own, of no session that it watches.
+///
+/// Each group has a pass of its own, so that one that does not answer keeps what lies in it and the
+/// ends of sessions, which are told once all groups have taken part, but frees nobody's locks later
+/// elsewhere. Of data whose decision lies in such a group the locks stay, too.
 ///
 /// ```
 /// # #[allow(dead_code)]
@@ -109,18 +173,16 @@ pub struct Reaper {
     settings: ReaperSettings,
     watched: BTreeMap<u32, Watched>,
     /// Sessions to end, by their number.
-    dead: BTreeMap<u32, Lanes>,
-    /// Sessions of the pass.
-    ending: BTreeMap<u32, Lanes>,
-    pass: Pass,
-    todo: VecDeque<Job>,
+    ending: BTreeMap<u32, Ending>,
+    /// By group.
+    work: Vec<Work>,
     calls: Calls<Job>,
     /// Owners without a session that is watched.
     suspects: BTreeSet<u32>,
     events: VecDeque<Lanes>,
     ended: u64,
-    /// When the agent is asked again that had no room.
-    again: u64,
+    /// When the agent is asked again, if it had no room.
+    again: Option<u64>,
 }
 
 /// Time after which an agent is asked again that had no room, in µs.
@@ -132,15 +194,13 @@ impl Reaper {
         Reaper {
             settings,
             watched: BTreeMap::new(),
-            dead: BTreeMap::new(),
             ending: BTreeMap::new(),
-            pass: Pass::Rest,
-            todo: VecDeque::new(),
+            work: Vec::new(),
             calls: Calls::default(),
             suspects: BTreeSet::new(),
             events: VecDeque::new(),
             ended: 0,
-            again: 0,
+            again: None,
         }
     }
 
@@ -174,41 +234,90 @@ impl Reaper {
     pub fn handle_event(&mut self, now: u64, agent: &mut Agent, event: &Event) -> bool {
         let concerned = self.calls.concerns(event);
         if let Some((job, end)) = self.calls.end(event) {
-            match end {
-                End::Answered(answer) => self.answered(now, agent, job, answer),
+            let pass = job.pass();
+            let asked = &mut self.work[usize::from(job.asks(agent))];
+            asked.running = asked.running.saturating_sub(1);
+            asked.silent = end == End::Never;
+            match (end, job) {
+                (End::Answered(answer), job) => self.answered(now, agent, job, answer),
+                // The data's group does not wait for the decision's: the session's turn there comes
+                // again.
+                (End::Never, Job::Decision(session, redo)) => {
+                    self.work[usize::from(redo.group)].sessions.remove(&session);
+                }
                 // The agent has other lanes then, or the group other contents.
-                End::Never | End::Lost | End::Clash => self.todo.push_back(job),
+                (End::Never | End::Lost | End::Clash, job) => self.add(agent, job),
             }
+            self.done(pass);
             self.advance(now, agent);
         }
         concerned
     }
 
+    /// Adds a job, for which its pass waits.
+    fn add(&mut self, agent: &Agent, job: Job) {
+        if let Some(pass) = job.pass() {
+            self.work[usize::from(pass)].open += 1;
+        }
+        let group = usize::from(job.asks(agent));
+        if let Some(work) = self.work.get_mut(group) {
+            work.todo.push_back(job);
+        } else {
+            // A redo record that names no group of this service.
+            self.done(job.pass());
+        }
+    }
+
+    /// A job that a pass waited for is over.
+    fn done(&mut self, pass: Option<u16>) {
+        if let Some(pass) = pass {
+            let open = &mut self.work[usize::from(pass)].open;
+            *open = open.saturating_sub(1);
+        }
+    }
+
+    fn end(&mut self, session: u32, lanes: Lanes) {
+        let groups = 0..self.work.len() as u16;
+        self.ending.entry(session).or_insert_with(|| Ending {
+            lanes,
+            redo: groups.clone().collect(),
+            left: groups.collect(),
+            decisions: BTreeMap::new(),
+        });
+    }
+
     fn answered(&mut self, now: u64, agent: &Agent, job: Job, answer: Answer) {
         let done = answer.outcome == Outcome::Done;
         match job {
-            Job::Look(session) => self.looked(now, session, answer),
+            Job::Look(session) => self.looked(now, agent, session, answer),
             Job::Mark(session, _) => {
                 let Some(watched) = self.watched.get_mut(&session) else {
                     return;
                 };
                 watched.asked = false;
+                let lanes = watched.lanes;
                 if done {
-                    self.dead.insert(session, watched.lanes);
+                    self.end(session, lanes);
                 } else {
                     watched.next = now;
                 }
             }
             Job::Scan(group, slot) => self.scanned(agent, group, slot, answer),
-            Job::Decision(redo) => self.todo.push_back(match done {
-                true => Job::Apply(redo),
-                false => Job::Delete(redo.place(), 0),
-            }),
+            Job::Decision(_, redo) => self.add(
+                agent,
+                match done {
+                    true => Job::Apply(redo),
+                    false => Job::Delete(redo.place(), 0),
+                },
+            ),
             // A key without room for what was decided is tried until there is some.
-            Job::Apply(redo) => self.todo.push_back(match answer.outcome {
-                Outcome::Full => Job::Apply(redo),
-                _ => Job::Delete(redo.place(), 0),
-            }),
+            Job::Apply(redo) => self.add(
+                agent,
+                match answer.outcome {
+                    Outcome::Full => Job::Apply(redo),
+                    _ => Job::Delete(redo.place(), 0),
+                },
+            ),
             Job::Suspect(session) => {
                 if answer.outcome == Outcome::Absent {
                     let lanes = Lanes {
@@ -217,21 +326,27 @@ impl Reaper {
                         count: 0,
                         incarnation: 0,
                     };
-                    self.dead.insert(session, lanes);
+                    self.end(session, lanes);
                 }
+            }
+            Job::Forget(session, place, _) => {
+                if let Some(ending) = self.ending.get_mut(&session) {
+                    ending.decisions.remove(&(agent.group(&place), place.key));
+                }
+                self.finish(agent, session);
             }
             Job::Remove(session) => {
                 self.watched.remove(&session);
-                if let Some(lanes) = self.ending.remove(&session) {
+                if let Some(ending) = self.ending.remove(&session) {
                     self.ended += 1;
-                    self.events.push_back(lanes);
+                    self.events.push_back(ending.lanes);
                 }
             }
             Job::Move(..) | Job::Release(..) | Job::Delete(..) => {}
         }
     }
 
-    fn looked(&mut self, now: u64, session: u32, answer: Answer) {
+    fn looked(&mut self, now: u64, agent: &Agent, session: u32, answer: Answer) {
         let Some(watched) = self.watched.get_mut(&session) else {
             return;
         };
@@ -242,8 +357,7 @@ impl Reaper {
         let parsed = record.and_then(|record| SessionRecord::parse(&record.value));
         if let Some(parsed) = parsed.filter(|parsed| parsed.ending) {
             watched.lanes = parsed.lanes;
-            self.dead.insert(session, parsed.lanes);
-            return;
+            return self.end(session, parsed.lanes);
         }
         match watched.seen {
             Some((seen, since)) if seen == number => {
@@ -252,10 +366,11 @@ impl Reaper {
                 }
                 if number == 0 {
                     // It was opened and never made, or made and removed.
-                    self.dead.insert(session, watched.lanes);
+                    let lanes = watched.lanes;
+                    self.end(session, lanes);
                 } else {
                     watched.asked = true;
-                    self.todo.push_back(Job::Mark(session, number));
+                    self.add(agent, Job::Mark(session, number));
                 }
             }
             _ => watched.seen = Some((number, now)),
@@ -265,21 +380,24 @@ impl Reaper {
     fn scanned(&mut self, agent: &Agent, group: u16, slot: u16, answer: Answer) {
         let Some(record) = answer.record else {
             if answer.more && answer.slot > slot {
-                self.todo.push_back(Job::Scan(group, answer.slot));
+                self.add(agent, Job::Scan(group, answer.slot));
             }
             return;
         };
         if let Some(next) = answer.slot.checked_add(1) {
-            self.todo.push_back(Job::Scan(group, next));
+            self.add(agent, Job::Scan(group, next));
         }
-        match self.pass {
+        let work = &self.work[usize::from(group)];
+        match work.pass {
             Pass::Redo => {
-                let ends = self.ending.contains_key(&record.session);
+                let ends = work.sessions.contains(&record.session);
                 let redo = ends.then(|| Redo::parse(group, &record)).flatten();
-                self.todo.extend(redo.map(Job::Decision));
+                if let Some(redo) = redo {
+                    self.add(agent, Job::Decision(record.session, redo));
+                }
             }
             Pass::Free => self.free(agent, group, &record),
-            Pass::Rest | Pass::Lanes | Pass::Remove => {}
+            Pass::Rest | Pass::Lanes => {}
         }
     }
 
@@ -300,12 +418,20 @@ impl Reaper {
             if record.key == SessionRecord::key(session) {
                 continue;
             }
-            if self.ending.contains_key(&session) {
-                self.todo.push_back(match record.kind {
-                    Kind::Lock => Job::Release(place.clone(), owner),
-                    _ => Job::Delete(place.clone(), record.token),
-                });
+            if self.work[usize::from(group)].sessions.contains(&session) {
+                let ending = self.ending.get_mut(&session);
+                if record.kind == Kind::Lock {
+                    self.add(agent, Job::Release(place.clone(), owner));
+                } else if let Some(ending) =
+                    ending.filter(|ending| record.value.is_empty() && !ending.redo.is_empty())
+                {
+                    // It may be a decision.
+                    ending.decisions.insert((group, record.key), record.token);
+                } else {
+                    self.add(agent, Job::Delete(place.clone(), record.token));
+                }
             } else if !self.watched.contains_key(&session)
+                && !self.ending.contains_key(&session)
                 && session != 0
                 && agent.lanes().is_none_or(|lanes| lanes.session != session)
             {
@@ -314,76 +440,134 @@ impl Reaper {
         }
     }
 
-    /// Begins what is to do, and the next pass when one is over.
+    /// Begins what is to do, and the next passes of groups when theirs are over.
     fn advance(&mut self, now: u64, agent: &mut Agent) {
+        self.again = None;
         loop {
-            while self.calls.len() < self.settings.window {
-                let Some(job) = self.todo.pop_front() else {
-                    break;
-                };
-                let operation = self.operation(agent, &job);
-                match self.calls.begin(now, agent, operation, job.clone()) {
-                    Ok(()) => {}
-                    // A lane of its own it does not move.
-                    Err(Refused::OutOfRange | Refused::NoGroup(_)) => {}
-                    Err(Refused::Full | Refused::NoLanes | Refused::TooLong(_)) => {
-                        self.todo.push_front(job);
-                        self.again = now.saturating_add(AGAIN_US);
-                        return;
-                    }
-                }
-            }
-            let looks = |job: &Job| matches!(job, Job::Look(_) | Job::Mark(..) | Job::Suspect(_));
-            if self.todo.iter().any(|job| !looks(job)) || self.calls.iter().any(|job| !looks(job)) {
+            if !self.begin_jobs(now, agent) {
+                self.again = Some(now.saturating_add(AGAIN_US));
                 return;
             }
-            if !self.next_pass(agent) {
+            let groups = 0..self.work.len() as u16;
+            let moved = groups.filter(|group| self.next_pass(agent, *group));
+            if moved.count() == 0 {
                 return;
             }
         }
     }
 
-    /// Begins the next pass; false if there is nothing to do.
-    fn next_pass(&mut self, agent: &Agent) -> bool {
-        let groups = agent.settings().groups;
-        match self.pass {
+    /// Begins jobs, of each group in turn; false if the agent has no room.
+    fn begin_jobs(&mut self, now: u64, agent: &mut Agent) -> bool {
+        let answering = self.work.iter().filter(|work| !work.silent);
+        let mut running: usize = answering.map(|work| work.running).sum();
+        loop {
+            let mut begun = false;
+            for at in 0..self.work.len() {
+                let work = &mut self.work[at];
+                let room = match work.silent {
+                    true => work.running == 0,
+                    false => {
+                        let most = (self.settings.window / 2).max(1);
+                        work.running < most && running < self.settings.window
+                    }
+                };
+                let Some(job) = (if room { work.todo.pop_front() } else { None }) else {
+                    continue;
+                };
+                let operation = self.operation(agent, &job);
+                match self.calls.begin(now, agent, operation, job.clone()) {
+                    Ok(()) => {
+                        let work = &mut self.work[at];
+                        work.running += 1;
+                        running += usize::from(!work.silent);
+                    }
+                    // A lane of its own it does not move.
+                    Err(Refused::OutOfRange | Refused::NoGroup(_)) => self.done(job.pass()),
+                    Err(Refused::Full | Refused::NoLanes | Refused::TooLong(_)) => {
+                        self.work[at].todo.push_front(job);
+                        return false;
+                    }
+                }
+                begun = true;
+            }
+            if !begun {
+                return true;
+            }
+        }
+    }
+
+    /// Begins the next pass of a group if it has none or its jobs are done; false if there is
+    /// nothing to begin.
+    fn next_pass(&mut self, agent: &Agent, group: u16) -> bool {
+        let work = &mut self.work[usize::from(group)];
+        if work.open > 0 {
+            return false;
+        }
+        match work.pass {
             Pass::Rest => {
-                while self.ending.len() < self.settings.batch {
-                    let Some((session, lanes)) = self.dead.pop_first() else {
-                        break;
-                    };
-                    self.ending.insert(session, lanes);
-                }
-                if self.ending.is_empty() {
-                    return false;
-                }
-                self.pass = Pass::Lanes;
-                for lanes in self.ending.values() {
+                let ending = self.ending.iter();
+                let dead = ending.filter(|(_, ending)| ending.left.contains(&group));
+                let dead = dead.take(self.settings.batch);
+                let mut moves = Vec::new();
+                for (session, Ending { lanes, .. }) in dead {
+                    work.sessions.insert(*session);
                     let next = lanes.incarnation.wrapping_add(1);
                     let lanes = lanes.first..lanes.first.saturating_add(lanes.count);
-                    let moves = lanes.flat_map(|lane| (0..groups).map(move |group| (group, lane)));
-                    self.todo
-                        .extend(moves.map(|(group, lane)| Job::Move(group, lane, next)));
+                    moves.extend(lanes.map(|lane| Job::Move(group, lane, next)));
+                }
+                if work.sessions.is_empty() {
+                    return false;
+                }
+                work.pass = Pass::Lanes;
+                for job in moves {
+                    self.add(agent, job);
                 }
             }
-            Pass::Lanes | Pass::Redo => {
-                self.pass = match self.pass {
-                    Pass::Lanes => Pass::Redo,
-                    _ => Pass::Free,
-                };
-                self.todo
-                    .extend((0..groups).map(|group| Job::Scan(group, 0)));
+            Pass::Lanes => {
+                work.pass = Pass::Redo;
+                self.add(agent, Job::Scan(group, 0));
+            }
+            Pass::Redo => {
+                work.pass = Pass::Free;
+                for session in &work.sessions {
+                    if let Some(ending) = self.ending.get_mut(session) {
+                        ending.redo.remove(&group);
+                    }
+                }
+                self.add(agent, Job::Scan(group, 0));
             }
             Pass::Free => {
-                self.pass = Pass::Remove;
-                self.todo
-                    .extend(self.ending.keys().map(|session| Job::Remove(*session)));
-                let suspects = core::mem::take(&mut self.suspects);
-                self.todo.extend(suspects.into_iter().map(Job::Suspect));
+                work.pass = Pass::Rest;
+                for session in core::mem::take(&mut work.sessions) {
+                    if let Some(ending) = self.ending.get_mut(&session) {
+                        ending.left.remove(&group);
+                    }
+                    self.finish(agent, session);
+                }
+                for session in core::mem::take(&mut self.suspects) {
+                    self.add(agent, Job::Suspect(session));
+                }
             }
-            Pass::Remove => self.pass = Pass::Rest,
         }
         true
+    }
+
+    /// Removes what a session leaves to the end, its decisions and its record, once all groups have
+    /// taken part.
+    fn finish(&mut self, agent: &Agent, session: u32) {
+        let Some(ending) = self.ending.get(&session) else {
+            return;
+        };
+        if !ending.left.is_empty() {
+            return;
+        }
+        match ending.decisions.first_key_value() {
+            Some(((group, key), token)) => {
+                let job = Job::Forget(session, Place::within(*group, *key), *token);
+                self.add(agent, job);
+            }
+            None => self.add(agent, Job::Remove(session)),
+        }
     }
 
     fn operation(&self, agent: &Agent, job: &Job) -> Operation {
@@ -435,10 +619,12 @@ impl Reaper {
                 };
                 Operation::new(place, action)
             }
-            Job::Decision(redo) => Operation::read(redo.decision_place()),
+            Job::Decision(_, redo) => Operation::read(redo.decision_place()),
             Job::Apply(redo) => redo.apply(),
             Job::Release(place, owner) => Operation::release(place.clone(), *owner),
-            Job::Delete(place, token) => delete(place.clone(), *token),
+            Job::Delete(place, token) | Job::Forget(_, place, token) => {
+                delete(place.clone(), *token)
+            }
             Job::Remove(session) => {
                 let place = SessionRecord::place(*session);
                 let group = agent.group(&place);
@@ -449,24 +635,30 @@ impl Reaper {
 
     /// Does what is due at `now`: looks at sessions.
     pub fn handle_timeout(&mut self, now: u64, agent: &mut Agent) {
+        let groups = agent.settings().groups;
+        self.work.resize_with(groups.into(), Work::default);
+        let mut looks = Vec::new();
         for (session, watched) in &mut self.watched {
-            let ends = self.dead.contains_key(session) || self.ending.contains_key(session);
-            if !watched.asked && !ends && now >= watched.next {
+            if !watched.asked && !self.ending.contains_key(session) && now >= watched.next {
                 watched.asked = true;
-                self.todo.push_back(Job::Look(*session));
+                looks.push(Job::Look(*session));
             }
+        }
+        for look in looks {
+            self.add(agent, look);
         }
         self.advance(now, agent);
     }
 
     /// When [`Reaper::handle_timeout`] is due next.
     pub fn poll_timeout(&self) -> Option<u64> {
-        let looks = self.watched.iter().filter(|(session, watched)| {
-            let ends = self.dead.contains_key(session) || self.ending.contains_key(session);
-            !watched.asked && !ends
-        });
-        let again = (!self.todo.is_empty() && self.calls.len() < self.settings.window)
-            .then_some(self.again);
-        looks.map(|(_, watched)| watched.next).chain(again).min()
+        let looks = self
+            .watched
+            .iter()
+            .filter(|(session, watched)| !watched.asked && !self.ending.contains_key(session));
+        looks
+            .map(|(_, watched)| watched.next)
+            .chain(self.again)
+            .min()
     }
 }

@@ -185,6 +185,69 @@ fn a_closed_session_is_ended_at_once() {
     assert_eq!(ended(&reaper), 1);
 }
 
+/// Rule 19: what lies in other groups is freed at once; the session's end is told when the group is
+/// back.
+#[test]
+fn a_group_that_is_down_keeps_only_what_lies_in_it() {
+    let mut service = Service::new();
+    let mut other = with_session(&mut service);
+    let dead = owns_all(&mut service, &mut other);
+    let lanes = dead.agent.lanes().expect("lanes");
+    let owned: Vec<(u16, Key)> = ["lock", "queue", "mine", "fenced"]
+        .map(|name| (place(name).group.expect("a group"), place(name).key))
+        .to_vec();
+    let record = dead.agent.group(&SessionRecord::place(lanes.session));
+    let down = owned.iter().map(|(group, _)| *group);
+    let down = down
+        .into_iter()
+        .find(|group| *group != record)
+        .expect("one");
+    service.down.insert(down);
+    let mut both = [other, reaping(&mut service, &[lanes])];
+    // The reaper's operations have seconds.
+    run(&mut service, &mut both, 4 * TTL);
+    let owns = |service: &Service, group: u16, key: Key| {
+        let stored = service.record(group, key);
+        let live = stored.filter(|stored| stored.kind != Kind::Empty);
+        live.is_some_and(|stored| {
+            let lock = stored.kind == Kind::Lock;
+            let value = if lock { &stored.value[..] } else { &[] };
+            let mut owners = value.get(..4).into_iter().chain(value.get(16..20));
+            owners.any(|one| one == lanes.session.to_be_bytes())
+                || (!lock && stored.session == lanes.session)
+        })
+    };
+    assert!(owned.iter().any(|(group, _)| *group != down));
+    for (group, key) in &owned {
+        assert_eq!(owns(&service, *group, *key), *group == down, "{key:?}");
+    }
+    assert_eq!(ended(&both[1]), 0);
+    // A session that dies meanwhile waits no longer than for that group, either.
+    let late = with_session(&mut service);
+    let late_lanes = late.agent.lanes().expect("lanes");
+    let mine = ["x1", "x2", "x3", "x4", "x5"].map(place);
+    let mine = mine.iter().find(|place| place.group != Some(down));
+    let mine = mine.expect("one elsewhere").clone();
+    let mut late = late;
+    let owner = Owner {
+        session: late_lanes.session,
+        handle: 1,
+    };
+    let acquire = Operation::acquire(mine.clone(), owner, false);
+    late.agent.submit(service.now, acquire).expect("submitted");
+    service.exchange(&mut late.agent);
+    assert!(value(&service, &mine).is_some());
+    let now = service.now;
+    let reaper = both[1].reaper.as_mut().expect("a reaper");
+    reaper.watch(now, late_lanes);
+    run(&mut service, &mut both, 4 * TTL);
+    assert_eq!(value(&service, &mine), None);
+    service.down.clear();
+    run(&mut service, &mut both, 120 * TTL);
+    assert_eq!(ended(&both[1]), 2);
+    assert_nothing_left(&mut service, dead);
+}
+
 /// Rule 19: any reaper goes on from any point at which another died.
 #[test]
 fn a_reaper_goes_on_where_another_died() {
@@ -341,6 +404,16 @@ fn transactions_of_two_clients_are_serial() {
 /// Rule 22: whenever the client dies, its changes are all made or none is.
 #[test]
 fn a_dead_clients_transaction_is_finished_or_undone() {
+    finished_or_undone(None);
+}
+
+/// Rule 22: so it is if one of the groups does not answer the reaper for a time.
+#[test]
+fn a_dead_clients_transaction_is_finished_although_a_group_is_down() {
+    (0..GROUPS).for_each(|group| finished_or_undone(Some(group)));
+}
+
+fn finished_or_undone(down: Option<u16>) {
     let mut outcomes = Vec::new();
     for requests in 0..60 {
         let mut service = Service::new();
@@ -368,6 +441,9 @@ fn a_dead_clients_transaction_is_finished_or_undone() {
         }
         let committed = client.transactions[0].state() == TransactionState::Committed;
         let mut reaper = reaping(&mut service, &[lanes]);
+        service.down.extend(down);
+        run(&mut service, std::slice::from_mut(&mut reaper), 3 * TTL);
+        service.down.clear();
         let died = service.now;
         while ended(&reaper) == 0 {
             assert!(service.now < died + 10 * TTL, "it was not ended");

@@ -2,7 +2,7 @@
 // against here, in tests and in the examples of the documentation. Messages of switches among each
 // other, and their loss, are the simulator's.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_coordination::{Agent, Chain, Event, Lanes, Settings};
@@ -45,6 +45,8 @@ pub struct Service {
     pub lose_replies: u32,
     /// Requests that are refused with BUSY from here on.
     pub busy: u32,
+    /// Groups that do not answer.
+    pub down: BTreeSet<u16>,
     pub records: BTreeMap<(u16, Key), Stored>,
     /// Entries with an effect, in their order: operation, lane and request.
     pub executed: Vec<(u8, u16, u32)>,
@@ -136,6 +138,9 @@ impl Service {
         let packet = Packet::new_checked(bytes).expect("what an agent sends is well-formed");
         let request = Repr::parse(&packet);
         assert_eq!(request.message_type, MessageType::Request);
+        if self.down.contains(&request.group) {
+            return None;
+        }
         let mut value = request.value.to_vec();
         let mut reply = request;
         reply.message_type = MessageType::Reply;
