@@ -398,8 +398,20 @@ impl<'a> World<'a> {
             }
             Misfortune::Returns { switch } => self.restart(switch),
             Misfortune::Reroutes => self.reroute(),
-            Misfortune::Cut { from, to, until } => self.net.cut(from, to, until),
-            Misfortune::Stalls { switch, until } => self.net.stall(switch, until),
+            Misfortune::Cut { from, to, until } => {
+                let hidden = [(from, to), (to, from)]
+                    .into_iter()
+                    .find(|(_, peer)| peer.node == Places::CONTROLLER);
+                let hidden = hidden.filter(|(own, _)| own.node < SWITCHES);
+                if hidden.is_none_or(|(own, _)| self.may_seem_dead(own.node)) {
+                    self.net.cut(from, to, until);
+                }
+            }
+            Misfortune::Stalls { switch, until } => {
+                if self.may_seem_dead(switch) {
+                    self.net.stall(switch, until);
+                }
+            }
             Misfortune::ClientDies { client } => {
                 if self.clients[client].take().is_some() {
                     let node = ClientNode::node(client);
@@ -425,6 +437,12 @@ impl<'a> World<'a> {
             Misfortune::ControllerRestarts => self.start_controller(),
             Misfortune::Changes { draw } => self.controller.change(draw),
         }
+    }
+
+    /// True if the controller may take the switch for dead, and leave it out of chains, without the
+    /// loss of a group whose other members died.
+    fn may_seem_dead(&self, switch: usize) -> bool {
+        self.options.scenario.changes > 0 || self.may_die(switch)
     }
 
     /// True if every group keeps a member that lives and that nothing stands in the way of.
