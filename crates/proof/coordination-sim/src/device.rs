@@ -19,6 +19,10 @@ pub(crate) trait Device {
     /// Element of a register of at most 128 bits; 0 if there is none.
     fn word(&self, register: &str, index: u64) -> u128;
     fn set_word(&mut self, register: &str, index: u64, value: u64);
+    /// All elements of the registers of at most 128 bits whose name begins so, one register after
+    /// the other.
+    #[cfg(test)]
+    fn words(&self, beginning: &str) -> Vec<u128>;
     /// Packets counted at an index of the library's events.
     fn events(&self, index: u64) -> u64;
     /// Packets for `to` leave by `port` from here on.
@@ -120,6 +124,14 @@ impl<E: Engine> Device for P4Switch<E> {
             .register_mut(register)
             .and_then(|of| of.write(index, &Value::from(value)));
         self.failure = self.failure.take().or(written.err());
+    }
+
+    #[cfg(test)]
+    fn words(&self, beginning: &str) -> Vec<u128> {
+        let registers = self.switch.engine().state().registers().iter();
+        let of_name = registers.filter(|of| of.name().starts_with(beginning));
+        let words = of_name.flat_map(|of| (0..of.size()).filter_map(|index| of.word(index)));
+        words.collect()
     }
 
     fn events(&self, index: u64) -> u64 {

@@ -10,6 +10,8 @@
 //! give an equal trace. The checkers of `stateplane_history::coordination` judge each run;
 //! [`Rule`] names the rules that can be turned off, to show that a checker misses them.
 
+#[cfg(test)]
+mod attacks;
 mod authority;
 mod client;
 mod device;

@@ -110,27 +110,35 @@ impl Simulator {
         self.run_in(&self.options, seed)
     }
 
+    /// A switch that knows nothing yet.
+    pub(crate) fn device(
+        &self,
+        places: &Places,
+        place: usize,
+        incarnation: u32,
+    ) -> Result<Box<dyn Device>, SimError> {
+        let seed = u64::from(incarnation);
+        Ok(match &self.program {
+            Loaded::Interp(program) => {
+                let options = stateplane_interp::Options { seed };
+                let engine = Interp::new((**program).clone(), options)?;
+                Box::new(P4Switch::new(engine, places, place, incarnation)?)
+            }
+            Loaded::Native(compiled) => {
+                let engine = compiled.engine(stateplane_native::Options {
+                    seed,
+                    ..stateplane_native::Options::default()
+                })?;
+                Box::new(P4Switch::new(engine, places, place, incarnation)?)
+            }
+        })
+    }
+
     /// Runs one seed as `options` say, which differ from its own in what the program does not
     /// depend on.
     pub(crate) fn run_in(&self, options: &Options, seed: u64) -> Result<Report, SimError> {
         stateplane_invariant::panic_in_release();
-        let make = |places: &Places, place, incarnation| -> Result<Box<dyn Device>, SimError> {
-            let seed = u64::from(incarnation);
-            Ok(match &self.program {
-                Loaded::Interp(program) => {
-                    let options = stateplane_interp::Options { seed };
-                    let engine = Interp::new((**program).clone(), options)?;
-                    Box::new(P4Switch::new(engine, places, place, incarnation)?)
-                }
-                Loaded::Native(compiled) => {
-                    let engine = compiled.engine(stateplane_native::Options {
-                        seed,
-                        ..stateplane_native::Options::default()
-                    })?;
-                    Box::new(P4Switch::new(engine, places, place, incarnation)?)
-                }
-            })
-        };
+        let make = |places: &Places, place, incarnation| self.device(places, place, incarnation);
         let remains = World::new(options, &make, seed)?.run()?;
         Ok(Report {
             seed,
