@@ -120,7 +120,8 @@ soak: build tools
 	$(CARGO) run --release --quiet --package stateplane-generate --example semantics -- 1000000 100000
 	$(CARGO) run --release --quiet --package stateplane-generate --example compare -- 100000 1000 10000
 	STATEPLANE_ATTACKS=1000000 $(CARGO) test --release --quiet --package stateplane-host --test sealed attacks
-	STATEPLANE_ATTACKS=1000000 $(CARGO) test --release --quiet --package stateplane-coordination-sim --lib attacks
+	STATEPLANE_ATTACKS=1000000 STATEPLANE_SESSIONS=100000 $(CARGO) test --release --quiet \
+	  --package stateplane-coordination-sim --lib
 	$(MAKE) mutants
 	$(MAKE) models
 	$(MAKE) fuzz

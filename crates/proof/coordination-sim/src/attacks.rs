@@ -17,9 +17,9 @@ use stateplane_world::Random;
 const ATTACKS: u64 = 100_000;
 /// Messages between two looks at the records.
 const ROUND: u64 = 5_000;
-const INCARNATION: u32 = 77;
-const EPOCH: u32 = 5;
-const GENERATION: u16 = 1;
+pub(crate) const INCARNATION: u32 = 77;
+pub(crate) const EPOCH: u32 = 5;
+pub(crate) const GENERATION: u16 = 1;
 /// The group that the switch keeps alone, and that of which it is the tail behind switch 1.
 const ALONE: u16 = 0;
 const TAIL: u16 = 1;
@@ -273,7 +273,12 @@ fn number(count: u64) -> u64 {
     u64::from(GENERATION) << 48 | count
 }
 
-fn configure(group: u16, members: &[usize], epoch: u32, incarnation: u32) -> Repr<'static> {
+pub(crate) fn configure(
+    group: u16,
+    members: &[usize],
+    epoch: u32,
+    incarnation: u32,
+) -> Repr<'static> {
     let mut message = Repr::new(MessageType::Configure);
     message.group = group;
     message.generation = GENERATION;

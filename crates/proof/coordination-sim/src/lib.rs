@@ -14,6 +14,8 @@
 mod attacks;
 mod authority;
 mod client;
+#[cfg(test)]
+mod crowd;
 mod device;
 pub mod event;
 mod frame;
