@@ -11,6 +11,14 @@
 //!   but the last, and then it is the only member. So without the rule the head says BUSY no later.
 //! * `subscription-ends`: entries that a switch sends to a client which no longer watches are not
 //!   told, so that they cost messages alone.
+//! * `round`: a late COPIED of a round that ended harms if it names the very place at which the next
+//!   round stands, and the record there changed between the two rounds and does not change again;
+//!   and a copy begins again once in an epoch at most.
+//! * `one-promise`: a promise lasts for another switch than the answerer only if that one is a
+//!   member (rule `promise`), which handed over and has no lease. What is left is a round of the
+//!   tail that comes to the head behind one of the joiner to which it handed over: then the head
+//!   forgets its promise to the joiner, which must be left out and cut off within the next 50 ms
+//!   to answer by the lease that it still has.
 //! * `empty-member`: controller and authority name no member that did not join; `joined` breaks
 //!   that, and shows what follows.
 
@@ -76,6 +84,7 @@ rules! {
     without_head_decides: HeadDecides, Scenario::zombies(), FORKS;
     without_lease: Lease, Scenario::clocks(), ANSWERS;
     without_promise: Promise, Scenario::clocks(), ANSWERS;
+    without_era: Era, CHURN, FORKS;
     without_joiner_forgets: JoinerForgets, Scenario::recovery(), FORKS;
     without_outcome_copied: OutcomeCopied, LATE_COPIES, FORKS;
     without_incarnation: Incarnation, LATE_CONFIGURES, FORKS;
@@ -105,6 +114,12 @@ const LATE_COPIES: Scenario = Scenario {
         ..Scenario::recovery().link
     },
     ..Scenario::recovery()
+};
+
+/// Switches that leave a group and join it again, over and over.
+const CHURN: Scenario = Scenario {
+    changes: 60,
+    ..Scenario::chaos()
 };
 
 /// Configurations that come when the switch that they are for has begun anew.
