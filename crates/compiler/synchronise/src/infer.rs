@@ -62,6 +62,14 @@ impl Usage<'_> {
         }
     }
 
+    /// True if the register may belong to what another says of the same index: its values are not
+    /// measured, or are set anew when the index is another's.
+    fn belongs(&self, register: &Register<'_>, kind: Kind) -> bool {
+        let writes = self.accesses(register.place());
+        let mut written = writes.flat_map(|access| changes(&access.value, &register.name));
+        kind == Kind::Opaque || written.any(|change| change == Change::Constant)
+    }
+
     /// All origins of the indices of a register, if all of them are known.
     fn indices(&self, register: Span) -> Option<Value> {
         if !self.is_followed(register) {
@@ -127,7 +135,7 @@ fn change(origin: &Origin, register: &str) -> Change {
             _ => Change::Other,
         };
     }
-    if origin.leaves.is_empty() && recipe.chars().all(char::is_alphanumeric) {
+    if origin.leaves.is_empty() {
         return Change::Constant;
     }
     let owns = origin.leaves.iter().filter(|leaf| **leaf == own).count();
@@ -185,7 +193,7 @@ pub(crate) fn plan(
 }
 
 /// Which registers go together: those of one named group; and, of those that name none, an opaque
-/// one and those that are indexed as it is.
+/// one, as a key, and those that belong to it and are indexed as it is.
 fn drafts(registers: &[Register<'_>], kinds: &[Kind], usage: &Usage<'_>) -> Vec<Draft> {
     let named = |at: usize| {
         let annotation = registers[at].annotation.as_ref();
@@ -214,8 +222,11 @@ fn drafts(registers: &[Register<'_>], kinds: &[Kind], usage: &Usage<'_>) -> Vec<
                         && registers[at].size > 1
                         && is_free(at)
                         && is_free(other);
-                    let is_opaque = kinds[other] == Kind::Opaque
-                        || members.iter().any(|&at| kinds[at] == Kind::Opaque);
+                    let belong = [at, other]
+                        .iter()
+                        .all(|&it| usage.belongs(&registers[it], kinds[it]));
+                    let mut all = members.iter().chain([&other]);
+                    let is_opaque = belong && all.any(|&it| kinds[it] == Kind::Opaque);
                     let blocks = [at, other].map(|it| usage.is_in_ingress(registers[it].place()));
                     fits && is_opaque
                         && blocks[0].is_some()

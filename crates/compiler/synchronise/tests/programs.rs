@@ -235,14 +235,22 @@ fn groups(plan: &Plan) -> Vec<Vec<&str>> {
 #[test]
 fn registers_that_are_indexed_alike_with_a_key_among_them_are_a_group() {
     let declarations = "register<bit<32>>(8) key; register<bit<16>>(8) count; \
-        register<bit<16>>(4) short; register<bit<32>>(8) other; bit<16> x;";
+        register<bit<16>>(4) short; register<bit<32>>(8) other; \
+        register<bit<16>>(8) sum; bit<16> x;";
     let use_all = "key.write(meta.index, hdr.ethernet.src[31:0]); count.read(x, meta.index); \
-        count.write(meta.index, x + 1); short.read(x, meta.index); short.write(meta.index, x + 1); \
-        other.write(meta.index + 1, 1);";
+        if (meta.index > 3) { x = 0; } count.write(meta.index, x + 1); short.read(x, meta.index); short.write(meta.index, x + 1); \
+        other.write(meta.index + 1, 1); \
+        sum.read(x, meta.index); sum.write(meta.index, x + 1);";
     let plan = plan_of(&ingress(declarations, use_all), Selection::Annotated).expect("it fits");
     assert_eq!(
         groups(&plan),
-        [vec!["I.key", "I.count"], vec!["I.short"], vec!["I.other"]]
+        [
+            vec!["I.key", "I.count"],
+            vec!["I.short"],
+            vec!["I.other"],
+            // It goes on whosever the key is.
+            vec!["I.sum"],
+        ]
     );
     assert_eq!(plan.groups[0].kind, Kind::Opaque);
     assert_eq!(plan.groups[0].registers[1].lowest_bit, 32);

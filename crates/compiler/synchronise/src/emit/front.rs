@@ -160,7 +160,8 @@ impl Emit<'_> {
             out,
             "\n// One location and one place of the rings are for what changes nothing.\n\
              #define SYNC_GROUPS {}\n#define SYNC_LOCATIONS {}\n#define SYNC_RINGS {}\n\
-             #define SYNC_BATCH {}\n#define SYNC_WINDOW {}\n",
+             #ifndef SYNC_BATCH\n#define SYNC_BATCH {}\n#endif\n\
+             #ifndef SYNC_WINDOW\n#define SYNC_WINDOW {}\n#endif\n",
             plan.groups.len(),
             plan.locations() + 1,
             plan.rings() + 1,

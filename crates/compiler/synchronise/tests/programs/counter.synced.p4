@@ -43,8 +43,12 @@ void sync_hold_1(in bit<32> index, in bit<64> value) {
 #define SYNC_GROUPS 2
 #define SYNC_LOCATIONS 129
 #define SYNC_RINGS 4097
+#ifndef SYNC_BATCH
 #define SYNC_BATCH 16
+#endif
+#ifndef SYNC_WINDOW
 #define SYNC_WINDOW 1024
+#endif
 // The program has names that the library has, too.
 #define ethernet_t synced_ethernet_t
 #include "sync/shape.p4"

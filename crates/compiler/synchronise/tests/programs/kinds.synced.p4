@@ -105,8 +105,12 @@ void sync_hold_4(in bit<32> index, in bit<64> value) {
 #define SYNC_GROUPS 5
 #define SYNC_LOCATIONS 34
 #define SYNC_RINGS 10241
+#ifndef SYNC_BATCH
 #define SYNC_BATCH 8
+#endif
+#ifndef SYNC_WINDOW
 #define SYNC_WINDOW 1024
+#endif
 #define SYNC_RATES 0: sync_set(524, 4194, 500, 0, 0x4); 4: sync_set(524, 4194, 1000, 0, 0x0);
 // The program has names that the library has, too.
 #define ethernet_t synced_ethernet_t

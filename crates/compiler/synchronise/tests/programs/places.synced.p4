@@ -98,8 +98,12 @@ void sync_hold_5(in bit<32> index, in bit<64> value) {
 #define SYNC_GROUPS 6
 #define SYNC_LOCATIONS 97
 #define SYNC_RINGS 12289
+#ifndef SYNC_BATCH
 #define SYNC_BATCH 8
+#endif
+#ifndef SYNC_WINDOW
 #define SYNC_WINDOW 1024
+#endif
 // The program has names that the library has, too.
 #define ETHERTYPE_IPV4 synced_ETHERTYPE_IPV4
 #define ethernet_t synced_ethernet_t
