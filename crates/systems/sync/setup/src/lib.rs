@@ -130,7 +130,7 @@ impl Sync {
         table.set_default(IDENTITY_ACTION, &identity)?;
         let table = state.table_mut(SETTINGS_TABLE)?;
         for (group, rates) in &self.rates {
-            table.insert(&Entry {
+            let entry = Entry {
                 keys: vec![KeyMatch::Exact(BigUint::from(*group))],
                 priority: 0,
                 action: SETTINGS_ACTION.into(),
@@ -141,7 +141,12 @@ impl Sync {
                     BigUint::from(rates.finest),
                     BigUint::from(rates.coarsest),
                 ],
-            })?;
+            };
+            // An instrumented program may have rates of its own.
+            match table.insert(&entry) {
+                Err(StateError::Duplicate { .. }) => table.modify(&entry)?,
+                inserted => inserted?,
+            };
         }
         let register = state.register_mut(INCARNATION)?;
         register.write(0, &Value::from(u64::from(incarnation)))

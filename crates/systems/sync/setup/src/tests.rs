@@ -46,6 +46,29 @@ fn each_group_has_a_carrier_of_its_own() {
     assert_eq!(carriers.frame.len(), 18);
 }
 
+/// Rates of the configuration take the place of those that an instrumented program has.
+#[test]
+fn rates_of_the_program_are_replaced() {
+    let rates = "1: sync_set(1, 2, 3, 4, 5);".to_owned();
+    let program = stateplane_compile::shipped("apps/packet-counter/packet_counter.p4")
+        .defines([("SYNC_RATES".to_owned(), rates)])
+        .program();
+    let program = program.expect("the application compiles");
+    let engine = Interp::new(program, Default::default()).expect("it loads");
+    let mut switch = Switch::new(engine, SwitchConfig::default()).expect("a switch");
+    let data = |switch: &Switch<Interp>| {
+        let table = switch.engine().state().table(SETTINGS_TABLE).expect("it");
+        let entries = table.entries();
+        assert_eq!(entries.len(), 1);
+        entries[0].entry.data.clone()
+    };
+    let own: Vec<BigUint> = (1..=5u32).map(BigUint::from).collect();
+    assert_eq!(data(&switch), own);
+    sync().apply(&mut switch, 99, false).expect("it fits");
+    assert_eq!(data(&switch)[0], BigUint::from(Rates::default().byte_time));
+    assert_eq!(data(&switch)[4], BigUint::from(Rates::default().coarsest));
+}
+
 #[test]
 fn another_program_is_refused() {
     let mut switch = switch("apps/nat/unprotected.p4");
