@@ -86,6 +86,9 @@ control SyncRate(inout sync_metadata_t meta) {
         if (other > meta.coarsest) {
             other = meta.coarsest;
         }
+        if (meta.shape.kind == SYNC_OPAQUE && SYNC_RULE_OPAQUE) {
+            other = 0;
+        }
         sync_threshold.write(meta.at, other);
         sync_threshold_sweep.read(present, meta.at);
         if (other > present) {

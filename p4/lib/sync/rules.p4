@@ -4,6 +4,13 @@
 #ifndef STATEPLANE_SYNC_RULES_P4
 #define STATEPLANE_SYNC_RULES_P4
 
+// Of opaque values t is 0 (rule 1).
+#ifdef SYNC_FAULT_OPAQUE
+const bool SYNC_RULE_OPAQUE = false;
+#else
+const bool SYNC_RULE_OPAQUE = true;
+#endif
+
 // A change that takes a location beyond t queues it where it is written (rule 2).
 #ifdef SYNC_FAULT_TESTED
 const bool SYNC_RULE_TESTED = false;

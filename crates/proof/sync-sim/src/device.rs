@@ -8,14 +8,13 @@ use stateplane_runtime::{Engine, KeyMatch, Value};
 use stateplane_switch::{Switch, SwitchConfig};
 use stateplane_sync_setup::{CONTROL_PORT, Rates, SetupError, Sync};
 
+use crate::program::{GROUPS, Group, Program};
 use crate::scenario::Scenario;
 
 /// Address of the switch.
 pub(crate) const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 /// Port of hosts.
 pub(crate) const HOST_PORT: u16 = 0;
-/// Groups of the program, and the registers with their values.
-pub(crate) const VALUES: [&str; 2] = ["packets", "bytes"];
 
 /// A switch without IO. Times are of its own clock, in µs.
 pub(crate) trait Device {
@@ -25,6 +24,17 @@ pub(crate) trait Device {
     fn poll_timeout(&self) -> Option<u64>;
     /// Element of a register; 0 if there is none.
     fn word(&self, register: &str, index: u64) -> u64;
+}
+
+/// The value of a location of a group.
+pub(crate) fn value(device: &dyn Device, group: &Group, index: u64) -> u64 {
+    let mut lowest = 0;
+    let parts = group.registers.iter().map(|(register, bits)| {
+        let part = device.word(register, index) << lowest;
+        lowest += bits;
+        part
+    });
+    parts.fold(0, |all, part| all | part)
 }
 
 /// A switch with an engine.
@@ -56,26 +66,26 @@ impl<E: Engine> P4Switch<E> {
             switch: 1,
             address: SWITCH_ADDRESS,
             turn_us: scenario.turn_us,
-            rates: (0..VALUES.len() as u16)
-                .map(|group| (group, rates))
-                .collect(),
+            rates: (0..GROUPS as u16).map(|group| (group, rates)).collect(),
         };
         sync.apply(&mut switch, incarnation, true)?;
         let state = switch.engine_mut().state_mut();
-        for group in 0..VALUES.len() as u64 {
+        for group in 0..GROUPS as u64 {
             let first = Value::from(scenario.first_position);
             for register in ["sync_head", "sync_tail", "sync_acked", "sync_stamp"] {
                 state.register_mut(register)?.write(group, &first)?;
             }
         }
-        let all = KeyMatch::Prefix {
-            value: BigUint::ZERO,
-            length: 0,
-        };
-        let host = address(Ipv4Addr::new(10, 0, 0, 1));
-        insert(state, "routes", vec![all], "via", vec![host.clone()])?;
-        let ways = vec![number(HOST_PORT), number(1_u8), number(2_u8)];
-        insert(state, "neighbours", exact(host), "forward", ways)?;
+        if scenario.program == Program::PacketCounter {
+            let all = KeyMatch::Prefix {
+                value: BigUint::ZERO,
+                length: 0,
+            };
+            let host = address(Ipv4Addr::new(10, 0, 0, 1));
+            insert(state, "routes", vec![all], "via", vec![host.clone()])?;
+            let ways = vec![number(HOST_PORT), number(1_u8), number(2_u8)];
+            insert(state, "neighbours", exact(host), "forward", ways)?;
+        }
         let registers = state.registers().iter().enumerate();
         let registers = registers.map(|(place, of)| (of.name().to_owned(), place));
         Ok(Self {

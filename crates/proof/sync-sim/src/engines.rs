@@ -5,7 +5,8 @@ use stateplane_sync::{Engine, Settings, SettingsError};
 use stateplane_wire::{ethernet, ipv4, sync, udp};
 use stateplane_world::Node;
 
-use crate::device::{SWITCH_ADDRESS, VALUES};
+use crate::device::SWITCH_ADDRESS;
+use crate::program::GROUPS;
 use crate::scenario::Scenario;
 
 /// Values in a message: SYNC_BATCH of the switch's program.
@@ -46,9 +47,7 @@ impl Process {
         };
         Ok(Self {
             port: 5000 + number,
-            groups: (0..VALUES.len() as u16)
-                .map(group)
-                .collect::<Result<_, _>>()?,
+            groups: (0..GROUPS as u16).map(group).collect::<Result<_, _>>()?,
             done: 0,
             open: 0,
         })

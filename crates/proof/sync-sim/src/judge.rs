@@ -1,7 +1,10 @@
 //! The judge: what was told against what the registers held.
 
-use crate::device::{Device, VALUES};
+use crate::device::{Device, value};
+use crate::engines::BATCH;
+use crate::program::{Group, Program};
 use stateplane_sync::Told;
+use stateplane_synchronise::Kind;
 use stateplane_wire::sync::CutKind;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,28 +50,26 @@ pub(crate) struct Judge {
 
 /// What the program's registers of a group say: an array in which locations that have not
 /// crossed the last cut have the values that it gave them.
-pub(crate) fn registers(device: &dyn Device, group: u16, locations: u32) -> Vec<u64> {
+pub(crate) fn registers(
+    device: &dyn Device,
+    program: Program,
+    group: u16,
+    locations: u32,
+) -> Vec<u64> {
     let at = u64::from(group);
+    let of = &program.groups()[usize::from(group)];
     let epoch = device.word("sync_epoch", at);
     let filled = device.word("sync_kind", at) == CutKind::Filled as u64;
     let fill = device.word("sync_fill", at);
     let base = at * u64::from(locations);
-    let value = |index: u64| {
+    let held = |index: u64| {
         let crossed = device.word("sync_crossed", base + index) == epoch & 1;
         match crossed || !filled {
-            true => device.word(VALUES[usize::from(group)], index),
+            true => value(device, of, index),
             false => fill,
         }
     };
-    (0..u64::from(locations)).map(value).collect()
-}
-
-/// How far a counter of a group went on from `from` to `to`.
-fn distance(group: u16, from: u64, to: u64) -> u64 {
-    match group {
-        0 => u64::from((to as u32).wrapping_sub(from as u32)),
-        _ => to.wrapping_sub(from),
-    }
+    (0..u64::from(locations)).map(held).collect()
 }
 
 impl Judge {
@@ -80,6 +81,14 @@ impl Judge {
 
     /// The switch sent an UPDATE.
     pub(crate) fn mark(&mut self, place: Place, at: u64, values: Vec<u64>) {
+        // Each write adds to these locations alike, and nothing else changes them but cuts.
+        let written = &values[values.len() - BATCH as usize..];
+        if written.iter().any(|value| *value != written[0]) {
+            self.object(
+                "whole",
+                format!("{at} µs: of writes there are parts at {place:?}"),
+            );
+        }
         self.marks.entry(place).or_insert(Moment { at, values });
         if self.marks.len() > MARKS {
             self.marks.pop_first();
@@ -92,7 +101,7 @@ impl Judge {
     }
 
     /// An engine tells something of its view.
-    pub(crate) fn told(&mut self, now: u64, group: u16, told: &Told, view: &[u64]) {
+    pub(crate) fn told(&mut self, now: u64, (group, of): (u16, &Group), told: &Told, view: &[u64]) {
         let place = (told.incarnation, group, told.stamp);
         let Some(moment) = self.marks.get(&place) else {
             self.object("mark", format!("{now} µs: {place:?} is no mark"));
@@ -100,7 +109,7 @@ impl Judge {
         };
         let mut wrong = Vec::new();
         let pairs = view.iter().zip(&moment.values).enumerate();
-        let off = pairs.map(|(at, (told, held))| (at, distance(group, *told, *held)));
+        let off = pairs.map(|(at, (told, held))| (at, of.distance(*told, *held)));
         let off: Vec<(usize, u64)> = off.collect();
         if let Some(bound) = told.bound
             && let Some((at, off)) = off.iter().find(|(_, off)| *off > bound)
@@ -109,6 +118,10 @@ impl Judge {
                 "bound",
                 format!("location {at} of group {group} is {off} off, told was {bound}"),
             ));
+        }
+        if of.kind == Kind::Opaque && told.within != 0 {
+            let within = told.within;
+            wrong.push(("opaque", format!("group {group} is within {within}")));
         }
         let beyond = off.iter().filter(|(_, off)| *off > told.within).count() as u64;
         if beyond > told.all_but {

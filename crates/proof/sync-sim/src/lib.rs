@@ -1,6 +1,7 @@
 //! Sync in virtual time, from one seed.
 //!
-//! A switch runs the packet counter; engines of `stateplane-sync` keep views of its two groups.
+//! A switch runs the packet counter, or a program that `stateplane sync` has instrumented; engines of
+//! `stateplane-sync` keep views of its two groups.
 //! The link between them loses, duplicates, exchanges and delays messages; switch and engines
 //! start anew; an engine that was replaced lives on. The simulator reads the registers at each
 //! mark, and judges all that an engine tells of its view: no bound, number of locations or age is
@@ -14,12 +15,15 @@ mod device;
 mod engines;
 mod judge;
 mod options;
+mod program;
+
 mod report;
 mod scenario;
 mod simulator;
 mod world;
 
 pub use options::{Options, PROGRAM, Rule};
+pub use program::Program;
 pub use report::{Coverage, Report};
 pub use scenario::Scenario;
 pub use simulator::{SimError, Simulator};

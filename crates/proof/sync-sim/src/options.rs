@@ -7,6 +7,8 @@ rules! {
     /// A rule of `docs/sync-protocol.md` that can be turned off when the switch's program is
     /// compiled.
     Rule;
+    /// Of opaque values t is 0 (rule 1).
+    Opaque = "opaque", Some("SYNC_FAULT_OPAQUE");
     /// A change that takes a location beyond t queues it where it is written (rule 2).
     Tested = "tested", Some("SYNC_FAULT_TESTED");
     /// T has all t of this sweep and the last (rule 3).

@@ -1,5 +1,6 @@
 //! What happens in a run: traffic, the link, faults.
 
+use crate::program::Program;
 use serde::{Deserialize, Serialize};
 use stateplane_world::{LinkQuality, SettingError, changed, differences};
 
@@ -10,6 +11,8 @@ pub struct Scenario {
     /// Its name on the command line; of one that was changed, that of the one it was made of.
     #[serde(skip)]
     pub name: &'static str,
+    /// Program of the switch.
+    pub program: Program,
     /// Locations of a group, a power of two, at least 8.
     pub locations: u32,
     /// Positions beyond what the engine has, at most as many as locations.
@@ -32,7 +35,7 @@ pub struct Scenario {
     pub first_position: u64,
     /// Between switch and engines.
     pub link: LinkQuality,
-    /// Writes to locations that no packet counts at.
+    /// Writes, each of a message's values at once, to locations that no packet counts at.
     pub writes: u64,
     /// Cuts.
     pub cuts: u64,
@@ -69,6 +72,7 @@ impl Scenario {
     pub const fn quiet() -> Self {
         Self {
             name: "quiet",
+            program: Program::PacketCounter,
             locations: 32,
             window: 16,
             packets: 800,
@@ -200,8 +204,38 @@ impl Scenario {
         }
     }
 
+    /// A gauge and a key with its count, in an instrumented program.
+    pub const fn kinds() -> Self {
+        Self {
+            name: "kinds",
+            program: Program::Levels,
+            cuts: 6,
+            link: BAD,
+            first_position: (1 << 32) - 50,
+            ..Self::quiet()
+        }
+    }
+
+    /// The same program under all that there is.
+    pub const fn kinds_mixed() -> Self {
+        Self {
+            name: "kinds-mixed",
+            program: Program::Levels,
+            ..Self::mixed()
+        }
+    }
+
+    /// The same program, written by engines that are replaced and live on.
+    pub const fn kinds_writes() -> Self {
+        Self {
+            name: "kinds-writes",
+            program: Program::Levels,
+            ..Self::writes()
+        }
+    }
+
     /// All scenarios.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::quiet(),
         Self::overload(),
         Self::slow_sweep(),
@@ -212,6 +246,9 @@ impl Scenario {
         Self::cuts(),
         Self::writes(),
         Self::mixed(),
+        Self::kinds(),
+        Self::kinds_mixed(),
+        Self::kinds_writes(),
     ];
 
     /// The scenario of that name.

@@ -5,16 +5,12 @@ use crate::engines::BATCH;
 use crate::options::{Options, Rule};
 use crate::report::Report;
 use crate::world::World;
-use stateplane_compile::shipped;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
 use stateplane_sync::SettingsError;
 use stateplane_sync_setup::SetupError;
 use stateplane_world::EngineKind;
-
-/// The program of the switch.
-const SWITCH: &str = "apps/packet-counter/packet_counter.p4";
 
 /// Why a world cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -68,16 +64,14 @@ impl Simulator {
     /// [`SimError::Compile`] and [`SimError::Native`].
     pub fn new(options: Options) -> Result<Self, SimError> {
         let scenario = &options.scenario;
-        let locations = scenario.locations.to_string();
         let mut macros = vec![
-            ("PACKET_COUNTER_LOCATIONS".to_owned(), locations),
             ("SYNC_BATCH".to_owned(), BATCH.to_string()),
             ("SYNC_WINDOW".to_owned(), scenario.window.to_string()),
         ];
         let fault = options.without.and_then(Rule::macro_name);
         macros.extend(fault.map(|name| (name.to_owned(), "1".to_owned())));
-        let program = shipped(SWITCH).defines(macros).program();
-        let program = program.map_err(|refused| SimError::Compile(refused.to_string()))?;
+        let program = scenario.program.compile(scenario.locations, macros);
+        let program = program.map_err(SimError::Compile)?;
         let program = match options.engine {
             EngineKind::Interp => Loaded::Interp(Box::new(program)),
             EngineKind::Native => Loaded::Native(Compiled::verified(program)?),

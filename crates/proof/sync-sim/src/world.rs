@@ -1,8 +1,9 @@
 //! The world: the switch, its engines, the link between them, and what happens.
 
-use crate::device::{Device, HOST_PORT, VALUES};
+use crate::device::{Device, HOST_PORT, value};
 use crate::engines::{BATCH, Host, Process, datagram, packet};
 use crate::judge::{Judge, Violation, registers};
+use crate::program::{GROUPS, Group};
 use crate::report::Coverage;
 use crate::scenario::Scenario;
 use crate::simulator::SimError;
@@ -69,7 +70,7 @@ pub(crate) struct World<'a> {
     incarnation: u32,
     /// When this start of the switch began, and the bytes of UPDATEs since then, by group.
     began: u64,
-    bytes: [u64; VALUES.len()],
+    bytes: [u64; GROUPS],
     host: Host,
     starts: u16,
     judge: Judge,
@@ -109,7 +110,7 @@ impl<'a> World<'a> {
             device: make(incarnation)?,
             incarnation,
             began: 0,
-            bytes: [0; VALUES.len()],
+            bytes: [0; GROUPS],
             host: Host {
                 processes: Vec::new(),
             },
@@ -131,9 +132,9 @@ impl<'a> World<'a> {
     fn plan(&mut self, random: &mut Random) {
         let scenario = self.scenario;
         let end = scenario.traffic;
-        // Most packets are of few sources; the last location is for writes.
+        // Most packets are of few sources; the last locations are for writes.
         for _ in 0..scenario.packets {
-            let sources = scenario.locations - 1;
+            let sources = scenario.locations - BATCH;
             let last = match random.place(3) {
                 0 => 2,
                 1 => sources / 4,
@@ -151,7 +152,7 @@ impl<'a> World<'a> {
                 .plan(random.between(1, end), Happening::Write { process });
         }
         for _ in 0..scenario.cuts {
-            let group = random.place(VALUES.len()) as u16;
+            let group = random.place(GROUPS) as u16;
             let kind = match random.permille(scenario.fills) {
                 true => CutKind::Filled,
                 false => CutKind::Carried,
@@ -221,8 +222,9 @@ impl<'a> World<'a> {
             Happening::Write { process } => {
                 let processes = self.host.processes.len() as u64;
                 let process = &mut self.host.processes[(process % processes) as usize];
-                let last = self.scenario.locations - 1;
-                let write = process.groups[0].write(Operation::Add, &[(last, 1)], 0);
+                let last = self.scenario.locations;
+                let values: Vec<(u32, u64)> = (last - BATCH..last).map(|at| (at, 1)).collect();
+                let write = process.groups[0].write(Operation::Add, &values, 0);
                 process.open += u64::from(write.is_ok());
                 self.after_engines();
             }
@@ -264,9 +266,19 @@ impl<'a> World<'a> {
         self.incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
         self.device = (self.make)(self.incarnation)?;
         self.began = now;
-        self.bytes = [0; VALUES.len()];
+        self.bytes = [0; GROUPS];
         self.after_switch();
         Ok(())
+    }
+
+    fn group(&self, group: u16) -> &'static Group {
+        &self.scenario.program.groups()[usize::from(group)]
+    }
+
+    /// What the registers of a group say.
+    fn registers(&self, group: u16) -> Vec<u64> {
+        let scenario = self.scenario;
+        registers(&*self.device, scenario.program, group, scenario.locations)
     }
 
     /// Registers of a group that no message of a fenced engine, or for another start, may change.
@@ -274,7 +286,7 @@ impl<'a> World<'a> {
         let at = u64::from(group);
         let last = u64::from(self.scenario.locations - 1);
         [
-            self.device.word(VALUES[usize::from(group)], last),
+            value(&*self.device, self.group(group), last),
             self.device.word("sync_acked", at),
             self.device.word("sync_epoch", at),
             self.device.word("sync_starter", at),
@@ -287,14 +299,14 @@ impl<'a> World<'a> {
         let message = (port == CONTROL_PORT).then(|| datagram(frame)).flatten();
         let message = message.and_then(|(_, bytes)| Packet::new_checked(bytes).ok());
         let message = message.map(|packet| Repr::parse(&packet));
-        let message = message.filter(|message| usize::from(message.group) < VALUES.len());
+        let message = message.filter(|message| usize::from(message.group) < GROUPS);
         let Some(message) = message else {
             self.device.handle_frame(local, port, frame);
             self.after_switch();
             return;
         };
         let (group, at) = (message.group, u64::from(message.group));
-        let before = registers(&*self.device, group, self.scenario.locations);
+        let before = self.registers(group);
         let guarded = self.guarded(group);
         let fenced = message.term < self.device.word("sync_term", at);
         let other =
@@ -342,7 +354,7 @@ impl<'a> World<'a> {
                 self.net.send(from, to, &frame);
             }
         }
-        for group in 0..VALUES.len() as u64 {
+        for group in 0..GROUPS as u64 {
             let head = self.device.word("sync_head", group);
             let acked = self.device.word("sync_acked", group);
             if head.saturating_sub(acked) > self.scenario.window.into() {
@@ -365,7 +377,7 @@ impl<'a> World<'a> {
         match message.message_type {
             MessageType::Update => {
                 let group = message.group;
-                let values = registers(&*self.device, group, self.scenario.locations);
+                let values = self.registers(group);
                 self.judge
                     .mark((self.incarnation, group, message.stamp), now, values);
                 self.coverage.marks += 1;
@@ -392,7 +404,7 @@ impl<'a> World<'a> {
     fn after_engines(&mut self) {
         let now = self.net.now();
         for at in 0..self.host.processes.len() {
-            for group in 0..VALUES.len() {
+            for group in 0..GROUPS {
                 while let Some(event) = self.host.processes[at].groups[group].poll_event() {
                     self.take(now, at, group, event);
                 }
@@ -463,7 +475,9 @@ impl<'a> World<'a> {
                         }
                         None => self.coverage.unbounded += 1,
                     }
-                    self.judge.told(now, group as u16, &told, engine.values());
+                    let of = &self.scenario.program.groups()[group];
+                    let group = (group as u16, of);
+                    self.judge.told(now, group, &told, engine.values());
                 }
             }
         }
@@ -472,11 +486,10 @@ impl<'a> World<'a> {
     /// Traffic has stopped and the link is whole: the view is exact.
     fn finish(&mut self) {
         let local = self.net.local(ENGINES);
-        let locations = self.scenario.locations;
         let mut wrong = Vec::new();
         if let Some(process) = self.host.processes.last() {
             for (group, engine) in process.groups.iter().enumerate() {
-                let held = registers(&*self.device, group as u16, locations);
+                let held = self.registers(group as u16);
                 let told = engine.told(local);
                 let exact = told.is_some_and(|told| {
                     (told.bound, told.all_but, told.incarnation) == (Some(0), 0, self.incarnation)
@@ -499,7 +512,8 @@ impl<'a> World<'a> {
             self.judge.object("rest", format!("at the end, {what}"));
         }
         if self.keeps_writes() {
-            let value = self.device.word(VALUES[0], (locations - 1).into());
+            let last = u64::from(self.scenario.locations - 1);
+            let value = value(&*self.device, self.group(0), last);
             let open: u64 = self.host.processes.iter().map(|one| one.open).sum();
             let most = self.done + self.maybe + open;
             if value < self.done || value > most {

@@ -42,6 +42,7 @@ macro_rules! rules {
 }
 
 rules! {
+    without_opaque: Opaque, Scenario::kinds_mixed(), ["opaque"];
     without_tested: Tested, Scenario::overload(), ["bound", "all but k"];
     without_threshold_kept: ThresholdKept, Scenario::slow_sweep(), ["bound", "all but k"];
     without_peak: Peak, Scenario::overload(), ["bound"];
@@ -50,9 +51,9 @@ rules! {
     without_requeued: Requeued, Scenario::lossy(), ["rest"];
     without_credit: Credit, Scenario::lossy(), ["window"];
     without_marks: Marks, Scenario::lossy(), ["rest"];
-    without_incarnation: Incarnation, Scenario::restarts(), ["age", "fencing", "bound"];
+    without_incarnation: Incarnation, Scenario::restarts(), ["age", "fencing", "bound", "rest"];
     without_whole: Whole, Scenario::restarts(), ["rest"];
-    without_sweep: Sweep, Scenario::overload(), ["bound", "rest"];
+    without_sweep: Sweep, Scenario::overload(), ["bound", "all but k", "rest"];
     without_budget: Budget, Scenario::overload(), ["budget"];
     without_cross: Cross, Scenario::cuts(), ["window", "bound"];
     without_frozen: Frozen, Scenario::cuts(), ["window"];

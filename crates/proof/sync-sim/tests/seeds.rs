@@ -77,18 +77,39 @@ fn mixed() {
     assert!(coverage.unknown > 0 && coverage.windows > 0);
 }
 
+/// A gauge, and a key beside its count, in a program that `stateplane sync` has instrumented.
+#[test]
+fn gauges_and_opaque_groups_of_an_instrumented_program() {
+    let coverage = run(Scenario::kinds(), 12);
+    assert!(coverage.windows > 12 * 2 && coverage.repaired > 100);
+}
+
+#[test]
+fn an_instrumented_program_under_all_faults() {
+    let coverage = run(Scenario::kinds_mixed(), 12);
+    assert!(coverage.unknown > 0 && coverage.windows > 0 && coverage.generations > 12 * 4);
+}
+
+#[test]
+fn writes_to_an_instrumented_program() {
+    let coverage = run(Scenario::kinds_writes(), 12);
+    assert!(coverage.written > 12 * 10 && coverage.refused > 0);
+}
+
 #[test]
 fn equal_seeds_give_equal_traces_on_both_engines() {
-    let run = |engine| -> Report {
-        let options = Options::new(Scenario::mixed()).engine(engine);
-        let simulator = Simulator::new(options).expect("a world");
-        simulator.run(3).expect("a run")
-    };
-    let native = run(EngineKind::Native);
-    let interp = run(EngineKind::Interp);
-    assert_eq!(native.trace, run(EngineKind::Native).trace);
-    assert_eq!(native.trace, interp.trace);
-    assert_eq!(native.coverage, interp.coverage);
+    for scenario in [Scenario::mixed(), Scenario::kinds_mixed()] {
+        let run = |engine| -> Report {
+            let options = Options::new(scenario.clone()).engine(engine);
+            let simulator = Simulator::new(options).expect("a world");
+            simulator.run(3).expect("a run")
+        };
+        let native = run(EngineKind::Native);
+        let interp = run(EngineKind::Interp);
+        assert_eq!(native.trace, run(EngineKind::Native).trace);
+        assert_eq!(native.trace, interp.trace);
+        assert_eq!(native.coverage, interp.coverage);
+    }
 }
 
 #[test]
