@@ -245,3 +245,49 @@ fn packets_see_no_difference() {
     assert_eq!(others.next(), None);
     assert!(tally.with_registers >= 10 && tally.probed >= 50);
 }
+
+/// The reference compiler's samples with packet tests, where the environment variable
+/// `P4C_TESTDATA` names the folder `testdata` of a copy of p4lang/p4c.
+#[test]
+fn samples_of_the_reference_compiler_see_no_difference() {
+    let Some(testdata) = std::env::var_os("P4C_TESTDATA") else {
+        println!("P4C_TESTDATA is not set: the samples are not here");
+        return;
+    };
+    let mut all = Vec::new();
+    scripts(&Path::new(&testdata).join("p4_16_samples"), &mut all);
+    all.sort();
+    let mut tally = Tally::default();
+    let (mut same, mut failures) = (0, Vec::new());
+    for path in &all {
+        // Samples that fail as they are say nothing here: docs/p4c-samples.md has them.
+        if !passes(path) {
+            continue;
+        }
+        match tally.run(path) {
+            Ok(()) => same += 1,
+            Err(message) => failures.push(format!("{}:\n{message}", path.display())),
+        }
+    }
+    let refused = tally.refused.len();
+    println!(
+        "{same} packet tests with equal outcomes; {} programs with registers, {} without; refused: {:?}",
+        tally.with_registers, tally.probed, tally.refused
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(
+        same > 100 && refused * 20 <= same,
+        "{refused} of {same} are refused"
+    );
+}
+
+/// True if a packet test passes with the program as it is.
+fn passes(path: &Path) -> bool {
+    let run = || {
+        let case = Case::read(path).ok()?;
+        let program = case.compile(&fs::read_to_string(&case.main).ok()?).ok()?;
+        let engine = Interp::new(program, Default::default()).ok()?;
+        run(&case.script, engine).ok()
+    };
+    run().is_some()
+}
