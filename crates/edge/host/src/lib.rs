@@ -17,3 +17,4 @@ pub mod remote;
 pub mod sealing;
 pub mod store;
 pub mod switch;
+pub mod sync;

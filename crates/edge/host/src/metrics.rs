@@ -3,10 +3,12 @@
 mod controller;
 mod store;
 mod switch;
+mod sync;
 
 pub use controller::controller_metrics;
 pub use store::store_metrics;
 pub use switch::{SwitchInfo, switch_metrics};
+pub use sync::sync_metrics;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode_registry;

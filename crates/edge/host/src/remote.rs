@@ -9,7 +9,10 @@ use std::time::Duration;
 /// Maximum number of waiting calls; further callers block.
 const WAITING: usize = 16;
 
-type Call<S> = Box<dyn FnOnce(&mut S) + Send>;
+/// Work for a server's thread.
+pub type Posted<S> = Box<dyn FnOnce(&mut S) + Send>;
+
+type Call<S> = Posted<S>;
 
 /// A handle by which other threads reach a server `S` that runs.
 pub struct Remote<S> {
@@ -68,6 +71,21 @@ impl<S: 'static> Remote<S> {
         self.calls.try_send(call).ok()?;
         self.wake();
         done.recv_timeout(patience).ok()
+    }
+
+    /// Lets the server's thread do `work` between two turns, without waiting for it; the work is
+    /// dropped if the server has stopped.
+    ///
+    /// # Errors
+    ///
+    /// The work, if as many calls wait as may.
+    pub fn post(&self, work: Posted<S>) -> Result<(), Posted<S>> {
+        match self.calls.try_send(work) {
+            Ok(()) => self.wake(),
+            Err(mpsc::TrySendError::Full(work)) => return Err(work),
+            Err(mpsc::TrySendError::Disconnected(_)) => {}
+        }
+        Ok(())
     }
 
     fn wake(&self) {

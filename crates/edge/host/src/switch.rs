@@ -19,7 +19,8 @@ pub use error::SwitchServerError;
 pub use file::{
     Arguments, ChainServerFile, ChainsFile, DefaultFile, EntryFile, GeneratorFile,
     MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, RegisterFile,
-    ReplicaFile, ReplicationFile, Setting, SwitchFile, SwitchFileCause, SwitchFileError, WatchFile,
+    ReplicaFile, ReplicationFile, Setting, SwitchFile, SwitchFileCause, SwitchFileError, SyncFile,
+    SyncGroupFile, WatchFile,
 };
 pub use remote::{Remote, RemoteCalls};
 pub use report::{

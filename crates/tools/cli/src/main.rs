@@ -30,6 +30,7 @@ mod signal;
 mod sim;
 mod store;
 mod sync;
+mod sync_engine;
 mod test;
 mod text_file;
 mod trace;
@@ -66,6 +67,7 @@ enum Command {
     Trace(trace::TraceArguments),
     Store(store::StoreArguments),
     Controller(controller::ControllerArguments),
+    Engine(sync_engine::SyncEngineArguments),
     Kv(kv::KvArguments),
     Sim(sim::SimArguments),
     Plan(plan::PlanArguments),
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         Command::Trace(arguments) => trace::run(arguments),
         Command::Store(arguments) => store::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
+        Command::Engine(arguments) => sync_engine::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Hazards(command) => hazards::run(&command),

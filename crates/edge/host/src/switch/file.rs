@@ -3,6 +3,7 @@
 mod coordination;
 mod error;
 mod replication;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -10,6 +11,7 @@ mod value;
 pub use coordination::CoordinationFile;
 pub use error::{SwitchFileCause, SwitchFileError};
 pub use replication::ReplicationFile;
+pub use sync::{SyncFile, SyncGroupFile};
 pub use value::{Arguments, Setting};
 
 use serde::Deserialize;
@@ -97,6 +99,12 @@ use toml::Spanned;
 ///     address = "10.255.0.1"               # of the switch, for clients and other switches
 ///     port = 1                             # whose egress its copies pass; 0 unless set
 ///
+///     [sync]                               # of programs that include sync.p4
+///     switch = 1                           # this switch's number
+///     address = "10.0.0.1"                 # at which the engine reaches it
+///     turn_us = 50                         # between two turns of a carrier; 50 unless set
+///     groups = [{ group = 0, budget_mbps = 100, coarsest = 0 }] # rates unlike the usual ones
+///
 ///     [chains]                             # entries come from a store's controller
 ///     controllers = ["10.10.0.20:4795"]
 ///     switch = 1                           # this switch's number
@@ -138,6 +146,8 @@ pub struct SwitchFile {
     pub replication: Option<Spanned<ReplicationFile>>,
     /// This switch's part in coordination.
     pub coordination: Option<Spanned<CoordinationFile>>,
+    /// This switch's part in sync.
+    pub sync: Option<Spanned<SyncFile>>,
     /// The controllers that say where the chains of the store are.
     pub chains: Option<Spanned<ChainsFile>>,
     #[serde(skip)]
@@ -425,6 +435,12 @@ impl SwitchFile {
             let generates = !self.generators_elsewhere;
             let coordination = file.coordination()?;
             Ok(coordination.apply(switch, incarnation, generates)?)
+        })?;
+        self.each(self.sync.as_slice(), |file| {
+            let incarnation = 1.max(random() as u32);
+            let generates = !self.generators_elsewhere;
+            let sync = file.sync()?;
+            Ok(sync.apply(switch, incarnation, generates)?)
         })?;
         self.each(&self.mirror_sessions, |file| {
             let MirrorSessionFile {

@@ -119,6 +119,30 @@ pub enum Event {
     },
 }
 
+/// Counts of an engine since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// UPDATEs of the present view.
+    pub updates: u64,
+    /// Values that were newer than those in the view.
+    pub applied: u64,
+    /// Lost positions that were asked for.
+    pub repairs: u64,
+    /// Lost positions whose locations the switch named.
+    pub repaired: u64,
+    /// Messages that the switch refused.
+    pub refused: u64,
+    /// Dropped: bytes that are no message.
+    pub malformed: u64,
+    /// Dropped: answers to another START, of another group, or that came after the engine was
+    /// fenced.
+    pub foreign: u64,
+    /// Dropped: messages with a location that the group does not have.
+    pub beyond: u64,
+    /// Messages of another start of the switch, each of which has the view begin anew.
+    pub other_incarnation: u64,
+}
+
 /// Polls whose times are kept; a later one counts as old as the last of them.
 const POLLS: usize = 1024;
 
@@ -180,6 +204,7 @@ pub struct Engine {
     writes: Writes,
     outbox: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
+    counters: Counters,
 }
 
 impl Engine {
@@ -231,6 +256,7 @@ impl Engine {
             writes: Writes::default(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
+            counters: Counters::default(),
             settings,
         };
         engine.begin(now);
@@ -256,6 +282,16 @@ impl Engine {
     /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Counts since the engine was made.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// True if another engine has a higher term: this one does nothing more (rule 20).
+    pub fn is_fenced(&self) -> bool {
+        self.life == Life::Fenced
     }
 
     /// The values by location: complete if [`Engine::told`] says something.
@@ -362,8 +398,16 @@ impl Engine {
         }
         self.send_poll(now);
         self.send_repairs(now);
-        self.send_write(now);
-        self.send_cut(now);
+        self.proceed(now);
+    }
+
+    /// Sends what answers made room for, without a poll: the next write, cut and ranges of frozen
+    /// values. A driver calls it when it has handled the datagrams that were there.
+    pub fn proceed(&mut self, now: u64) {
+        if self.life == Life::Following {
+            self.send_write(now);
+            self.send_cut(now);
+        }
     }
 
     fn send(&mut self, message_type: MessageType, fill: impl FnOnce(&mut Repr<'_>)) {
@@ -421,6 +465,7 @@ impl Engine {
         }
         for (at, count) in pieces {
             self.asked.insert(at, now);
+            self.counters.repairs += count;
             self.send(MessageType::Repair, |message| {
                 message.position = at;
                 message.queued = count as u32;

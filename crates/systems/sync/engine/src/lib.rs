@@ -10,6 +10,6 @@ mod engine;
 mod tracker;
 mod write;
 
-pub use engine::{Engine, Event, Settings, SettingsError, Told};
+pub use engine::{Counters, Engine, Event, Settings, SettingsError, Told};
 pub use tracker::Tracker;
 pub use write::{Ticket, WriteError};

@@ -4,6 +4,7 @@ use stateplane_coordination_setup::SetupError as CoordinationError;
 use stateplane_runtime::StateError;
 use stateplane_setup::{BoundError, SetupError};
 use stateplane_switch::SwitchError;
+use stateplane_sync_setup::SetupError as SyncError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -84,6 +85,17 @@ pub enum SwitchFileCause {
     /// The program or the switch does not take what coordination needs.
     #[error(transparent)]
     Coordination(#[from] CoordinationError),
+    /// Rates of sync that contradict each other.
+    #[error(
+        "the rates of group {group} are wrong: `budget_mbps` is 1 to 524288 and at least `least_mbps`, `window_us` at least 1, `finest` at most `coarsest`"
+    )]
+    SyncRate {
+        /// The group.
+        group: u16,
+    },
+    /// The program or the switch does not take what sync needs.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
     /// The program's tables or registers refuse it.
     #[error(transparent)]
     State(#[from] StateError),
@@ -135,6 +147,8 @@ impl SwitchFileCause {
             SwitchFileCause::Replication(SetupError::State(error)) => error.code(),
             SwitchFileCause::Replication(SetupError::Switch(error)) => error.code(),
             SwitchFileCause::Coordination(error) => error.code(),
+            SwitchFileCause::SyncRate { .. } => "H239",
+            SwitchFileCause::Sync(error) => error.code(),
             SwitchFileCause::State(error) => error.code(),
             SwitchFileCause::Switch(error) => error.code(),
         }

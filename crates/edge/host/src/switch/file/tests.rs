@@ -365,3 +365,29 @@ fn the_section_coordination_says_number_address_and_port() {
     let refused = refused.get_ref().coordination().expect_err("no number");
     assert_eq!(refused.code(), "H237");
 }
+
+#[test]
+fn the_section_sync_says_budgets_in_megabits() {
+    let parse = |more: &str| {
+        let head = "[sync]\nswitch = 3\naddress = \"10.0.0.1\"\n";
+        let file = SwitchFile::parse("switch.toml".as_ref(), &format!("{head}{more}"));
+        let section = file.expect("TOML").sync.expect("it is there");
+        section.get_ref().sync()
+    };
+    let sync = parse("groups = [{ group = 1, budget_mbps = 8, coarsest = 0 }]").expect("right");
+    assert_eq!((sync.switch, sync.turn_us), (3, 50));
+    let (group, rates) = sync.rates[0];
+    // 8 Mb/s are a µs for each byte; losses slow it down to an eighth.
+    assert_eq!((group, rates.byte_time), (1, 1 << 16));
+    assert_eq!((rates.slowest_byte_time, rates.coarsest), (8 << 16, 0));
+    for wrong in [
+        "budget_mbps = 0",
+        "budget_mbps = 524289",
+        "budget_mbps = 10, least_mbps = 11",
+        "window_us = 0",
+        "finest = 2, coarsest = 1",
+    ] {
+        let refused = parse(&format!("groups = [{{ group = 1, {wrong} }}]"));
+        assert_eq!(refused.expect_err(wrong).code(), "H239");
+    }
+}

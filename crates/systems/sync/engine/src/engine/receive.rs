@@ -9,6 +9,7 @@ impl Engine {
     /// answers, messages of another start of the switch, and bytes that are no message.
     pub fn handle_datagram(&mut self, now: u64, bytes: &[u8]) {
         let Ok(packet) = Packet::new_checked(bytes) else {
+            self.counters.malformed += 1;
             return;
         };
         let message = Repr::parse(&packet);
@@ -16,6 +17,12 @@ impl Engine {
             || message.starter != self.starter
             || self.life == Life::Fenced
         {
+            self.counters.foreign += 1;
+            return;
+        }
+        let locations = self.settings.locations;
+        if message.values.iter().any(|value| value.index >= locations) {
+            self.counters.beyond += 1;
             return;
         }
         if self.life == Life::Starting {
@@ -29,6 +36,7 @@ impl Engine {
         if message.incarnation != self.incarnation {
             // A later start of the switch, which has nothing of what this view has seen; or an
             // earlier one that took the same START.
+            self.counters.other_incarnation += 1;
             self.begin(now);
             return;
         }
@@ -75,6 +83,7 @@ impl Engine {
         if message.stamp <= self.first_stamp {
             return;
         }
+        self.counters.updates += 1;
         if message.epoch > self.cuts.epoch() {
             self.cross(message);
         }
@@ -94,6 +103,7 @@ impl Engine {
                     }
                 }
                 *stamp = message.stamp;
+                self.counters.applied += 1;
                 self.values[at] = value.value;
                 self.tracker.applied(value.index, message.stamp);
                 let seen = (value.index, message.stamp);
@@ -145,7 +155,8 @@ impl Engine {
     fn repaired(&mut self, now: u64, message: &Repr<'_>) {
         for (at, value) in message.values.iter().enumerate() {
             let newest = self.stamps.get(value.index as usize).copied();
-            let position = message.position + at as u64;
+            let position = message.position.saturating_add(at as u64);
+            self.counters.repaired += 1;
             if let Some(newest) = newest {
                 self.tracker
                     .named(position, value.index, message.stamp, newest);
@@ -188,6 +199,7 @@ impl Engine {
     }
 
     fn refused(&mut self, now: u64, message: &Repr<'_>) {
+        self.counters.refused += 1;
         match Outcome::from_u8(message.outcome) {
             Some(Outcome::Fenced) if message.term > self.settings.term => {
                 self.begin(now);

@@ -1,0 +1,19 @@
+//! The engine of sync as a process: views of the register groups of switches behind one UDP
+//! socket, and a log of what has to outlive it.
+
+mod error;
+mod file;
+mod group;
+mod kept;
+mod report;
+mod request;
+mod server;
+
+pub use error::{SyncError, ViewError};
+pub use file::{GroupFile, SyncEngineFile};
+pub use kept::{Kept, MOST_WRITE_IDS, Window, WriteId};
+pub use report::{GroupReport, SyncReport};
+pub use request::{
+    Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, VALUE_BYTES,
+};
+pub use server::SyncServer;

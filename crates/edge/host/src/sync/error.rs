@@ -1,0 +1,160 @@
+//! Why an engine does not start, and why a request of a client is refused.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+use stateplane_disk::LogError;
+use stateplane_sync::{SettingsError, WriteError};
+
+/// Why an engine does not start, or stops.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The file cannot be read.
+    #[error("{} cannot be read: {cause}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Error of the operating system.
+        cause: io::Error,
+    },
+    /// The file is no configuration of an engine.
+    #[error("{}: {cause}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Mistake in it.
+        cause: Box<toml::de::Error>,
+    },
+    /// A setting is out of its range.
+    #[error("group `{group}`: {field} must be {must}")]
+    Setting {
+        /// The group's name.
+        group: String,
+        /// The setting.
+        field: &'static str,
+        /// Its range.
+        must: String,
+    },
+    /// The log cannot be used.
+    #[error("log of the engine: {0}")]
+    Log(#[from] LogError),
+    /// The socket cannot be opened.
+    #[error("{address} (UDP) cannot be opened: {cause}")]
+    Bind {
+        /// The address.
+        address: SocketAddrV4,
+        /// Error of the operating system.
+        cause: io::Error,
+    },
+    /// The system refuses to wait for, or receive from, the socket.
+    #[error("cannot receive: {0}")]
+    Receive(io::Error),
+    /// The system gives no randomness.
+    #[error("cannot draw a number: {0}")]
+    Random(io::Error),
+}
+
+impl SyncError {
+    /// A short stable code, for messages and tests; that of the inner error if there is one.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SyncError::Read { .. } => "H501",
+            SyncError::Parse { .. } => "H502",
+            SyncError::Setting { .. } => "H503",
+            SyncError::Log(error) => error.code(),
+            SyncError::Bind { .. } => "H504",
+            SyncError::Receive(_) => "H505",
+            SyncError::Random(_) => "H506",
+        }
+    }
+
+    pub(super) fn setting(group: &str, error: SettingsError) -> SyncError {
+        SyncError::Setting {
+            group: group.to_owned(),
+            field: error.field,
+            must: error.must.to_owned(),
+        }
+    }
+}
+
+/// Why a request of a client is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ViewError {
+    /// The engine has no such group.
+    #[error("there is no group `{name}`; groups are: {known}")]
+    UnknownGroup {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// The view is not complete: the switch does not answer, or a view has just begun.
+    #[error("the view of group `{0}` is not complete: its switch did not answer in time")]
+    Incomplete(String),
+    /// The view did not become as near or as young as asked in time.
+    #[error("the view of group `{group}` did not come within the limits asked for in time: {met}")]
+    Unmet {
+        /// The group.
+        group: String,
+        /// Bound and age that it has.
+        met: String,
+    },
+    /// A location beyond the group's.
+    #[error("group `{group}` has no location {location}: they are 0 to {last}")]
+    Location {
+        /// The group.
+        group: String,
+        /// The location.
+        location: u64,
+        /// The last one.
+        last: u32,
+    },
+    /// The request is malformed.
+    #[error("{0}")]
+    Malformed(String),
+    /// The outcome of a write or cut is unknown: switch or engine started anew meanwhile.
+    #[error("it is unknown whether the change was made: {0}")]
+    Unknown(String),
+    /// As many requests wait as may.
+    #[error("too many requests wait: {0}")]
+    Busy(String),
+    /// A window that is not kept any more.
+    #[error("windows behind {after} are asked for, and the oldest kept is {oldest}")]
+    Gone {
+        /// The number given.
+        after: u64,
+        /// Number of the oldest window kept.
+        oldest: u64,
+    },
+    /// Another engine has a higher term.
+    #[error("another engine has a higher term: this one does nothing more for group `{0}`")]
+    Fenced(String),
+}
+
+impl ViewError {
+    /// A short stable code, for messages and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ViewError::UnknownGroup { .. } => "SYNC020",
+            ViewError::Incomplete(_) => "SYNC021",
+            ViewError::Unmet { .. } => "SYNC022",
+            ViewError::Location { .. } => "SYNC012",
+            ViewError::Malformed(_) => "SYNC023",
+            ViewError::Unknown(_) => "SYNC024",
+            ViewError::Busy(_) => "SYNC010",
+            ViewError::Gone { .. } => "SYNC025",
+            ViewError::Fenced(_) => "SYNC013",
+        }
+    }
+
+    pub(super) fn of_write(group: &str, error: WriteError) -> ViewError {
+        match error {
+            WriteError::Full => ViewError::Busy(error.to_string()),
+            WriteError::Fenced => ViewError::Fenced(group.to_owned()),
+            WriteError::Count(_) | WriteError::Location(_) => {
+                ViewError::Malformed(error.to_string())
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! An engine's configuration, as its TOML file says it.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use stateplane_wire::sync::{MAX_VALUES, PORT};
+
+use super::SyncError;
+
+/// Most locations of a group: a window is one record of the log.
+const MOST_LOCATIONS: u32 = 1 << 20;
+
+/// Most groups of an engine.
+const MOST_GROUPS: usize = 256;
+
+/// Most locations of a group that metrics show.
+const MOST_SHOWN: usize = 256;
+
+/// Configuration of an engine.
+///
+/// ```
+/// let file = r#"
+///     listen = "10.0.0.9"             # own address; any port unless `port` says one
+///     data = "engine-data"            # folder of the log
+///     rpc = "127.0.0.1:9560"          # where clients are served (gRPC); nowhere unless set
+///
+///     [[group]]
+///     name = "packets"                # by which clients call it
+///     switch = "10.0.0.1"             # the switch's address
+///     group = 0                       # number of the group in the switch's program
+///     locations = 65536
+///     batch = 16                      # SYNC_BATCH of the program; 16 unless set
+///     poll_us = 1000                  # between two polls; 1,000 unless set
+///     retry_us = 5000                 # before a request is repeated; 5,000 unless set
+///     windows = 16                    # windows that are kept; 16 unless set
+///     metrics = [0, 17]               # locations whose values are metrics
+/// "#;
+/// let file = stateplane_host::sync::SyncEngineFile::parse("engine.toml".as_ref(), file)?;
+/// assert_eq!(file.groups[0].locations, 65_536);
+/// # Ok::<(), stateplane_host::sync::SyncError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SyncEngineFile {
+    /// The engine's own address; any of the machine's unless set.
+    #[serde(default = "anywhere")]
+    pub listen: Ipv4Addr,
+    /// UDP port of the engine; one that is free unless set.
+    #[serde(default)]
+    pub port: u16,
+    /// Folder of the log, which has terms, windows and outcomes of writes.
+    pub data: PathBuf,
+    /// Address at which clients are served.
+    pub rpc: Option<SocketAddr>,
+    /// The groups.
+    #[serde(default, rename = "group")]
+    pub groups: Vec<GroupFile>,
+}
+
+/// A group of registers of a switch.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupFile {
+    /// Name by which clients call it, at most 64 bytes.
+    pub name: String,
+    /// The switch's address.
+    pub switch: Ipv4Addr,
+    /// UDP port of the switch; 4798 unless set.
+    #[serde(default = "port")]
+    pub port: u16,
+    /// Number of the group in the switch's program.
+    pub group: u16,
+    /// Its locations, 1 to 2²⁰.
+    pub locations: u32,
+    /// Values that the switch takes in a message: SYNC_BATCH of its program, 1 to 32.
+    #[serde(default = "batch")]
+    pub batch: u32,
+    /// µs between two polls, at least 50.
+    #[serde(default = "poll")]
+    pub poll_us: u64,
+    /// µs before a request is repeated, more than a round trip.
+    #[serde(default = "retry")]
+    pub retry_us: u64,
+    /// Windows that are kept, 1 to 65,536.
+    #[serde(default = "windows")]
+    pub windows: usize,
+    /// Locations whose values are metrics, at most 256.
+    #[serde(default)]
+    pub metrics: Vec<u32>,
+}
+
+fn anywhere() -> Ipv4Addr {
+    Ipv4Addr::UNSPECIFIED
+}
+
+fn port() -> u16 {
+    PORT
+}
+
+fn batch() -> u32 {
+    16
+}
+
+fn poll() -> u64 {
+    1_000
+}
+
+fn retry() -> u64 {
+    5_000
+}
+
+fn windows() -> usize {
+    16
+}
+
+impl SyncEngineFile {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::Read`], [`SyncError::Parse`], [`SyncError::Setting`].
+    pub fn read(path: &Path) -> Result<SyncEngineFile, SyncError> {
+        let text = std::fs::read_to_string(path).map_err(|cause| SyncError::Read {
+            path: path.into(),
+            cause,
+        })?;
+        SyncEngineFile::parse(path, &text)
+    }
+
+    /// Reads `text`, the contents of the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::Parse`], [`SyncError::Setting`].
+    pub fn parse(path: &Path, text: &str) -> Result<SyncEngineFile, SyncError> {
+        let file: SyncEngineFile = toml::from_str(text).map_err(|cause| SyncError::Parse {
+            path: path.into(),
+            cause: Box::new(cause),
+        })?;
+        let wrong = |group: &str, field, must: &str| {
+            Err(SyncError::Setting {
+                group: group.to_owned(),
+                field,
+                must: must.to_owned(),
+            })
+        };
+        if file.groups.is_empty() || file.groups.len() > MOST_GROUPS {
+            return wrong("", "number of [[group]] sections", "1 to 256");
+        }
+        let (mut names, mut places) = (BTreeSet::new(), BTreeSet::new());
+        for group in &file.groups {
+            let name = &group.name;
+            let last = group.metrics.iter().max().copied().unwrap_or(0);
+            let checks = [
+                (1..=64).contains(&name.len()) && names.insert(name),
+                places.insert((group.socket(), group.group)),
+                (1..=MOST_LOCATIONS).contains(&group.locations),
+                (1..=MAX_VALUES as u32).contains(&group.batch),
+                (50..=60_000_000).contains(&group.poll_us),
+                (50..=60_000_000).contains(&group.retry_us),
+                (1..=1 << 16).contains(&group.windows),
+                group.metrics.len() <= MOST_SHOWN && last < group.locations,
+            ];
+            let rules = [
+                ("name", "1 to 64 bytes that no other group has"),
+                ("group", "another one at the same switch"),
+                ("locations", "1 to 1048576"),
+                ("batch", "1 to 32"),
+                ("poll_us", "50 to 60000000"),
+                ("retry_us", "50 to 60000000"),
+                ("windows", "1 to 65536"),
+                ("metrics", "at most 256 of the group's locations"),
+            ];
+            if let Some(at) = checks.iter().position(|right| !right) {
+                let (field, must) = rules[at];
+                return wrong(name, field, must);
+            }
+        }
+        Ok(file)
+    }
+}
+
+impl GroupFile {
+    /// Where the switch is.
+    pub fn socket(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.switch, self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(more: &str) -> Result<SyncEngineFile, SyncError> {
+        let text = format!(
+            "data = \"d\"\n[[group]]\nname = \"a\"\nswitch = \"10.0.0.1\"\ngroup = 0\n\
+             locations = 16\n{more}"
+        );
+        SyncEngineFile::parse("engine.toml".as_ref(), &text)
+    }
+
+    #[test]
+    fn what_is_not_said_has_its_usual_value() {
+        let file = parse("").expect("whole");
+        let group = &file.groups[0];
+        assert_eq!((file.listen, file.rpc), (Ipv4Addr::UNSPECIFIED, None));
+        assert_eq!(group.socket().to_string(), "10.0.0.1:4798");
+        assert_eq!((group.batch, group.poll_us, group.windows), (16, 1_000, 16));
+    }
+
+    #[test]
+    fn each_setting_has_a_range() {
+        let again = "[[group]]\nname = \"NAME\"\nswitch = \"10.0.0.1\"\ngroup = 0\nlocations = 1\n";
+        let (same, twin) = (again.replace("NAME", "a"), again.replace("NAME", "b"));
+        for (more, field) in [
+            (same.as_str(), "name"),
+            (&twin, "group"),
+            ("batch = 33", "batch"),
+            ("poll_us = 49", "poll_us"),
+            ("retry_us = 0", "retry_us"),
+            ("windows = 0", "windows"),
+            ("metrics = [16]", "metrics"),
+        ] {
+            let refused = parse(more).expect_err(more);
+            assert!(matches!(&refused, SyncError::Setting { field: said, .. } if *said == field));
+            assert_eq!(refused.code(), "H503");
+        }
+        assert_eq!(parse("colour = 1").expect_err("no such key").code(), "H502");
+        let empty = SyncEngineFile::parse("engine.toml".as_ref(), "data = \"d\"");
+        assert_eq!(empty.expect_err("no group").code(), "H503");
+    }
+}

@@ -1,0 +1,81 @@
+//! Counts and views of an engine, as metrics and operators see them.
+
+use serde::Serialize;
+
+/// An engine's counts since its start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SyncReport {
+    /// The engine's term.
+    pub term: u64,
+    /// µs since the epoch of Unix at which the engine started.
+    pub started_us: u64,
+    /// Datagrams that came.
+    pub received: u64,
+    /// Datagrams that were sent.
+    pub sent: u64,
+    /// Datagrams that the system did not take.
+    pub send_failed: u64,
+    /// Dropped: datagrams from an address that is no switch's.
+    pub unknown_source: u64,
+    /// Dropped: bytes that are no message.
+    pub malformed: u64,
+    /// Dropped: messages of a group that is not followed.
+    pub unknown_group: u64,
+    /// The groups, in the order of the file.
+    pub groups: Vec<GroupReport>,
+}
+
+/// A group's view and counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GroupReport {
+    /// Its name.
+    pub name: String,
+    /// Its locations.
+    pub locations: u32,
+    /// True if each location has a value.
+    pub complete: bool,
+    /// True if another engine has a higher term.
+    pub fenced: bool,
+    /// E; absent while the view is unbounded or incomplete.
+    pub bound: Option<u64>,
+    /// k: all but so many locations are within `within`.
+    pub all_but: u64,
+    /// t.
+    pub within: u64,
+    /// µs since the mark, at most; absent while the view is incomplete.
+    pub age_us: Option<u64>,
+    /// A, in µs.
+    pub sweep_us: u32,
+    /// Views that began.
+    pub generation: u64,
+    /// Cuts of the present start of the switch.
+    pub epoch: u32,
+    /// Number of the last window.
+    pub last_window: u64,
+    /// Requests that wait.
+    pub waiting: usize,
+    /// Values of chosen locations.
+    pub values: Vec<(u32, u64)>,
+    /// UPDATEs.
+    pub updates: u64,
+    /// Values that were newer than those in the view.
+    pub applied: u64,
+    /// Lost positions that were asked for.
+    pub repairs: u64,
+    /// Lost positions that the switch named.
+    pub repaired: u64,
+    /// Requests that the switch refused.
+    pub refused: u64,
+    /// Dropped: answers to another START.
+    pub foreign: u64,
+    /// Dropped: messages with a location that the group does not have.
+    pub beyond: u64,
+    /// Messages of another start of the switch.
+    pub other_incarnation: u64,
+    /// Reads that were answered.
+    pub reads: u64,
+    /// Reads that were not met in time.
+    pub unmet: u64,
+    /// Windows that were kept.
+    pub windows: u64,
+}

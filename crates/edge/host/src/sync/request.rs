@@ -1,0 +1,113 @@
+//! Requests of clients.
+
+use std::sync::Arc;
+
+use stateplane_sync::Told;
+use stateplane_wire::sync::{CutKind, Operation, Outcome};
+
+use super::{ViewError, WriteId};
+
+/// Bytes of a value where values are packed: little-endian, those of narrow registers too.
+pub const VALUE_BYTES: usize = 8;
+
+/// Gets the answer to a request; it is called in the engine's thread and must be short.
+pub type Reply<T> = Box<dyn FnOnce(Result<T, ViewError>) + Send>;
+
+/// Request for the view of a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadRequest {
+    /// Name of the group.
+    pub group: String,
+    /// The mark has to be younger than the request.
+    pub fresh: bool,
+    /// The greatest bound that will do; any, an unbounded one included, unless set.
+    pub bound: Option<u64>,
+    /// The greatest age that will do, in µs; any unless set.
+    pub max_age_us: Option<u64>,
+    /// µs until it is given up.
+    pub patience_us: u64,
+}
+
+impl ReadRequest {
+    /// True if a view of which this is told will do.
+    pub fn is_met_by(&self, told: &Told) -> bool {
+        let near = self
+            .bound
+            .is_none_or(|most| told.bound.is_some_and(|bound| bound <= most));
+        near && self.max_age_us.is_none_or(|most| told.age_us <= most)
+    }
+}
+
+/// A group's values, and what is promised of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The promise.
+    pub told: Told,
+    /// Values by location, [`VALUE_BYTES`] each.
+    pub values: Arc<Vec<u8>>,
+}
+
+/// Request to change values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Name of the group.
+    pub group: String,
+    /// The client's number for the change; with one it is applied once however often it is asked
+    /// for.
+    pub id: Option<WriteId>,
+    /// Change to each location.
+    pub operation: Operation,
+    /// Locations and values. As many as a message takes are written at once; more in pieces.
+    pub values: Vec<(u32, u64)>,
+    /// The value that [`Operation::SetIfEqual`] expects.
+    pub expected: u64,
+    /// µs until it is given up as unknown.
+    pub patience_us: u64,
+}
+
+/// A change that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeDone {
+    /// DONE or MISMATCH.
+    pub outcome: Outcome,
+    /// Messages that it took: with 1 all of it took effect at once.
+    pub pieces: u32,
+}
+
+/// Request for a cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutRequest {
+    /// Name of the group.
+    pub group: String,
+    /// How locations cross it.
+    pub kind: CutKind,
+    /// The value that fills them.
+    pub fill: u64,
+    /// Keep the window.
+    pub keep: bool,
+    /// µs until it is given up as unknown.
+    pub patience_us: u64,
+}
+
+/// A cut that was made, and the window that it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutMade {
+    /// Number of the window; 0 if it is not kept.
+    pub number: u64,
+    /// The switch's own name for its start.
+    pub incarnation: u32,
+    /// Number of the cut.
+    pub epoch: u32,
+    /// Term of the engine that made it.
+    pub term: u64,
+    /// Values at the cut, [`VALUE_BYTES`] each.
+    pub values: Arc<Vec<u8>>,
+}
+
+/// The bytes of `values`.
+pub(super) fn pack(values: &[u64]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
