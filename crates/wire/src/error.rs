@@ -30,6 +30,8 @@ pub enum Header {
     CoordinationControl,
     /// A message of sync ([`crate::sync`]).
     Sync,
+    /// A message of multicast ([`crate::multicast`]).
+    Multicast,
 }
 
 impl fmt::Display for Header {
@@ -47,6 +49,7 @@ impl fmt::Display for Header {
             Header::Coordination => "coordination message",
             Header::CoordinationControl => "coordination control message",
             Header::Sync => "sync message",
+            Header::Multicast => "multicast message",
         })
     }
 }

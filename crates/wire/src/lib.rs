@@ -31,6 +31,7 @@ mod error;
 pub mod ethernet;
 pub mod ipv4;
 pub mod layout;
+pub mod multicast;
 pub mod replication;
 pub mod sync;
 mod table;
@@ -77,4 +78,5 @@ pub const LAYOUTS: &[&layout::Layout] = &[
     &coordination_control::SESSION_LAYOUT,
     &sync::LAYOUT,
     &sync::VALUE_LAYOUT,
+    &multicast::LAYOUT,
 ];

@@ -12,7 +12,7 @@ use stateplane_wire::chain::{self, Creation, Decision, Entry, Item, ItemHolder, 
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, Member, Message, Row};
 use stateplane_wire::coordination_control as clients;
 use stateplane_wire::replication::{self, Key, MessageType};
-use stateplane_wire::{ethernet, ipv4, sync, tcp, udp};
+use stateplane_wire::{ethernet, ipv4, multicast, sync, tcp, udp};
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 1, 2, 3);
 const B: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
@@ -521,4 +521,50 @@ fn sync_messages() {
         (name, message.to_vec().expect("a message"))
     };
     compare("sync", sync::MessageType::ALL.iter().map(message).collect());
+}
+
+#[test]
+fn multicast_messages() {
+    let message = |kind: &multicast::MessageType| {
+        let payload: &[u8] = if kind.may_bear_payload() {
+            b"payload"
+        } else {
+            b""
+        };
+        let bears = if payload.is_empty() {
+            0
+        } else {
+            multicast::flag::PAYLOAD
+        };
+        let message = multicast::Repr {
+            code: multicast::Code::Full as u8,
+            flags: multicast::flag::NO_OP | bears,
+            group: 0x11,
+            origin: 0x12,
+            list_version: 0x1314,
+            epoch: 0x1516_1718,
+            incarnation: 0x191a_1b1c,
+            destinations: 0x2122_2324,
+            session: 0x2526,
+            lane: 0x27,
+            number: 0x28_292a_2b2c,
+            index: 0x3132_3334,
+            term: 0x3536_3738,
+            before: 0x393a_3b3c,
+            timestamp: 0x4142_4344_4546_4748,
+            final_time: 0x5152_5354_5556_5758,
+            sender_address: 0x6162_6364,
+            sender_port: 0x6566,
+            final_group: 0x67,
+            learner: multicast::NO_LEARNER,
+            commit: 0x7172_7374,
+            base: 0x7576_7778,
+            payload,
+            ..multicast::Repr::new(*kind)
+        };
+        let name = format!("{kind:?}").to_lowercase();
+        (name, message.to_vec().expect("a message"))
+    };
+    let all = multicast::MessageType::ALL;
+    compare("multicast", all.iter().map(message).collect());
 }

@@ -4,7 +4,7 @@ use crate::corpus;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, NatPool, Replica};
 use stateplane_wire::{
-    chain, control, coordination_control, ethernet, ipv4, replication, sync, tcp, udp,
+    chain, control, coordination_control, ethernet, ipv4, multicast, replication, sync, tcp, udp,
 };
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -74,6 +74,15 @@ pub(super) fn decoders(input: &[u8]) {
         let bytes = repr.to_vec().expect("what was read can be written");
         let again = sync::Packet::new_checked(&bytes);
         assert_eq!(again.map(|packet| sync::Repr::parse(&packet)), Ok(repr));
+    }
+    if let Ok(packet) = multicast::Packet::new_checked(input) {
+        let repr = multicast::Repr::parse(&packet);
+        let bytes = repr.to_vec().expect("what was read can be written");
+        let again = multicast::Packet::new_checked(&bytes);
+        assert_eq!(
+            again.map(|packet| multicast::Repr::parse(&packet)),
+            Ok(repr)
+        );
     }
 }
 
