@@ -391,6 +391,31 @@ fn a_filled_cut_fills_the_view_and_its_window_is_fetched_and_kept() {
     assert_eq!(bench.was_sent(MessageType::Cut), 2);
 }
 
+/// A location whose only value came from before a cut that filled it has what the cut gave it: the
+/// switch sends it no more, and the view is complete.
+#[test]
+fn a_value_from_before_a_fill_counts_as_come() {
+    let mut bench = Bench::new();
+    bench.receive(MessageType::Started, &[], |message| {
+        message.stamp = 100;
+        message.position = 10;
+        (message.before, message.after) = (50, 50);
+    });
+    bench.receive(MessageType::Update, &[(3, 7)], |message| {
+        message.stamp = 102;
+        message.position = 13;
+        (message.before, message.after) = (53, 54);
+        message.epoch = 1;
+        message.kind = CutKind::Filled as u8;
+        message.operand = 6;
+    });
+    assert_eq!(bench.engine.told(bench.now), None);
+    bench.update(101, 10, &[(0, 1), (1, 1), (2, 1)], 50, 53);
+    assert_eq!(bench.engine.values(), [6, 6, 6, 7]);
+    let told = bench.engine.told(bench.now).expect("a complete view");
+    assert_eq!((told.bound, told.all_but), (Some(0), 0));
+}
+
 proptest! {
     /// Whatever a switch, or who pretends to be one, sends: nothing panics, and what waits for the
     /// driver is bounded.

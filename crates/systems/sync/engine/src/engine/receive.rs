@@ -87,14 +87,15 @@ impl Engine {
         if message.epoch > self.cuts.epoch() {
             self.cross(message);
         }
-        // What locations held before a cut that filled them is nothing any more (rule 17).
+        // What locations held before a cut that filled them is nothing any more (rule 17). It came
+        // all the same: the view has what the cut gave the location, which is later.
         let voided = message.epoch < self.cuts.filled();
         for value in message.values.iter() {
             let at = value.index as usize;
             let Some(stamp) = self.stamps.get_mut(at) else {
                 continue;
             };
-            if message.stamp > *stamp && !voided {
+            if message.stamp > *stamp {
                 if *stamp <= self.first_stamp {
                     self.unseen = self.unseen.saturating_sub(1);
                     if self.unseen == 0 {
@@ -103,8 +104,10 @@ impl Engine {
                     }
                 }
                 *stamp = message.stamp;
-                self.counters.applied += 1;
-                self.values[at] = value.value;
+                if !voided {
+                    self.counters.applied += 1;
+                    self.values[at] = value.value;
+                }
                 self.tracker.applied(value.index, message.stamp);
                 let seen = (value.index, message.stamp);
                 self.events
