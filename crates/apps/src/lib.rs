@@ -5,6 +5,7 @@
 //! The simulator and the lab have the same hosts: the one gives their datagrams to virtual
 //! links, the other to real ones.
 
+pub mod coordination;
 mod counter;
 mod firewall;
 pub mod heavy_hitter;

@@ -6,16 +6,16 @@ use crate::places::{CONTROLLER, client_address, switch_socket};
 use crate::scenario::Scenario;
 use crate::subscriber::Subscriber;
 use core::net::SocketAddrV4;
+use stateplane_apps::coordination;
 use stateplane_coordination::{
-    Action, Agent, Answer, Chain, Delete, Event, Fate, Guard, Lanes, Operation, Owner, Place,
-    Reading, Settings, Ticket, When, Write,
+    Action, Agent, Chain, Delete, Event, Fate, Guard, Lanes, Operation, Owner, Place, Reading,
+    Settings, Ticket, When, Write,
 };
 use stateplane_history::Object;
 use stateplane_history::coordination::{
-    Asked, Condition, CoordinationEvent, EventKind, Guard as Guarded, Holder, Kind, Outcome,
-    Request, Response, Seen,
+    Asked, Condition, CoordinationEvent, EventKind, Guard as Guarded, Holder, Request, Response,
 };
-use stateplane_wire::coordination::{self as wire, Key};
+use stateplane_wire::coordination::Key;
 use stateplane_wire::coordination_control::{self as control, Learn, Message};
 use stateplane_world::{Node, NodePort, Random};
 use std::collections::BTreeMap;
@@ -398,23 +398,23 @@ impl ClientNode {
                         let number = self.numbers.entry(*name).or_default();
                         *number = (*number).max(shown);
                     }
-                    returned(response(&answer, numbered, locks))
+                    returned(coordination::response(&answer, numbered, locks))
                 }
                 Event::Resolved { fate, .. } => match fate {
                     Fate::Executed {
                         outcome, number, ..
                     } => returned(Response {
-                        outcome: told(outcome),
+                        outcome: coordination::outcome(outcome),
                         number,
                         token: None,
                         seen: None,
                     }),
-                    Fate::Never => returned(never()),
+                    Fate::Never => returned(coordination::never()),
                     Fate::Lost => continue,
                 },
                 // A read has no effect; of a write nobody will hear.
                 Event::Expired { .. } if !numbered => unknown,
-                Event::Expired { .. } => returned(never()),
+                Event::Expired { .. } => returned(coordination::never()),
                 Event::Unknown { .. } | Event::Failed { .. } => unknown,
                 Event::Entry { .. } | Event::ChainWanted { .. } | Event::LanesEnded => continue,
             };
@@ -454,64 +454,4 @@ impl Node for ClientNode {
 fn value(number: u64, length: usize) -> Vec<u8> {
     let bytes = number.to_be_bytes();
     bytes.into_iter().cycle().take(length).collect()
-}
-
-fn never() -> Response {
-    Response {
-        outcome: Outcome::Never,
-        number: 0,
-        token: None,
-        seen: None,
-    }
-}
-
-fn told(outcome: wire::Outcome) -> Outcome {
-    match outcome {
-        wire::Outcome::Done => Outcome::Done,
-        wire::Outcome::Mismatch => Outcome::Mismatch,
-        wire::Outcome::Absent => Outcome::Absent,
-        wire::Outcome::Taken => Outcome::Taken,
-        wire::Outcome::Queued => Outcome::Queued,
-        wire::Outcome::Full => Outcome::Full,
-        wire::Outcome::StaleToken => Outcome::StaleToken,
-        wire::Outcome::Guarded => Outcome::Guarded,
-        wire::Outcome::NotOwner => Outcome::NotOwner,
-        wire::Outcome::WrongKind => Outcome::WrongKind,
-        _ => Outcome::Never,
-    }
-}
-
-/// An answer as histories have it.
-fn response(answer: &Answer, numbered: bool, locks: bool) -> Response {
-    let seen = answer.record.as_ref().map(|record| {
-        let (kind, number) = match record.kind {
-            wire::Kind::None => (Kind::None, 0),
-            wire::Kind::Value => (Kind::Value, record.number),
-            wire::Kind::Lock => (Kind::Lock, record.number),
-            wire::Kind::Empty => (Kind::Empty, record.number),
-        };
-        let value = (kind == Kind::Value).then(|| record.value.as_slice().into());
-        Seen {
-            kind,
-            number,
-            value,
-        }
-    });
-    // Of a value it is the highest token that the record has seen.
-    let is_lock = seen.as_ref().is_some_and(|seen| seen.kind == Kind::Lock);
-    let told_lock = matches!(
-        answer.outcome,
-        wire::Outcome::Queued | wire::Outcome::Taken | wire::Outcome::NotOwner
-    );
-    let lock = is_lock || (locks && told_lock);
-    Response {
-        outcome: told(answer.outcome),
-        number: if numbered {
-            answer.number
-        } else {
-            answer.newest
-        },
-        token: (lock && answer.token != 0).then_some(answer.token),
-        seen,
-    }
 }

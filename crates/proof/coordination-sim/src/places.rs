@@ -41,16 +41,16 @@ pub(crate) fn mac(switch: usize) -> [u8; 6] {
     [2, 0, 0, 0, 0, switch as u8 + 1]
 }
 
-/// Where the controller listens.
+/// Address at which the controller listens.
 pub(crate) const CONTROLLER: SocketAddrV4 =
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 2, 1), control::PORT);
 
-/// Where a client listens.
+/// Address at which a client listens.
 pub(crate) fn client_address(client: usize) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 1, client as u8 + 1), 5000)
 }
 
-/// Where a switch listens.
+/// Address at which a switch listens.
 pub(crate) fn switch_socket(switch: usize) -> SocketAddrV4 {
     SocketAddrV4::new(switch_address(switch), coordination::PORT)
 }

@@ -48,18 +48,18 @@ impl Default for Coverage {
     }
 }
 
-/// What became of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The seed.
     pub seed: u64,
     /// The options.
     pub options: Options,
-    /// What was seen.
+    /// The history of the run.
     pub history: History,
-    /// What checkers object to.
+    /// Objections of the checkers.
     pub violations: Vec<Violation>,
-    /// What else is wrong.
+    /// Further mistakes that were seen.
     pub anomalies: Vec<String>,
     /// Event counts.
     pub coverage: Coverage,

@@ -1,9 +1,9 @@
-//! What happens in a run: traffic, links, faults.
+//! Scenarios of runs: traffic, links, faults.
 
 use serde::{Deserialize, Serialize};
 use stateplane_world::{LinkQuality, SettingError, changed, differences};
 
-/// What happens in a run. Times are in µs, chances in thousandths.
+/// Scenario of a run. Times are in µs, chances in thousandths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -76,9 +76,9 @@ pub struct Scenario {
     /// Number of changes of a chain by an authority that does what the rules allow and nobody
     /// would: members that live are left out, joins are given up. 0: the controller decides.
     pub changes: u64,
-    /// Whether groups have to serve again after the faults.
+    /// True if groups have to serve again after the faults.
     pub serves: bool,
-    /// Whether each group has to serve, with all its members, when the faults end.
+    /// True if each group has to serve, with all its members, when the faults end.
     pub recovers: bool,
 }
 

@@ -73,7 +73,7 @@ impl ProgramKind {
         self.app().map(AppId::judge)
     }
 
-    /// What a flow's outputs are judged by, if an application's machine does.
+    /// The machine that judges a flow's outputs, if an application's machine does.
     pub(crate) fn machine(self) -> Option<Application> {
         self.judge().and_then(Judge::machine)
     }

@@ -266,7 +266,7 @@ fn faults(scenario: &Scenario, places: Places, random: &mut Random) -> Vec<Fault
     plan
 }
 
-/// What befalls the first `replicas` servers.
+/// Faults of the disks of the first `replicas` servers.
 fn misfortunes_of_disks(
     disks: &Disks,
     replicas: usize,

@@ -103,7 +103,7 @@ impl Report {
         self.violations.first().map(named).or(anomaly)
     }
 
-    /// Whether the checker of that name objects.
+    /// True if the checker of that name objects.
     pub fn objects(&self, checker: &str) -> bool {
         self.violations.iter().any(|v| v.checker == checker)
     }

@@ -63,7 +63,7 @@ pub struct Scenario {
     pub idle: u64,
     /// Buckets of the switches' flow tables, of four slots each.
     pub buckets: u32,
-    /// Whether switches repeat requests sooner, and notice a silent store sooner, than a
+    /// True if switches repeat requests sooner, and notice a silent store sooner, than a
     /// switch's file without times has it.
     pub brisk: bool,
     /// At most so many writes before sequence numbers wrap.

@@ -20,7 +20,7 @@ const MOST: usize = 50;
 pub struct Violation {
     /// The promise.
     pub promise: &'static str,
-    /// What was seen.
+    /// The mistake that was seen.
     pub what: String,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Judge {
     pub(crate) violations: Vec<Violation>,
 }
 
-/// What the program's registers of a group say: an array in which locations that have not
+/// The program's registers of a group: an array in which locations that have not
 /// crossed the last cut have the values that it gave them.
 pub(crate) fn registers(
     device: &dyn Device,

@@ -1,4 +1,4 @@
-//! What switches hold, read from their registers.
+//! State of the switches, read from their registers.
 
 use crate::client::group_name;
 use crate::device::Device;
@@ -73,7 +73,7 @@ const PLACE_NONE: u128 = 255;
 /// Bits of a number below its generation.
 const COUNT_BITS: u32 = 48;
 
-/// What was seen last of a group at a switch.
+/// State of a group at a switch, as it was seen last.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     epoch: u128,
@@ -206,7 +206,7 @@ impl Observer {
         }
     }
 
-    /// What a switch holds of a group.
+    /// State of a group at a switch.
     pub(super) fn state(&self, device: &dyn Device, group: u16) -> State {
         let index = u64::from(group);
         let era = device.word("group_era", index);

@@ -26,7 +26,7 @@ fn with_burst(number: u64) -> u64 {
     slow * 1000 + (number - slow) * 100
 }
 
-/// What the hosts of an application say in 4000 packets, of one connection after the other;
+/// Frames of an application's hosts in 4000 packets, of one connection after the other;
 /// `at`: when each comes, in µs.
 fn capture(app: &mut dyn Hosts, at: fn(u64) -> u64) -> Vec<Arrival> {
     let mut random = Random::new(7);

@@ -20,7 +20,7 @@ const REPEAT_US: (u64, u64) = (10_000, 500_000);
 /// Most events that wait to be taken, after which lists of sessions are dropped.
 const MOST_EVENTS: usize = 1_024;
 
-/// What happened on a connection.
+/// Event of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectionEvent {
     /// The number of groups is known, and with it the agent.
@@ -386,7 +386,7 @@ impl Connection {
         waiting.or_else(|| self.agent.as_mut()?.poll_transmit())
     }
 
-    /// What happened next. `now` is the time at which a chain that is wanted is asked for.
+    /// The next event. `now` is the time at which a chain that is wanted is asked for.
     pub fn poll_event(&mut self, now: u64) -> Option<ConnectionEvent> {
         if let Some(event) = self.events.pop_front() {
             return Some(event);

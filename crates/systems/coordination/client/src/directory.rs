@@ -51,7 +51,7 @@ impl Chain {
     }
 }
 
-/// What an agent took from a chain that it was told of.
+/// Changes that an agent made for a chain that it was told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Learnt {
     Nothing,

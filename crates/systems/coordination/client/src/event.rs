@@ -1,4 +1,4 @@
-//! What an agent tells of its operations.
+//! Events that an agent tells of its operations.
 
 use stateplane_wire::coordination::{Key, Kind, Outcome};
 
@@ -13,7 +13,7 @@ pub struct Ticket(pub u64);
 pub struct Record {
     /// Its key.
     pub key: Key,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Number of the entry that last changed it: its version.
     pub number: u64,
@@ -73,7 +73,7 @@ impl LockState {
 /// The answer to an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// What became of it: an outcome that is final ([`Outcome::is_final`]).
+    /// Its outcome, one that is final ([`Outcome::is_final`]).
     pub outcome: Outcome,
     /// Number of the operation's entry: for [`Outcome::Done`] of a write, the record's version.
     /// 0 of reads, and of what the agent judged by a read. Of a watch: the oldest entry that the
@@ -105,7 +105,7 @@ pub struct Entry {
     pub record: Record,
 }
 
-/// What became of an operation whose answer did not come in time (rule 6).
+/// Fate of an operation whose answer did not come in time (rule 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It was carried out, with this outcome.
@@ -139,7 +139,7 @@ pub enum Reason {
     Clash,
 }
 
-/// What happened. Each operation has exactly one of `Answered`, `Expired`, `Unknown` and `Failed`;
+/// Event of an agent. Each operation has exactly one of `Answered`, `Expired`, `Unknown` and `Failed`;
 /// one that is `Unknown` and was a write has one `Resolved` later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -166,11 +166,11 @@ pub enum Event {
         /// The last refusal, if a switch refused.
         refusal: Option<Outcome>,
     },
-    /// What became of an operation that was [`Event::Unknown`]. It cannot take effect later.
+    /// Fate of an operation that was [`Event::Unknown`]. It cannot take effect later.
     Resolved {
         /// The operation.
         ticket: Ticket,
-        /// What became of it.
+        /// Its fate.
         fate: Fate,
     },
     /// The operation ended without an answer.

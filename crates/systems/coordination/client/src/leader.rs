@@ -62,7 +62,7 @@ impl LeaderLatch {
         }
     }
 
-    /// Where the leader's id is: a record owned by the leader's session. While none leads, or the
+    /// Place of the leader's id: a record owned by the leader's session. While none leads, or the
     /// leader did not announce itself, there is none.
     pub fn announcement(agent: &Agent, place: &Place) -> Place {
         let key = key_of_recipe(b'L', &[&place.key.0]);

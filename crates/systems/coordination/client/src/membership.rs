@@ -18,7 +18,7 @@ pub enum MembershipEvent {
     Joined {
         /// Its seat, below the number of seats.
         seat: u16,
-        /// What it says of itself.
+        /// Its description of itself.
         value: Vec<u8>,
     },
     /// The member of a seat is gone.

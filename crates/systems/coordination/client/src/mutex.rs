@@ -128,7 +128,7 @@ impl Mutex {
         }
     }
 
-    /// Where the lock lies.
+    /// Place of the lock.
     pub fn place(&self) -> &Place {
         &self.place
     }
@@ -260,7 +260,7 @@ impl Mutex {
         self.step = Step::Idle;
     }
 
-    /// What the record shows of the queue.
+    /// Takes the record's view of the queue.
     fn looked(&mut self, now: u64, agent: &mut Agent, end: End) -> Result<(), Refused> {
         self.next_poll = now.saturating_add(self.poll_us);
         let answer = match end {

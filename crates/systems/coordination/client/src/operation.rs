@@ -4,7 +4,7 @@ use core::net::Ipv4Addr;
 
 use stateplane_wire::coordination::{Key, flag};
 
-/// Where a record lies: its key, its group, and the name that stands before its value.
+/// Place of a record: its key, its group, and the name that stands before its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The record's key.
@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-/// What must hold of a record for a write or a deletion.
+/// Condition on a record for a write or a deletion.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum When {
     /// Nothing.
@@ -54,7 +54,7 @@ pub enum When {
     Value(Vec<u8>),
 }
 
-/// What must hold of another record of the same group, judged in the same pass (rule 21).
+/// Condition on another record of the same group, judged in the same pass (rule 21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// There is no record of this key.
@@ -81,9 +81,9 @@ pub struct Owner {
 pub struct Write {
     /// The value.
     pub value: Vec<u8>,
-    /// What must hold of the record.
+    /// Condition on the record.
     pub when: When,
-    /// What must hold of another record.
+    /// Condition on another record.
     pub guard: Option<Guard>,
     /// The fencing token of the writer, 0 without.
     pub token: u64,
@@ -94,9 +94,9 @@ pub struct Write {
 /// The end of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Delete {
-    /// What must hold of the record.
+    /// Condition on the record.
     pub when: When,
-    /// What must hold of another record.
+    /// Condition on another record.
     pub guard: Option<Guard>,
     /// The fencing token of the writer, 0 without.
     pub token: u64,
@@ -129,7 +129,7 @@ impl Reading {
     }
 }
 
-/// What is asked.
+/// Action on a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// The record.
@@ -142,7 +142,7 @@ pub enum Action {
     Acquire {
         /// Who wants it.
         owner: Owner,
-        /// Whether the owner may queue for it; else the lock of another is
+        /// True if the owner may queue for it; else the lock of another is
         /// [`Outcome::Taken`](stateplane_wire::coordination::Outcome::Taken).
         wait: bool,
     },
@@ -190,7 +190,7 @@ pub enum Lane {
 pub struct Operation {
     /// The record.
     pub place: Place,
-    /// What is asked of it.
+    /// The action on it.
     pub action: Action,
     /// The lane that bears it. Reads need none.
     pub lane: Lane,

@@ -55,7 +55,7 @@ enum Pass {
     Rest,
     /// Their lanes move on: nothing of the sessions is written after that.
     Lanes,
-    /// What was decided is finished, while locks cover it.
+    /// Decided transactions are finished, while locks cover it.
     Redo,
     /// Locks are released and records deleted.
     Free,

@@ -20,12 +20,12 @@ pub(crate) fn lock_of(group: u16, data: Key) -> Place {
     Place::within(group, key_of_recipe(b'T', &[&data.0]))
 }
 
-/// Where the redo record of `data` lies.
+/// Place of the redo record of `data`.
 pub(crate) fn redo_of(group: u16, data: Key) -> Place {
     Place::within(group, key_of_recipe(b'R', &[&data.0]))
 }
 
-/// What is to be written to one key.
+/// The write of one key that is to be done again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redo {
     pub decision_group: u16,
@@ -71,12 +71,12 @@ impl Redo {
         })
     }
 
-    /// Where this record lies.
+    /// Place of this record.
     pub fn place(&self) -> Place {
         redo_of(self.group, self.data)
     }
 
-    /// Where the decision lies.
+    /// Place of the decision.
     pub fn decision_place(&self) -> Place {
         Place::within(self.decision_group, self.decision)
     }

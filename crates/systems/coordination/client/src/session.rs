@@ -46,7 +46,7 @@ impl SessionRecord {
         })
     }
 
-    /// Where the record of `session` lies.
+    /// Place of the record of `session`.
     pub fn place(session: u32) -> Place {
         Place::of(SessionRecord::key(session))
     }
@@ -85,7 +85,7 @@ impl SessionSettings {
     }
 }
 
-/// What a client knows of its session.
+/// State of a session, as its client knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionState {
     /// Its record is being made. What the session owns must wait.

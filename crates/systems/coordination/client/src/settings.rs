@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 /// How an agent asks. Times are µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Where answers are sent.
+    /// Address to which answers are sent.
     pub client: SocketAddrV4,
     /// Number of groups of the service, at least 1.
     pub groups: u16,
@@ -48,7 +48,7 @@ impl Default for Settings {
     }
 }
 
-/// What an agent counted.
+/// Events that an agent counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Operations submitted.

@@ -14,7 +14,7 @@ const MOST_ROUNDS: u32 = 50;
 /// Most reads under way.
 const WINDOW: usize = 64;
 
-/// What a member showed of one key.
+/// A member's view of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// Number of the newest entry that the member had then.
@@ -38,7 +38,7 @@ enum Comparison {
 pub struct Difference {
     /// The key.
     pub key: Key,
-    /// What each member showed, in the order of the chain.
+    /// View of each member, in the order of the chain.
     pub seen: Vec<Seen>,
 }
 
@@ -218,7 +218,7 @@ impl Survey {
         })
     }
 
-    /// What was found out.
+    /// Result of the survey.
     pub fn result(&self) -> Surveyed {
         let mut result = Surveyed::default();
         let mut digest = Sha256::new();

@@ -20,7 +20,7 @@ pub struct Change {
     pub value: Option<Vec<u8>>,
 }
 
-/// Where a transaction stands.
+/// State of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransactionState {
     /// It did not begin.
@@ -162,7 +162,7 @@ impl Transaction {
         }
     }
 
-    /// Where the transaction stands.
+    /// State of the transaction.
     pub fn state(&self) -> TransactionState {
         match self.step {
             Step::Idle => TransactionState::Idle,

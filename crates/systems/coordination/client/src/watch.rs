@@ -16,7 +16,7 @@ const MOST_EVENTS: usize = 256;
 /// Entries that follow the answer to one request.
 const ASKED_ENTRIES: u64 = 16;
 
-/// What a watch saw.
+/// Event of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchEvent {
     /// The record is this one since the entry `record.number`.
@@ -65,14 +65,14 @@ impl Default for WatchSettings {
     }
 }
 
-/// What is watched.
+/// Records that are watched.
 #[derive(Debug, Clone)]
 enum Scope {
     Record(Place),
     Group(u16),
 }
 
-/// What the record was before the entries that are told, which a watch of a record tells first.
+/// The record before the entries that are told, which a watch of a record tells first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// It needs none, or it was told.
@@ -186,7 +186,7 @@ impl Watch {
         self.next
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<WatchEvent> {
         let event = self.events.pop_front()?;
         self.advance();

@@ -1,4 +1,4 @@
-//! What dead clients leave: reapers and transactions, at each step at which one may die.
+//! Remains of dead clients: reapers and transactions, at each step at which one may die.
 
 #[allow(dead_code, reason = "each test needs another part")]
 mod chain;
@@ -90,7 +90,7 @@ fn owns_all(service: &mut Service, other: &mut Client) -> Client {
     client
 }
 
-/// What of the dead client's is still there, and whether its lanes take writes.
+/// Checks that nothing of the dead client's is still there, and whether its lanes take writes.
 fn assert_nothing_left(service: &mut Service, mut dead: Client) {
     let lanes = dead.agent.lanes().expect("lanes");
     for ((_, key), stored) in &service.records {

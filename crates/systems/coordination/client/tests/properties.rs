@@ -47,7 +47,7 @@ proptest! {
         prop_assert_eq!(state(&agent), before);
     }
 
-    /// What was sent, with one bit turned over, is no message any more.
+    /// A sent message with one bit turned over is no message any more.
     #[test]
     fn a_damaged_reply_changes_nothing(which in 0..3usize, bit in 0..8 * 160usize) {
         let mut agent = busy_agent();
@@ -166,7 +166,7 @@ proptest! {
     }
 }
 
-/// What an agent told.
+/// Events that an agent told.
 #[derive(Debug, Default)]
 struct Told {
     ends: BTreeMap<Ticket, u32>,

@@ -88,7 +88,7 @@ struct Group {
     shunned: BTreeMap<u32, u64>,
     /// Number of the newest entry that each switch said that it has.
     newest: BTreeMap<u32, u64>,
-    /// What its members said of themselves in this configuration.
+    /// Reports of its members in this configuration.
     pulses: BTreeMap<u32, standing::Pulse>,
     /// How often each switch was left out because the group stood still.
     stood: BTreeMap<u32, u32>,

@@ -1,4 +1,4 @@
-//! What the controller decides, as it is stored.
+//! Decisions of the controller, as they are stored.
 
 use core::net::Ipv4Addr;
 

@@ -20,7 +20,7 @@ struct Lane {
     session: u32,
 }
 
-/// What becomes of a session.
+/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// It is not stored yet that it has its lanes.
@@ -49,7 +49,7 @@ impl Session {
     }
 }
 
-/// What became of a session when a book was stored, and who waits for that.
+/// State of a session when a book was stored, and who waits for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) session: OpenSession,

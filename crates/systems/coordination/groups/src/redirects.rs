@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use core::net::Ipv4Addr;
 
-/// What the other switches are told.
+/// Orders to the other switches.
 #[derive(Debug, Clone)]
 pub(crate) struct Redirects {
     /// The failed switch of each place, with its address.
     places: Vec<Option<(u32, Ipv4Addr)>>,
-    /// What each switch said that it has in each place, with its incarnation.
+    /// Contents of each place, as each switch reported them, with its incarnation.
     known: BTreeMap<u32, (u32, Vec<Option<Ipv4Addr>>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What coordination needs of a switch: the mirror session of copies that become further
+//! The parts of a switch that coordination needs: the mirror session of copies that become further
 //! messages, the packet generators of leases and of copies for joiners, and the library's
 //! identity and incarnation (`p4/lib/coordination.p4`).
 //!
@@ -39,7 +39,7 @@ pub const COPY_PERIOD_US: u64 = 1_000;
 /// that the headers behind may be cut.
 const COPY_BYTES: u32 = 64;
 
-/// What one switch is told of coordination.
+/// Settings of coordination on one switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coordination {
     /// Number of the switch, from 1, which no other switch of the service has.

@@ -10,7 +10,7 @@ use stateplane_wire::sync::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// What an engine is told of its group and of time. Times are in µs.
+/// Settings of an engine. Times are in µs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The group.
@@ -37,7 +37,7 @@ pub struct Settings {
 pub struct SettingsError {
     /// The setting.
     pub field: &'static str,
-    /// What it must be.
+    /// Its permitted range.
     pub must: &'static str,
 }
 
@@ -48,7 +48,7 @@ impl SettingsError {
     }
 }
 
-/// What is promised of the view (rules 5, 6).
+/// Promise about the view (rules 5, 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     /// E: no location is farther from what the data plane held at the mark; `None`: unbounded.
@@ -73,7 +73,7 @@ pub struct Told {
     pub sweep_us: u32,
 }
 
-/// What an engine tells its driver.
+/// Event for the engine's driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A new start of the switch, or a new view of it, which is incomplete (rule 11).
@@ -92,7 +92,7 @@ pub enum Event {
     Written {
         /// The write.
         ticket: Ticket,
-        /// What became of it; `None`: unknown, because the switch started anew (rule 21).
+        /// Its outcome; `None`: unknown, because the switch started anew (rule 21).
         outcome: Option<Outcome>,
     },
     /// The switch has a cut of this number.
@@ -299,7 +299,7 @@ impl Engine {
         &self.values
     }
 
-    /// What is promised of the values; `None` while the view is incomplete.
+    /// Promise about the values; `None` while the view is incomplete.
     pub fn told(&self, now: u64) -> Option<Told> {
         let mark = self.mark.filter(|_| self.is_complete())?;
         let hidden = self.tracker.hidden();

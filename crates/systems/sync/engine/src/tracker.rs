@@ -1,4 +1,4 @@
-//! What of the ring's positions came, what was lost, and how much the lost ones may hide.
+//! Positions of the ring that came, those that were lost, and how much these may hide.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What sync needs of a switch: the packet generator of the carriers, and the library's identity,
+//! The parts of a switch that sync needs: the packet generator of the carriers, and the library's identity,
 //! incarnation and rates (`p4/lib/sync.p4`).
 //!
 //! [`Sync`] says it once. A switch's configuration, the simulator and packet tests apply the same
@@ -35,7 +35,7 @@ pub const TURN_US: u64 = 50;
 pub struct Rates {
     /// Budget: 2⁻¹⁶ µs for each byte on the wire.
     pub byte_time: u32,
-    /// What losses slow it down to, at most.
+    /// Lowest rate to which losses slow it down.
     pub slowest_byte_time: u32,
     /// µs of a window w.
     pub window_us: u64,
@@ -58,7 +58,7 @@ impl Default for Rates {
     }
 }
 
-/// What one switch is told of sync.
+/// Settings of sync on one switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sync {
     /// Number of the switch.

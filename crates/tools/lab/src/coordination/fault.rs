@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const SWITCHES: u64 = 4;
 const BRIDGE: &str = "fabric";
 
-/// What fails.
+/// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
@@ -44,7 +44,7 @@ impl FaultKind {
 /// A fault that was. Times are ms since the workers were started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What failed.
+    /// Kind of the fault.
     pub kind: FaultKind,
     /// The process, or the switch at the fabric's port.
     pub target: String,

@@ -1,4 +1,4 @@
-//! What the workers tell the lab: a line of JSON for each operation, which becomes a history.
+//! Lines of the workers to the lab: a line of JSON for each operation, which becomes a history.
 
 use serde::{Deserialize, Serialize};
 use stateplane_history::Object;
@@ -75,7 +75,7 @@ pub struct OperationLine {
     pub value: Option<String>,
 }
 
-/// What is asked.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ask {

@@ -4,14 +4,14 @@ use super::line::{Ask, Line, OperationLine, UNKNOWN, hex};
 use crate::agent::stop_at_end_of_input;
 use crate::error::LabError;
 use clap::Args;
-use stateplane_apps::Random;
+use stateplane_apps::{Random, coordination};
 use stateplane_coordination::{
-    Action, Answer, ConnectionEvent, Delete, Event, Fate, Operation, Owner, Place, Reading,
-    Session, SessionSettings, SessionState, Ticket, When, Write,
+    Action, ConnectionEvent, Delete, Event, Fate, Operation, Owner, Place, Reading, Session,
+    SessionSettings, SessionState, Ticket, When, Write,
 };
-use stateplane_history::coordination::{Kind, Outcome, Response, Seen};
+use stateplane_history::coordination::{Outcome, Response};
 use stateplane_host::coordination_client::{Client, ClientConfig};
-use stateplane_wire::coordination::{self as wire, Key};
+use stateplane_wire::coordination::Key;
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -293,9 +293,10 @@ impl Workers<'_> {
             worker.busy = None;
         }
         let numbered = line.ask != Ask::Read;
+        let locks = matches!(line.ask, Ask::Acquire | Ask::Release);
         let response = match event {
             Event::Answered { answer, .. } => {
-                let response = response(&answer, line.ask);
+                let response = coordination::response(&answer, numbered, locks);
                 if let Some((record, number)) = shown(line, &response) {
                     self.numbers.insert(record, number);
                 }
@@ -305,15 +306,15 @@ impl Workers<'_> {
                 Fate::Executed {
                     outcome, number, ..
                 } => Response {
-                    outcome: told(outcome),
+                    outcome: coordination::outcome(outcome),
                     number,
                     token: None,
                     seen: None,
                 },
-                Fate::Never => never(),
+                Fate::Never => coordination::never(),
                 Fate::Lost => return self.end(ticket),
             },
-            Event::Expired { .. } if numbered => never(),
+            Event::Expired { .. } if numbered => coordination::never(),
             Event::Expired { .. } | Event::Unknown { .. } | Event::Failed { .. } => {
                 line.unknown_ns = Some(now_ns);
                 // A read has no effect that could come to be known.
@@ -342,65 +343,4 @@ fn shown(line: &OperationLine, response: &Response) -> Option<(Record, u64)> {
         _ => return None,
     };
     Some(((line.group.clone(), line.key.clone()), number))
-}
-
-fn never() -> Response {
-    Response {
-        outcome: Outcome::Never,
-        number: 0,
-        token: None,
-        seen: None,
-    }
-}
-
-fn told(outcome: wire::Outcome) -> Outcome {
-    match outcome {
-        wire::Outcome::Done => Outcome::Done,
-        wire::Outcome::Mismatch => Outcome::Mismatch,
-        wire::Outcome::Absent => Outcome::Absent,
-        wire::Outcome::Taken => Outcome::Taken,
-        wire::Outcome::Queued => Outcome::Queued,
-        wire::Outcome::Full => Outcome::Full,
-        wire::Outcome::StaleToken => Outcome::StaleToken,
-        wire::Outcome::Guarded => Outcome::Guarded,
-        wire::Outcome::NotOwner => Outcome::NotOwner,
-        wire::Outcome::WrongKind => Outcome::WrongKind,
-        _ => Outcome::Never,
-    }
-}
-
-/// An answer as histories have it.
-fn response(answer: &Answer, ask: Ask) -> Response {
-    let seen = answer.record.as_ref().map(|record| {
-        let (kind, number) = match record.kind {
-            wire::Kind::None => (Kind::None, 0),
-            wire::Kind::Value => (Kind::Value, record.number),
-            wire::Kind::Lock => (Kind::Lock, record.number),
-            wire::Kind::Empty => (Kind::Empty, record.number),
-        };
-        let value = (kind == Kind::Value).then(|| record.value.as_slice().into());
-        Seen {
-            kind,
-            number,
-            value,
-        }
-    });
-    // Of a value the token is the highest that the record has seen, which histories leave out.
-    let is_lock = seen.as_ref().is_some_and(|seen| seen.kind == Kind::Lock);
-    let locks = matches!(ask, Ask::Acquire | Ask::Release);
-    let told_lock = matches!(
-        answer.outcome,
-        wire::Outcome::Queued | wire::Outcome::Taken | wire::Outcome::NotOwner
-    );
-    let lock = is_lock || (locks && told_lock);
-    Response {
-        outcome: told(answer.outcome),
-        number: if ask == Ask::Read {
-            answer.newest
-        } else {
-            answer.number
-        },
-        token: (lock && answer.token != 0).then_some(answer.token),
-        seen,
-    }
 }

@@ -11,12 +11,12 @@ use crate::Ticket;
 /// asked for.
 const PATIENCE: u32 = 2;
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// An operation's request.
     Operation(Ticket),
-    /// What became of an operation (rule 6).
+    /// Asks for the fate of an operation (rule 6).
     Resolve(Ticket),
 }
 

@@ -8,7 +8,7 @@ use super::flight::{Flight, Purpose};
 use super::{Agent, Due};
 use crate::{Action, Event, Guard, Lane, Operation, Reason, Ticket, When};
 
-/// Where an operation stands.
+/// Phase of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It waits for a lane.
@@ -26,7 +26,7 @@ pub(super) struct Pending {
     pub phase: Phase,
     /// The last refusal.
     pub refusal: Option<Outcome>,
-    /// What was read, of an operation that the agent judges: the condition by which the switch
+    /// Of an operation that the agent judges, the condition from what was read by which the switch
     /// sees that nothing changed since.
     pub judged: Option<When>,
 }

@@ -166,7 +166,7 @@ fn milliseconds(time: u64) -> u32 {
 }
 
 impl Group {
-    /// What clients learn of the group.
+    /// The group's chain, as clients learn it.
     fn row(&self) -> Chain {
         let joins = u8::from(self.config.joining.is_some()) * JOINS;
         let mut row = Chain {

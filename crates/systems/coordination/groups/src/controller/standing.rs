@@ -38,7 +38,7 @@ impl Lasting {
     }
 }
 
-/// What a member of the present configuration said last.
+/// Last report of a member of the present configuration.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pulse {
     /// Number of its newest entry.

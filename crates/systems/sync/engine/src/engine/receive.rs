@@ -1,4 +1,4 @@
-//! What becomes of the switch's messages.
+//! Handling of the switch's messages.
 
 use super::{Engine, Event, Life, Mark, OPEN_PER_LOCATION};
 use crate::tracker::Tracker;

@@ -321,7 +321,7 @@ fn listed(service: &mut Service) -> Result<Vec<(Lanes, u64)>, CommandError> {
     }
 }
 
-/// What the session's record says.
+/// State of a session, as its record has it.
 fn state(service: &mut Service, session: u32) -> Result<&'static str, CommandError> {
     let now = service.client.now();
     let read = Operation::read(SessionRecord::place(session));

@@ -29,7 +29,7 @@ impl Chance {
     }
 }
 
-/// What a switch has of a group.
+/// State of a group at a switch.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     generation: u16,

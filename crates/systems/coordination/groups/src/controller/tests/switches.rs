@@ -1,4 +1,4 @@
-//! What the controller takes from switches, and tells them.
+//! Messages between the controller and switches.
 
 use super::*;
 

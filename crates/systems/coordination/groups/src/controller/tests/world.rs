@@ -77,7 +77,7 @@ pub(super) struct World {
     /// True if who joins is done when it is asked.
     pub(super) joins: bool,
     pub(super) log: Vec<Decision>,
-    /// What clients got.
+    /// Answers to clients.
     pub(super) answers: Vec<Message>,
 }
 
