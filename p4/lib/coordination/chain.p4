@@ -124,8 +124,11 @@ control HandleEntry(inout coordination_headers_t hdr, inout coordination_metadat
             coordination_events.count(EVENT_MISSING_ENTRY);
             group_asked_until.read(until, meta.group.index);
             ask_for_missing.apply(newest, hdr.message.number <= until, meta);
-        } else if (hdr.message.slot >= COORDINATION_SLOTS
-            || hdr.message.lane >= COORDINATION_LANES) {
+        } else if (hdr.message.lane >= COORDINATION_LANES
+            || (hdr.message.operation == OPERATION_LANE_NEXT
+                && hdr.message.slot >= COORDINATION_LANES)
+            || (hdr.message.operation != OPERATION_LANE_NEXT
+                && hdr.message.slot >= COORDINATION_SLOTS)) {
             coordination_events.count(EVENT_BAD_MESSAGE);
         } else {
             coordination_events.count(EVENT_APPLIED);

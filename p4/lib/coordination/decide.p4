@@ -219,6 +219,9 @@ control Decide(
                         if (meta.lane.incarnation > hdr.message.handle[15:0]) {
                             hdr.message.outcome = OUTCOME_MISMATCH;
                         }
+                    } else {
+                        // The client's would be no place, which members refuse.
+                        hdr.message.slot = 0;
                     }
                     hdr.message.kind = KIND_NONE;
                     hdr.message.record = 0;

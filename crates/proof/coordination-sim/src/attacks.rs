@@ -2,14 +2,14 @@
 //! repeated ones, and noise.
 
 use crate::device::Device;
-use crate::frame::frame;
+use crate::frame::{datagram, frame};
 use crate::options::{Options, Rule};
 use crate::places::{CONTROLLER, CONTROLLER_PORT, Places, SWITCHES, client_address, switch_socket};
 use crate::scenario::Scenario;
 use crate::simulator::{LANES, Simulator};
 use core::net::SocketAddrV4;
 use stateplane_wire::coordination::{
-    Key, Kind, MessageType, Operand, Operation, Outcome, Repr, flag,
+    Key, Kind, MessageType, Operand, Operation, Outcome, Packet, Repr, flag,
 };
 use stateplane_world::Random;
 
@@ -345,5 +345,45 @@ fn a_switch_that_believes_them_is_noticed() {
         let before = attacked.kept();
         (0..ROUND).for_each(|_| attacked.attack());
         assert!(attacked.kept() != before, "nobody misses {rule}");
+    }
+}
+
+/// An entry that members refuse would stop the group for good: whatever the client put there, its
+/// place is one of the group's.
+#[test]
+fn entries_name_places_that_members_take() {
+    let mut attacked = Attacked::new(None);
+    let configure = configure(ALONE, &[0, 1], EPOCH + 1, INCARNATION);
+    attacked.believe(CONTROLLER_PORT, CONTROLLER, &configure);
+    let operations = [
+        Operation::Write,
+        Operation::Delete,
+        Operation::Acquire,
+        Operation::Release,
+        Operation::Resolve,
+    ];
+    for (request, operation) in (1..).zip(operations) {
+        let mut message = attacked.request(operation, request);
+        message.slot = 60_000;
+        message.handle = 1;
+        message.key = Key([operation as u8; 16]);
+        let bytes = message.to_vec().expect("a message");
+        let frame = frame(client_address(0), switch_socket(0), &bytes);
+        attacked
+            .device
+            .handle_frame(attacked.now, Places::client_port(0), &frame);
+        let sent = std::iter::from_fn(|| attacked.device.poll_transmit());
+        let entries: Vec<u16> = sent
+            .filter_map(|(_, frame)| {
+                let (_, _, bytes) = datagram(&frame)?;
+                let message = Repr::parse(&Packet::new_checked(bytes).ok()?);
+                (message.message_type == MessageType::Entry).then_some(message.slot)
+            })
+            .collect();
+        assert_eq!(entries.len(), 1, "{operation:?}");
+        assert!(
+            u32::from(entries[0]) < Scenario::quiet().slots,
+            "{operation:?}"
+        );
     }
 }
