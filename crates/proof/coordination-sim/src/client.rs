@@ -3,13 +3,14 @@
 use crate::frame::frame;
 use crate::options::Rule;
 use crate::places::{CONTROLLER, client_address, switch_socket};
+use crate::reaping::Reaping;
 use crate::scenario::Scenario;
 use crate::subscriber::Subscriber;
 use core::net::SocketAddrV4;
 use stateplane_apps::coordination;
 use stateplane_coordination::{
     Action, Agent, Chain, Delete, Event, Fate, Guard, Lanes, Operation, Owner, Place, Reading,
-    Settings, Ticket, When, Write,
+    Session, SessionSettings, SessionState, Settings, Ticket, When, Write,
 };
 use stateplane_history::Object;
 use stateplane_history::coordination::{
@@ -22,6 +23,17 @@ use std::collections::BTreeMap;
 
 /// Lanes of each client.
 const LANES: u16 = 4;
+
+/// The session of a client, and its lanes.
+pub(crate) fn lanes_of(client: usize) -> Lanes {
+    Lanes {
+        session: client as u32 + 1,
+        first: LANES * client as u16,
+        count: LANES,
+        // Lanes that had other sessions before, of which the groups know nothing (rule 19).
+        incarnation: client as u16 % 3,
+    }
+}
 
 /// A record that a client may ask for: its group, and its key there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +56,12 @@ impl Name {
         let letter = if self.lock { 'l' } else { 'k' };
         Object::new(&format!("{letter}{}", self.number))
     }
+}
+
+/// True of a key that histories name.
+pub(crate) fn is_named(key: Key) -> bool {
+    let Key(bytes) = key;
+    [1, 2].contains(&bytes[0]) && bytes[1..15].iter().all(|byte| *byte == 0)
 }
 
 /// Name in histories of the record with a key.
@@ -87,6 +105,11 @@ pub(crate) struct ClientNode {
     /// Version of the chains that the controller told, and which start of it.
     learnt: (u32, u64),
     wanted: bool,
+    /// The session that it opens when it begins, if sessions end.
+    opens: Option<SessionSettings>,
+    session: Option<Session>,
+    /// The reaper, if it is that.
+    pub(crate) reaping: Option<Reaping>,
     /// Its watches, if it watches groups.
     subscriber: Option<Subscriber>,
     pub(crate) notes: Vec<EventKind>,
@@ -105,12 +128,13 @@ impl ClientNode {
             ..Settings::new(client_address(client), scenario.groups.into())
         };
         let mut agent = Agent::new(settings, seed);
-        agent.set_lanes(Lanes {
-            session: client as u32 + 1,
-            first: LANES * client as u16,
-            count: LANES,
-            // Lanes that had other sessions before, of which the groups know nothing (rule 19).
-            incarnation: client as u16 % 3,
+        agent.set_lanes(lanes_of(client));
+        let clients = usize::from(scenario.clients);
+        let opens =
+            (scenario.ttl > 0 && client < clients).then(|| SessionSettings::new(scenario.ttl));
+        let reaping = (client >= clients).then(|| {
+            let sessions = (0..clients).map(lanes_of);
+            Reaping::new(Self::node(client), scenario.ttl, sessions)
         });
         Self {
             agent,
@@ -120,10 +144,21 @@ impl ClientNode {
             records: BTreeMap::new(),
             learnt: (0, 0),
             wanted: true,
+            opens,
+            session: None,
+            reaping,
             subscriber: (client < scenario.watchers.into())
                 .then(|| Subscriber::new(Self::node(client), scenario, without)),
             notes: Vec::new(),
         }
+    }
+
+    /// True if it believes at `now` that nobody ends its session.
+    pub(crate) fn is_safe(&self, now: u64) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|session| {
+            session.state() == SessionState::Connected && now < session.valid_until()
+        })
     }
 
     /// Ends its watches for a time.
@@ -318,7 +353,10 @@ impl ClientNode {
                     when,
                     guard: guarded,
                     token,
-                    session: 0,
+                    session: match scenario.ttl > 0 && random.permille(400) {
+                        true => owner.session,
+                        false => 0,
+                    },
                 };
                 (Action::Write(write), asked)
             }
@@ -333,7 +371,8 @@ impl ClientNode {
             token,
             guard: guard.map(|(_, guard)| guard),
             holder,
-            until: Some(until),
+            // Who stands still ends nothing in time.
+            until: (scenario.freezes == 0).then_some(until),
         };
         (name, Operation::new(place, action), request)
     }
@@ -347,9 +386,20 @@ impl ClientNode {
 
     /// Notes what the agent and the watches tell.
     pub(crate) fn listen(&mut self, now: u64) {
+        if let Some(settings) = self.opens.take() {
+            self.session = Session::open(now, &mut self.agent, settings).ok();
+        }
         self.take_events(now);
         if let Some(subscriber) = &mut self.subscriber {
             subscriber.handle_timeout(now, &mut self.agent);
+        }
+        if let Some(session) = &mut self.session
+            && session.poll_timeout().is_some_and(|due| due <= now)
+        {
+            session.handle_timeout(now, &mut self.agent);
+        }
+        if let Some(reaping) = &mut self.reaping {
+            reaping.handle_timeout(now, &mut self.agent);
         }
         // It may ask for chains.
         self.take_events(now);
@@ -359,6 +409,12 @@ impl ClientNode {
         while let Some(event) = self.agent.poll_event() {
             if let Some(subscriber) = &mut self.subscriber {
                 subscriber.handle_event(now, &event, &mut self.notes);
+            }
+            if let Some(session) = &mut self.session {
+                session.handle_event(now, &mut self.agent, &event);
+            }
+            if let Some(reaping) = &mut self.reaping {
+                reaping.handle_event(now, &mut self.agent, &event);
             }
             let Some(ticket) = event.ticket() else {
                 self.wanted |= matches!(event, Event::ChainWanted { .. });
@@ -386,6 +442,7 @@ impl ClientNode {
                 operation,
                 response,
             };
+            let ends = matches!(event, Event::Failed { .. });
             let note = match event {
                 Event::Answered { answer, .. } => {
                     if let Some(name) = self.records.get(&ticket) {
@@ -410,7 +467,10 @@ impl ClientNode {
                         seen: None,
                     }),
                     Fate::Never => returned(coordination::never()),
-                    Fate::Lost => continue,
+                    Fate::Lost => {
+                        self.asked.remove(&ticket);
+                        continue;
+                    }
                 },
                 // A read has no effect; of a write nobody will hear.
                 Event::Expired { .. } if !numbered => unknown,
@@ -418,7 +478,7 @@ impl ClientNode {
                 Event::Unknown { .. } | Event::Failed { .. } => unknown,
                 Event::Entry { .. } | Event::ChainWanted { .. } | Event::LanesEnded => continue,
             };
-            if matches!(note, EventKind::Return { .. }) {
+            if ends || matches!(note, EventKind::Return { .. }) {
                 self.asked.remove(&ticket);
                 self.records.remove(&ticket);
             }
@@ -432,6 +492,9 @@ impl Node for ClientNode {
     type Transmit = (SocketAddrV4, Vec<u8>);
 
     fn handle_message(&mut self, now: u64, _: u16, _: NodePort, bytes: Vec<u8>) {
+        if let Some(reaping) = &mut self.reaping {
+            reaping.receives(&bytes, &mut self.notes);
+        }
         self.agent
             .handle_datagram(now, switch_socket(0), bytes.as_slice());
     }
@@ -441,12 +504,19 @@ impl Node for ClientNode {
     }
 
     fn poll_transmit(&mut self, _: u64) -> Option<Self::Transmit> {
-        self.agent.poll_transmit()
+        let transmit = self.agent.poll_transmit();
+        if let (Some(reaping), Some((_, bytes))) = (&mut self.reaping, &transmit) {
+            reaping.sends(bytes, &mut self.notes);
+        }
+        transmit
     }
 
     fn poll_timeout(&self) -> Option<u64> {
         let watches = self.subscriber.as_ref().and_then(Subscriber::poll_timeout);
-        self.agent.poll_timeout().into_iter().chain(watches).min()
+        let session = self.session.as_ref().and_then(Session::poll_timeout);
+        let reaping = self.reaping.as_ref().and_then(Reaping::poll_timeout);
+        let all = [self.agent.poll_timeout(), watches, session, reaping];
+        all.into_iter().flatten().min()
     }
 }
 

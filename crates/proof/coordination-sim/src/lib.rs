@@ -22,6 +22,7 @@ mod frame;
 mod options;
 mod places;
 mod plan;
+mod reaping;
 mod report;
 mod scenario;
 mod shrink;

@@ -31,6 +31,8 @@ rules! {
     LowerRequest = "lower-request", Some("COORDINATION_FAULT_LOWER_REQUEST");
     /// A question is answered where its number is held (rule 5).
     HeldNumber = "held-number", Some("COORDINATION_FAULT_HELD_NUMBER");
+    /// Requests of an ended life of a lane are refused (rule 5).
+    LaneIncarnation = "lane-incarnation", Some("COORDINATION_FAULT_LANE_INCARNATION");
     /// The first request of a later life of a lane begins it (rule 19).
     LaneBegins = "lane-begins", Some("COORDINATION_FAULT_LANE_BEGINS");
     /// RESOLVE leaves the kept request as it is (rule 6).

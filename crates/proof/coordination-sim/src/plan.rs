@@ -39,6 +39,11 @@ pub(crate) enum Misfortune {
     ClientDies {
         client: usize,
     },
+    /// A client stands still until then, and goes on as if nothing had happened.
+    ClientStalls {
+        client: usize,
+        until: u64,
+    },
     /// A client ends its watches, and goes on with them at `until`.
     WatchesPause {
         client: usize,
@@ -70,6 +75,9 @@ impl fmt::Display for Misfortune {
                 write!(f, "switch {} stands still until {until}", switch + 1)
             }
             Self::ClientDies { client } => write!(f, "client {} dies", client + 1),
+            Self::ClientStalls { client, until } => {
+                write!(f, "client {} stands still until {until}", client + 1)
+            }
             Self::WatchesPause { client, until } => {
                 write!(f, "client {} watches nothing until {until}", client + 1)
             }
@@ -99,12 +107,12 @@ impl Plan {
         for _ in 0..scenario.operations {
             operations.push(Planned {
                 at: random.between(FOUNDING / 2, end.max(FOUNDING)),
-                client: random.place(places.clients),
+                client: random.place(scenario.clients.into()),
                 draw: random.next(),
             });
         }
         // Of each client some that tell that groups serve again.
-        for client in 0..places.clients {
+        for client in 0..scenario.clients.into() {
             for part in 0..12 {
                 let at = end + scenario.settle * part / 12 + random.between(0, 10_000);
                 let draw = random.next();
@@ -202,13 +210,20 @@ impl Plan {
                 .push(vec![(at, Misfortune::Stalls { switch, until })]);
         }
         for _ in 0..scenario.client_deaths {
-            let client = random.place(places.clients);
+            let client = random.place(scenario.clients.into());
             self.faults
                 .push(vec![(begin(random), Misfortune::ClientDies { client })]);
         }
         for _ in 0..scenario.controller_restarts {
             self.faults
                 .push(vec![(begin(random), Misfortune::ControllerRestarts)]);
+        }
+        for _ in 0..scenario.freezes {
+            let client = random.place(scenario.clients.into());
+            let at = begin(random);
+            let until = at + random.between(1, scenario.freeze);
+            self.faults
+                .push(vec![(at, Misfortune::ClientStalls { client, until })]);
         }
         for _ in 0..scenario.pauses {
             let client = random.place(scenario.watchers.max(1).into());

@@ -24,6 +24,8 @@ pub struct Coverage {
     pub configurations: u64,
     /// Messages that came to a dead node.
     pub lost: u64,
+    /// Sessions that the reaper ended.
+    pub ended: u64,
     /// Changes that watches told.
     pub told: u64,
     /// Times that watches told that entries are missing.
@@ -41,6 +43,7 @@ impl Default for Coverage {
             deaths: 0,
             configurations: 0,
             lost: 0,
+            ended: 0,
             told: 0,
             compacted: 0,
             events: [0; 64],
@@ -94,6 +97,7 @@ impl fmt::Display for Report {
             unknown,
             deaths,
             configurations,
+            ended,
             told,
             compacted,
             events,
@@ -101,7 +105,7 @@ impl fmt::Display for Report {
         } = self.coverage;
         write!(
             f,
-            "seed {} in {}: {asked} operations, {answered} answered, {unknown} given up; {deaths} deaths, {configurations} configurations, {told} changes told, {compacted} times that some are missing",
+            "seed {} in {}: {asked} operations, {answered} answered, {unknown} given up; {deaths} deaths, {configurations} configurations, {ended} sessions ended, {told} changes told, {compacted} times that some are missing",
             self.seed, self.options.scenario.name
         )?;
         for (index, words) in event::WORDS {

@@ -65,6 +65,12 @@ pub struct Scenario {
     pub stall: u64,
     /// Number of deaths of a client.
     pub client_deaths: u64,
+    /// Time after which a reaper ends a session that is not kept alive; 0: there are no sessions.
+    pub ttl: u64,
+    /// Number of times that a client stands still and goes on as if nothing had happened.
+    pub freezes: u64,
+    /// Greatest time for which it stands still.
+    pub freeze: u64,
     /// Number of times that a client which watches ends its watches, and goes on later.
     pub pauses: u64,
     /// Greatest time for which it watches nothing.
@@ -132,6 +138,9 @@ impl Scenario {
             stalls: 0,
             stall: 120_000,
             client_deaths: 0,
+            ttl: 0,
+            freezes: 0,
+            freeze: 1_000_000,
             pauses: 0,
             pause: 600_000,
             controller_restarts: 0,
@@ -359,8 +368,26 @@ impl Scenario {
         }
     }
 
+    /// Clients with sessions die, or stand still for so long that a reaper ends theirs, while
+    /// switches die.
+    pub const fn sessions() -> Self {
+        Self {
+            name: "sessions",
+            clients: 6,
+            keys: 6,
+            ttl: 300_000,
+            freezes: 4,
+            client_deaths: 2,
+            deaths: 2,
+            reads: 150,
+            operations: 900,
+            traffic: 2_000_000,
+            ..Self::lossy()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::quiet(),
         Self::lossy(),
         Self::failover(),
@@ -377,6 +404,7 @@ impl Scenario {
         Self::cut_members(),
         Self::saturated(),
         Self::watches(),
+        Self::sessions(),
     ];
 
     /// The scenario of that name.
@@ -406,6 +434,12 @@ impl Scenario {
             return Err(SettingError::Value {
                 settings: settings.join(" "),
                 cause: "watchers are clients".into(),
+            });
+        }
+        if scenario.ttl > 0 && scenario.clients > 15 {
+            return Err(SettingError::Value {
+                settings: settings.join(" "),
+                cause: "beside 15 clients the reaper has lanes".into(),
             });
         }
         for (value, range, name) in ranges {

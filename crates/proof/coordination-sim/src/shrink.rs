@@ -39,6 +39,7 @@ const SMALLER: &[ShrinkingStep<Scenario>] = steps! {
     controller_cuts = |s: &Scenario| s.controller_cuts / 2;
     stalls = |s: &Scenario| s.stalls / 2;
     client_deaths = |_: &Scenario| 0;
+    freezes = |s: &Scenario| s.freezes / 2;
     pauses = |s: &Scenario| s.pauses / 2;
     watchers = |s: &Scenario| s.watchers / 2;
     controller_restarts = |s: &Scenario| s.controller_restarts / 2;

@@ -3,7 +3,7 @@
 mod observer;
 
 use crate::authority::ControllerNode;
-use crate::client::{ClientNode, group_name};
+use crate::client::{ClientNode, group_name, lanes_of};
 use crate::device::Device;
 use crate::frame::{datagram, frame};
 use crate::options::Options;
@@ -12,6 +12,7 @@ use crate::plan::{Misfortune, Plan, Planned};
 use crate::report::Coverage;
 use crate::simulator::SimError;
 use observer::Observer;
+use stateplane_coordination::Lanes;
 use stateplane_history::coordination::{
     Coordination, CoordinationEvent, Event, EventKind, History, Told,
 };
@@ -95,7 +96,8 @@ impl<'a> World<'a> {
         let mut random = Random::new(seed);
         let mut plan_random = random.split();
         let places = Places {
-            clients: scenario.clients.into(),
+            // And the reaper.
+            clients: usize::from(scenario.clients) + usize::from(scenario.ttl > 0),
         };
         let mut net = Net::new(&places.topology(scenario), random);
         let mut switches = Vec::new();
@@ -326,12 +328,16 @@ impl<'a> World<'a> {
             node.listen(local);
         }
         self.record(client);
+        self.see_ended(client);
         let Some(node) = &mut self.clients[client] else {
             return;
         };
         let question = node.wants_chains().then(|| node.question());
         let place = Places::client(client);
-        for (to, bytes) in self.net.poll(place, node) {
+        let sent = self.net.poll(place, node);
+        // The reaper notes what it sends.
+        self.record(client);
+        for (to, bytes) in sent {
             let frame = frame(client_address(client), to, &bytes);
             self.send(NodePort::new(place, 0), &frame);
         }
@@ -344,6 +350,9 @@ impl<'a> World<'a> {
         let scenario = &self.options.scenario;
         let client = planned.client;
         let place = Places::client(client);
+        if self.net.stands_until(place).is_some() {
+            return;
+        }
         let (now, local) = (self.net.now(), self.net.local(place));
         let clock = self.net.clock(place);
         // A timer may be a little late.
@@ -418,6 +427,9 @@ impl<'a> World<'a> {
                     self.net.die(Places::client(client));
                     self.note(EventKind::Died { node });
                 }
+            }
+            Misfortune::ClientStalls { client, until } => {
+                self.net.stall(Places::client(client), until);
             }
             Misfortune::WatchesPause { client, until } => {
                 let local = self.net.local(Places::client(client));
@@ -554,6 +566,58 @@ impl<'a> World<'a> {
         }
     }
 
+    /// No session is ended whose client believes that nobody may.
+    fn see_ended(&mut self, client: usize) {
+        let node = self.clients[client].as_ref();
+        let Some(reaping) = node.and_then(|node| node.reaping.as_ref()) else {
+            return;
+        };
+        let seen = self.coverage.ended as usize;
+        let ended: Vec<Lanes> = reaping.ended[seen..].to_vec();
+        for lanes in ended {
+            self.coverage.ended += 1;
+            let client = lanes.session as usize - 1;
+            let place = Places::client(client);
+            let local = self.net.local(place);
+            let stands = self.net.stands_until(place).is_some();
+            let node = self.clients[client].as_ref().filter(|_| !stands);
+            if node.is_some_and(|node| node.is_safe(local)) {
+                let client = client + 1;
+                self.anomaly(format!("the session of client {client} is ended too early"));
+            }
+        }
+    }
+
+    /// Sessions of dead clients have ended, and nothing is left of those that have.
+    fn end_sessions(&mut self) {
+        let scenario = &self.options.scenario;
+        if scenario.ttl == 0 || !scenario.serves {
+            return;
+        }
+        let reaper = self.clients.last().and_then(Option::as_ref);
+        let reaping = reaper.and_then(|node| node.reaping.as_ref());
+        let ended: Vec<Lanes> = reaping.map_or(Vec::new(), |reaping| reaping.ended.clone());
+        for client in 0..usize::from(scenario.clients) {
+            let is_ended = ended.contains(&lanes_of(client));
+            if self.clients[client].is_none() && !is_ended {
+                let client = client + 1;
+                self.anomaly(format!("client {client} died, and its session goes on"));
+            }
+        }
+        for (group, config) in self.controller.configs() {
+            for (switch, _) in config.members {
+                let Some(device) = &self.switches[switch].device else {
+                    continue;
+                };
+                let left = self.observer.left(&**device, group, &ended);
+                if let Some(left) = left {
+                    let switch = switch + 1;
+                    self.anomaly(format!("g{group} at switch {switch}: {left}"));
+                }
+            }
+        }
+    }
+
     /// Ends the watches of the clients that live, which have told all that members hold.
     fn end_watches(&mut self) {
         let configs = self.controller.configs();
@@ -591,6 +655,7 @@ impl<'a> World<'a> {
             }
         }
         self.end_watches();
+        self.end_sessions();
         if !self.options.scenario.serves {
             return;
         }

@@ -67,6 +67,8 @@ macro_rules! rules {
 
 /// Checkers that see an entry twice, or another entry of a number.
 const FORKS: [&str; 6] = [NUMBERS, LINEARIZABLE, PREFIX, TOKENS, UNDECIDED, WORLD];
+/// Checkers of answers, or the world, which misses that nothing of ended sessions is left.
+const ANSWERS_OR_WORLD: [&str; 5] = [NUMBERS, LINEARIZABLE, TOKENS, UNDECIDED, WORLD];
 /// Checkers of answers.
 const ANSWERS: [&str; 4] = [NUMBERS, LINEARIZABLE, TOKENS, UNDECIDED];
 
@@ -95,6 +97,7 @@ rules! {
     without_joined: Joined, Scenario::recovery(), FORKS_OR_STANDSTILL;
     without_standstill: Standstill, Scenario::cut_members(), [WORLD];
     without_holds_acks: HoldsAcks, Scenario::saturated(), [WORLD];
+    without_lane_incarnation: LaneIncarnation, Scenario::sessions(), ANSWERS_OR_WORLD;
     without_lane_begins: LaneBegins, Scenario::quiet(), [SERVES, WORLD];
     without_kept_request: KeptRequest, Scenario::zombies(), [WORLD];
     without_token: Token, Scenario::quiet(), ANSWERS;

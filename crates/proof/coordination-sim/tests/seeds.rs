@@ -20,6 +20,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
             deaths,
             configurations,
             lost,
+            ended,
             told,
             compacted,
             events,
@@ -31,6 +32,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
         sum.deaths += deaths;
         sum.configurations += configurations;
         sum.lost += lost;
+        sum.ended += ended;
         sum.told += told;
         sum.compacted += compacted;
         for (sum, count) in sum.events.iter_mut().zip(events) {
@@ -133,6 +135,12 @@ fn groups_go_on_while_a_link_between_members_is_cut() {
 #[test]
 fn chains_are_whole_again_while_clients_write_as_fast_as_they_can() {
     covers(Scenario::saturated(), 4, &[BEYOND_RING, BUSY, HANDED_OVER]);
+}
+
+#[test]
+fn sessions() {
+    let coverage = covers(Scenario::sessions(), 8, &[HANDED_OVER]);
+    assert!(coverage.ended > 8);
 }
 
 #[test]

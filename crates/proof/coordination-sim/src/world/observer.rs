@@ -7,6 +7,7 @@ use crate::scenario::Scenario;
 use crate::simulator::LANES;
 use core::hash::Hasher;
 use rustc_hash::FxHasher;
+use stateplane_coordination::Lanes;
 use stateplane_history::coordination::{CoordinationEvent, Event, EventKind, Part};
 use std::collections::BTreeMap;
 
@@ -57,6 +58,10 @@ const SLOT_VALUE: [&str; 8] = [
     "slot_value_6",
     "slot_value_7",
 ];
+/// Values of `slot_kind`.
+const KIND_VALUE: u128 = 1;
+const KIND_LOCK: u128 = 2;
+/// The incarnation first.
 const LANE: [&str; 7] = [
     "lane_incarnation",
     "lane_request",
@@ -236,6 +241,48 @@ impl Observer {
             slots,
             lanes,
         }
+    }
+}
+
+impl Observer {
+    /// What of ended sessions a switch holds of a group, if it holds anything.
+    pub(super) fn left(&self, device: &dyn Device, group: u16, ended: &[Lanes]) -> Option<String> {
+        let is_ended = |session: u128| {
+            let mut ended = ended.iter();
+            session != 0 && ended.any(|lanes| u128::from(lanes.session) == session)
+        };
+        let state = self.state(device, group);
+        for (slot, words) in &state.slots {
+            let [kind, _, _, _, session, length] = words[..SLOT.len()] else {
+                continue;
+            };
+            let value = &words[SLOT.len()..];
+            // Owner and token, then waiters, two in each chunk.
+            let holders = value.iter().enumerate().flat_map(|(chunk, word)| {
+                let at = chunk as u128 * CHUNK;
+                [(at, word >> 96), (at + CHUNK / 2, word >> 32)]
+            });
+            let mut holders = holders
+                .filter(|(at, _)| *at < length && *at != CHUNK / 2)
+                .map(|(_, holder)| holder & u128::from(u32::MAX));
+            let owned = match kind {
+                KIND_VALUE => is_ended(session),
+                KIND_LOCK => holders.any(is_ended),
+                _ => false,
+            };
+            if owned {
+                return Some(format!("slot {slot} is of an ended session"));
+            }
+        }
+        for lanes in ended {
+            for lane in lanes.first..lanes.first + lanes.count {
+                let known = state.lanes.get(&lane.into());
+                if known.is_none_or(|words| words[0] <= lanes.incarnation.into()) {
+                    return Some(format!("lane {lane} of an ended session goes on"));
+                }
+            }
+        }
+        None
     }
 }
 
