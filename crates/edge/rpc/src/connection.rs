@@ -223,7 +223,7 @@ impl Drop for Admission {
 
 /// An open call: while it lives, its connection is not idle.
 #[derive(Debug)]
-pub(crate) struct Call(Arc<Place>);
+pub struct Call(Arc<Place>);
 
 impl Call {
     fn begin(place: &Arc<Place>) -> Call {
@@ -241,7 +241,8 @@ impl Call {
     }
 
     /// The call of a marked request, to be kept until it is answered.
-    pub(crate) fn of<T>(request: &tonic::Request<T>) -> Option<Arc<Call>> {
+    #[must_use]
+    pub fn of<T>(request: &tonic::Request<T>) -> Option<Arc<Call>> {
         request.extensions().get::<Arc<Call>>().cloned()
     }
 }

@@ -39,13 +39,13 @@ mod status;
 mod uses;
 mod write;
 
-pub use crate::connection::ConnectionCounts;
+pub use crate::connection::{Call, ConnectionCounts};
 pub use crate::core::{Core, Loader, Options, Outcome, PipelineAction, Prepared, StreamId, Ticket};
 pub use driver::{Driver, channel};
 pub use packet::PacketHeader;
 pub use pipeline::Pipeline;
 pub use refusal::{Refusal, WriteRefusal};
-pub use service::{Client, Compile, MAX_MESSAGE, Server, ServerError, Tls, serve};
+pub use service::{Client, Compile, MAX_MESSAGE, Server, ServerError, Tls, serve, serve_routes};
 
 /// Messages of the package p4.v1, and those it uses.
 pub mod proto {

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tokio_stream::{Stream, StreamExt};
 use tonic::codegen::http;
+use tonic::service::Routes;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic::{Code, Request, Response, Status, Streaming};
 use tower::limit::GlobalConcurrencyLimitLayer;
@@ -136,9 +137,36 @@ pub fn serve<E: Engine + Send + 'static>(
     address: SocketAddr,
     tls: Option<&Tls>,
 ) -> Result<Server, ServerError> {
+    let ports = SwitchServer::new(PortService {
+        requests: client.requests.clone(),
+    });
+    let service = Service {
+        requests: client.requests,
+        compile,
+        compiling: Semaphore::new(1),
+    };
+    let service = generated::P4RuntimeServer::new(service)
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(usize::MAX);
+    let routes = Routes::new(service).add_service(ports);
+    serve_routes(routes, "p4runtime", address, tls)
+}
+
+/// Serves `routes` at `address`, on threads that bear `name`, with the limits of this crate:
+/// connections, calls, handshakes, silent clients.
+///
+/// # Errors
+///
+/// [`ServerError`].
+pub fn serve_routes(
+    routes: Routes,
+    name: &str,
+    address: SocketAddr,
+    tls: Option<&Tls>,
+) -> Result<Server, ServerError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
-        .thread_name("p4runtime")
+        .thread_name(name)
         .enable_all()
         .build()
         .map_err(ServerError::Start)?;
@@ -162,28 +190,16 @@ pub fn serve<E: Engine + Send + 'static>(
             .tls_config(config)
             .map_err(|error| ServerError::Tls(error.to_string()))?;
     }
-    let ports = SwitchServer::new(PortService {
-        requests: client.requests.clone(),
-    });
-    let service = Service {
-        requests: client.requests,
-        compile,
-        compiling: Semaphore::new(1),
-    };
-    let service = generated::P4RuntimeServer::new(service)
-        .max_decoding_message_size(MAX_MESSAGE)
-        .max_encoding_message_size(usize::MAX);
     let router = builder
         .layer(MapRequestLayer::new(Call::mark))
         .layer(MapResponseLayer::new(too_long))
         .layer(GlobalConcurrencyLimitLayer::new(MAX_CALLS))
-        .add_service(service)
-        .add_service(ports);
+        .add_routes(routes);
     let (stop, stopped) = oneshot::channel();
     let pool = Arc::new(Pool::new(LIMITS));
     let admitting = pool.clone();
     let thread = std::thread::Builder::new()
-        .name("p4runtime".to_owned())
+        .name(name.to_owned())
         .spawn(move || {
             runtime.block_on(async {
                 let incoming = connections(listener, admitting);

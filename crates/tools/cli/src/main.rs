@@ -34,6 +34,7 @@ mod sync_engine;
 mod test;
 mod text_file;
 mod trace;
+mod view;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -42,7 +43,8 @@ use std::process::ExitCode;
 ///
 /// Exit codes: 0 success; 1 unexpected result of a demo, simulation or test; 2 wrong option or
 /// file; 3 errors in the P4 program; 4 the system refuses an interface, an address or a permission.
-/// `kv` has three more: 5 a condition does not hold, 6 a lock is taken, 7 an outcome is unknown.
+/// `kv` and `view` have three more: 5 a condition does not hold, 6 a lock is taken, 7 an outcome is
+/// unknown.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Arguments {
@@ -68,6 +70,7 @@ enum Command {
     Store(store::StoreArguments),
     Controller(controller::ControllerArguments),
     Engine(sync_engine::SyncEngineArguments),
+    View(view::ViewArguments),
     Kv(kv::KvArguments),
     Sim(sim::SimArguments),
     Plan(plan::PlanArguments),
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Command::Store(arguments) => store::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Engine(arguments) => sync_engine::run(&arguments),
+        Command::View(arguments) => view::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Hazards(command) => hazards::run(&command),

@@ -64,20 +64,11 @@ impl P4RuntimeArguments {
     }
 
     fn tls(&self) -> Result<Option<Tls>, CommandError> {
-        let (Some(certificate), Some(key)) = (&self.tls_certificate, &self.tls_key) else {
-            return Ok(None);
-        };
-        let read = |path: &Path| {
-            std::fs::read(path).map_err(|error| {
-                let message = format!("{} cannot be read: {error}", path.display());
-                CommandError::new(Failure::Input, message)
-            })
-        };
-        Ok(Some(Tls {
-            certificate: read(certificate)?,
-            key: read(key)?,
-            client_roots: self.tls_client_roots.as_deref().map(read).transpose()?,
-        }))
+        read_tls(
+            self.tls_certificate.as_deref(),
+            self.tls_key.as_deref(),
+            self.tls_client_roots.as_deref(),
+        )
     }
 
     /// Settings of the server, checked before the switch starts.
@@ -108,6 +99,33 @@ impl P4RuntimeArguments {
                 .collect(),
         }))
     }
+}
+
+/// The keys of a gRPC server, from the files named on the command line; `None` without a
+/// certificate.
+///
+/// # Errors
+///
+/// For files that cannot be read.
+pub fn read_tls(
+    certificate: Option<&Path>,
+    key: Option<&Path>,
+    client_roots: Option<&Path>,
+) -> Result<Option<Tls>, CommandError> {
+    let (Some(certificate), Some(key)) = (certificate, key) else {
+        return Ok(None);
+    };
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|error| {
+            let message = format!("{} cannot be read: {error}", path.display());
+            CommandError::new(Failure::Input, message)
+        })
+    };
+    Ok(Some(Tls {
+        certificate: read(certificate)?,
+        key: read(key)?,
+        client_roots: client_roots.map(read).transpose()?,
+    }))
 }
 
 /// Address of the server, with its keys.

@@ -2,6 +2,7 @@
 
 use crate::exit::{CommandError, Failure};
 use crate::metrics;
+use crate::p4runtime::read_tls;
 use crate::signal::stop_flag;
 use crate::store::{ready, show};
 use clap::Args;
@@ -33,6 +34,15 @@ pub struct SyncEngineArguments {
     /// Serve Prometheus metrics at this address, paths /metrics and /healthz
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
+    /// Serve clients with this certificate (PEM); without it `rpc` must be a loopback address
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// Private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// Serve only clients with a certificate signed by these roots (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_client_roots: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -45,12 +55,35 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
         },
         None => file,
     };
+    let tls = read_tls(
+        arguments.tls_certificate.as_deref(),
+        arguments.tls_key.as_deref(),
+        arguments.tls_client_roots.as_deref(),
+    )?;
+    if let Some(address) = file
+        .rpc
+        .filter(|it| tls.is_none() && !it.ip().is_loopback())
+    {
+        let message = format!(
+            "clients at {address} would let anyone change the switches' state: give \
+             --tls-certificate and --tls-key, or set `rpc` to an address at 127.0.0.1"
+        );
+        return Err(CommandError::new(Failure::Input, message));
+    }
     let stop = stop_flag()?;
     let mut server = SyncServer::bind(&file).map_err(|error| failed(&error))?;
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
     let remote = Arc::new(remote);
     let _metrics = metrics::serve(arguments.metrics, scrape(remote.clone()))?;
+    let serve = |address| {
+        let server = stateplane_view::serve(remote.clone(), address, tls.as_ref());
+        server.map_err(|error| CommandError::new(Failure::System, error))
+    };
+    let clients = file.rpc.map(serve).transpose()?;
+    if let Some(clients) = &clients {
+        eprintln!("views: {}", clients.address());
+    }
     ready();
     let report = server.run(&stop).map_err(|error| failed(&error))?;
     show(&report);

@@ -5,11 +5,12 @@ mod support;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use support::namespaces::Namespaces;
-use support::{Running, STATEPLANE, missing, repository};
+use support::{Running, STATEPLANE, errors, missing, repository};
 
 /// Sources of packets: 10.0.8.100 and those behind it.
 const SOURCES: u64 = 20;
@@ -20,43 +21,56 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A switch with a host at port 0 and an engine's machine at port 500.
 struct Network {
     namespaces: Namespaces,
+    /// What the names of its namespaces begin with.
+    name: &'static str,
     folder: tempfile::TempDir,
 }
 
 impl Network {
-    fn new() -> Network {
-        let namespaces = Namespaces::new(&["switch", "host", "engine"]);
-        namespaces.link(("switch", "p0"), ("host", "eth0"));
-        namespaces.link(("switch", "p500"), ("engine", "eth0"));
-        for name in ["host", "engine"] {
-            let mac = if name == "host" { "08" } else { "09" };
-            let mac = format!("02:00:00:00:00:{mac}");
-            namespaces.ip(name, &["link", "set", "eth0", "address", &mac]);
-            for protocol in ["4", "6"] {
-                let file = format!("/proc/sys/net/ipv{protocol}/conf/all/forwarding");
-                let quiet = format!("echo 0 > {file}");
-                let run = namespaces.command(name, "sh").args(["-c", &quiet]).status();
-                assert!(run.is_ok());
-            }
-        }
+    fn new(name: &'static str) -> Network {
+        let [switch, host, engine] = &["switch", "host", "engine"].map(|of| format!("{name}{of}"));
+        let namespaces = Namespaces::new(&[switch, host, engine]);
+        namespaces.link((switch, "p0"), (host, "eth0"));
+        namespaces.link((switch, "p500"), (engine, "eth0"));
         let neighbour = |name: &str, address: &str| {
             let mac = ["lladdr", "02:00:00:00:00:01", "dev", "eth0"];
             namespaces.ip(name, &[&["neigh", "add", address], &mac[..]].concat());
         };
-        namespaces.ip("engine", &["address", "add", "10.0.9.9/24", "dev", "eth0"]);
-        neighbour("engine", "10.0.9.1");
-        namespaces.ip("host", &["address", "add", "10.0.8.8/24", "dev", "eth0"]);
-        neighbour("host", "10.0.8.1");
+        namespaces.ip(engine, &["address", "add", "10.0.9.9/24", "dev", "eth0"]);
+        neighbour(engine, "10.0.9.1");
+        namespaces.ip(host, &["address", "add", "10.0.8.8/24", "dev", "eth0"]);
+        neighbour(host, "10.0.8.1");
         for source in 0..SOURCES {
             let address = format!("10.0.8.{}", 100 + source);
             let with_length = format!("{address}/24");
-            namespaces.ip("host", &["address", "add", &with_length, "dev", "eth0"]);
+            namespaces.ip(host, &["address", "add", &with_length, "dev", "eth0"]);
             let to = format!("10.1.0.{source}/32");
             let route = ["route", "add", &to, "via", "10.0.8.1", "src", &address];
-            namespaces.ip("host", &route);
+            namespaces.ip(host, &route);
         }
         let folder = tempfile::tempdir().expect("a folder");
-        Network { namespaces, folder }
+        let network = Network {
+            namespaces,
+            name,
+            folder,
+        };
+        // The switch would count that the port of an engine that was killed is closed.
+        network.filter("chain o { type filter hook output priority 0; ip protocol icmp drop; }");
+        network
+    }
+
+    /// Lets these chains judge the packets of the engine's machine.
+    fn filter(&self, chains: &str) {
+        let rules = format!("flush ruleset\ntable ip chosen {{\n{chains}\n}}\n");
+        let rules = self.write("rules.nft", &rules);
+        let mut nft = self.command("engine", "nft");
+        assert!(nft.args(["-f", &rules]).status().expect("nft").success());
+    }
+
+    /// `program`, to be run at a machine of the network.
+    fn command(&self, machine: &str, program: &str) -> std::process::Command {
+        let namespace = format!("{}{machine}", self.name);
+        self.namespaces.command(&namespace, program)
     }
 
     fn write(&self, name: &str, text: &str) -> String {
@@ -67,7 +81,7 @@ impl Network {
 
     /// `stateplane` in a namespace, once it is ready.
     fn start(&self, name: &str, arguments: &[&str]) -> Running {
-        let mut command = self.namespaces.command(name, STATEPLANE);
+        let mut command = self.command(name, STATEPLANE);
         command
             .args(arguments)
             .current_dir(repository())
@@ -106,13 +120,54 @@ impl Network {
                  locations = 1024\nretry_us = 3000\nmetrics = {shown:?}\n"
             )
         };
-        let head = format!("listen = \"10.0.9.9\"\ndata = \"{}\"\n", data.display());
+        let head = format!(
+            "listen = \"10.0.9.9\"\ndata = \"{}\"\nrpc = \"127.0.0.1:9560\"\n",
+            data.display()
+        );
         let text = head + &group("packets", 0) + &group("bytes", 1);
         let config = self.write("engine.toml", &text);
         self.start(
             "engine",
             &["engine", &config, "--metrics", "127.0.0.1:9100"],
         )
+    }
+
+    /// `stateplane view` at the engine's machine.
+    fn view(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command("engine", STATEPLANE);
+        command.args(["view", "--json"]).args(arguments);
+        command.output().expect("it runs")
+    }
+
+    /// What it prints, line by line.
+    fn said(&self, arguments: &[&str]) -> Vec<Value> {
+        let output = self.view(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            errors(&output)
+        );
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines = text.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().expect("JSON")
+    }
+
+    /// What it is refused with: exit code and code.
+    fn refused(&self, arguments: &[&str]) -> (i32, String) {
+        let output = self.view(arguments);
+        let (_, rest) = {
+            let text = errors(&output);
+            let parts = text.split_once("error[");
+            parts.map_or((String::new(), text.clone()), |(a, b)| (a.into(), b.into()))
+        };
+        let code = rest.split(']').next().unwrap_or_default().to_owned();
+        (output.status.code().expect("an exit code"), code)
+    }
+
+    /// Values that are exact, of a moment after this call.
+    fn exact(&self, group: &str) -> Vec<u64> {
+        let answer = self.said(&["read", group, "--fresh", "--bound", "0", "--timeout", "60"]);
+        numbers(&answer[0]["values"])
     }
 
     /// Each source sends `count` datagrams of a byte.
@@ -122,29 +177,25 @@ impl Network {
             "for i in $(seq {count}); do for k in $(seq 0 {last}); do \
              printf x > /dev/udp/10.1.0.$k/9; done; done"
         );
-        let sent = self.namespaces.command("host", "bash");
+        let sent = self.command("host", "bash");
         let sent = { sent }.args(["-c", &script]).status();
         assert!(sent.expect("bash").success());
     }
 
     /// Loses some of the messages between switch and engine, both ways.
     fn lose(&self, percent: u32) {
-        let rules = format!(
-            "flush ruleset\ntable ip loss {{\n\
-             chain i {{ type filter hook input priority 0; \
+        self.filter(&format!(
+            "chain i {{ type filter hook input priority 0; \
              udp sport 4798 numgen random mod 100 < {percent} drop; }}\n\
-             chain o {{ type filter hook output priority 0; \
-             udp dport 4798 numgen random mod 100 < {percent} drop; }}\n}}\n"
-        );
-        let rules = self.write("loss.nft", &rules);
-        let mut nft = self.namespaces.command("engine", "nft");
-        assert!(nft.args(["-f", &rules]).status().expect("nft").success());
+             chain o {{ type filter hook output priority 0; ip protocol icmp drop; \
+             udp dport 4798 numgen random mod 100 < {percent} drop; }}"
+        ));
     }
 
     fn metrics(&self) -> String {
         let script = "exec 3<>/dev/tcp/127.0.0.1/9100; \
                       printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3";
-        let mut asked = self.namespaces.command("engine", "bash");
+        let mut asked = self.command("engine", "bash");
         let output = asked.args(["-c", script]).output().expect("bash");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
@@ -180,6 +231,11 @@ impl Network {
     }
 }
 
+fn numbers(values: &Value) -> Vec<u64> {
+    let values = values.as_array().expect("an array");
+    values.iter().filter_map(Value::as_u64).collect()
+}
+
 /// The location of a source: the low bits of its address.
 fn location(source: u64) -> u64 {
     (8 << 8 | (100 + source)) % 1024
@@ -198,7 +254,7 @@ fn the_view_follows_the_registers_under_loss_and_over_restarts() {
     if skipped() {
         return;
     }
-    let network = Network::new();
+    let network = Network::new("v");
     let mut switch = network.switch();
     let mut engine = network.engine();
     network.send(5);
@@ -229,4 +285,120 @@ fn the_view_follows_the_registers_under_loss_and_over_restarts() {
     engine.signal("TERM");
     let ended = engine.finish(PATIENCE);
     assert!(ended.status.success());
+}
+
+#[test]
+fn clients_read_write_cut_and_watch_over_restarts_of_the_engine() {
+    if skipped() {
+        return;
+    }
+    let network = Network::new("c");
+    let mut switch = network.switch();
+    let mut engine = network.engine();
+    network.send(3);
+    let mut expected = vec![0; 1024];
+    for source in 0..SOURCES {
+        expected[location(source) as usize] = 3;
+    }
+    assert_eq!(network.exact("packets"), expected);
+
+    // Writes at once, of more than a message, added, conditional, and by id.
+    network.said(&["write", "packets", "0=7", "1=8"]);
+    let many: Vec<String> = (200..240).map(|at| format!("{at}={at}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let pieces = network.said(&[&["write", "packets"], &many[..]].concat());
+    assert_eq!(pieces[0]["pieces"], 3);
+    network.said(&["write", "packets", "1=4294967295", "--add"]);
+    network.said(&["write", "packets", "0=9", "--if", "7"]);
+    let mismatch = network.view(&["write", "packets", "0=1", "--if", "7"]);
+    assert_eq!(mismatch.status.code(), Some(5));
+    let id = "0123456789abcdef0123456789abcdef";
+    let once = ["write", "packets", "2=5", "--add", "--id", id];
+    for pieces in [1, 0] {
+        assert_eq!(network.said(&once)[0]["pieces"], pieces);
+    }
+    (expected[0], expected[1], expected[2]) = (9, 7, 5);
+    (200..240).for_each(|at| expected[at] = at as u64);
+    assert_eq!(network.exact("packets"), expected);
+
+    // An engine that was killed has windows and outcomes.
+    let kept = network.said(&["cut", "packets", "--keep"]);
+    assert_eq!(kept[0]["number"], 1);
+    assert_eq!(numbers(&kept[0]["values"]), expected);
+    engine.signal("KILL");
+    engine.child().wait().expect("its end");
+    let mut engine = network.engine();
+    assert_eq!(network.exact("packets"), expected);
+    let windows = ["windows", "packets", "--count", "1"];
+    assert_eq!(network.said(&windows), kept);
+    assert_eq!(network.said(&once)[0]["pieces"], 0);
+    assert_eq!(network.exact("packets"), expected);
+
+    // A filled cut has all begin anew; its window is not kept unless that is asked for.
+    let filled = network.said(&["cut", "packets", "--fill", "6"]);
+    assert_eq!(filled[0]["number"], 0);
+    assert_eq!(numbers(&filled[0]["values"]), expected);
+    assert_eq!(network.exact("packets"), vec![6; 1024]);
+    network.said(&["fill", "bytes", "0"]);
+    assert_eq!(network.exact("bytes"), vec![0; 1024]);
+    engine.signal("TERM");
+    engine.child().wait().expect("its end");
+    let _engine = network.engine();
+    assert_eq!(network.exact("packets"), vec![6; 1024]);
+    network.said(&["cut", "packets", "--keep"]);
+    let next = network.said(&["windows", "packets", "--after", "1", "--count", "1"]);
+    assert_eq!(next[0]["number"], 2);
+    assert_eq!(numbers(&next[0]["values"]), vec![6; 1024]);
+
+    for (wrong, code) in [
+        (&["read", "colour"][..], (2, "SYNC020")),
+        (&["read", "packets", "1024"], (2, "SYNC012")),
+        (&["watch", "packets", "1024"], (2, "SYNC012")),
+        (&["write", "packets", "1024=1"], (2, "SYNC012")),
+    ] {
+        assert_eq!(
+            network.refused(wrong),
+            (code.0, code.1.to_owned()),
+            "{wrong:?}"
+        );
+    }
+    watch(&network, &mut switch);
+}
+
+/// A watcher is told of changes, and of a view that is too old.
+fn watch(network: &Network, switch: &mut Running) {
+    let mut command = network.command("engine", STATEPLANE);
+    let place = location(0).to_string();
+    let limits = ["--max-age", "1000000", "--interval", "1", "--count", "3"];
+    command
+        .args(["view", "--json", "watch", "packets", &place])
+        .args(limits)
+        .stdout(Stdio::piped());
+    let mut watcher = Running::start(&mut command);
+    let mut lines = BufReader::new(watcher.child().stdout.take().expect("its output")).lines();
+    let mut next = || -> Value {
+        let line = lines.next().expect("a notification").expect("text");
+        serde_json::from_str(&line).expect("JSON")
+    };
+    let first = next();
+    assert_eq!((&first["all"], &first["met"]), (&true.into(), &true.into()));
+    let pair = |value: u64| serde_json::json!([[location(0), value]]);
+    assert_eq!(first["values"], pair(6));
+    network.send(1);
+    let changed = next();
+    assert_eq!(
+        (&changed["all"], &changed["values"]),
+        (&false.into(), &pair(7))
+    );
+    switch.signal("STOP");
+    let unmet = next();
+    assert_eq!(
+        (&unmet["met"], &unmet["values"]),
+        (&false.into(), &Value::Array(vec![]))
+    );
+    let fresh = ["read", "packets", "--fresh", "--timeout", "0.3"];
+    assert_eq!(network.refused(&fresh), (4, "SYNC022".to_owned()));
+    switch.signal("CONT");
+    let met = network.exact("packets");
+    assert_eq!(met[location(0) as usize], 7);
 }

@@ -298,6 +298,16 @@ impl<F: Files> Kept<F> {
         self.shorten()
     }
 
+    /// Writes everything through, waived windows too, as the engine ends.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError`].
+    pub fn close(&mut self) -> Result<(), LogError> {
+        self.is_dirty |= self.waived > 0;
+        self.sync()
+    }
+
     /// Forgets records that are no longer in force, when they are many.
     fn shorten(&mut self) -> Result<(), LogError> {
         let windows = self.groups.values().flat_map(|group| &group.kept);

@@ -262,6 +262,7 @@ impl SyncServer {
                 }
             }
         }
+        self.kept.close()?;
         Ok(self.report())
     }
 

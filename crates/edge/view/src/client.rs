@@ -1,0 +1,40 @@
+//! A client of an engine.
+
+use std::time::Duration;
+
+use stateplane_host::sync::VALUE_BYTES;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::proto::v1::view_client::ViewClient;
+
+/// Bytes that may be under way before a client has read them: a view of 2²⁰ values fits.
+const WINDOW: u32 = 16 << 20;
+
+/// Time for a connection to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Why there is no connection.
+pub type ConnectError = tonic::transport::Error;
+
+/// A client of the engine at `address`, as `http://127.0.0.1:9560`.
+///
+/// # Errors
+///
+/// The address is none, or nobody answers there.
+pub async fn connect(address: String) -> Result<ViewClient<Channel>, ConnectError> {
+    let endpoint = Endpoint::from_shared(address)?
+        .tcp_nodelay(true)
+        .connect_timeout(CONNECT)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW);
+    let client = ViewClient::new(endpoint.connect().await?);
+    Ok(client
+        .max_decoding_message_size(2 * WINDOW as usize)
+        .max_encoding_message_size(2 * WINDOW as usize))
+}
+
+/// The values of packed bytes; bytes of a value that is cut are left out.
+pub fn unpack(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let (whole, _) = bytes.as_chunks::<VALUE_BYTES>();
+    whole.iter().map(|value| u64::from_le_bytes(*value))
+}

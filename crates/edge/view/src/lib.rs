@@ -1,0 +1,31 @@
+//! Views of an engine of sync over gRPC: the service `stateplane.sync.v1.View`.
+//!
+//! [`serve`] is the server. It reaches the engine through its [`Remote`], one short call for each
+//! request; packed values are shared with the engine, not copied. [`connect`] gives a client.
+//!
+//! [`Remote`]: stateplane_host::remote::Remote
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "server and client have sockets"
+)]
+
+mod client;
+mod refusal;
+mod service;
+mod subscription;
+
+pub use client::{ConnectError, connect, unpack};
+pub use refusal::{CODE_KEY, code_of};
+pub use service::serve;
+
+/// Messages, client and server of the package stateplane.sync.v1.
+pub mod proto {
+    /// stateplane.sync.v1.
+    #[expect(missing_docs, reason = "the definition in proto/ has the comments")]
+    #[allow(clippy::all, clippy::too_many_lines, reason = "generated code")]
+    pub mod v1 {
+        include!(concat!(env!("OUT_DIR"), "/stateplane.sync.v1.rs"));
+    }
+}
