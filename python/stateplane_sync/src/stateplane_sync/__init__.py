@@ -1,0 +1,313 @@
+"""Views of data-plane state, with a bound that is true.
+
+`Engine` is a client of `stateplane engine`. Values come as numpy arrays of 64-bit unsigned integers that
+share the bytes of the message they came in.
+"""
+
+import uuid
+from dataclasses import dataclass
+from typing import Iterator, Mapping, Optional, Sequence
+
+import grpc
+import numpy
+
+from ._generated import view_pb2, view_pb2_grpc
+
+__all__ = ["Change", "Engine", "Group", "Refused", "Told", "View", "Window"]
+
+_LONGEST = 32 << 20
+
+
+class Refused(Exception):
+    """The engine refuses a request.
+
+    `code` is the engine's, which `stateplane explain` knows; `None` if the engine was not reached.
+    `unknown` is true if a change may have been made.
+    """
+
+    def __init__(self, error: grpc.RpcError):
+        metadata = dict(error.trailing_metadata() or ())
+        self.code: Optional[str] = metadata.get("stateplane-code")
+        self.status: grpc.StatusCode = error.code()
+        self.unknown: bool = self.status == grpc.StatusCode.UNKNOWN
+        super().__init__(f"[{self.code or self.status.name}] {error.details()}")
+
+
+@dataclass(frozen=True)
+class Told:
+    """Promise about a view: no location is farther than `bound` from its register at a moment at most
+    `age_us` before the answer (`None`: unbounded), and all but `all_but` are within `within`."""
+
+    bound: Optional[int]
+    all_but: int
+    within: int
+    age_us: int
+    stamp: int
+    generation: int
+    incarnation: int
+    epoch: int
+    sweep_us: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of registers that the engine follows; `told` is `None` while its view is incomplete."""
+
+    name: str
+    locations: int
+    told: Optional[Told]
+    last_window: int
+    fenced: bool
+
+
+@dataclass(frozen=True)
+class View:
+    """Values by location, and what is promised of them."""
+
+    told: Told
+    values: numpy.ndarray
+
+
+@dataclass(frozen=True)
+class Window:
+    """What all locations held at a cut. `number` is its place among the windows that are kept, from 1;
+    0 if it is not kept."""
+
+    number: int
+    incarnation: int
+    epoch: int
+    values: numpy.ndarray
+
+
+@dataclass(frozen=True)
+class Change:
+    """Locations that changed and their values; with `all` true, all that are subscribed to. `met` is
+    true if the view is within the subscription's limits; `told` is `None` while it is incomplete."""
+
+    told: Optional[Told]
+    met: bool
+    all: bool
+    locations: numpy.ndarray
+    values: numpy.ndarray
+
+
+def _values(packed: bytes) -> numpy.ndarray:
+    return numpy.frombuffer(packed, dtype="<u8")
+
+
+def _packed_values(values) -> bytes:
+    return numpy.asarray(values, dtype="<u8").tobytes()
+
+
+def _packed_locations(locations) -> bytes:
+    return numpy.asarray(locations, dtype="<u4").tobytes()
+
+
+def _told(message) -> Optional[Told]:
+    if message is None:
+        return None
+    return Told(
+        bound=message.bound if message.HasField("bound") else None,
+        all_but=message.all_but,
+        within=message.within,
+        age_us=message.age_us,
+        stamp=message.stamp,
+        generation=message.generation,
+        incarnation=message.incarnation,
+        epoch=message.epoch,
+        sweep_us=message.sweep_us,
+    )
+
+
+def _told_of(message) -> Optional[Told]:
+    return _told(message.told) if message.HasField("told") else None
+
+
+def _limits(fresh: bool, bound: Optional[int], max_age_us: Optional[int]):
+    limits = view_pb2.Limits(fresh=fresh)
+    if bound is not None:
+        limits.bound = bound
+    if max_age_us is not None:
+        limits.max_age_us = max_age_us
+    return limits
+
+
+def _window(message) -> Window:
+    return Window(message.number, message.incarnation, message.epoch, _values(message.values))
+
+
+class Engine:
+    """A connection to an engine. `timeout` is the patience of requests, in seconds."""
+
+    def __init__(
+        self,
+        address: str = "127.0.0.1:9560",
+        *,
+        timeout: float = 5.0,
+        credentials: Optional[grpc.ChannelCredentials] = None,
+    ):
+        options = [
+            ("grpc.max_receive_message_length", _LONGEST),
+            ("grpc.max_send_message_length", _LONGEST),
+        ]
+        if credentials is None:
+            self._channel = grpc.insecure_channel(address, options)
+        else:
+            self._channel = grpc.secure_channel(address, credentials, options)
+        self._stub = view_pb2_grpc.ViewStub(self._channel)
+        self._patience_us = int(timeout * 1e6)
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._channel.close()
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def _call(self, method, request):
+        try:
+            return method(request)
+        except grpc.RpcError as error:
+            raise Refused(error) from None
+
+    def _stream(self, messages):
+        try:
+            yield from messages
+        except grpc.RpcError as error:
+            raise Refused(error) from None
+        finally:
+            messages.cancel()
+
+    def groups(self) -> list[Group]:
+        """The groups that the engine follows."""
+        said = self._call(self._stub.Groups, view_pb2.GroupsRequest())
+        return [
+            Group(it.name, it.locations, _told_of(it), it.last_window, it.fenced)
+            for it in said.groups
+        ]
+
+    def read(
+        self,
+        group: str,
+        *,
+        fresh: bool = False,
+        bound: Optional[int] = None,
+        max_age_us: Optional[int] = None,
+    ) -> View:
+        """READ_ALL_VALUES: the view of a group, once it is within the limits: `fresh`, of a moment
+        after the request; the greatest bound; the greatest age."""
+        request = view_pb2.ReadAllValuesRequest(
+            group=group,
+            limits=_limits(fresh, bound, max_age_us),
+            patience_us=self._patience_us,
+        )
+        said = self._call(self._stub.ReadAllValues, request)
+        return View(_told(said.told), _values(said.values))
+
+    def read_value(self, group: str, location: int, *, fresh: bool = False) -> tuple[int, Told]:
+        """READ_VALUE: the value of one location, and what is promised of it."""
+        request = view_pb2.ReadValueRequest(
+            group=group,
+            location=location,
+            limits=_limits(fresh, None, None),
+            patience_us=self._patience_us,
+        )
+        said = self._call(self._stub.ReadValue, request)
+        return said.value, _told(said.told)
+
+    def write(
+        self,
+        group: str,
+        values: Mapping[int, int],
+        *,
+        add: bool = False,
+        id: Optional[uuid.UUID] = None,
+    ) -> int:
+        """Sets locations, or adds to them; gives the number of messages that it took, 1 if all changed
+        at once. With an id the change is made once, however often it is asked for."""
+        request = view_pb2.WriteValuesRequest(
+            group=group,
+            locations=_packed_locations(list(values.keys())),
+            values=_packed_values(list(values.values())),
+            operation=view_pb2.ADD if add else view_pb2.SET,
+            id=id.bytes if id else b"",
+            patience_us=self._patience_us,
+        )
+        return self._call(self._stub.WriteValues, request).pieces
+
+    def write_if(
+        self,
+        group: str,
+        location: int,
+        expected: int,
+        value: int,
+        *,
+        id: Optional[uuid.UUID] = None,
+    ) -> bool:
+        """Sets a location if it has the expected value; false if it has another."""
+        request = view_pb2.WriteValueRequest(
+            group=group,
+            location=location,
+            value=value,
+            operation=view_pb2.SET_IF_EQUAL,
+            expected=expected,
+            id=id.bytes if id else b"",
+            patience_us=self._patience_us,
+        )
+        return self._call(self._stub.WriteValue, request).done
+
+    def write_all(self, group: str, values, *, id: Optional[uuid.UUID] = None) -> None:
+        """WRITE_ALL_VALUES: a value for each location, written in pieces."""
+        request = view_pb2.WriteAllValuesRequest(
+            group=group,
+            values=_packed_values(values),
+            id=id.bytes if id else b"",
+            patience_us=self._patience_us,
+        )
+        self._call(self._stub.WriteAllValues, request)
+
+    def fill(self, group: str, value: int) -> Window:
+        """Gives all locations one value, at once; what they held is the window."""
+        return self.cut(group, fill=value)
+
+    def cut(self, group: str, *, fill: Optional[int] = None, keep: bool = False) -> Window:
+        """CUT: what all locations hold at one moment, at which they may be filled."""
+        request = view_pb2.CutRequest(group=group, keep=keep, patience_us=self._patience_us)
+        if fill is not None:
+            request.fill = fill
+        return _window(self._call(self._stub.Cut, request))
+
+    def windows(self, group: str, *, after: int = 0) -> Iterator[Window]:
+        """The kept windows behind number `after`, then those that come, each once."""
+        request = view_pb2.WindowsRequest(group=group, after=after)
+        for message in self._stream(self._stub.Windows(request)):
+            yield _window(message)
+
+    def subscribe(
+        self,
+        group: str,
+        *,
+        locations: Sequence[int] = (),
+        bound: Optional[int] = None,
+        max_age_us: Optional[int] = None,
+        interval: float = 0.1,
+        heartbeat: float = 0.0,
+    ) -> Iterator[Change]:
+        """SUBSCRIBE: all values, then those that change, and word when the view is not within the
+        limits. Times are in seconds."""
+        request = view_pb2.SubscribeRequest(
+            group=group,
+            limits=_limits(False, bound, max_age_us),
+            locations=_packed_locations(list(locations)),
+            interval_us=int(interval * 1e6),
+            heartbeat_us=int(heartbeat * 1e6),
+        )
+        for message in self._stream(self._stub.Subscribe(request)):
+            values = _values(message.values)
+            places = numpy.frombuffer(message.locations, dtype="<u4")
+            if len(places) != len(values):
+                places = numpy.arange(len(values), dtype="<u4")
+            yield Change(_told_of(message), message.met, message.all, places, values)
