@@ -142,7 +142,7 @@ impl ViewError {
             ViewError::Location { .. } => "SYNC012",
             ViewError::Malformed(_) => "SYNC023",
             ViewError::Unknown(_) => "SYNC024",
-            ViewError::Busy(_) => "SYNC010",
+            ViewError::Busy(_) => "SYNC026",
             ViewError::Gone { .. } => "SYNC025",
             ViewError::Fenced(_) => "SYNC013",
         }
