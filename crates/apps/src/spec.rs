@@ -99,7 +99,7 @@ pub struct OtherSpec {
 }
 
 /// Systems besides replication that keep the state of an application.
-pub const OTHER_SYSTEMS: [&str; 2] = ["coordination", "sync"];
+pub const OTHER_SYSTEMS: [&str; 3] = ["coordination", "multicast", "sync"];
 
 /// An `app.toml`, of whichever system.
 #[derive(Clone, Debug, PartialEq)]

@@ -162,6 +162,7 @@ applications! {
     heavy_hitter "heavy-hitter"
     key_value "key-value"
     load_balancer "load-balancer"
+    multicast "multicast"
     nat "nat"
     object_routing "object-routing"
     packet_counter "packet-counter"

@@ -10,7 +10,7 @@ use stateplane_wire::layout::Layout;
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, RefusalCode, Repr, VERSION, field, flag,
 };
-use stateplane_wire::{coordination, ethernet, ipv4, replication, sync, tcp, udp};
+use stateplane_wire::{coordination, ethernet, ipv4, multicast, replication, sync, tcp, udp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
@@ -77,6 +77,19 @@ const SYNC: Library = Library {
         ("sync_value_t", &sync::VALUE_LAYOUT),
     ],
     without_layout: &["sync_tick_t", "sync_front_t", "sync_port_front_t"],
+};
+
+const MULTICAST: Library = Library {
+    file: "lib/multicast_message.p4",
+    program: "apps/multicast/multicast_switch.p4",
+    layouts: &[
+        ("ethernet_t", &ethernet::LAYOUT),
+        ("ipv4_t", &ipv4::LAYOUT),
+        ("tcp_t", &tcp::LAYOUT),
+        ("udp_t", &udp::LAYOUT),
+        ("multicast_t", &multicast::LAYOUT),
+    ],
+    without_layout: &[],
 };
 
 /// A field: name, and first bit and width in bits.
@@ -151,7 +164,7 @@ fn prefixed(
 
 #[test]
 fn fields_have_the_same_names_places_and_widths() {
-    for library in [REPLICATION, COORDINATION, SYNC] {
+    for library in [REPLICATION, COORDINATION, SYNC, MULTICAST] {
         let p4 = p4_headers(&library);
         for &(name, layout) in library.layouts {
             let fields = layout.fields.iter();
@@ -168,7 +181,7 @@ fn fields_have_the_same_names_places_and_widths() {
 
 #[test]
 fn no_header_of_the_library_is_forgotten() {
-    for library in [REPLICATION, COORDINATION, SYNC] {
+    for library in [REPLICATION, COORDINATION, SYNC, MULTICAST] {
         no_header_is_forgotten(&library);
     }
 }
@@ -386,6 +399,42 @@ fn constants_of_sync_have_the_same_names_and_values() {
         ("SYNC_OPERATION_", numbered(Operation::ALL, |one| one as u8)),
         ("SYNC_OUTCOME_", numbered(Outcome::ALL, |one| one as u8)),
         ("SYNC_CUT_", numbered(CutKind::ALL, |one| one as u8)),
+    ];
+    for (prefix, names) in of {
+        assert_eq!(starting_with(prefix, &p4), prefixed(prefix, names));
+    }
+}
+
+#[test]
+fn constants_of_multicast_have_the_same_names_and_values() {
+    use multicast::{Code, MessageType, flag};
+    let others = [
+        ("MULTICAST_UDP_PORT", multicast::PORT.into()),
+        ("MULTICAST_VERSION", multicast::VERSION.into()),
+        ("MULTICAST_MESSAGE_BYTES", multicast::HEADER_LENGTH as u64),
+        ("MULTICAST_MAX_JUMP", multicast::MAX_JUMP),
+        ("MULTICAST_NO_LEARNER", multicast::NO_LEARNER.into()),
+    ];
+    let p4 = p4_constants(&MULTICAST);
+    for (name, value) in others {
+        assert_eq!(p4.get(name), Some(&value), "{name}");
+    }
+    let flags = [
+        ("PAYLOAD", flag::PAYLOAD),
+        ("OF_LEADER", flag::OF_LEADER),
+        ("NO_OP", flag::NO_OP),
+        ("VOID", flag::VOID),
+        ("ESTABLISHED", flag::ESTABLISHED),
+        ("JOINED", flag::JOINED),
+    ];
+    let flags = flags.map(|(name, bit)| (name.to_owned(), bit.into()));
+    let of = [
+        (
+            "MULTICAST_TYPE_",
+            numbered(MessageType::ALL, |one| one as u8),
+        ),
+        ("MULTICAST_CODE_", numbered(Code::ALL, |one| one as u8)),
+        ("MULTICAST_FLAG_", flags.into()),
     ];
     for (prefix, names) in of {
         assert_eq!(starting_with(prefix, &p4), prefixed(prefix, names));

@@ -1,0 +1,188 @@
+// What a follower does with PROP and SKIP (rules 3, 6, 12, 23).
+
+#ifndef STATEPLANE_MULTICAST_FOLLOW_P4
+#define STATEPLANE_MULTICAST_FOLLOW_P4
+
+#include "events.p4"
+#include "log.p4"
+#include "metadata.p4"
+#include "multicast_message.p4"
+#include "send.p4"
+#include "state.p4"
+
+// Frees the first entry if it is committed here and freed at the leader.
+control MulticastFollowBase(in bit<32> base, inout multicast_metadata_t meta) {
+    MulticastLoadEntry() load_entry;
+    MulticastFreeEntry() free_entry;
+
+    apply {
+        if (IS_NEWER(base, meta.group.base) && IS_NEWER(meta.group.commit, meta.group.base)) {
+            load_entry.apply(meta.group.base + 1, meta);
+            free_entry.apply(meta);
+        }
+    }
+}
+
+// Takes an epoch that is not older than the one promised; who led stops (rule 9).
+control MulticastTakeEpoch(in bit<32> epoch, inout multicast_metadata_t meta, out bool taken) {
+    apply {
+        taken = !IS_NEWER(meta.group.promised, epoch);
+        if (taken && epoch != meta.group.promised) {
+            meta.group.promised = epoch;
+            meta.group.leads = false;
+            multicast_promised.write(meta.group.at, epoch);
+        }
+        if (!taken || meta.group.leads) {
+            multicast_events.count(MULTICAST_EVENT_OTHER_EPOCH);
+            taken = false;
+        }
+    }
+}
+
+// Tells the leader up to which index the log matches, and which index is wanted.
+control MulticastAcknowledge(
+    in bit<32> match,
+    in bit<32> wanted,
+    inout multicast_headers_t hdr,
+    inout multicast_metadata_t meta
+) {
+    MulticastSend() send;
+
+    apply {
+        hdr.message.index = match;
+        hdr.message.base = wanted;
+        hdr.message.origin = meta.group.member;
+        send.apply(MULTICAST_TYPE_ACK, hdr.ipv4.source, MULTICAST_UDP_PORT, hdr, meta);
+    }
+}
+
+// An entry of the leader.
+control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
+    MulticastTakeEpoch() take_epoch;
+    MulticastStoreEntry() store_entry;
+    MulticastFollowBase() follow_base;
+    MulticastFollowBase() follow_base_again;
+    MulticastAcknowledge() acknowledge;
+    bit<32> index;
+    bit<32> base;
+    bit<32> match;
+    bit<32> wanted;
+    bit<32> term;
+    bit<8> held;
+    bool taken;
+    bool behind;
+
+    apply {
+        index = hdr.message.index;
+        base = hdr.message.base;
+        take_epoch.apply(hdr.message.epoch, meta, taken);
+        if (taken) {
+            match = meta.group.base;
+            // The entry before is the base, or in the log with its term.
+            term = meta.group.base_term;
+            if (index - 1 != meta.group.base) {
+                multicast_entry_term.read(term, MULTICAST_PLACE(meta, index - 1));
+            }
+            behind = (index - 1 == meta.group.base || MULTICAST_HAS(meta, index - 1))
+                && term == hdr.message.before;
+            if (!IS_NEWER(index, meta.group.base)) {
+                multicast_events.count(MULTICAST_EVENT_REPEATED);
+            } else if (index - meta.group.base > MULTICAST_WINDOW) {
+                multicast_events.count(MULTICAST_EVENT_OUTSIDE_WINDOW);
+            } else if (!behind) {
+                multicast_events.count(MULTICAST_EVENT_OUT_OF_ORDER);
+            } else if ((hdr.message.flags & MULTICAST_FLAG_NO_OP) == 0
+                && (hdr.message.session >= MULTICAST_SESSIONS
+                    || hdr.message.lane >= MULTICAST_LANES)) {
+                multicast_events.count(MULTICAST_EVENT_UNKNOWN_LANE);
+            } else {
+                multicast_entry_term.read(term, MULTICAST_PLACE(meta, index));
+                multicast_entry_held.read(held, MULTICAST_PLACE(meta, index));
+                if (MULTICAST_HAS(meta, index) && term == hdr.message.term) {
+                    multicast_events.count(MULTICAST_EVENT_REPEATED);
+                    match = index;
+                } else if (held >= 2) {
+                    multicast_events.count(MULTICAST_EVENT_HELD_TWICE);
+                } else {
+                    if (MULTICAST_HAS(meta, index)) {
+                        multicast_events.count(MULTICAST_EVENT_CUT_OFF);
+                    }
+                    multicast_events.count(MULTICAST_EVENT_ACCEPTED);
+                    meta.entry.index = index;
+                    meta.entry.term = hdr.message.term;
+                    meta.entry.timestamp = hdr.message.timestamp;
+                    meta.entry.id = (hdr.message.flags & MULTICAST_FLAG_NO_OP) != 0
+                        ? 64w0
+                        : hdr.message.session ++ hdr.message.lane ++ hdr.message.number;
+                    meta.entry.destinations = hdr.message.destinations;
+                    meta.entry.sender = hdr.message.sender_address ++ hdr.message.sender_port;
+                    store_entry.apply(meta);
+                    match = index;
+                }
+                if (match == index) {
+                    // What is committed at the leader, as far as the logs match.
+                    term = IS_NEWER(hdr.message.commit, index) ? index : hdr.message.commit;
+                    if (IS_NEWER(term, meta.group.commit)) {
+                        meta.group.commit = term;
+                        multicast_commit.write(meta.group.at, term);
+                    }
+                }
+            }
+            wanted = meta.group.end + 1;
+            if (match == meta.group.base && IS_NEWER(index, meta.group.base)) {
+                // It asks for the entry before, or for the first that it lacks.
+                wanted = IS_NEWER(index - 1, meta.group.end) ? meta.group.end + 1 : index - 1;
+                wanted = IS_NEWER(wanted, meta.group.base) ? wanted : meta.group.base + 1;
+            }
+            follow_base.apply(base, meta);
+            follow_base_again.apply(base, meta);
+            acknowledge.apply(match, wanted, hdr, meta);
+        }
+    }
+}
+
+// What was freed at the leader before this member had it (rule 12).
+control MulticastHandleSkip(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
+    MulticastTakeEpoch() take_epoch;
+    MulticastAcknowledge() acknowledge;
+    bit<32> index;
+    bit<32> term;
+    bool taken;
+
+    apply {
+        index = hdr.message.index;
+        take_epoch.apply(hdr.message.epoch, meta, taken);
+        if (taken) {
+            if (IS_NEWER(index, meta.group.base)) {
+                multicast_entry_term.read(term, MULTICAST_PLACE(meta, index));
+                if (!MULTICAST_HAS(meta, index) || term != hdr.message.term) {
+                    multicast_events.count(MULTICAST_EVENT_SKIPPED);
+                    meta.group.base = index;
+                    meta.group.base_term = hdr.message.term;
+                    meta.group.end = index;
+                    meta.group.last_term = hdr.message.term;
+                    meta.group.last_time = hdr.message.timestamp;
+                    multicast_base.write(meta.group.at, index);
+                    multicast_base_term.write(meta.group.at, hdr.message.term);
+                    multicast_base_time.write(meta.group.at, hdr.message.timestamp);
+                    multicast_end.write(meta.group.at, index);
+                    multicast_last_term.write(meta.group.at, hdr.message.term);
+                    multicast_last_time.write(meta.group.at, hdr.message.timestamp);
+                }
+                if (IS_NEWER(index, meta.group.commit)) {
+                    // What was freed is committed.
+                    meta.group.commit = index;
+                    multicast_commit.write(meta.group.at, index);
+                }
+            }
+            acknowledge.apply(
+                IS_NEWER(index, meta.group.base) ? index : meta.group.base,
+                meta.group.end + 1,
+                hdr,
+                meta
+            );
+        }
+    }
+}
+
+#endif

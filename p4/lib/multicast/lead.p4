@@ -1,0 +1,325 @@
+// What a leader does with ACK, with other leaders' messages and with RECEIVED.
+
+#ifndef STATEPLANE_MULTICAST_LEAD_P4
+#define STATEPLANE_MULTICAST_LEAD_P4
+
+#include "append.p4"
+#include "events.p4"
+#include "log.p4"
+#include "metadata.p4"
+#include "multicast_message.p4"
+#include "ports.p4"
+#include "send.p4"
+#include "state.p4"
+
+// True if the logs of a majority of the members match up to `index` (rules 1, 4). `all` says the
+// same of every member.
+control MulticastMajority(
+    in bit<32> index,
+    in multicast_metadata_t meta,
+    out bool majority,
+    out bool all
+) {
+    bit<32> members;
+    bit<32> match;
+    bit<8> size;
+    bit<8> votes;
+
+    apply {
+        multicast_members.read(members, meta.group.at);
+        size = 0;
+        votes = 0;
+#define MULTICAST_VOTE(i) \
+        if (members[i:i] == 1) { \
+            size = size + 1; \
+            multicast_match.read(match, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
+            if (i == meta.group.member || !IS_NEWER(index, match)) { \
+                votes = votes + 1; \
+            } \
+        }
+        MULTICAST_EACH(MULTICAST_VOTE)
+        majority = votes + votes > size;
+        all = votes == size;
+    }
+}
+
+// Tells the place of the entry at hand, which is committed: DECIDED to other destinations, and
+// DELIVER to the receivers once all destinations have decided (rules 13, 19).
+control MulticastAnnounce(
+    in bool with_payload,
+    inout multicast_headers_t hdr,
+    inout multicast_metadata_t meta
+) {
+    MulticastPutEntry() put_entry;
+    bit<32> own;
+
+    apply {
+        own = 32w1 << (bit<8>)meta.group.at;
+        put_entry.apply(hdr, meta);
+        if ((meta.entry.destinations & ~(meta.entry.decided | own)) == 0) {
+            multicast_events.count(MULTICAST_EVENT_DELIVERED);
+            meta.to = meta.to | MULTICAST_RECEIVERS;
+            meta.receiver_type = MULTICAST_TYPE_DELIVER;
+            meta.receiver_payload = with_payload;
+        }
+        if (meta.entry.destinations != own && !with_payload) {
+            meta.to = meta.to | MULTICAST_LEADERS;
+            meta.leader_type = MULTICAST_TYPE_DECIDED;
+        }
+    }
+}
+
+// Commits what a majority has, from the leader's first own entry on (rule 4).
+control MulticastCommit(in bit<32> index, inout multicast_metadata_t meta) {
+    MulticastMajority() majority_of;
+    bit<32> own;
+    bool majority;
+    bool all;
+
+    apply {
+        multicast_own.read(own, meta.group.at);
+        majority = false;
+        if (IS_NEWER(index, meta.group.commit)
+            && !IS_NEWER(own, index)
+            && !IS_NEWER(index, meta.group.end)) {
+            majority_of.apply(index, meta, majority, all);
+        }
+        if (majority) {
+            multicast_events.count(MULTICAST_EVENT_COMMITTED);
+            meta.group.commit = index;
+            multicast_commit.write(meta.group.at, index);
+        }
+    }
+}
+
+// How far a member's log matches.
+control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
+    MulticastCommit() commit_matched;
+    MulticastCommit() commit_next;
+    MulticastLoadEntry() load_entry;
+    MulticastAnnounce() announce;
+    MulticastSend() send_skip;
+    bit<32> members;
+    bit<32> match;
+    bit<32> place;
+    bit<32> own;
+    bit<32> next;
+    bit<8> learner;
+
+    apply {
+        multicast_members.read(members, meta.group.at);
+        multicast_learner.read(learner, meta.group.at);
+        if (!meta.group.leads) {
+            multicast_events.count(MULTICAST_EVENT_NOT_LEADER);
+        } else if (hdr.message.epoch != meta.group.promised) {
+            multicast_events.count(MULTICAST_EVENT_OTHER_EPOCH);
+        } else if (hdr.message.origin >= MULTICAST_MOST_MEMBERS
+            || ((members >> hdr.message.origin)[0:0] == 0 && hdr.message.origin != learner)
+            || IS_NEWER(hdr.message.index, meta.group.end)) {
+            multicast_events.count(MULTICAST_EVENT_UNKNOWN_MEMBER);
+        } else {
+            place = meta.group.at * MULTICAST_MOST_MEMBERS + (bit<32>)hdr.message.origin;
+            multicast_match.read(match, place);
+            if (IS_NEWER(hdr.message.index, match)) {
+                multicast_match.write(place, hdr.message.index);
+            }
+            commit_matched.apply(hdr.message.index, meta);
+            // A vote may complete a majority for less than its own index.
+            multicast_own.read(own, meta.group.at);
+            next = IS_NEWER(own, meta.group.commit + 1) ? own : meta.group.commit + 1;
+            commit_next.apply(next, meta);
+            multicast_announced.read(next, meta.group.at);
+            if (IS_NEWER(meta.group.base, next)) {
+                next = meta.group.base;
+            }
+            if (!IS_NEWER(hdr.message.base, meta.group.base)) {
+                multicast_events.count(MULTICAST_EVENT_SKIPPED);
+                hdr.message.index = meta.group.base;
+                hdr.message.term = meta.group.base_term;
+                multicast_base_time.read(hdr.message.timestamp, meta.group.at);
+                send_skip.apply(
+                    MULTICAST_TYPE_SKIP,
+                    hdr.ipv4.source,
+                    MULTICAST_UDP_PORT,
+                    hdr,
+                    meta
+                );
+            } else if (IS_NEWER(meta.group.commit, next)) {
+                load_entry.apply(next + 1, meta);
+                multicast_announced.write(meta.group.at, next + 1);
+                announce.apply(false, hdr, meta);
+            }
+        }
+    }
+}
+
+// Tells and frees what all receivers have, one entry a packet: DONE to other destinations, COMPLETE
+// to the sender, unless that is too far beyond the base (rules 22, 24).
+control MulticastProgress(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
+    MulticastAllReceived() all_received;
+    MulticastCovered() covered_done;
+    MulticastCovered() covered_complete;
+    MulticastCovered() covered_free;
+    MulticastLoadEntry() load_done;
+    MulticastLoadEntry() load_complete;
+    MulticastLoadEntry() load_free;
+    MulticastPutEntry() put_done;
+    MulticastPutEntry() put_complete;
+    MulticastFreeEntry() free_entry;
+    MulticastSend() send;
+    bit<32> received;
+    bit<32> own;
+    bit<32> next;
+    bit<32> told;
+    bool covered;
+
+    apply {
+        own = 32w1 << (bit<8>)meta.group.at;
+        all_received.apply(meta, received);
+        multicast_told_done.read(next, meta.group.at);
+        if (IS_NEWER(meta.group.base, next)) {
+            next = meta.group.base;
+        }
+        if (IS_NEWER(received, next)) {
+            load_done.apply(next + 1, meta);
+            covered_done.apply(meta, covered);
+            if (covered) {
+                multicast_told_done.write(meta.group.at, next + 1);
+                if (meta.entry.destinations != own) {
+                    put_done.apply(hdr, meta);
+                    meta.to = MULTICAST_LEADERS;
+                    meta.leader_type = MULTICAST_TYPE_DONE;
+                }
+            }
+        }
+        multicast_told_complete.read(next, meta.group.at);
+        if (IS_NEWER(meta.group.base, next)) {
+            next = meta.group.base;
+        }
+        if (meta.to == 0
+            && IS_NEWER(received, next)
+            && next - meta.group.base < MULTICAST_WINDOW / 2) {
+            load_complete.apply(next + 1, meta);
+            covered_complete.apply(meta, covered);
+            if (covered) {
+                next = next + 1;
+                multicast_told_complete.write(meta.group.at, next);
+                if (meta.entry.id != 0) {
+                    multicast_events.count(MULTICAST_EVENT_COMPLETED);
+                    put_complete.apply(hdr, meta);
+                    send.apply(
+                        MULTICAST_TYPE_COMPLETE,
+                        meta.entry.sender[47:16],
+                        meta.entry.sender[15:0],
+                        hdr,
+                        meta
+                    );
+                }
+            }
+        }
+        multicast_told_done.read(told, meta.group.at);
+        if (IS_NEWER(next, meta.group.base) && IS_NEWER(told, meta.group.base)) {
+            load_free.apply(meta.group.base + 1, meta);
+            covered_free.apply(meta, covered);
+            if (covered && (meta.entry.destinations & ~(meta.entry.done | own)) == 0) {
+                free_entry.apply(meta);
+            }
+        }
+    }
+}
+
+// HINT, DECIDED, DONE and OLD of another destination's leader.
+control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
+    MulticastHear() hear;
+    MulticastFind() find;
+    MulticastLoadEntry() load_entry;
+    MulticastNote() note;
+    MulticastAnnounce() announce;
+    MulticastProgress() progress;
+    bit<32> index;
+    bit<32> own;
+    bool found;
+    bool old;
+    bool jumps;
+    bool finished;
+
+    apply {
+        jumps = false;
+        if (!meta.group.leads) {
+            multicast_events.count(MULTICAST_EVENT_NOT_LEADER);
+        } else {
+            hear.apply(
+                hdr.message.type == MULTICAST_TYPE_OLD ? 64w0 : hdr.message.timestamp,
+                meta,
+                jumps
+            );
+        }
+        if (meta.group.leads && !jumps && hdr.message.type != MULTICAST_TYPE_HINT) {
+            find.apply(hdr.message, meta, found, old, index);
+            if (!found) {
+                multicast_events.count(MULTICAST_EVENT_UNKNOWN_MESSAGE);
+            } else {
+                own = 32w1 << (bit<8>)meta.group.at;
+                load_entry.apply(index, meta);
+                finished = (meta.entry.destinations & ~(meta.entry.decided | own)) == 0;
+                if (hdr.message.type == MULTICAST_TYPE_OLD && IS_NEWER(index, meta.group.commit)) {
+                    // Only what is committed can be void.
+                    multicast_events.count(MULTICAST_EVENT_UNKNOWN_MESSAGE);
+                } else {
+                    note.apply(hdr.message, meta);
+                    if (!finished
+                        && (meta.entry.destinations & ~(meta.entry.decided | own)) == 0
+                        && !IS_NEWER(index, meta.group.commit)) {
+                        announce.apply(false, hdr, meta);
+                        // The other leaders have this group's timestamp or ask for it.
+                        meta.to = MULTICAST_RECEIVERS;
+                    } else {
+                        progress.apply(hdr, meta);
+                    }
+                }
+            }
+        }
+    }
+}
+
+// A receiver has all up to an index.
+control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
+    MulticastHear() hear;
+    MulticastAppendNoOp() append_no_op;
+    MulticastProgress() progress;
+    bit<32> receivers;
+    bit<32> received;
+    bit<32> place;
+    bit<16> version;
+    bool jumps;
+
+    apply {
+        multicast_receivers.read(receivers, meta.group.at);
+        multicast_list.read(version, meta.group.at);
+        if (!meta.group.leads) {
+            multicast_events.count(MULTICAST_EVENT_NOT_LEADER);
+        } else if (hdr.message.origin >= MULTICAST_MOST_RECEIVERS
+            || (receivers >> hdr.message.origin)[0:0] == 0
+            || hdr.message.list_version != version
+            || IS_NEWER(hdr.message.index, meta.group.end)) {
+            multicast_events.count(MULTICAST_EVENT_UNKNOWN_RECEIVER);
+        } else {
+            place = meta.group.at * MULTICAST_MOST_RECEIVERS + (bit<32>)hdr.message.origin;
+            multicast_received.read(received, place);
+            if (IS_NEWER(hdr.message.index, received)) {
+                multicast_received.write(place, hdr.message.index);
+            }
+            jumps = true;
+            if (hdr.message.final > meta.group.last_time) {
+                hear.apply(hdr.message.final, meta, jumps);
+            }
+            if (!jumps) {
+                append_no_op.apply(hdr, meta);
+            } else {
+                progress.apply(hdr, meta);
+            }
+        }
+    }
+}
+
+#endif

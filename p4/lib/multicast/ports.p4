@@ -1,0 +1,17 @@
+// Mirror sessions and replication groups of the switch. Its configuration must agree.
+
+#ifndef STATEPLANE_MULTICAST_PORTS_P4
+#define STATEPLANE_MULTICAST_PORTS_P4
+
+// Mirror session MULTICAST_HOLD + n holds the copy of an entry that came back n times; the last
+// one is used for all later ones. Its hold time grows with n (rule 23).
+const bit<32> MULTICAST_HOLD = 48;
+const bit<8> MULTICAST_HOLDS = 8;
+
+// Replication group g * 8 + MAP reaches for group g, by MAP, its other members, the leaders of
+// other groups and its receivers.
+const bit<3> MULTICAST_MEMBERS = 1;
+const bit<3> MULTICAST_LEADERS = 2;
+const bit<3> MULTICAST_RECEIVERS = 4;
+
+#endif

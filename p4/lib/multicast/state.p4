@@ -1,0 +1,82 @@
+// What a switch keeps of each group, entry and lane.
+
+#ifndef STATEPLANE_MULTICAST_STATE_P4
+#define STATEPLANE_MULTICAST_STATE_P4
+
+// Groups of which the switch may be a member, at most 32.
+#ifndef MULTICAST_GROUPS
+#define MULTICAST_GROUPS 8
+#endif
+// Entries of a group's window, a power of two from 16 to 65,536 (rule 27).
+#ifndef MULTICAST_WINDOW
+#define MULTICAST_WINDOW 1024
+#endif
+// Slots of sessions, and lanes of each.
+#ifndef MULTICAST_SESSIONS
+#define MULTICAST_SESSIONS 64
+#endif
+#ifndef MULTICAST_LANES
+#define MULTICAST_LANES 8
+#endif
+
+// Members and receivers of a group, for which controls are unrolled.
+#define MULTICAST_MOST_MEMBERS 8
+#define MULTICAST_MOST_RECEIVERS 8
+#define MULTICAST_EACH(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+
+#define MULTICAST_ENTRIES (MULTICAST_GROUPS * MULTICAST_WINDOW)
+#define MULTICAST_ALL_LANES (MULTICAST_GROUPS * MULTICAST_SESSIONS * MULTICAST_LANES)
+
+// Which start of the switch this is: set by the configuration, and not 0 (rule 5).
+register<bit<32>>(1) multicast_incarnation;
+
+// Epoch that was promised, and in which this switch was last appointed (rules 6, 9).
+register<bit<32>>(MULTICAST_GROUPS) multicast_promised;
+register<bit<32>>(MULTICAST_GROUPS) multicast_led;
+// The log: what was freed, with its last entry's term and timestamp; the last entry, with the same;
+// what is committed; the clock.
+register<bit<32>>(MULTICAST_GROUPS) multicast_base;
+register<bit<32>>(MULTICAST_GROUPS) multicast_base_term;
+register<bit<64>>(MULTICAST_GROUPS) multicast_base_time;
+register<bit<32>>(MULTICAST_GROUPS) multicast_end;
+register<bit<32>>(MULTICAST_GROUPS) multicast_last_term;
+register<bit<64>>(MULTICAST_GROUPS) multicast_last_time;
+register<bit<32>>(MULTICAST_GROUPS) multicast_commit;
+register<bit<64>>(MULTICAST_GROUPS) multicast_clock;
+
+// Of a leader: its first own entry; maps of members and receivers; the learner; the list's
+// version; entries up to which it announced, said DONE and said COMPLETE.
+register<bit<32>>(MULTICAST_GROUPS) multicast_own;
+register<bit<32>>(MULTICAST_GROUPS) multicast_members;
+register<bit<32>>(MULTICAST_GROUPS) multicast_receivers;
+register<bit<8>>(MULTICAST_GROUPS) multicast_learner;
+register<bit<16>>(MULTICAST_GROUPS) multicast_list;
+register<bit<32>>(MULTICAST_GROUPS) multicast_announced;
+register<bit<32>>(MULTICAST_GROUPS) multicast_told_done;
+register<bit<32>>(MULTICAST_GROUPS) multicast_told_complete;
+// Up to which index each member's log matches, and each receiver has all.
+register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match;
+register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received;
+
+// Entries.
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_term;
+register<bit<64>>(MULTICAST_ENTRIES) multicast_entry_time;
+register<bit<64>>(MULTICAST_ENTRIES) multicast_entry_id;
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_destinations;
+register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_sender;
+// Copies that are held for the slot, at most two (rule 23).
+register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_held;
+// What the leader of an epoch knows (rule 8): other groups' decisions and done-marks.
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_known_in;
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_decided;
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_done;
+register<bit<1>>(MULTICAST_ENTRIES) multicast_entry_void;
+register<bit<64>>(MULTICAST_ENTRIES) multicast_entry_final;
+register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_final_group;
+
+// Lanes: last number, its index, and the last number that was freed (rule 21).
+register<bit<40>>(MULTICAST_ALL_LANES) multicast_lane_number;
+register<bit<32>>(MULTICAST_ALL_LANES) multicast_lane_index;
+register<bit<40>>(MULTICAST_ALL_LANES) multicast_lane_freed;
+
+#endif
