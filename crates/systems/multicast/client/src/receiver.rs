@@ -1,0 +1,289 @@
+//! A receiver: puts what leaders tell into one order (rules 18 to 20, 26).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use stateplane_wire::multicast::{MessageType, Repr, flag};
+
+use crate::{FinalTime, MessageId};
+
+/// Settings of a receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiverConfig {
+    /// The group.
+    pub group: u8,
+    /// Number of the receiver in the group's list.
+    pub number: u8,
+    /// Version of the list that has it (rule 26).
+    pub list_version: u16,
+    /// Index up to which it has all already: 0, or that of a peer's snapshot.
+    pub position: u32,
+    /// Entries of the group's window: what is further ahead is not kept.
+    pub window: u32,
+    /// Most messages that wait for [`Receiver::poll_deliver`]; from there on no entry is taken,
+    /// which stops the lanes of senders (rule 26).
+    pub queue: usize,
+}
+
+/// Event for the program, in the order that all receivers have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// The next message.
+    Message {
+        /// Its id.
+        id: MessageId,
+        /// Its place in the order.
+        at: FinalTime,
+        /// Map of the groups that it addressed.
+        destinations: u32,
+        /// Its payload.
+        payload: Vec<u8>,
+    },
+    /// The controller took the receiver off the list; there are no more messages.
+    Evicted,
+}
+
+/// Reason for which a message changed nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Ignored {
+    /// It is of another group.
+    #[error("the message is of group {0}")]
+    OtherGroup(u8),
+    /// It is not one that leaders send to receivers.
+    #[error("a {0:?} is not for receivers")]
+    OtherType(MessageType),
+    /// Its index is taken already.
+    #[error("index {0} is taken already")]
+    Taken(u32),
+    /// Its index is beyond the window.
+    #[error("index {0} is beyond the window")]
+    BeyondWindow(u32),
+    /// The receiver is not on the list any more.
+    #[error("the receiver was taken off the group's list")]
+    Evicted,
+}
+
+/// An entry that a leader told.
+#[derive(Debug, Clone, Copy)]
+struct Fact {
+    timestamp: u64,
+    /// None for a no-op and for what is void.
+    message: Option<Told>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    id: MessageId,
+    at: FinalTime,
+    destinations: u32,
+}
+
+/// A receiver of one group.
+#[derive(Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    /// Index up to which all entries are taken, and the timestamp of that one.
+    position: u32,
+    timestamp: u64,
+    /// Entries behind the position, at most a window of them.
+    facts: BTreeMap<u32, Fact>,
+    /// Payloads by the index with which they came, at most a window of them.
+    payloads: BTreeMap<u32, (MessageId, Vec<u8>)>,
+    /// Messages that are taken and whose final timestamp is beyond the position's.
+    waiting: BTreeMap<FinalTime, (Told, Vec<u8>)>,
+    ready: VecDeque<Delivery>,
+    /// Last number of each lane that was taken (rule 20).
+    taken: BTreeMap<(u16, u8), u64>,
+    answers: bool,
+    evicted: bool,
+}
+
+/// How far `index` is ahead of `position`, of serial numbers; 0 or below 0 if it is not.
+fn ahead(index: u32, position: u32) -> i32 {
+    index.wrapping_sub(position).cast_signed()
+}
+
+impl Receiver {
+    /// A receiver that has nothing but its position.
+    pub fn new(config: ReceiverConfig) -> Receiver {
+        Receiver {
+            config,
+            position: config.position,
+            timestamp: 0,
+            facts: BTreeMap::new(),
+            payloads: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            ready: VecDeque::new(),
+            taken: BTreeMap::new(),
+            answers: true,
+            evicted: false,
+        }
+    }
+
+    /// Index up to which all entries are taken.
+    pub fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// Messages that wait for [`Receiver::poll_deliver`].
+    pub fn queued(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Takes a PAYLOAD or a DELIVER.
+    ///
+    /// # Errors
+    ///
+    /// [`Ignored`] if the message changed nothing; that is no fault of anyone.
+    pub fn handle_message(&mut self, message: &Repr<'_>) -> Result<(), Ignored> {
+        if self.evicted {
+            return Err(Ignored::Evicted);
+        }
+        if message.group != self.config.group {
+            return Err(Ignored::OtherGroup(message.group));
+        }
+        let kind = message.message_type;
+        if !matches!(kind, MessageType::Payload | MessageType::Deliver) {
+            return Err(Ignored::OtherType(kind));
+        }
+        // Who repeats what is taken has not heard of it.
+        self.answers = true;
+        let ahead = ahead(message.index, self.position);
+        if ahead <= 0 {
+            return Err(Ignored::Taken(message.index));
+        }
+        if ahead.cast_unsigned() > self.config.window {
+            return Err(Ignored::BeyondWindow(message.index));
+        }
+        let id = MessageId {
+            session: message.session,
+            lane: message.lane,
+            number: message.number,
+        };
+        if message.flags & flag::PAYLOAD != 0 {
+            // An entry that was cut off leaves its place to another.
+            self.payloads
+                .insert(message.index, (id, message.payload.to_vec()));
+        }
+        if kind == MessageType::Deliver {
+            let told = Told {
+                id,
+                at: FinalTime {
+                    time: message.final_time,
+                    group: message.final_group,
+                },
+                destinations: message.destinations,
+            };
+            let nothing = message.flags & (flag::NO_OP | flag::VOID) != 0;
+            // What is void now was a message when a leader told it before: both are true, and a
+            // copy is dropped by its id.
+            self.facts.entry(message.index).or_insert(Fact {
+                timestamp: message.timestamp,
+                message: (!nothing).then_some(told),
+            });
+        }
+        self.take();
+        Ok(())
+    }
+
+    /// Takes entries in their order while there is room (rule 18).
+    fn take(&mut self) {
+        while self.ready.len() < self.config.queue {
+            if let Some((at, _)) = self.waiting.first_key_value()
+                && at.time <= self.timestamp
+            {
+                let Some((at, (told, payload))) = self.waiting.pop_first() else {
+                    return;
+                };
+                self.ready.push_back(Delivery::Message {
+                    id: told.id,
+                    at,
+                    destinations: told.destinations,
+                    payload,
+                });
+                continue;
+            }
+            if !self.take_next() {
+                return;
+            }
+        }
+    }
+
+    /// Takes the next entry, if it and its payload are there.
+    fn take_next(&mut self) -> bool {
+        let next = self.position.wrapping_add(1);
+        let Some(&fact) = self.facts.get(&next) else {
+            return false;
+        };
+        if let Some(told) = fact.message {
+            let lane = (told.id.session, told.id.lane);
+            let last = self.taken.get(&lane).copied().unwrap_or(0);
+            if told.id.number > last {
+                // A payload that came with the index of an entry which was cut off is another's.
+                match self.payloads.remove(&next) {
+                    Some((id, payload)) if id == told.id => {
+                        self.taken.insert(lane, told.id.number);
+                        self.waiting.insert(told.at, (told, payload));
+                    }
+                    _ => return false,
+                }
+            }
+        }
+        self.payloads.remove(&next);
+        self.facts.remove(&next);
+        self.position = next;
+        self.timestamp = fact.timestamp;
+        self.answers = true;
+        true
+    }
+
+    /// The list has another version, which still has this receiver.
+    pub fn handle_list(&mut self, list_version: u16) {
+        self.config.list_version = list_version;
+        self.answers = true;
+    }
+
+    /// The controller took the receiver off the list: what is not ready is not delivered.
+    pub fn handle_eviction(&mut self) {
+        if !self.evicted {
+            self.evicted = true;
+            self.facts.clear();
+            self.payloads.clear();
+            self.waiting.clear();
+            self.ready.push_back(Delivery::Evicted);
+        }
+    }
+
+    /// The hold time of RECEIVED is over: it is said again, since it may have been lost.
+    pub fn handle_tick(&mut self) {
+        self.answers = true;
+    }
+
+    /// The next event for the program, in order.
+    pub fn poll_deliver(&mut self) -> Option<Delivery> {
+        let next = self.ready.pop_front();
+        if !self.evicted {
+            self.take();
+        }
+        next
+    }
+
+    /// RECEIVED for the group's leader, if there is something to say.
+    pub fn poll_transmit(&mut self) -> Option<Repr<'static>> {
+        if !self.answers || self.evicted {
+            return None;
+        }
+        self.answers = false;
+        let waits = self.waiting.last_key_value();
+        Some(Repr {
+            group: self.config.group,
+            origin: self.config.number,
+            list_version: self.config.list_version,
+            index: self.position,
+            final_time: waits.map_or(0, |(at, _)| at.time),
+            ..Repr::new(MessageType::Received)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

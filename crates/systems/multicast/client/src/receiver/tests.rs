@@ -1,0 +1,255 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const CONFIG: ReceiverConfig = ReceiverConfig {
+    group: 0,
+    number: 1,
+    list_version: 3,
+    position: 0,
+    window: 16,
+    queue: 4,
+};
+
+/// An entry of group 0 with a message; its number is `number` in a lane of its own.
+fn entry(index: u32, timestamp: u64, lane: u8, last: u64) -> Repr<'static> {
+    Repr {
+        group: 0,
+        index,
+        timestamp,
+        final_time: last,
+        destinations: 1,
+        session: 7,
+        lane,
+        number: 1,
+        ..Repr::new(MessageType::Deliver)
+    }
+}
+
+fn with_payload<'a>(entry: &Repr<'_>, payload: &'a [u8]) -> Repr<'a> {
+    Repr {
+        flags: flag::PAYLOAD,
+        payload,
+        group: entry.group,
+        index: entry.index,
+        timestamp: entry.timestamp,
+        final_time: entry.final_time,
+        destinations: entry.destinations,
+        session: entry.session,
+        lane: entry.lane,
+        number: entry.number,
+        ..Repr::new(MessageType::Deliver)
+    }
+}
+
+fn no_op(index: u32, timestamp: u64) -> Repr<'static> {
+    Repr {
+        flags: flag::NO_OP,
+        ..entry(index, timestamp, 0, timestamp)
+    }
+}
+
+/// Lanes of all messages that are ready, in their order.
+fn delivered(receiver: &mut Receiver) -> Vec<u8> {
+    let mut lanes = Vec::new();
+    while let Some(Delivery::Message { id, .. }) = receiver.poll_deliver() {
+        lanes.push(id.lane);
+    }
+    lanes
+}
+
+fn received(receiver: &mut Receiver) -> Option<(u32, u64)> {
+    let message = receiver.poll_transmit()?;
+    assert_eq!(message.message_type, MessageType::Received);
+    assert_eq!((message.origin, message.list_version), (1, 3));
+    Some((message.index, message.final_time))
+}
+
+#[test]
+fn a_gap_holds_back_what_is_behind_it() {
+    let mut receiver = Receiver::new(CONFIG);
+    let (first, second) = (entry(1, 10, 1, 10), entry(2, 11, 2, 11));
+    assert_eq!(
+        receiver.handle_message(&with_payload(&second, b"b")),
+        Ok(())
+    );
+    assert_eq!(delivered(&mut receiver), []);
+    assert_eq!(received(&mut receiver), Some((0, 0)));
+    assert_eq!(receiver.handle_message(&with_payload(&first, b"a")), Ok(()));
+    assert_eq!(delivered(&mut receiver), [1, 2]);
+    assert_eq!(received(&mut receiver), Some((2, 0)));
+    assert_eq!(received(&mut receiver), None);
+}
+
+#[test]
+fn an_entry_waits_for_its_payload() {
+    let mut receiver = Receiver::new(CONFIG);
+    let first = entry(1, 10, 1, 10);
+    assert_eq!(receiver.handle_message(&first), Ok(()));
+    // At that index another message stood before it was cut off.
+    let other = Repr {
+        message_type: MessageType::Payload,
+        ..with_payload(&entry(1, 10, 9, 10), b"other")
+    };
+    assert_eq!(receiver.handle_message(&other), Ok(()));
+    assert_eq!(receiver.position(), 0);
+    let payload = Repr {
+        message_type: MessageType::Payload,
+        ..with_payload(&first, b"own")
+    };
+    assert_eq!(receiver.handle_message(&payload), Ok(()));
+    let expected = Delivery::Message {
+        id: MessageId {
+            session: 7,
+            lane: 1,
+            number: 1,
+        },
+        at: FinalTime { time: 10, group: 0 },
+        destinations: 1,
+        payload: b"own".to_vec(),
+    };
+    assert_eq!(receiver.poll_deliver(), Some(expected));
+}
+
+#[test]
+fn a_later_final_time_waits_for_the_log() {
+    let mut receiver = Receiver::new(CONFIG);
+    let far = with_payload(&entry(1, 10, 1, 12), b"");
+    let near = with_payload(&entry(2, 11, 2, 11), b"");
+    assert_eq!(receiver.handle_message(&far), Ok(()));
+    // It says what it waits for, so that the leader appends a no-op.
+    assert_eq!(received(&mut receiver), Some((1, 12)));
+    assert_eq!(receiver.handle_message(&near), Ok(()));
+    assert_eq!(delivered(&mut receiver), [2]);
+    assert_eq!(receiver.handle_message(&no_op(3, 12)), Ok(()));
+    assert_eq!(delivered(&mut receiver), [1]);
+    assert_eq!(received(&mut receiver), Some((3, 0)));
+}
+
+#[test]
+fn equal_times_are_ordered_by_group() {
+    let mut receiver = Receiver::new(CONFIG);
+    let other = Repr {
+        final_group: 2,
+        ..with_payload(&entry(1, 10, 1, 12), b"")
+    };
+    let own = with_payload(&entry(2, 12, 2, 12), b"");
+    assert_eq!(receiver.handle_message(&other), Ok(()));
+    assert_eq!(receiver.handle_message(&own), Ok(()));
+    assert_eq!(delivered(&mut receiver), [2, 1]);
+}
+
+#[test]
+fn duplicates_and_void_entries_take_their_index_alone() {
+    let mut receiver = Receiver::new(CONFIG);
+    let first = with_payload(&entry(1, 10, 1, 10), b"");
+    assert_eq!(receiver.handle_message(&first), Ok(()));
+    assert_eq!(received(&mut receiver), Some((1, 0)));
+    // The leader has not heard that it came: it is told again.
+    assert_eq!(receiver.handle_message(&first), Err(Ignored::Taken(1)));
+    assert_eq!(received(&mut receiver), Some((1, 0)));
+    // The same message with a later index, and one whose lane went on.
+    let again = entry(2, 11, 1, 10);
+    let void = Repr {
+        flags: flag::VOID,
+        ..entry(3, 12, 5, 12)
+    };
+    assert_eq!(receiver.handle_message(&again), Ok(()));
+    assert_eq!(receiver.handle_message(&void), Ok(()));
+    assert_eq!(delivered(&mut receiver), [1]);
+    assert_eq!(receiver.position(), 3);
+}
+
+#[test]
+fn a_full_queue_delays_received_and_keeps_a_window() {
+    let mut receiver = Receiver::new(CONFIG);
+    for index in 1..=16 {
+        let lane = u8::try_from(index).unwrap();
+        let message = with_payload(&entry(index, index.into(), lane, index.into()), b"");
+        assert_eq!(receiver.handle_message(&message), Ok(()));
+    }
+    assert_eq!(receiver.queued(), 4);
+    assert!(receiver.position() <= 5);
+    let beyond = with_payload(&entry(40, 40, 40, 40), b"");
+    let ignored = receiver.handle_message(&beyond);
+    assert_eq!(ignored, Err(Ignored::BeyondWindow(40)));
+    assert_eq!(delivered(&mut receiver), (1..=16).collect::<Vec<_>>());
+    assert_eq!(received(&mut receiver), Some((16, 0)));
+}
+
+#[test]
+fn an_evicted_receiver_says_so_and_nothing_else() {
+    let mut receiver = Receiver::new(CONFIG);
+    let first = with_payload(&entry(1, 10, 1, 10), b"");
+    assert_eq!(receiver.handle_message(&first), Ok(()));
+    receiver.handle_eviction();
+    receiver.handle_eviction();
+    let second = with_payload(&entry(2, 11, 2, 11), b"");
+    assert_eq!(receiver.handle_message(&second), Err(Ignored::Evicted));
+    assert!(matches!(
+        receiver.poll_deliver(),
+        Some(Delivery::Message { .. })
+    ));
+    assert_eq!(receiver.poll_deliver(), Some(Delivery::Evicted));
+    assert_eq!(receiver.poll_deliver(), None);
+    receiver.handle_tick();
+    assert_eq!(receiver.poll_transmit(), None);
+}
+
+#[test]
+fn what_is_not_for_it_changes_nothing() {
+    let mut receiver = Receiver::new(CONFIG);
+    let other = Repr {
+        group: 1,
+        ..entry(1, 10, 1, 10)
+    };
+    assert_eq!(receiver.handle_message(&other), Err(Ignored::OtherGroup(1)));
+    let ack = Repr::new(MessageType::Ack);
+    assert_eq!(
+        receiver.handle_message(&ack),
+        Err(Ignored::OtherType(MessageType::Ack))
+    );
+}
+
+proptest! {
+    /// However messages are lost, repeated and reordered, what came is delivered in one order.
+    #[test]
+    fn every_arrival_gives_the_same_order(
+        begin in any::<u32>(),
+        later in proptest::collection::vec(0u64..6, 1..14),
+        arrivals in proptest::collection::vec((0usize..16, any::<bool>()), 0..120),
+    ) {
+        let mut entries = Vec::new();
+        for (lane, later) in (0u8..).zip(&later) {
+            let index = begin.wrapping_add(1 + u32::from(lane));
+            let timestamp = 10 + 2 * u64::from(lane);
+            entries.push(entry(index, timestamp, lane, timestamp + 2 * later));
+        }
+        let count = u32::try_from(entries.len()).unwrap();
+        // A no-op takes the log beyond all final timestamps.
+        let closing = no_op(begin.wrapping_add(1 + count), 100);
+        let mut expected: Vec<_> = entries.iter().map(|one| (one.final_time, one.lane)).collect();
+        expected.sort_unstable();
+        expected.dedup_by_key(|one| one.0);
+        prop_assume!(expected.len() == entries.len());
+        let mut receiver = Receiver::new(ReceiverConfig { position: begin, ..CONFIG });
+        let mut lanes = Vec::new();
+        for (which, bears) in arrivals {
+            let message = match entries.get(which) {
+                Some(one) if bears => with_payload(one, b"x"),
+                Some(one) => *one,
+                None => closing,
+            };
+            let _ = receiver.handle_message(&message);
+            lanes.extend(delivered(&mut receiver));
+        }
+        // At last all come once.
+        for one in entries.iter().rev() {
+            let _ = receiver.handle_message(&with_payload(one, b"x"));
+        }
+        let _ = receiver.handle_message(&closing);
+        lanes.extend(delivered(&mut receiver));
+        let expected: Vec<u8> = expected.into_iter().map(|one| one.1).collect();
+        prop_assert_eq!(lanes, expected);
+    }
+}
