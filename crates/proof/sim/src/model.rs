@@ -318,8 +318,14 @@ impl Model {
                 }
             }
             MessageType::WriteReply | MessageType::RenewReply if present => {
-                if newer(message.sequence(), slot.acknowledged) {
-                    slot.acknowledged = message.sequence();
+                // What the claim did not write cannot be acknowledged to it.
+                let held = if newer(message.sequence(), slot.sequence) {
+                    slot.sequence
+                } else {
+                    message.sequence()
+                };
+                if newer(held, slot.acknowledged) {
+                    slot.acknowledged = held;
                 }
                 if !flow.recalled {
                     flow.extend(message);

@@ -47,6 +47,18 @@ fn moving_shards_of_the_nat() {
     run(common::program("nat"), Scenario::moving_shards(), 20);
 }
 
+/// A tail that takes over may acknowledge, to a claim of the same epoch, a write that the claim did
+/// not make.
+#[test]
+fn what_a_claim_did_not_write_is_not_acknowledged_to_it() {
+    let options = Options::new(ProgramKind::Model).scenario(Scenario::port_churn());
+    for seed in [486, 1761] {
+        for report in reports(options.clone(), seed..seed + 1) {
+            assert!(report.is_good(), "{report}");
+        }
+    }
+}
+
 #[test]
 fn answers_resume_within_the_detection_time_and_50_ms() {
     let options = Options::new(ProgramKind::Model).scenario(Scenario::store_failover());
