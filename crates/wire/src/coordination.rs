@@ -12,6 +12,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::checksum::Sum;
 use crate::error::{at_least, exactly, split};
+use crate::numbers::numbers;
 use crate::replication::KEY_LENGTH;
 use crate::table::header;
 use crate::value::Value;
@@ -153,50 +154,23 @@ header! {
 
 /// Bits of the flags field. Bits without a name are ignored by a receiver and sent as 0.
 pub mod flag {
-    /// The answerer alone may answer the read (rule 14).
-    pub const LEASED: u8 = 1 << 0;
-    /// A request for a lock may wait in its queue (rule 20).
-    pub const WAIT: u8 = 1 << 1;
-    /// The last switch of the chain joins (rule 15).
-    pub const JOINS: u8 = 1 << 2;
-    /// The group begins empty (rule 17).
-    pub const FOUNDS: u8 = 1 << 3;
-    /// The sender answers as the switch that joins (rule 15).
-    pub const JOINED: u8 = 1 << 4;
-    /// SCAN: a further record may follow; ASK: the sender lacks more than it asks for.
-    pub const MORE: u8 = 1 << 5;
-    /// The member that is asked answers the read from what it has (rule 14).
-    pub const STALE: u8 = 1 << 6;
+    crate::numbers::flags! {
+        /// The answerer alone may answer the read (rule 14).
+        LEASED = 1 << 0,
+        /// A request for a lock may wait in its queue (rule 20).
+        WAIT = 1 << 1,
+        /// The last switch of the chain joins (rule 15).
+        JOINS = 1 << 2,
+        /// The group begins empty (rule 17).
+        FOUNDS = 1 << 3,
+        /// The sender answers as the switch that joins (rule 15).
+        JOINED = 1 << 4,
+        /// SCAN: a further record may follow; ASK: the sender lacks more than it asks for.
+        MORE = 1 << 5,
+        /// The member that is asked answers the read from what it has (rule 14).
+        STALE = 1 << 6,
+    }
 }
-
-/// An enumeration whose values stand in a field of 8 bits.
-macro_rules! numbers {
-    (
-        $(#[$attribute:meta])*
-        $name:ident {
-            $($(#[$variant_attribute:meta])* $variant:ident = $value:literal,)*
-        }
-    ) => {
-        $(#[$attribute])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        pub enum $name {
-            $($(#[$variant_attribute])* $variant = $value,)*
-        }
-
-        impl $name {
-            /// All of them, in the order of their numbers.
-            pub const ALL: &[$name] = &[$($name::$variant),*];
-
-            /// The one of number `value`, if there is one.
-            pub fn from_u8(value: u8) -> Option<$name> {
-                $name::ALL.iter().copied().find(|one| *one as u8 == value)
-            }
-        }
-    };
-}
-
-pub(crate) use numbers;
 
 numbers! {
     /// Type of a message.
@@ -484,18 +458,10 @@ impl<'a> Packet<'a> {
             header,
             message_type: MessageType::Request,
         };
-        if packet.version() != VERSION {
-            return Err(Error::Version {
-                header: name,
-                found: packet.version(),
-            });
-        }
+        Error::unless_spoken(name, packet.version(), VERSION)?;
         let number = packet.type_number();
-        packet.message_type = MessageType::from_u8(number).ok_or(Error::Unknown {
-            header: name,
-            field: "type",
-            found: number.into(),
-        })?;
+        let known = MessageType::from_u8(number);
+        packet.message_type = Error::unless_known(name, "type", number, known)?;
         let length = packet.value_length();
         if length > MAX_VALUE {
             return Err(Error::Unknown {

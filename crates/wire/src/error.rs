@@ -130,6 +130,28 @@ pub enum Error {
 }
 
 impl Error {
+    /// Refuses a version other than the one `spoken`.
+    pub(crate) fn unless_spoken(header: Header, found: u8, spoken: u8) -> Result<(), Error> {
+        match found == spoken {
+            true => Ok(()),
+            false => Err(Error::Version { header, found }),
+        }
+    }
+
+    /// The meaning of a number, if it has one.
+    pub(crate) fn unless_known<T>(
+        header: Header,
+        field: &'static str,
+        found: u8,
+        meaning: Option<T>,
+    ) -> Result<T, Error> {
+        meaning.ok_or(Error::Unknown {
+            header,
+            field,
+            found: found.into(),
+        })
+    }
+
     /// A short stable code, for counters, logs and tests.
     pub fn code(&self) -> &'static str {
         match self {

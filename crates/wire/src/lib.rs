@@ -32,6 +32,7 @@ pub mod ethernet;
 pub mod ipv4;
 pub mod layout;
 pub mod multicast;
+pub mod numbers;
 pub mod replication;
 pub mod sync;
 mod table;

@@ -5,8 +5,8 @@
 //! [`LAYOUT`] says where they lie. One UDP datagram holds one message: a fixed header, and behind
 //! it the payload if the flag [`flag::PAYLOAD`] is set. All integers are big-endian.
 
-use crate::coordination::numbers;
 use crate::error::{exactly, split};
+use crate::numbers::numbers;
 use crate::table::header;
 use crate::{Error, Header};
 
@@ -88,18 +88,20 @@ header! {
 
 /// Bits of [`field::FLAGS`].
 pub mod flag {
-    /// A payload follows the header.
-    pub const PAYLOAD: u8 = 0x01;
-    /// START: it comes from a leader that lacks a decision (rule 15).
-    pub const OF_LEADER: u8 = 0x02;
-    /// The entry is a no-op and has no message (rules 8, 14).
-    pub const NO_OP: u8 = 0x04;
-    /// DELIVER: a late duplicate, which takes its index and is not delivered (rule 25).
-    pub const VOID: u8 = 0x08;
-    /// LEADING: the leader's own no-op is committed (rule 11).
-    pub const ESTABLISHED: u8 = 0x10;
-    /// LEADING: the learner has joined (rule 12).
-    pub const JOINED: u8 = 0x20;
+    crate::numbers::flags! {
+        /// A payload follows the header.
+        PAYLOAD = 0x01,
+        /// START: it comes from a leader that lacks a decision (rule 15).
+        OF_LEADER = 0x02,
+        /// The entry is a no-op and has no message (rules 8, 14).
+        NO_OP = 0x04,
+        /// DELIVER: a late duplicate, which takes its index and is not delivered (rule 25).
+        VOID = 0x08,
+        /// LEADING: the leader's own no-op is committed (rule 11).
+        ESTABLISHED = 0x10,
+        /// LEADING: the learner has joined (rule 12).
+        JOINED = 0x20,
+    }
 }
 
 numbers! {
@@ -208,18 +210,10 @@ impl<'a> Packet<'a> {
             payload,
             message_type: MessageType::Start,
         };
-        if packet.version() != VERSION {
-            return Err(Error::Version {
-                header: name,
-                found: packet.version(),
-            });
-        }
+        Error::unless_spoken(name, packet.version(), VERSION)?;
         let number = packet.type_number();
-        packet.message_type = MessageType::from_u8(number).ok_or(Error::Unknown {
-            header: name,
-            field: "type",
-            found: number.into(),
-        })?;
+        let known = MessageType::from_u8(number);
+        packet.message_type = Error::unless_known(name, "type", number, known)?;
         let flags = packet.flags();
         if !payload_fits(packet.message_type, flags, 0) {
             return Err(Error::Unknown {

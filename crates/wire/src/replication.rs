@@ -87,10 +87,12 @@ header! {
 /// Bits of the flags field. Bits without a name are ignored by a receiver and
 /// sent as 0.
 pub mod flag {
-    /// A packet follows the state.
-    pub const PACKET: u8 = 1 << 0;
-    /// The lease asked for or granted is shared.
-    pub const SHARED: u8 = 1 << 1;
+    crate::numbers::flags! {
+        /// A packet follows the state.
+        PACKET = 1 << 0,
+        /// The lease asked for or granted is shared.
+        SHARED = 1 << 1,
+    }
 }
 
 /// Type of a message. The values below 0x10 go to a store, the others to a switch.
@@ -279,18 +281,10 @@ impl<'a> Packet<'a> {
             header: fixed,
             message_type: MessageType::Refusal,
         };
-        if packet.version() != VERSION {
-            return Err(Error::Version {
-                header,
-                found: packet.version(),
-            });
-        }
+        Error::unless_spoken(header, packet.version(), VERSION)?;
         let number = packet.type_number();
-        packet.message_type = MessageType::from_u8(number).ok_or(Error::Unknown {
-            header,
-            field: "type",
-            found: number.into(),
-        })?;
+        let known = MessageType::from_u8(number);
+        packet.message_type = Error::unless_known(header, "type", number, known)?;
         let end = packet.state_end();
         at_least(header, bytes, end)?;
         if packet.flags() & flag::PACKET == 0 && bytes.len() > end {

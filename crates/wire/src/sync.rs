@@ -6,8 +6,8 @@
 //! datagram holds one message: a fixed header and at most [`MAX_VALUES`] values. All integers are
 //! big-endian.
 
-use crate::coordination::numbers;
 use crate::error::{exactly, split};
+use crate::numbers::numbers;
 use crate::table::header;
 use crate::{Error, Header};
 
@@ -260,18 +260,10 @@ impl<'a> Packet<'a> {
             values: Values(&[]),
             message_type: MessageType::Start,
         };
-        if packet.version() != VERSION {
-            return Err(Error::Version {
-                header: name,
-                found: packet.version(),
-            });
-        }
+        Error::unless_spoken(name, packet.version(), VERSION)?;
         let number = packet.type_number();
-        packet.message_type = MessageType::from_u8(number).ok_or(Error::Unknown {
-            header: name,
-            field: "type",
-            found: number.into(),
-        })?;
+        let known = MessageType::from_u8(number);
+        packet.message_type = Error::unless_known(name, "type", number, known)?;
         if packet.count() > MAX_VALUES {
             return Err(Error::Unknown {
                 header: name,

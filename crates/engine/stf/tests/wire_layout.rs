@@ -7,6 +7,7 @@ use stateplane_ir::Type;
 use stateplane_syntax::Parsed;
 use stateplane_syntax::tree::{Declaration, ExprKind, StructKind};
 use stateplane_wire::layout::Layout;
+use stateplane_wire::numbers::in_capitals;
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, RefusalCode, Repr, VERSION, field, flag,
 };
@@ -141,16 +142,10 @@ fn p4_constants(library: &Library) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// `WriteRequest` as `WRITE_REQUEST`.
-fn in_capitals(name: &impl Debug) -> String {
-    let mut capitals = String::new();
-    for letter in format!("{name:?}").chars() {
-        if letter.is_ascii_uppercase() && !capitals.is_empty() {
-            capitals.push('_');
-        }
-        capitals.push(letter.to_ascii_uppercase());
-    }
-    capitals
+/// Names and bits of flags.
+fn bits(flags: &[(&str, u8)]) -> Vec<(String, u64)> {
+    let of = |(name, bit): &(&str, u8)| ((*name).to_owned(), u64::from(*bit));
+    flags.iter().map(of).collect()
 }
 
 /// Names and values with the names' `prefix` in front.
@@ -265,8 +260,6 @@ fn what_one_writes_the_other_reads() {
 fn constants_have_the_same_names_and_values() {
     let types = MessageType::ALL.map(|kind| (in_capitals(&kind), kind as u64));
     let codes = RefusalCode::ALL.map(|code| (in_capitals(&code), code as u64));
-    let flags = [("PACKET", flag::PACKET), ("SHARED", flag::SHARED)];
-    let flags = flags.map(|(name, bit)| (name.to_owned(), bit.into()));
     let others = [
         ("REPLICATION_UDP_PORT", PORT.into()),
         ("REPLICATION_VERSION", VERSION.into()),
@@ -285,7 +278,7 @@ fn constants_have_the_same_names_and_values() {
     let with = |prefix: &str| starting_with(prefix, &p4);
     assert_eq!(with("TYPE_"), prefixed("TYPE_", types));
     assert_eq!(with("CODE_"), prefixed("CODE_", codes));
-    assert_eq!(with("FLAG_"), prefixed("FLAG_", flags));
+    assert_eq!(with("FLAG_"), prefixed("FLAG_", bits(flag::ALL)));
 }
 
 /// The constants whose names begin with `prefix`.
@@ -304,16 +297,6 @@ fn numbered<T: Debug + Copy>(all: &[T], number: impl Fn(T) -> u8) -> Vec<(String
 #[test]
 fn constants_of_coordination_have_the_same_names_and_values() {
     use coordination::{Condition, Kind, MessageType, Operation, Outcome, flag};
-    let flags = [
-        ("LEASED", flag::LEASED),
-        ("WAIT", flag::WAIT),
-        ("JOINS", flag::JOINS),
-        ("FOUNDS", flag::FOUNDS),
-        ("JOINED", flag::JOINED),
-        ("MORE", flag::MORE),
-        ("STALE", flag::STALE),
-    ];
-    let flags = flags.map(|(name, bit)| (name.to_owned(), bit.into()));
     let others = [
         ("COORDINATION_UDP_PORT", coordination::PORT.into()),
         ("COORDINATION_VERSION", coordination::VERSION.into()),
@@ -335,7 +318,7 @@ fn constants_of_coordination_have_the_same_names_and_values() {
         ("OUTCOME_", numbered(Outcome::ALL, |one| one as u8)),
         ("KIND_", numbered(Kind::ALL, |one| one as u8)),
         ("CONDITION_", numbered(Condition::ALL, |one| one as u8)),
-        ("FLAG_", flags.into()),
+        ("FLAG_", bits(flag::ALL)),
     ];
     for (prefix, names) in of {
         assert_eq!(starting_with(prefix, &p4), prefixed(prefix, names));
@@ -419,22 +402,13 @@ fn constants_of_multicast_have_the_same_names_and_values() {
     for (name, value) in others {
         assert_eq!(p4.get(name), Some(&value), "{name}");
     }
-    let flags = [
-        ("PAYLOAD", flag::PAYLOAD),
-        ("OF_LEADER", flag::OF_LEADER),
-        ("NO_OP", flag::NO_OP),
-        ("VOID", flag::VOID),
-        ("ESTABLISHED", flag::ESTABLISHED),
-        ("JOINED", flag::JOINED),
-    ];
-    let flags = flags.map(|(name, bit)| (name.to_owned(), bit.into()));
     let of = [
         (
             "MULTICAST_TYPE_",
             numbered(MessageType::ALL, |one| one as u8),
         ),
         ("MULTICAST_CODE_", numbered(Code::ALL, |one| one as u8)),
-        ("MULTICAST_FLAG_", flags.into()),
+        ("MULTICAST_FLAG_", bits(flag::ALL)),
     ];
     for (prefix, names) in of {
         assert_eq!(starting_with(prefix, &p4), prefixed(prefix, names));
