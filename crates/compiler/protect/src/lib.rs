@@ -6,6 +6,7 @@
 //! of the flow's state, and its reads and writes become assignments. What the program must
 //! not do is refused with a code and a reason ([`codes`]); `docs/protect.md` is for users.
 //!
+//! * [`mod@edited`] reads and checks a program before, and compiles it after;
 //! * [`mod@walk`] follows values through ingress, as packets take it;
 //! * [`mod@partition`] compares what indices and the key are made of;
 //! * [`mod@restrict`] and [`mod@travel`] look for what a packet would lose while it waits;
@@ -16,6 +17,7 @@
 mod annotation;
 pub mod codes;
 pub mod edit;
+pub mod edited;
 mod emit;
 mod extracts;
 pub mod names;
@@ -30,16 +32,15 @@ mod travel;
 pub mod walk;
 
 use annotation::{Mode, Reader};
+use edited::{Edited, Input, ROOTS};
 use names::Names;
 use partition::Fields;
 use path::Roots;
 use pipeline::Pipeline;
-use stateplane_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span, render_all};
+use stateplane_diagnostics::{Diagnostic, Diagnostics};
 use stateplane_ir as ir;
-use stateplane_syntax::tree::{ControlDecl, Program};
-use stateplane_syntax::{FileLoader, LoadError, Options, parse};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use stateplane_syntax::tree::ControlDecl;
+use stateplane_syntax::{FileLoader, Options};
 use walk::{Found, Walk};
 
 /// Maximum width of a key in bits: a flow's 128 without those of its class.
@@ -90,324 +91,221 @@ pub struct Class {
     pub snapshots: Option<Snapshots>,
 }
 
-/// A program that is protected, or why it is not.
-#[derive(Clone, Debug)]
-pub struct Protected {
-    /// The protected program, one file that includes nothing but what comes with
-    /// Stateplane, and what to tell the store; `None` if there are errors.
-    pub program: Option<(String, Class)>,
-    /// Errors and warnings, those of reading and checking the program among them.
-    pub diagnostics: Diagnostics,
-    /// The texts read, to render diagnostics with.
-    pub sources: SourceMap,
-}
+/// A program that is protected and what to tell the store, or why it is not.
+pub type Protected = Edited<Class>;
 
 /// Protects the program whose main file is `main_file`. `options` have the folders of the
 /// library, as for [`stateplane_check::compile`].
 #[must_use]
 pub fn protect(loader: &dyn FileLoader, main_file: &str, options: &Options) -> Protected {
-    let parsed = parse(loader, main_file, options);
-    let mut diagnostics = parsed.diagnostics.clone();
-    let mut program = None;
-    if !diagnostics.has_errors() {
-        let checked = stateplane_check::check(&parsed);
-        diagnostics.append(checked.diagnostics);
-        if let Some(ir) = checked.program {
-            let input = Input {
-                tree: &parsed.tree,
-                sources: &parsed.sources,
-                ir: &ir,
-                main_file,
-            };
-            program = input.protect(&mut diagnostics);
-        }
-    }
-    if let Some((text, _)) = &program
-        && let Err(complaints) = recompile(loader, main_file, options, text)
-    {
+    edited::edit(loader, main_file, options, "protected", protected)
+}
+
+fn protected(input: &Input<'_>, diagnostics: &mut Diagnostics) -> Option<(String, Class)> {
+    if let Some(span) = input.includes("replication.p4") {
         diagnostics.push(
             Diagnostic::error(
                 codes::PROGRAM_FORM,
-                Span::default(),
-                "the protected program would not compile",
+                span,
+                "the program uses the replication library already",
             )
-            .with_note(complaints),
+            .with_help("protect the program that this one was made of"),
         );
-        program = None;
+        return None;
     }
-    Protected {
-        program,
-        diagnostics,
-        sources: parsed.sources,
-    }
-}
-
-/// A file in place of another.
-struct Instead<'a> {
-    path: &'a str,
-    text: &'a str,
-    rest: &'a dyn FileLoader,
-}
-
-impl FileLoader for Instead<'_> {
-    fn load(&self, path: &str) -> Result<Arc<str>, LoadError> {
-        if path == self.path {
-            Ok(self.text.into())
-        } else {
-            self.rest.load(path)
+    let pipeline = match pipeline::find(input.tree) {
+        Ok(pipeline) => pipeline,
+        Err(diagnostic) => {
+            diagnostics.push(*diagnostic);
+            return None;
         }
-    }
-}
-
-/// Compiles a protected program; what is wrong with it as text.
-fn recompile(
-    loader: &dyn FileLoader,
-    main_file: &str,
-    options: &Options,
-    text: &str,
-) -> Result<(), String> {
-    let loader = Instead {
-        path: main_file,
-        text,
-        rest: loader,
     };
-    let compiled = stateplane_check::compile(&loader, main_file, options);
-    match compiled.program {
-        Some(_) => Ok(()),
-        None => Err(render_all(
-            &compiled.diagnostics,
-            &compiled.sources,
-            Color::Never,
-        )),
+    let reader = Reader::new(input.sources, input.tree);
+    let states = state::find(input.tree, &reader, input.ir, diagnostics)?;
+    let replicated = states.names.clone();
+    let ingress = input.walk(pipeline.ingress.declaration, &ROOTS, &replicated);
+    let egress = input.walk(pipeline.egress.declaration, &ROOTS, &replicated);
+    let verify = input.walk(pipeline.verify.declaration, &ROOTS, &replicated);
+    let compute = input.walk(pipeline.compute.declaration, &ROOTS, &replicated);
+    let deparser = input.walk(
+        pipeline.deparser.declaration,
+        &["packet", "hdr"],
+        &replicated,
+    );
+    let extracts = extracts::extracts(input.tree, pipeline.parser.declaration);
+    if ingress.exhausted {
+        diagnostics.push(
+            Diagnostic::error(
+                codes::PROGRAM_FORM,
+                pipeline.ingress.declaration.signature.name.span,
+                "ingress is too large to be followed",
+            )
+            .with_help("make it smaller"),
+        );
+        return None;
+    }
+    let waits = states.mode == Mode::Linearizable;
+    if waits {
+        restrict::effects(&ingress, &[&egress, &compute, &deparser], diagnostics);
+    }
+    restrict::outside(
+        &[&egress, &verify, &compute, &deparser],
+        &states,
+        diagnostics,
+    );
+    restrict::accesses(&ingress, diagnostics);
+    if waits {
+        restrict::headers(&extracts, &ingress, &deparser, input.ir, diagnostics);
+        restrict::parser(&extracts.standard, diagnostics);
+    }
+    restrict::warnings(&ingress, &states, diagnostics);
+    if ingress.accesses.is_empty() && !diagnostics.has_errors() {
+        diagnostics.push(
+            Diagnostic::error(
+                codes::NOT_REPLICABLE,
+                states.keyed.span,
+                "no packet uses the replicated registers in ingress",
+            )
+            .with_help("use them in ingress, or drop the annotation"),
+        );
+    }
+    let names = Names::new(names::of_program(input.sources));
+    let (fields, travellers, plan) = match states.mode {
+        Mode::Linearizable => {
+            let fields = fields(input, &pipeline, &states, &ingress, diagnostics);
+            let later = [&egress, &compute];
+            let travellers = travel::travellers(&ingress, &later, input.ir, diagnostics);
+            (fields, travellers, None)
+        }
+        Mode::Bounded => {
+            let plan = snapshot::Plan::new(&states, &names, diagnostics);
+            (Some(Fields::default()), Vec::new(), plan)
+        }
+    };
+    if diagnostics.has_errors() {
+        return None;
+    }
+    let fields = fields?;
+    let emitted = emit::Emit {
+        input,
+        pipeline: &pipeline,
+        states: &states,
+        fields: &fields,
+        plan: plan.as_ref(),
+        names,
+        ingress: &ingress,
+        egress: &egress,
+        travellers: &travellers,
+    };
+    emitted.text(diagnostics)
+}
+
+/// The parameters of ingress, with their types.
+pub(crate) fn roots<'a>(input: &Input<'a>, pipeline: &Pipeline<'_>) -> Roots<'a> {
+    let types = [
+        input.ir.pipeline.headers,
+        input.ir.pipeline.metadata,
+        ir::Type::Struct(input.ir.pipeline.standard_metadata),
+    ];
+    let params = &pipeline.ingress.declaration.signature.params;
+    let params = params.iter().map(|param| param.name.to_string());
+    Roots {
+        program: input.ir,
+        params: params.zip(types).collect(),
     }
 }
 
-/// A checked program.
-struct Input<'a> {
-    tree: &'a Program,
-    sources: &'a SourceMap,
-    ir: &'a ir::Program,
-    main_file: &'a str,
-}
-
-const ROOTS: [&str; 3] = ["hdr", "meta", "standard_metadata"];
-
-impl<'a> Input<'a> {
-    fn walk<'b>(
-        &'b self,
-        control: &'b ControlDecl,
-        roots: &[&str],
-        replicated: &'b BTreeMap<Span, String>,
-    ) -> Found {
-        let mut walk = Walk::new(self.sources, self.tree, replicated);
-        walk.block(control, roots);
-        walk.found
-    }
-
-    fn protect(&self, diagnostics: &mut Diagnostics) -> Option<(String, Class)> {
-        let already = self.sources.files();
-        if let Some((_, file)) = { already }.find(|(_, f)| f.name().ends_with("replication.p4")) {
-            let span = file.included_from().unwrap_or_default();
-            diagnostics.push(
-                Diagnostic::error(
-                    codes::PROGRAM_FORM,
-                    span,
-                    "the program uses the replication library already",
-                )
-                .with_help("protect the program that this one was made of"),
-            );
-            return None;
-        }
-        let pipeline = match pipeline::find(self.tree) {
-            Ok(pipeline) => pipeline,
-            Err(diagnostic) => {
-                diagnostics.push(*diagnostic);
-                return None;
-            }
-        };
-        let reader = Reader::new(self.sources, self.tree);
-        let states = state::find(self.tree, &reader, self.ir, diagnostics)?;
-        let replicated = states.names.clone();
-        let ingress = self.walk(pipeline.ingress.declaration, &ROOTS, &replicated);
-        let egress = self.walk(pipeline.egress.declaration, &ROOTS, &replicated);
-        let verify = self.walk(pipeline.verify.declaration, &ROOTS, &replicated);
-        let compute = self.walk(pipeline.compute.declaration, &ROOTS, &replicated);
-        let deparser = self.walk(
-            pipeline.deparser.declaration,
-            &["packet", "hdr"],
-            &replicated,
-        );
-        let extracts = extracts::extracts(self.tree, pipeline.parser.declaration);
-        if ingress.exhausted {
-            diagnostics.push(
-                Diagnostic::error(
-                    codes::PROGRAM_FORM,
-                    pipeline.ingress.declaration.signature.name.span,
-                    "ingress is too large to be followed",
-                )
-                .with_help("make it smaller"),
-            );
-            return None;
-        }
-        let waits = states.mode == Mode::Linearizable;
-        if waits {
-            restrict::effects(&ingress, &[&egress, &compute, &deparser], diagnostics);
-        }
-        restrict::outside(
-            &[&egress, &verify, &compute, &deparser],
-            &states,
-            diagnostics,
-        );
-        restrict::accesses(&ingress, diagnostics);
-        if waits {
-            restrict::headers(&extracts, &ingress, &deparser, self.ir, diagnostics);
-            restrict::parser(&extracts.standard, diagnostics);
-        }
-        restrict::warnings(&ingress, &states, diagnostics);
-        if ingress.accesses.is_empty() && !diagnostics.has_errors() {
-            diagnostics.push(
-                Diagnostic::error(
-                    codes::NOT_REPLICABLE,
-                    states.keyed.span,
-                    "no packet uses the replicated registers in ingress",
-                )
-                .with_help("use them in ingress, or drop the annotation"),
-            );
-        }
-        let names = Names::new(names::of_program(self.sources));
-        let (fields, travellers, plan) = match states.mode {
-            Mode::Linearizable => {
-                let fields = self.fields(&pipeline, &states, &ingress, diagnostics);
-                let later = [&egress, &compute];
-                let travellers = travel::travellers(&ingress, &later, self.ir, diagnostics);
-                (fields, travellers, None)
-            }
-            Mode::Bounded => {
-                let plan = snapshot::Plan::new(&states, &names, diagnostics);
-                (Some(Fields::default()), Vec::new(), plan)
-            }
-        };
-        if diagnostics.has_errors() {
-            return None;
-        }
-        let fields = fields?;
-        let emitted = emit::Emit {
-            input: self,
-            pipeline: &pipeline,
-            states: &states,
-            fields: &fields,
-            plan: plan.as_ref(),
-            names,
-            ingress: &ingress,
-            egress: &egress,
-            travellers: &travellers,
-        };
-        emitted.text(diagnostics)
-    }
-
-    /// The parameters of ingress, with their types.
-    fn roots(&self, pipeline: &Pipeline<'_>) -> Roots<'_> {
-        let types = [
-            self.ir.pipeline.headers,
-            self.ir.pipeline.metadata,
-            ir::Type::Struct(self.ir.pipeline.standard_metadata),
-        ];
-        let params = &pipeline.ingress.declaration.signature.params;
-        let params = params.iter().map(|param| param.name.to_string());
-        Roots {
-            program: self.ir,
-            params: params.zip(types).collect(),
-        }
-    }
-
-    /// Fields kept of a flow, if the state is partitioned by the key; otherwise the reason is
-    /// reported.
-    fn fields(
-        &self,
-        pipeline: &Pipeline<'_>,
-        states: &state::States<'_>,
-        ingress: &Found,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Fields> {
-        let roots = self.roots(pipeline);
-        let keyed = &states.keyed;
-        let key = keyed.key.as_deref().unwrap_or_default();
-        let reverse = keyed.reverse.as_deref().unwrap_or_default();
-        for parts in [key, reverse] {
-            let mut total = 0u32;
-            for part in parts {
-                match roots.width(&part.expr) {
-                    Some(bits) => total = total.saturating_add(bits),
-                    None => {
-                        diagnostics.push(
-                            Diagnostic::error(
-                                codes::KEY_WIDTH,
-                                part.span,
-                                format!("`{}` is no bit<W> of a width that can be told", part.text),
-                            )
-                            .with_note("a key is made of fields of what ingress is given, as it is given it")
-                            .with_help("name fields by the parameters of ingress, and cast others: (bit<8>)x"),
-                        );
-                        return None;
-                    }
+/// Fields kept of a flow, if the state is partitioned by the key; otherwise the reason is
+/// reported.
+fn fields(
+    input: &Input<'_>,
+    pipeline: &Pipeline<'_>,
+    states: &state::States<'_>,
+    ingress: &Found,
+    diagnostics: &mut Diagnostics,
+) -> Option<Fields> {
+    let roots = roots(input, pipeline);
+    let keyed = &states.keyed;
+    let key = keyed.key.as_deref().unwrap_or_default();
+    let reverse = keyed.reverse.as_deref().unwrap_or_default();
+    for parts in [key, reverse] {
+        let mut total = 0u32;
+        for part in parts {
+            match roots.width(&part.expr) {
+                Some(bits) => total = total.saturating_add(bits),
+                None => {
+                    diagnostics.push(
+                        Diagnostic::error(
+                            codes::KEY_WIDTH,
+                            part.span,
+                            format!("`{}` is no bit<W> of a width that can be told", part.text),
+                        )
+                        .with_note(
+                            "a key is made of fields of what ingress is given, as it is given it",
+                        )
+                        .with_help(
+                            "name fields by the parameters of ingress, and cast others: (bit<8>)x",
+                        ),
+                    );
+                    return None;
                 }
             }
-            if total > KEY_BITS {
-                diagnostics.push(
-                    Diagnostic::error(
-                        codes::KEY_WIDTH,
-                        keyed.span,
-                        format!("the key has {total} bits; {KEY_BITS} is the most"),
-                    )
-                    .with_help("leave out what the other fields tell, or parts of long addresses"),
-                );
-                return None;
-            }
         }
-        if !reverse.is_empty() && reverse.len() != key.len() {
+        if total > KEY_BITS {
             diagnostics.push(
                 Diagnostic::error(
-                    codes::ANNOTATION,
+                    codes::KEY_WIDTH,
                     keyed.span,
-                    "`reverse` has not as many parts as `key`",
+                    format!("the key has {total} bits; {KEY_BITS} is the most"),
                 )
-                .with_help("write the same fields, exchanged"),
+                .with_help("leave out what the other fields tell, or parts of long addresses"),
             );
             return None;
         }
-        let control = pipeline.ingress.declaration;
-        let key = partition::Key {
-            parts: key,
-            values: key
-                .iter()
-                .map(|part| self.key_value(part, control, states))
-                .collect(),
-            reverse: reverse
-                .iter()
-                .map(|part| self.key_value(part, control, states))
-                .collect(),
-            span: keyed.span,
-        };
-        let fields = partition::fields(&key, ingress, states, diagnostics)?;
-        let total: u64 = fields.all.iter().map(|field| u64::from(field.bits)).sum();
-        if total > u64::from(STATE_BITS) {
-            diagnostics.push(state::not_replicable(
+    }
+    if !reverse.is_empty() && reverse.len() != key.len() {
+        diagnostics.push(
+            Diagnostic::error(
+                codes::ANNOTATION,
                 keyed.span,
-                format!("the state of a flow has {total} bits; {STATE_BITS} is the most"),
-                "replicate fewer or narrower registers",
-            ));
-            return None;
-        }
-        Some(fields)
+                "`reverse` has not as many parts as `key`",
+            )
+            .with_help("write the same fields, exchanged"),
+        );
+        return None;
     }
+    let control = pipeline.ingress.declaration;
+    let key = partition::Key {
+        parts: key,
+        values: key
+            .iter()
+            .map(|part| key_value(input, part, control, states))
+            .collect(),
+        reverse: reverse
+            .iter()
+            .map(|part| key_value(input, part, control, states))
+            .collect(),
+        span: keyed.span,
+    };
+    let fields = partition::fields(&key, ingress, states, diagnostics)?;
+    let total: u64 = fields.all.iter().map(|field| u64::from(field.bits)).sum();
+    if total > u64::from(STATE_BITS) {
+        diagnostics.push(state::not_replicable(
+            keyed.span,
+            format!("the state of a flow has {total} bits; {STATE_BITS} is the most"),
+            "replicate fewer or narrower registers",
+        ));
+        return None;
+    }
+    Some(fields)
+}
 
-    fn key_value(
-        &self,
-        part: &annotation::Part,
-        control: &ControlDecl,
-        states: &state::States<'_>,
-    ) -> origin::Value {
-        let mut walk = Walk::new(self.sources, self.tree, &states.names);
-        walk.key(&part.expr, control, &ROOTS)
-    }
+fn key_value(
+    input: &Input<'_>,
+    part: &annotation::Part,
+    control: &ControlDecl,
+    states: &state::States<'_>,
+) -> origin::Value {
+    let mut walk = Walk::new(input.sources, input.tree, &states.names);
+    walk.key(&part.expr, control, &ROOTS)
 }

@@ -3,7 +3,7 @@
 use crate::annotation::Mode;
 use stateplane_diagnostics::SourceMap;
 use stateplane_library::{WithLibrary, with_library};
-use stateplane_syntax::tree::Declaration;
+use stateplane_syntax::tree::{Declaration, Program};
 use stateplane_syntax::{MemoryLoader, Options, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,28 @@ pub(crate) fn of_library(mode: Mode) -> BTreeMap<String, bool> {
     };
     let loader = WithLibrary(MemoryLoader::new().with("names.p4", text));
     let parsed = parse(&loader, "names.p4", &with_library(Options::default()));
-    let mut names = BTreeMap::new();
-    for declaration in &parsed.tree.declarations {
+    let library = declared(&parsed.tree, &parsed.sources).into_iter();
+    library
+        .filter(|(file, _)| file.contains("/lib/"))
+        .flat_map(|(_, names)| names)
+        .map(|it| (it.name, it.is_instance))
+        .collect()
+}
+
+/// A name that a file declares at its top level.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// The name.
+    pub name: String,
+    /// True if it is an instance's, by which hosts look it up.
+    pub is_instance: bool,
+}
+
+/// Names of constants, structs, parsers, controls, functions and instances at the top level, in
+/// order, by the path of the file that declares them.
+pub fn declared(tree: &Program, sources: &SourceMap) -> BTreeMap<String, Vec<Declared>> {
+    let mut names = BTreeMap::<String, Vec<Declared>>::new();
+    for declaration in &tree.declarations {
         let (name, is_instance) = match declaration {
             Declaration::Const(d) => (&d.name, false),
             Declaration::Struct(d) => (&d.name, false),
@@ -30,10 +50,11 @@ pub(crate) fn of_library(mode: Mode) -> BTreeMap<String, bool> {
             Declaration::Instantiation(d) => (&d.name, true),
             _ => continue,
         };
-        let file = parsed.sources.get(name.span.file);
-        if file.is_some_and(|file| file.name().contains("/lib/")) {
-            names.insert(name.to_string(), is_instance);
-        }
+        let file = sources.get(name.span.file).map_or("", |file| file.name());
+        names.entry(file.to_owned()).or_default().push(Declared {
+            name: name.to_string(),
+            is_instance,
+        });
     }
     names
 }

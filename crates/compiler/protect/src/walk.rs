@@ -93,7 +93,7 @@ pub struct Walk<'t> {
     statement: Option<Span>,
     in_free_action: bool,
     scopes: usize,
-    /// What was found so far.
+    /// All that was found so far.
     pub found: Found,
 }
 

@@ -4,18 +4,17 @@
 mod blocks;
 mod front;
 
-use crate::Input;
 use crate::annotation::SYNCED;
 use crate::plan::{Group, Plan};
 use crate::registers::Register;
 use crate::uses::Uses;
-use stateplane_diagnostics::{Diagnostic, SourceMap, Span};
+use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_protect::codes::PROGRAM_FORM;
 use stateplane_protect::edit::{Edits, after_comments};
-use stateplane_protect::names::{self, Names, is_own};
+use stateplane_protect::edited::Input;
+use stateplane_protect::names::{self, Declared, Names, declared, is_own};
 use stateplane_protect::pipeline::Pipeline;
-use stateplane_syntax::tree::{Declaration, Program};
 use stateplane_syntax::{MemoryLoader, Options, parse};
 use std::collections::BTreeMap;
 
@@ -27,7 +26,7 @@ pub(crate) struct Emit<'a> {
     uses: &'a Uses<'a>,
     plan: &'a Plan,
     names: Names,
-    /// What the registers and the functions that access them are called.
+    /// Names of the registers and of the functions that access them.
     called: Vec<Called>,
     /// Names of the library that the program has too, and those that they get.
     renamed: BTreeMap<String, String>,
@@ -38,13 +37,6 @@ struct Called {
     register: String,
     read: String,
     write: String,
-}
-
-/// A name that a file declares at the top level.
-struct Declared {
-    name: String,
-    /// Hosts look instances up by their names.
-    is_instance: bool,
 }
 
 /// Names that the files of the library declare, in order, by file.
@@ -60,27 +52,6 @@ fn of_library() -> ByFile {
     let parsed = parse(&loader, "names.p4", &with_library(Options::default()));
     let mut names = declared(&parsed.tree, &parsed.sources);
     names.retain(|file, _| !file.contains("/include/"));
-    names
-}
-
-fn declared(tree: &Program, sources: &SourceMap) -> ByFile {
-    let mut names = ByFile::new();
-    for declaration in &tree.declarations {
-        let (name, is_instance) = match declaration {
-            Declaration::Const(d) => (&d.name, false),
-            Declaration::Struct(d) => (&d.name, false),
-            Declaration::Parser(d) => (&d.signature.name, false),
-            Declaration::Control(d) => (&d.signature.name, false),
-            Declaration::Function(d) => (&d.prototype.name, false),
-            Declaration::Instantiation(d) => (&d.name, true),
-            _ => continue,
-        };
-        let file = sources.get(name.span.file).map_or("", |file| file.name());
-        names.entry(file.to_owned()).or_default().push(Declared {
-            name: name.to_string(),
-            is_instance,
-        });
-    }
     names
 }
 

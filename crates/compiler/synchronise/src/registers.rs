@@ -6,6 +6,7 @@ use crate::plan::LOCATIONS;
 use crate::uses::{Declared, Uses};
 use stateplane_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span, nearest};
 use stateplane_ir::{self as ir, DataType, Type};
+use stateplane_protect::edited::Input;
 use stateplane_protect::names::is_own;
 use stateplane_protect::pipeline::Pipeline;
 use stateplane_syntax::tree::{Annotation, Instantiation};
@@ -55,7 +56,7 @@ pub enum Selection<'a> {
 
 /// Finds them; at least one, or errors are reported.
 pub(crate) fn find<'t>(
-    input: &crate::Input<'_>,
+    input: &Input<'_>,
     pipeline: &Pipeline<'_>,
     uses: &Uses<'t>,
     selection: Selection<'_>,
@@ -137,7 +138,7 @@ fn annotated(own: &[Declared<'_>], places: &[Vec<usize>]) -> Vec<usize> {
 fn named(
     own: &[Declared<'_>],
     places: &[Vec<usize>],
-    input: &crate::Input<'_>,
+    input: &Input<'_>,
     names: &[String],
     diagnostics: &mut Diagnostics,
 ) -> Vec<usize> {
@@ -248,7 +249,7 @@ fn register<'t>(
     declared: &Declared<'t>,
     places: &[usize],
     annotation: Option<Synced>,
-    input: &crate::Input<'_>,
+    input: &Input<'_>,
 ) -> Result<Register<'t>, Box<Diagnostic>> {
     let declaration = declared.instance;
     let name = declaration.name.as_str();

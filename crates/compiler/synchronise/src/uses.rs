@@ -16,7 +16,7 @@ pub(crate) struct Call {
     /// Place of the register's name in its declaration.
     pub(crate) register: Span,
     pub(crate) writes: bool,
-    /// What is called: `packets.read`.
+    /// Place of the callee: `packets.read`.
     pub(crate) callee: Span,
     /// The whole call.
     pub(crate) span: Span,
@@ -30,7 +30,7 @@ pub(crate) struct Declared<'t> {
     pub(crate) owner: Option<&'t str>,
 }
 
-/// What was found.
+/// Registers of a program, and all places that name them.
 #[derive(Default)]
 pub(crate) struct Uses<'t> {
     pub(crate) registers: Vec<Declared<'t>>,
@@ -41,7 +41,7 @@ pub(crate) struct Uses<'t> {
     pub(crate) instances: Vec<(&'t str, String, &'t str)>,
 }
 
-/// What a name denotes: a register, by the place of its declaration, or something else.
+/// Names in a scope: registers, by the places of their declarations, and others.
 type Names<'t> = BTreeMap<&'t str, Option<Span>>;
 
 struct Finder<'t> {

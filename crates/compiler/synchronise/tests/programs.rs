@@ -5,32 +5,28 @@
 
 #![allow(clippy::disallowed_methods)]
 
+#[path = "../../protect/tests/edited/mod.rs"]
+mod edited;
+
+use edited::{damaged, programs_are_edited, programs_are_refused, read, told};
 use stateplane_compile::{Source, file};
-use stateplane_diagnostics::{Color, render_all};
 use stateplane_p4info::proto::P4Info;
 use stateplane_synchronise::{Kind, Plan, Selection, Synchronised, synchronise};
 use stateplane_syntax::FileLoader;
-use std::fs;
-use std::path::{Path, PathBuf};
 
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests")
-        .join(name)
+/// Names of the programs of this folder.
+fn programs() -> Vec<String> {
+    edited::programs("programs", "synced")
 }
 
-/// A file of this folder, by its path below it.
-fn read(path: &str) -> Option<String> {
-    fs::read_to_string(folder("").join(path)).ok()
+/// A program of this folder, with the registers that are annotated.
+fn annotated(path: &str) -> Synchronised {
+    synchronised(&file(path, read), Selection::Annotated)
 }
 
 fn synchronised<L: FileLoader>(source: &Source<L>, selection: Selection<'_>) -> Synchronised {
     let (loader, options) = (source.loader(), source.options());
     synchronise(loader, source.main_file(), options, selection)
-}
-
-fn told(made: &Synchronised) -> String {
-    render_all(&made.diagnostics, &made.sources, Color::Never)
 }
 
 /// Text and groups of a program of this folder.
@@ -72,57 +68,14 @@ fn kind(element: &str, statements: &str) -> Kind {
     plan.groups[0].kind
 }
 
-/// Compares a text with a golden file, or writes it.
-fn golden(path: &Path, text: &str) -> Result<(), String> {
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        return fs::write(path, text).map_err(|error| error.to_string());
-    }
-    match fs::read_to_string(path) {
-        Ok(expected) if expected == text => Ok(()),
-        Ok(_) => Err(format!("{}: differs:\n{text}", path.display())),
-        Err(error) => Err(format!("{}: {error}", path.display())),
-    }
-}
-
-/// Names of the programs in a folder, those apart that others include or that were made.
-fn programs(name: &str) -> Vec<String> {
-    let entries = fs::read_dir(folder(name)).expect("a folder").flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names
-        .filter_map(|file| Some(file.strip_suffix(".p4")?.to_owned()))
-        .filter(|file| file != "common" && !file.ends_with(".synced"))
-        .collect();
-    names.sort();
-    assert!(!names.is_empty(), "no programs in {name}");
-    names
-}
-
 #[test]
 fn programs_are_synchronised() {
-    let mut failures = Vec::new();
-    for name in programs("programs") {
-        let (text, _) = made(&format!("programs/{name}.p4"), Selection::Annotated);
-        let path = folder("programs").join(format!("{name}.synced.p4"));
-        failures.extend(golden(&path, &text).err());
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    programs_are_edited("synced", annotated);
 }
 
 #[test]
 fn what_cannot_be_synchronised_is_refused_with_the_reason() {
-    let mut failures = Vec::new();
-    for name in programs("refused") {
-        let made = synchronised(
-            &file(&format!("refused/{name}.p4"), read),
-            Selection::Annotated,
-        );
-        if made.program.is_some() {
-            failures.push(format!("{name} is not refused"));
-        }
-        let path = folder("refused").join(format!("{name}.txt"));
-        failures.extend(golden(&path, &told(&made)).err());
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    programs_are_refused("synced", annotated);
 }
 
 fn p4info(program: &str, text: &str) -> P4Info {
@@ -140,7 +93,7 @@ fn p4info(program: &str, text: &str) -> P4Info {
 /// the same names, ids, types and sizes.
 #[test]
 fn p4info_keeps_all_that_the_program_has() {
-    for name in programs("programs") {
+    for name in programs() {
         let path = format!("programs/{name}.p4");
         let original = read(&path).expect("a program");
         let before = p4info(&path, &original);
@@ -350,18 +303,7 @@ fn what_was_synchronised_is_told_as_a_table_and_as_json() {
 #[test]
 fn damaged_programs_do_no_harm() {
     let text = read("programs/kinds.p4").expect("a program");
-    let begin = text.find("register").expect("a register");
-    let end = text.find("apply {").expect("a body");
-    let words: Vec<(usize, &str)> = text[begin..end]
-        .match_indices(|c: char| " ,(\"<)=;".contains(c))
-        .collect();
-    for (step, (at, _)) in words.iter().enumerate() {
-        let at = begin + at;
-        let damaged = match step % 3 {
-            0 => format!("{}{}", &text[..at], &text[at + 1..]),
-            1 => format!("{}{}", &text[..at], &text[at.saturating_sub(7)..]),
-            _ => format!("{},{{={}", &text[..at], &text[at..]),
-        };
+    for damaged in damaged(&text, "register", "apply {", " ,(\"<)=;") {
         // The outcome is a program or an error with a code.
         if let Err(told) = plan_of(&damaged, Selection::Annotated) {
             assert!(told.contains("error[E"), "{told}");

@@ -233,7 +233,7 @@ impl Emit<'_> {
             .map(|param| format!("    in {} {},\n", self.snippet(param.ty.span), param.name))
             .collect();
         let mut conditions = Vec::new();
-        let roots = self.input.roots(self.pipeline);
+        let roots = crate::roots(self.input, self.pipeline);
         let mut headers = Vec::new();
         for part in parts {
             roots.headers(&part.expr, &mut headers);

@@ -252,7 +252,7 @@ impl Emit<'_> {
         }
     }
 
-    /// What reads and writes of the program's registers become.
+    /// The functions that take the place of reads and writes of the program's registers.
     fn functions(&self, group: &Group, out: &mut String) {
         let (held, hold) = (self.held_name(group), self.hold_name(group));
         let (shape, vouched) = (self.shape_name(group), self.vouched());
