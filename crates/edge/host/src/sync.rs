@@ -11,7 +11,7 @@ mod server;
 
 pub use error::{SyncError, ViewError};
 pub use file::{GroupFile, SyncEngineFile};
-pub use kept::{Kept, MOST_WRITE_IDS, Window, WriteId};
+pub use kept::{Kept, MOST_WRITE_IDS, Progress, Window, WriteId};
 pub use report::{GroupReport, SyncReport};
 pub use request::{
     Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, VALUE_BYTES,

@@ -70,7 +70,7 @@ pub fn serve(
     serve_routes(Routes::new(service), "view", address, tls)
 }
 
-/// What is promised of a view, as a message.
+/// The promise of a view as a message.
 pub(crate) fn told_of(told: &Told) -> v1::Told {
     v1::Told {
         bound: told.bound,

@@ -10,7 +10,7 @@ use crate::service::told_of;
 /// Bytes of a packed location.
 const LOCATION_BYTES: usize = 4;
 
-/// What a subscriber was told.
+/// A subscription, and what its subscriber was told last.
 pub(crate) struct Subscription {
     limits: ReadRequest,
     /// Locations that were chosen; all if there is none.

@@ -275,7 +275,7 @@ impl<'a> World<'a> {
         &self.scenario.program.groups()[usize::from(group)]
     }
 
-    /// What the registers of a group say.
+    /// The values of the registers of a group.
     fn registers(&self, group: u16) -> Vec<u64> {
         let scenario = self.scenario;
         registers(&*self.device, scenario.program, group, scenario.locations)

@@ -9,8 +9,8 @@ use stateplane_wire::sync::{CutKind, Operation, Outcome};
 
 use super::request::pack;
 use super::{
-    Change, ChangeDone, CutMade, CutRequest, GroupFile, Kept, ReadRequest, Reading, Reply,
-    ViewError,
+    Change, ChangeDone, CutMade, CutRequest, GroupFile, Kept, Progress, ReadRequest, Reading,
+    Reply, ViewError,
 };
 
 /// Reads, changes and cuts of a group that wait at one time, each.
@@ -137,12 +137,12 @@ impl Group {
         reply: Reply<ChangeDone>,
     ) {
         match change.id.and_then(|id| Some((id, kept.write(&id)?))) {
-            Some((_, Some(Some(outcome)))) => {
+            Some((_, Progress::Ended(outcome))) => {
                 let done = ChangeDone { outcome, pieces: 0 };
                 return reply(Ok(done));
             }
-            Some((_, Some(None))) => return reply(Err(unknown_before())),
-            Some((id, None)) => {
+            Some((_, Progress::Unknown)) => return reply(Err(unknown_before())),
+            Some((id, Progress::Begun)) => {
                 let mut waiting = self.changes.iter_mut();
                 let same = waiting.find(|waiting| waiting.change.id == Some(id));
                 return match same.filter(|same| same.replies.len() < MOST_WAITING) {

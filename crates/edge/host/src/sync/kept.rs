@@ -85,34 +85,50 @@ impl Windows {
     }
 }
 
-/// Outcomes of writes by their ids, the oldest forgotten first.
+/// How far a write has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It was sent, and has not ended.
+    Begun,
+    /// It ended.
+    Ended(Outcome),
+    /// It ended, and nobody knows whether it took effect.
+    Unknown,
+}
+
+impl From<Option<Outcome>> for Progress {
+    fn from(outcome: Option<Outcome>) -> Progress {
+        outcome.map_or(Progress::Unknown, Progress::Ended)
+    }
+}
+
+/// The progress of writes by their ids, the oldest forgotten first.
 #[derive(Debug, Default)]
 struct WriteIds {
-    /// `None`: begun, and not ended.
-    outcomes: BTreeMap<WriteId, Option<Option<Outcome>>>,
+    progress: BTreeMap<WriteId, Progress>,
     order: VecDeque<WriteId>,
 }
 
 impl WriteIds {
     fn begin(&mut self, id: WriteId) {
-        if self.outcomes.insert(id, None).is_none() {
+        if self.progress.insert(id, Progress::Begun).is_none() {
             self.order.push_back(id);
         }
         while self.order.len() > MOST_WRITE_IDS {
             if let Some(oldest) = self.order.pop_front() {
-                self.outcomes.remove(&oldest);
+                self.progress.remove(&oldest);
             }
         }
     }
 
     fn end(&mut self, id: WriteId, outcome: Option<Outcome>) {
-        if let Some(known) = self.outcomes.get_mut(&id) {
-            *known = Some(outcome);
+        if let Some(known) = self.progress.get_mut(&id) {
+            *known = outcome.into();
         }
     }
 }
 
-/// What an engine keeps, in a [`RecordLog`] whose lock keeps other engines of the machine out.
+/// Facts that an engine keeps, in a [`RecordLog`] whose lock keeps other engines of the machine out.
 #[derive(Debug)]
 pub struct Kept<F: Files = SystemFiles> {
     log: RecordLog<F>,
@@ -169,8 +185,10 @@ impl<F: Files> Kept<F> {
             mut writes,
         } = state;
         // Whether the switch took them is known to nobody.
-        for outcome in writes.outcomes.values_mut() {
-            outcome.get_or_insert(None);
+        for progress in writes.progress.values_mut() {
+            if *progress == Progress::Begun {
+                *progress = Progress::Unknown;
+            }
         }
         let mut kept = Kept {
             log,
@@ -260,10 +278,9 @@ impl<F: Files> Kept<F> {
         (oldest, windows.last)
     }
 
-    /// What is known of a write: `None` if it never began; then whether it ended; then its
-    /// outcome, which may be unknown.
-    pub fn write(&self, id: &WriteId) -> Option<Option<Option<Outcome>>> {
-        self.writes.outcomes.get(id).copied()
+    /// Progress of a write; `None` if it never began, or was forgotten.
+    pub fn write(&self, id: &WriteId) -> Option<Progress> {
+        self.writes.progress.get(id).copied()
     }
 
     /// A write is about to be sent.
@@ -324,15 +341,17 @@ impl<F: Files> Kept<F> {
         }
         for id in &self.writes.order {
             records.push(begun_record(id));
-            if let Some(Some(outcome)) = self.writes.outcomes.get(id) {
-                records.push(ended_record(id, *outcome));
+            match self.writes.progress.get(id) {
+                Some(Progress::Ended(outcome)) => records.push(ended_record(id, Some(*outcome))),
+                Some(Progress::Unknown) => records.push(ended_record(id, None)),
+                Some(Progress::Begun) | None => {}
             }
         }
         self.log.replace(records)
     }
 }
 
-/// What the records of a log say.
+/// The facts that the records of a log say.
 struct State {
     term: u64,
     groups: BTreeMap<String, Windows>,

@@ -164,7 +164,7 @@ impl SyncServer {
         }
     }
 
-    /// What is promised of each group's view, in the order of the file; `None` while it is
+    /// The promise of each group's view, in the order of the file; `None` while it is
     /// incomplete.
     pub fn told(&self) -> Vec<Option<Told>> {
         let now = boot_time_us();

@@ -51,7 +51,7 @@ pub enum Refused {
     OutOfRange,
 }
 
-/// What is due at some time.
+/// Work that is due at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// A flight is repeated.
@@ -123,7 +123,7 @@ impl Agent {
         &self.settings
     }
 
-    /// What was counted.
+    /// Counters of events.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -276,7 +276,7 @@ impl Agent {
         self.outbox.pop_front()
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

@@ -47,7 +47,7 @@ struct Watched {
     asked: bool,
 }
 
-/// What is done in a group for the sessions of its pass.
+/// The work in a group for the sessions of its pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Pass {
     /// Nothing.
@@ -108,7 +108,7 @@ impl Job {
     }
 }
 
-/// What is done in one group.
+/// The work in one group.
 #[derive(Debug, Default)]
 struct Work {
     pass: Pass,

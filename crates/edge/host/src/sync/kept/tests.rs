@@ -34,7 +34,7 @@ fn a_later_start_has_a_greater_term_and_all_that_was_kept() {
     }
     kept.end_write([1; 16], Some(Outcome::Done));
     kept.end_write([2; 16], None);
-    assert_eq!(kept.write(&[3; 16]), Some(None));
+    assert_eq!(kept.write(&[3; 16]), Some(Progress::Begun));
     kept.sync().unwrap();
     drop(kept);
     let mut kept = open(&files);
@@ -44,9 +44,9 @@ fn a_later_start_has_a_greater_term_and_all_that_was_kept() {
     let window = kept.window_after("a", 3).expect("the fourth");
     assert_eq!((window.number, &window.values), (4, &values(4)));
     assert_eq!(kept.window_after("a", 5), None);
-    assert_eq!(kept.write(&[1; 16]), Some(Some(Some(Outcome::Done))));
+    assert_eq!(kept.write(&[1; 16]), Some(Progress::Ended(Outcome::Done)));
     for unknown in [2, 3] {
-        assert_eq!(kept.write(&[unknown; 16]), Some(Some(None)));
+        assert_eq!(kept.write(&[unknown; 16]), Some(Progress::Unknown));
     }
     assert_eq!(kept.write(&[4; 16]), None);
     // A waived window is not kept later.
@@ -102,6 +102,9 @@ fn the_log_stays_short_and_forgets_the_oldest_ids() {
     drop(kept);
     let mut kept = open(&files);
     assert_eq!(kept.write(&id(0)), None);
-    assert_eq!(kept.write(&id(many - 1)), Some(Some(Some(Outcome::Done))));
+    assert_eq!(
+        kept.write(&id(many - 1)),
+        Some(Progress::Ended(Outcome::Done))
+    );
     assert_eq!(kept.next_term(0).unwrap(), 10);
 }
