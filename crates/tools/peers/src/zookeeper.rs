@@ -13,8 +13,9 @@ use zookeeper_client::{Acls, Client, CreateMode, Error};
 const ARCHIVE: &str = "/usr/share/java/zookeeper.jar";
 /// The class whose argument is a configuration file.
 const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
-/// Time in which a client that is silent loses its locks.
-const SESSION: Duration = Duration::from_secs(40);
+/// Time in which a client that is silent loses its locks: more than the turns of all other services
+/// take, as nothing drives the sessions meanwhile.
+const SESSION: Duration = Duration::from_secs(600);
 
 /// A client's session with one of the servers. Its reads are answered by that server alone, and may
 /// be older than writes that others have seen.
@@ -46,7 +47,8 @@ impl ZooKeeper {
             let mut text = format!(
                 "tickTime=2000\ninitLimit=10\nsyncLimit=5\nadmin.enableServer=false\n\
                  maxClientCnxns=0\nclientPortAddress=127.0.0.1\nclientPort={client}\n\
-                 maxSessionTimeout=60000\nforceSync={}\ndataDir={}\n",
+                 maxSessionTimeout={}\nforceSync={}\ndataDir={}\n",
+                SESSION.as_millis(),
                 if sync { "yes" } else { "no" },
                 folder.path().display()
             );
