@@ -10,9 +10,9 @@ mod request;
 mod server;
 
 pub use error::{SyncError, ViewError};
-pub use file::{GroupFile, SyncEngineFile};
+pub use file::{GroupFile, RedisFile, SyncEngineFile};
 pub use kept::{Kept, MOST_WRITE_IDS, Progress, Window, WriteId};
-pub use report::{GroupReport, SyncReport};
+pub use report::{GroupReport, RedisReport, SyncReport};
 pub use request::{
     Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, VALUE_BYTES,
 };

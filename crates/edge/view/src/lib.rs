@@ -2,6 +2,7 @@
 //!
 //! [`serve`] is the server. It reaches the engine through its [`Remote`], one short call for each
 //! request; packed values are shared with the engine, not copied. [`connect`] gives a client.
+//! [`RedisCopies`] keeps copies in a Redis or Valkey server.
 //!
 //! [`Remote`]: stateplane_host::remote::Remote
 
@@ -12,11 +13,13 @@
 )]
 
 mod client;
+mod copies;
 mod refusal;
 mod service;
 mod subscription;
 
 pub use client::{ConnectError, connect, unpack};
+pub use copies::{RedisCopies, UrlError};
 pub use refusal::{CODE_KEY, code_of};
 pub use service::serve;
 

@@ -8,7 +8,8 @@ use crate::store::{ready, show};
 use clap::Args;
 use stateplane_host::metrics::sync_metrics;
 use stateplane_host::remote::{Remote, remote};
-use stateplane_host::sync::{SyncEngineFile, SyncError, SyncServer};
+use stateplane_host::sync::{SyncEngineFile, SyncError, SyncReport, SyncServer};
+use stateplane_view::RedisCopies;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -75,7 +76,13 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
     let remote = Arc::new(remote);
-    let _metrics = metrics::serve(arguments.metrics, scrape(remote.clone()))?;
+    let copies = |redis| {
+        let groups = file.groups.iter().map(|group| group.name.clone()).collect();
+        let copies = RedisCopies::begin(remote.clone(), redis, groups);
+        copies.map_err(|error| CommandError::coded(Failure::Input, error.code(), error))
+    };
+    let copies = file.redis.as_ref().map(copies).transpose()?.map(Arc::new);
+    let _metrics = metrics::serve(arguments.metrics, scrape(remote.clone(), copies.clone()))?;
     let serve = |address| {
         let server = stateplane_view::serve(remote.clone(), address, tls.as_ref());
         server.map_err(|error| CommandError::new(Failure::System, error))
@@ -86,15 +93,25 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
     }
     ready();
     let report = server.run(&stop).map_err(|error| failed(&error))?;
-    show(&report);
+    show(&with_copies(report, copies.as_deref()));
     Ok(())
 }
 
-fn scrape(remote: Arc<Remote<SyncServer>>) -> stateplane_http::Scrape {
+fn scrape(
+    remote: Arc<Remote<SyncServer>>,
+    copies: Option<Arc<RedisCopies>>,
+) -> stateplane_http::Scrape {
     Arc::new(move || {
         let report = remote.call_within(PATIENCE, |server| server.report())?;
-        Some(sync_metrics(&report))
+        Some(sync_metrics(&with_copies(report, copies.as_deref())))
     })
+}
+
+fn with_copies(report: SyncReport, copies: Option<&RedisCopies>) -> SyncReport {
+    SyncReport {
+        redis: copies.map(RedisCopies::report),
+        ..report
+    }
 }
 
 fn failed(error: &SyncError) -> CommandError {

@@ -128,7 +128,8 @@ impl Network {
             "listen = \"10.0.9.9\"\ndata = \"{}\"\nrpc = \"127.0.0.1:9560\"\n",
             data.display()
         );
-        let text = head + &group("packets", 0) + &group("bytes", 1);
+        let redis = "[redis]\nurl = \"redis://127.0.0.1:6390\"\ninterval_ms = 10\n";
+        let text = head + &group("packets", 0) + &group("bytes", 1) + redis;
         let config = self.write("engine.toml", &text);
         self.start(
             "engine",
@@ -194,6 +195,38 @@ impl Network {
              chain o {{ type filter hook output priority 0; ip protocol icmp drop; \
              udp dport 4798 numgen random mod 100 < {percent} drop; }}"
         ));
+    }
+
+    /// A Redis server that keeps nothing on disk, at port 6390 of the engine's machine.
+    fn redis(&self) -> Running {
+        let mut command = self.command("engine", "redis-server");
+        command.args(["--port", "6390", "--save", "", "--appendonly", "no"]);
+        command
+            .current_dir(self.folder.path())
+            .stdout(Stdio::null());
+        Running::start(&mut command)
+    }
+
+    /// What `redis-cli` prints.
+    fn asked(&self, arguments: &[&str]) -> String {
+        let mut command = self.command("engine", "redis-cli");
+        let output = command.args(["-p", "6390"]).args(arguments).output();
+        let text = output.expect("redis-cli").stdout;
+        String::from_utf8_lossy(&text).trim_end().to_owned()
+    }
+
+    /// Waits until `redis-cli` prints this.
+    fn answers(&self, arguments: &[&str], expected: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let said = self.asked(arguments);
+            if said == expected {
+                return;
+            }
+            let late = Instant::now() > deadline;
+            assert!(!late, "{arguments:?}: {said} instead of {expected}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn metrics(&self) -> String {
@@ -405,6 +438,87 @@ fn watch(network: &Network, switch: &mut Running) {
     switch.signal("CONT");
     let met = network.exact("packets");
     assert_eq!(met[location(0) as usize], 7);
+}
+
+#[test]
+fn redis_has_copies_of_views_and_windows_over_restarts() {
+    if skipped() {
+        return;
+    }
+    if let Some(why) = missing(&["redis-server", "redis-cli"]) {
+        return eprintln!("skipped: {why}");
+    }
+    let network = Network::new("r");
+    let mut switch = network.switch();
+    let mut engine = network.engine();
+    let mut redis = network.redis();
+    // Printable bytes: 0x41 is `A`, and the values of locations 0 and 1 are `A` and `B`.
+    network.exact("packets");
+    network.said(&["write", "packets", "0=65", "1=66"]);
+    let value = ["GETRANGE", "stateplane:packets:values", "0", "0"];
+    network.answers(&value, "A");
+    let second = ["GETRANGE", "stateplane:packets:values", "8", "8"];
+    network.answers(&second, "B");
+    network.answers(&["STRLEN", "stateplane:packets:values"], "8192");
+    let bound = ["HGET", "stateplane:packets:told", "bound"];
+    network.answers(&bound, "0");
+    network.said(&["cut", "packets", "--keep"]);
+    let windows = ["XLEN", "stateplane:packets:windows"];
+    network.answers(&windows, "1");
+    let text = network.metrics();
+    let series = "stateplane_sync_redis_copies_total{event=\"window\"}";
+    assert_eq!(Network::metric(&text, series), Some(1), "{text}");
+
+    // A server that died costs the engine nothing, and gets all anew.
+    redis.signal("KILL");
+    redis.child().wait().expect("its end");
+    network.said(&["write", "packets", "0=67"]);
+    network.said(&["cut", "packets", "--keep"]);
+    let _redis = network.redis();
+    network.answers(&value, "C");
+    network.answers(&windows, "2");
+    let first = [
+        "XRANGE",
+        "stateplane:packets:windows",
+        "-",
+        "+",
+        "COUNT",
+        "1",
+    ];
+    assert!(network.asked(&first).starts_with("1-0\nincarnation\n"));
+
+    // A restarted engine adds no window twice, and its term is the greater one.
+    let term = ["HGET", "stateplane:packets:told", "term"];
+    let before = network.asked(&term);
+    engine.signal("TERM");
+    assert!(engine.finish(PATIENCE).status.success());
+    let mut engine = network.engine();
+    network.exact("packets");
+    network.said(&["cut", "packets", "--keep"]);
+    network.answers(&windows, "3");
+    assert!(network.asked(&term) > before);
+    // An engine that was thought dead is refused.
+    network.asked(&[
+        "HSET",
+        "stateplane:packets:told",
+        "term",
+        "99999999999999999999",
+    ]);
+    network.said(&["write", "packets", "0=68"]);
+    network.exact("packets");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(network.asked(&value), "C");
+    network.asked(&["DEL", "stateplane:packets:told"]);
+    network.answers(&value, "D");
+
+    // Nobody takes the values of a view that is incomplete for a view.
+    switch.signal("KILL");
+    switch.child().wait().expect("its end");
+    engine.signal("KILL");
+    engine.child().wait().expect("its end");
+    let _engine = network.engine();
+    network.answers(&["HGET", "stateplane:packets:told", "complete"], "0");
+    network.answers(&["EXISTS", "stateplane:packets:values"], "0");
 }
 
 /// Builds the wheel of python/stateplane_sync from a copy of it, and unpacks it; gives the folder.

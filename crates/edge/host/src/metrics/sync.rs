@@ -140,10 +140,7 @@ pub fn sync_metrics(report: &SyncReport) -> String {
     families.counter(
         "stateplane_sync_datagrams",
         "Datagrams, by what became of them",
-        datagrams
-            .into_iter()
-            .map(|(event, count)| (vec![("event", event.to_owned())], count))
-            .collect(),
+        events_of(&datagrams),
     );
     let samples = |of: fn(&GroupReport) -> Option<u64>| -> Vec<(Labels, u64)> {
         let groups = report.groups.iter();
@@ -172,12 +169,39 @@ pub fn sync_metrics(report: &SyncReport) -> String {
         "Value of a location in the view, as the file chooses locations",
         values.collect(),
     );
+    if let Some(redis) = &report.redis {
+        families.gauge(
+            "stateplane_sync_redis_connected",
+            "1 while the Redis or Valkey server answers",
+            vec![(Vec::new(), redis.connected.into())],
+        );
+        let copies = [
+            ("view", redis.views),
+            ("view_fenced", redis.fenced),
+            ("window", redis.windows),
+            ("window_repeated", redis.repeated),
+            ("window_lost", redis.lost),
+            ("connection_failed", redis.failed),
+        ];
+        families.counter(
+            "stateplane_sync_redis_copies",
+            "Copies for the Redis or Valkey server, by what became of them",
+            events_of(&copies),
+        );
+    }
     families.text()
+}
+
+/// Samples of a counter whose label is the event.
+fn events_of(counts: &[(&str, u64)]) -> Vec<(Labels, u64)> {
+    let sample = |(event, count): &(&str, u64)| (vec![("event", (*event).to_owned())], *count);
+    counts.iter().map(sample).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::RedisReport;
 
     #[test]
     fn each_group_has_its_bound_age_and_chosen_values() {
@@ -194,6 +218,11 @@ mod tests {
             received: 5,
             started_us: 3_000_000,
             groups: vec![group("a", true), group("b", false)],
+            redis: Some(RedisReport {
+                connected: true,
+                lost: 4,
+                ..RedisReport::default()
+            }),
             ..SyncReport::default()
         };
         let text = sync_metrics(&report);
@@ -205,6 +234,8 @@ mod tests {
             "stateplane_sync_complete{group=\"b\"} 0",
             "stateplane_sync_refused_total{group=\"b\"} 2",
             "stateplane_sync_value{group=\"a\",location=\"3\"} 12",
+            "stateplane_sync_redis_connected{} 1",
+            "stateplane_sync_redis_copies_total{event=\"window_lost\"} 4",
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");
         }

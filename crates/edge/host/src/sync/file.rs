@@ -36,6 +36,12 @@ const MOST_SHOWN: usize = 256;
 ///     retry_us = 5000                 # before a request is repeated; 5,000 unless set
 ///     windows = 16                    # windows that are kept; 16 unless set
 ///     metrics = [0, 17]               # locations whose values are metrics
+///
+///     [redis]                         # a server that gets copies; none without this section
+///     url = "redis://127.0.0.1:6379"
+///     prefix = "stateplane"           # begin of all keys; so unless set
+///     interval_ms = 100               # between two copies of a view; 100 unless set
+///     windows = 1000                  # of a group that the server keeps, about; 1,000 unless set
 /// "#;
 /// let file = stateplane_host::sync::SyncEngineFile::parse("engine.toml".as_ref(), file)?;
 /// assert_eq!(file.groups[0].locations, 65_536);
@@ -57,6 +63,25 @@ pub struct SyncEngineFile {
     /// The groups.
     #[serde(default, rename = "group")]
     pub groups: Vec<GroupFile>,
+    /// A Redis or Valkey server that gets copies of views and windows.
+    pub redis: Option<RedisFile>,
+}
+
+/// A Redis or Valkey server that gets copies of views and windows.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedisFile {
+    /// Where it is: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]` or `unix:///PATH`.
+    pub url: String,
+    /// Begin of all keys, 1 to 64 bytes.
+    #[serde(default = "prefix")]
+    pub prefix: String,
+    /// ms between two copies of a view, 1 to 60,000.
+    #[serde(default = "interval")]
+    pub interval_ms: u64,
+    /// Windows of a group that the server keeps, about, 1 to 2²⁰.
+    #[serde(default = "streamed")]
+    pub windows: usize,
 }
 
 /// A group of registers of a switch.
@@ -115,6 +140,18 @@ fn windows() -> usize {
     16
 }
 
+fn prefix() -> String {
+    "stateplane".to_owned()
+}
+
+fn interval() -> u64 {
+    100
+}
+
+fn streamed() -> usize {
+    1_000
+}
+
 impl SyncEngineFile {
     /// Reads the file at `path`.
     ///
@@ -148,6 +185,28 @@ impl SyncEngineFile {
         };
         if file.groups.is_empty() || file.groups.len() > MOST_GROUPS {
             return wrong("", "number of [[group]] sections", "1 to 256");
+        }
+        if let Some(redis) = &file.redis {
+            let checks = [
+                (
+                    (1..=64).contains(&redis.prefix.len()),
+                    "prefix",
+                    "1 to 64 bytes",
+                ),
+                (
+                    (1..=60_000).contains(&redis.interval_ms),
+                    "interval_ms",
+                    "1 to 60000",
+                ),
+                (
+                    (1..=1 << 20).contains(&redis.windows),
+                    "windows",
+                    "1 to 1048576",
+                ),
+            ];
+            if let Some((_, field, must)) = checks.iter().find(|(right, ..)| !right) {
+                return wrong("[redis]", field, must);
+            }
         }
         let (mut names, mut places) = (BTreeSet::new(), BTreeSet::new());
         for group in &file.groups {
@@ -226,6 +285,15 @@ mod tests {
             let refused = parse(more).expect_err(more);
             assert!(matches!(&refused, SyncError::Setting { field: said, .. } if *said == field));
             assert_eq!(refused.code(), "H503");
+        }
+        for (more, field) in [
+            ("prefix = \"\"", "prefix"),
+            ("interval_ms = 0", "interval_ms"),
+            ("windows = 0", "windows"),
+        ] {
+            let refused = parse(&format!("[redis]\nurl = \"redis://a\"\n{more}"));
+            let refused = refused.expect_err(more);
+            assert!(matches!(&refused, SyncError::Setting { field: said, .. } if *said == field));
         }
         assert_eq!(parse("colour = 1").expect_err("no such key").code(), "H502");
         let empty = SyncEngineFile::parse("engine.toml".as_ref(), "data = \"d\"");

@@ -23,6 +23,27 @@ pub struct SyncReport {
     pub unknown_group: u64,
     /// The groups, in the order of the file.
     pub groups: Vec<GroupReport>,
+    /// Copies for a Redis or Valkey server, if there is one.
+    pub redis: Option<RedisReport>,
+}
+
+/// Counts of copies for a Redis or Valkey server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RedisReport {
+    /// True while the server answers.
+    pub connected: bool,
+    /// Copies of views that the server took.
+    pub views: u64,
+    /// Copies of views that the server refused, as it has those of an engine with a higher term.
+    pub fenced: u64,
+    /// Windows that the server took.
+    pub windows: u64,
+    /// Windows that the server refused, as it has that number of the group.
+    pub repeated: u64,
+    /// Windows that the engine kept no longer when the server could be reached.
+    pub lost: u64,
+    /// Connections that could not be made, or ended.
+    pub failed: u64,
 }
 
 /// A group's view and counts.

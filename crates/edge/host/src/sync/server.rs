@@ -94,6 +94,11 @@ impl SyncServer {
         self.socket.local_addr()
     }
 
+    /// The engine's term.
+    pub fn term(&self) -> u64 {
+        self.report.term
+    }
+
     /// Serves the calls of a [`Remote`](crate::remote::Remote).
     pub fn set_remote(&mut self, remote: RemoteCalls<SyncServer>) {
         self.remote = Some(remote);
