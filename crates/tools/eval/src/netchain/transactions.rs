@@ -178,12 +178,15 @@ fn claim(
             continue;
         };
         for (contestant, theirs) in of.iter().filter(|(of, _)| of.0 != System::Stateplane) {
+            let whose = name(*contestant);
+            let at = format!("{clients} clients, contention {}", 1.0 / *hot as f64);
+            if *theirs == 0.0 {
+                let limit = format!("{at}: {whose} ended no transaction; there is no ratio");
+                figure.limits.push(limit);
+                continue;
+            }
             let ratio = ours / theirs;
-            let claim = format!(
-                "{clients} clients, contention {}: {ratio:.1} times {} (claimed: {times})",
-                1.0 / *hot as f64,
-                name(*contestant)
-            );
+            let claim = format!("{at}: {ratio:.1} times {whose} (claimed: {times})");
             match contestant.1 {
                 // That is another algorithm than the paper's.
                 true => figure.limits.push(claim),
