@@ -2,6 +2,7 @@
 
 use crate::exit::{CommandError, Failure};
 use crate::program::ProgramArguments;
+use crate::text_file;
 use clap::{Args, ValueEnum};
 use stateplane_diagnostics::Diagnostics;
 use std::ffi::OsStr;
@@ -86,10 +87,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), CommandError> {
             Form::Text => text.into_bytes(),
             Form::Binary => stateplane_p4info::binary::write(&info),
         };
-        std::fs::write(file, bytes).map_err(|error| {
-            let message = format!("{} cannot be written: {error}", file.display());
-            CommandError::new(Failure::System, message)
-        })?;
+        text_file::write(file, bytes)?;
     }
     Ok(())
 }

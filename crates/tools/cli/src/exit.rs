@@ -3,22 +3,39 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Cause of a command's failure; the number is its exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The command ran, and its result is not the expected one (a demo, a simulation).
+/// Makes [`Failure`] and the list of exit codes.
+macro_rules! failures {
+    ($($(#[doc = $meaning:literal])+ $name:ident = $code:literal,)*) => {
+        /// Cause of a command's failure; the number is its exit code.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Failure {
+            $($(#[doc = $meaning])+ $name = $code,)*
+        }
+
+        /// All exit codes with their meanings, one a line.
+        pub const CODES: &str = concat!(
+            "Exit codes:\n  0   success\n",
+            $("  ", stringify!($code), "  ", $($meaning,)+ "\n",)*
+            "  130 the command was interrupted (`lab` and `eval`)",
+        );
+    };
+}
+
+failures! {
+    /// the command ran, and its result is not the expected one
     Expectation = 1,
-    /// A file, option or address is wrong. (clap, too, exits with 2.)
+    /// an option, an address or a file that was given is wrong: it says so itself, or cannot be read
     Input = 2,
-    /// The P4 program has errors.
+    /// the P4 program has errors
     Program = 3,
-    /// The system refused an interface, an address or a permission.
+    /// the machine, or a process that was asked, refuses: an interface, an address in use, a
+    /// permission, a file that cannot be written, a damaged log, a full disk, no answer
     System = 4,
-    /// The condition of a change does not hold.
+    /// the condition of a change does not hold (`kv`, `view`)
     Mismatch = 5,
-    /// Another holds the lock.
+    /// another holds the lock (`kv`)
     Taken = 6,
-    /// It is not known whether a change was made, or a lock was held.
+    /// it is not known whether a change was made, or a lock was held (`kv`, `view`)
     Unknown = 7,
 }
 

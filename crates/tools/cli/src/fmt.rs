@@ -31,14 +31,14 @@ pub fn run(arguments: &FmtArguments) -> Result<(), CommandError> {
     for path in &arguments.files {
         match format_file(arguments, path) {
             Ok(changed) => differing += usize::from(changed),
-            Err(failure) => failures.push(format!("{}: {failure}", path.display())),
+            Err((failure, reason)) => {
+                failures.push((failure, format!("{}: {reason}", path.display())));
+            }
         }
     }
-    if !failures.is_empty() {
-        return Err(CommandError::new(
-            Failure::Input,
-            failures.join("\nerror: "),
-        ));
+    if let Some((first, _)) = failures.first() {
+        let reasons: Vec<&str> = failures.iter().map(|(_, reason)| reason.as_str()).collect();
+        return Err(CommandError::new(*first, reasons.join("\nerror: ")));
     }
     if arguments.check && differing > 0 {
         let message = format!(
@@ -58,16 +58,17 @@ fn count(files: usize) -> String {
 }
 
 /// Formats one file; says whether that changes it.
-fn format_file(arguments: &FmtArguments, path: &Path) -> Result<bool, String> {
+fn format_file(arguments: &FmtArguments, path: &Path) -> Result<bool, (Failure, String)> {
+    let input = |reason: String| (Failure::Input, reason);
     let is_stdin = path.as_os_str() == "-";
     let text = if is_stdin {
         text_file::read_standard_input()
     } else {
         text_file::read(path)
     };
-    let text = text.map_err(|error| error.to_string())?;
+    let text = text.map_err(|error| input(error.to_string()))?;
     let formatted = stateplane_syntax::format(&text)
-        .map_err(|error| format!("{error} (the file is left as it is)"))?;
+        .map_err(|error| input(format!("{error} (the file is left as it is)")))?;
     let changed = formatted != text;
     if arguments.check {
         if changed {
@@ -77,7 +78,7 @@ fn format_file(arguments: &FmtArguments, path: &Path) -> Result<bool, String> {
     } else if arguments.stdout || is_stdin {
         write_out(&formatted);
     } else if changed {
-        std::fs::write(path, formatted).map_err(|error| error.to_string())?;
+        std::fs::write(path, formatted).map_err(|error| (Failure::System, error.to_string()))?;
     }
     Ok(changed)
 }

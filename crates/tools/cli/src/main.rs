@@ -40,13 +40,8 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Runs stateful P4-16 programs and keeps their state when a switch fails.
-///
-/// Exit codes: 0 success; 1 unexpected result of a demo, simulation or test; 2 wrong option or
-/// file; 3 errors in the P4 program; 4 the system refuses an interface, an address or a permission.
-/// `kv` and `view` have three more: 5 a condition does not hold, 6 a lock is taken, 7 an outcome is
-/// unknown.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, max_term_width = 100, after_help = exit::CODES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

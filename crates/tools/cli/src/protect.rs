@@ -2,6 +2,7 @@
 
 use crate::exit::{CommandError, Failure};
 use crate::program::{PreprocessArguments, as_json, print_hint, print_text};
+use crate::text_file;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -45,8 +46,6 @@ pub fn run(arguments: &ProtectArguments) -> Result<(), CommandError> {
             print!("{text}");
             Ok(())
         }
-        Some(path) => std::fs::write(path, text).map_err(|error| {
-            CommandError::new(Failure::Input, format!("{}: {error}", path.display()))
-        }),
+        Some(path) => text_file::write(path, text),
     }
 }

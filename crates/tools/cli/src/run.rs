@@ -249,6 +249,7 @@ fn refused(error: SwitchServerError) -> CommandError {
         SwitchServerError::Port(_)
         | SwitchServerError::Wait(_)
         | SwitchServerError::NoSignOfLife { .. }
+        | SwitchServerError::Control(_)
         | SwitchServerError::Random(_) => Failure::System,
         _ => Failure::Input,
     };

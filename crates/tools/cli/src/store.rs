@@ -9,7 +9,7 @@ use serde::Serialize;
 use stateplane_host::deployment::Deployment;
 use stateplane_host::remote::remote;
 use stateplane_host::sealing::{Guard, KeysError};
-use stateplane_host::store::{StoreError, StoreServer};
+use stateplane_host::store::{DiskError, StoreError, StoreServer};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -109,7 +109,10 @@ fn failed(error: &StoreError) -> CommandError {
         | StoreError::AddressNotAvailable { .. }
         | StoreError::Bind { .. }
         | StoreError::Random { .. }
-        | StoreError::Receive { .. } => Failure::System,
+        | StoreError::Receive { .. }
+        | StoreError::LostEntries { .. } => Failure::System,
+        StoreError::Disk(DiskError::Config(_)) => Failure::Input,
+        StoreError::Disk(_) => Failure::System,
         _ => Failure::Input,
     };
     CommandError::coded(failure, error.code(), error)

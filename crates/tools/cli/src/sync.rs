@@ -2,6 +2,7 @@
 
 use crate::exit::{CommandError, Failure};
 use crate::program::{PreprocessArguments, as_json, print_hint, print_text};
+use crate::text_file;
 use clap::Args;
 use stateplane_synchronise::{Selection, synchronise};
 use std::path::PathBuf;
@@ -65,9 +66,7 @@ pub fn run(arguments: &SyncArguments) -> Result<(), CommandError> {
         print!("{text}");
         return Ok(());
     };
-    std::fs::write(path, text).map_err(|error| {
-        CommandError::new(Failure::Input, format!("{}: {error}", path.display()))
-    })?;
+    text_file::write(path, text)?;
     if arguments.json {
         let json = serde_json::to_string_pretty(&plan).unwrap_or_default();
         println!("{json}");

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
+use crate::exit::{CommandError, Failure};
+
 /// Longest text that is read, in bytes: 64 MiB.
 pub const LONGEST: u64 = 64 << 20;
 
@@ -24,6 +26,22 @@ pub fn read(path: impl AsRef<Path>) -> Result<String> {
 /// As of [`read`].
 pub fn read_standard_input() -> Result<String> {
     bounded(std::io::stdin().lock())
+}
+
+/// Writes a command's result to the file at `path`.
+///
+/// # Errors
+///
+/// [`Failure::System`] if the file cannot be written.
+pub fn write(
+    path: impl AsRef<Path>,
+    contents: impl AsRef<[u8]>,
+) -> core::result::Result<(), CommandError> {
+    let path = path.as_ref();
+    std::fs::write(path, contents).map_err(|error| {
+        let message = format!("{} cannot be written: {error}", path.display());
+        CommandError::new(Failure::System, message)
+    })
 }
 
 fn bounded(from: impl Read) -> Result<String> {

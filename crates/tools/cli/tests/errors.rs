@@ -167,6 +167,36 @@ fn a_port_is_a_number_and_an_interface() {
 }
 
 #[test]
+fn the_system_refuses_files_that_cannot_be_written_and_addresses_in_use() {
+    let folder = Folder::new();
+    let path = |name: &str| repository().join(name).to_string_lossy().into_owned();
+    let cable = &path("docs/examples/cable.p4");
+    let limiter = &path("docs/examples/first-program/limiter.p4");
+    let counter = &path("crates/compiler/synchronise/tests/programs/counter.p4");
+    let nowhere = folder.0.path().join("no/folder/file.txt");
+    let nowhere = &nowhere.to_string_lossy();
+    let said = "cannot be written: No such file or directory";
+    for (command, program, option) in [
+        ("protect", limiter, "--output"),
+        ("sync", counter, "--output"),
+        ("compile", cable, "--p4info"),
+    ] {
+        let arguments = [command, program, option, nowhere.as_ref()];
+        refuses(&arguments, SYSTEM, &[nowhere.as_ref(), said]);
+    }
+    let capture = format!("0=pcap:,{nowhere}");
+    refuses(&["run", cable, "--port", &capture], SYSTEM, &["H209", said]);
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address").to_string();
+    let port = format!("0=pcap:,{}", folder.0.path().join("out.pcap").display());
+    for option in ["--p4runtime", "--metrics"] {
+        let arguments = ["run", cable, "--port", &port, option, &address];
+        refuses(&arguments, SYSTEM, &["in use"]);
+    }
+}
+
+#[test]
 fn a_mistake_in_a_switchs_configuration_is_told_with_its_line() {
     let folder = Folder::new();
     let entry = |table: &str, action: &str, params: &str| {

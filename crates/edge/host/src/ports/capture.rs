@@ -194,7 +194,7 @@ impl CapturePort {
 }
 
 fn create(path: &Path) -> Result<PcapWriter<BufWriter<File>>, PortError> {
-    let failed = |cause: String| PortError::Capture {
+    let failed = |cause: String| PortError::Unwritable {
         path: path.to_owned(),
         cause,
     };

@@ -79,7 +79,15 @@ pub enum PortError {
         /// True if a default route leaves by it.
         default_route: bool,
     },
-    /// A capture cannot be read or written.
+    /// A capture cannot be written.
+    #[error("capture `{}` cannot be written: {cause}", path.display())]
+    Unwritable {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Error of the operating system, or of the capture's format.
+        cause: String,
+    },
+    /// A capture cannot be read.
     #[error("capture `{}`: {cause}", path.display())]
     Capture {
         /// The file.
@@ -111,6 +119,7 @@ impl PortError {
             PortError::NoXdp { .. } => "H206",
             PortError::Capture { .. } => "H207",
             PortError::InUse { .. } => "H208",
+            PortError::Unwritable { .. } => "H209",
         }
     }
 
