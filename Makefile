@@ -79,6 +79,7 @@ quick: rust
 
 goldens: rust
 	UPDATE_GOLDEN=1 $(CARGO) test --quiet $(GOLDEN:%=--package stateplane-%)
+	UPDATE_GOLDEN=1 $(CARGO) test --quiet --package stateplane-cli --test reference
 	git diff --stat
 
 lint: rust

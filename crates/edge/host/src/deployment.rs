@@ -13,64 +13,57 @@ mod error;
 mod keys;
 
 pub use error::DeploymentError;
+use keys::Section;
 
-/// Makes [`Deployment`] and the list of its sections.
-macro_rules! sections {
-    ($($(#[$about:meta])* $name:ident: $section:ty,)*) => {
-        /// A deployment, as its TOML file says it.
-        ///
-        /// ```
-        /// let text = r#"
-        ///     listen = "10.0.0.11"            # the server's own address
-        ///     operator_port = 4796
-        ///
-        ///     [controller]
-        ///     addresses = ["10.0.0.20"]
-        ///
-        ///     [replication]
-        ///     shards = 4
-        ///
-        ///     [[replication.class]]
-        ///     id = 1
-        ///     state_length = 8
-        ///     first_lease = "zero"
-        /// "#;
-        /// let deployment =
-        ///     stateplane_host::deployment::Deployment::parse("deployment.toml".as_ref(), text)?;
-        /// assert_eq!(deployment.replication()?.shards, 4);
-        /// # Ok::<(), stateplane_host::deployment::DeploymentError>(())
-        /// ```
-        #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct Deployment {
-            /// The server's own address, where it listens. In a file that several servers share,
-            /// each gets its own on the command line.
-            #[serde(default = "unspecified")]
-            pub listen: Ipv4Addr,
-            /// TCP port at which each server and controller answers operators over HTTP
-            /// (`stateplane ctl store`, metrics, health), on its own address; none unless set.
-            pub operator_port: Option<u16>,
-            $($(#[$about])* pub $name: Option<$section>,)*
-            #[serde(skip)]
-            path: PathBuf,
-        }
-
-        /// All sections.
-        const SECTIONS: &[keys::Section] = &[$(keys::Section {
-            name: stringify!($name),
-            keys: keys::of::<$section>,
-        }),*];
-    };
-}
-
-sections! {
+/// A deployment, as its TOML file says it.
+///
+/// ```
+/// let text = r#"
+///     listen = "10.0.0.11"            # the server's own address
+///     operator_port = 4796
+///
+///     [controller]
+///     addresses = ["10.0.0.20"]
+///
+///     [replication]
+///     shards = 4
+///
+///     [[replication.class]]
+///     id = 1
+///     state_length = 8
+///     first_lease = "zero"
+/// "#;
+/// let deployment =
+///     stateplane_host::deployment::Deployment::parse("deployment.toml".as_ref(), text)?;
+/// assert_eq!(deployment.replication()?.shards, 4);
+/// # Ok::<(), stateplane_host::deployment::DeploymentError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deployment {
+    /// The server's own address, where it listens. In a file that several servers share,
+    /// each gets its own on the command line.
+    #[serde(default = "unspecified")]
+    pub listen: Ipv4Addr,
+    /// TCP port at which each server and controller answers operators over HTTP
+    /// (`stateplane ctl store`, metrics, health), on its own address; none unless set.
+    pub operator_port: Option<u16>,
     /// The controllers, which know the servers' health and decide what servers do.
-    controller: ControllerFile,
+    pub controller: Option<ControllerFile>,
     /// The system of replication: the store's chains, leases and classes of flows.
-    replication: StoreFile,
+    pub replication: Option<StoreFile>,
     /// The system of coordination: its switches and groups.
-    coordination: CoordinationFile,
+    pub coordination: Option<CoordinationFile>,
+    #[serde(skip)]
+    path: PathBuf,
 }
+
+/// All sections.
+const SECTIONS: &[Section] = &[
+    Section::of::<ControllerFile>("controller"),
+    Section::of::<StoreFile>("replication"),
+    Section::of::<CoordinationFile>("coordination"),
+];
 
 fn unspecified() -> Ipv4Addr {
     Ipv4Addr::UNSPECIFIED

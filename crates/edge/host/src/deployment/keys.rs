@@ -14,6 +14,16 @@ pub(super) struct Section {
     pub keys: fn() -> Keys,
 }
 
+impl Section {
+    /// The section called `name`, which `T` reads.
+    pub(super) const fn of<T: for<'de> Deserialize<'de>>(name: &'static str) -> Section {
+        Section {
+            name,
+            keys: of::<T>,
+        }
+    }
+}
+
 /// The keys that `T` reads: its fields, by their names in TOML. None if it is no struct.
 pub(super) fn of<T: for<'de> Deserialize<'de>>() -> Keys {
     let mut keys: Keys = &[];

@@ -8,39 +8,59 @@ use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// A topology file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// Name of the network: 1 to 12 of `a-z`, `0-9`, `_`.
     name: String,
     /// True if each application of the list with a scenario is a variant.
     #[serde(default)]
     applications: bool,
+    /// Values of each variant, such as which program the switches run. One that names an
+    /// annotated program as `protects` has `stateplane protect` write `program` before
+    /// anything starts.
     #[serde(default)]
     variant: BTreeMap<String, BTreeMap<String, String>>,
+    /// The nodes, each a network namespace.
     #[serde(default)]
     node: Vec<Node>,
+    /// The links.
     #[serde(default)]
     link: Vec<FileLink>,
+    /// The processes, in the order in which they are started.
     #[serde(default)]
     process: Vec<Process>,
+    /// The demonstration's traffic.
     traffic: Option<Traffic>,
 }
 
+/// A link: a veth pair.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileLink {
+    /// MTU of both ends, 576 to 65,535; 1500 unless set.
     #[serde(default = "ethernet_mtu")]
     mtu: u32,
+    /// One end.
     a: FileEnd,
+    /// The other end.
     b: FileEnd,
 }
 
+/// One end of a link.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileEnd {
+    /// The node.
     node: String,
+    /// The interface's name in the node: 1 to 15 of `a-z`, `0-9`, `_`.
     interface: String,
+    /// Address with the network's length. Every other end of the segment gets a permanent
+    /// neighbour entry for it; a switch's interface does not get it in the kernel.
     address: Option<Prefix>,
+    /// Ethernet address; `02:00:00:00:LL:EE` from the link's number, from 1, and the end's, 1 or
+    /// 2, unless set.
     mac: Option<Mac>,
 }
 
