@@ -12,8 +12,9 @@ pub mod view;
 pub use disk::Disk;
 pub use error::StoreError;
 pub use file::{
-    ClassFile, FirstLeaseFile, HealthFile, IdleFile, IdleInStateFile, LimitsFile, NatFile,
-    ProtocolFile, QuotaFile, ServiceAtFile, ServiceFile, ServiceServerFile, StoreFile,
+    ClassFile, DeploymentServerFile, DeploymentSwitchFile, FirstLeaseFile, HealthFile, IdleFile,
+    IdleInStateFile, InitError, LimitsFile, NatFile, ProtocolFile, QuotaFile, ServiceAtFile,
+    ServiceFile, ServiceServerFile, StoreFile,
 };
 pub use server::{StoreReport, StoreServer};
 pub use sockets::HostCounters;

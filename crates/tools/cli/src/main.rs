@@ -15,6 +15,7 @@ mod exit;
 mod explain;
 mod fmt;
 mod hazards;
+mod init;
 mod ir_file;
 mod kv;
 mod lab;
@@ -56,6 +57,7 @@ enum Command {
     Fmt(fmt::FmtArguments),
     Explain(explain::ExplainArguments),
     Protect(protect::ProtectArguments),
+    Init(init::InitArguments),
     Sync(sync::SyncArguments),
     Tables(control::tables::TablesArguments),
     Registers(control::registers::RegistersArguments),
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Protect(arguments) => protect::run(&arguments),
+        Command::Init(arguments) => init::run(&arguments),
         Command::Sync(arguments) => sync::run(&arguments),
         Command::Tables(arguments) => control::tables::run(&arguments),
         Command::Registers(arguments) => control::registers::run(&arguments),

@@ -197,6 +197,84 @@ fn the_system_refuses_files_that_cannot_be_written_and_addresses_in_use() {
 }
 
 #[test]
+fn a_deployment_that_does_not_fit_the_program_is_refused() {
+    let folder = Folder::new();
+    let program = repository().join("docs/examples/first-program/limiter.p4");
+    let good = repository().join("docs/examples/first-program/deployment.toml");
+    let good = fs::read_to_string(good).expect("the example");
+    let other_class = "[[replication.class]]\nid = 64\nstate_length = 8\nfirst_lease = \"zero\"\n";
+    let without_switches = good.split("[[replication.switch]]").next().expect("a part");
+    let replaced = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        good.replacen(from, to, 1)
+    };
+    for (text, parts) in [
+        (
+            without_switches.to_owned(),
+            ["error[H131]", "replication.switch"],
+        ),
+        (
+            replaced("\"10.10.0.11\"\nmac", "\"10.10.0.99\"\nmac"),
+            ["error[H132]", "10.10.0.11"],
+        ),
+        (
+            replaced("number = 2", "number = 1"),
+            ["error[H133]", "number = 1"],
+        ),
+        (
+            replaced("10.10.0.2\"", "10.10.0.1\""),
+            ["error[H133]", "address = 10.10.0.1"],
+        ),
+        (
+            replaced("a2:02", "a1:02"),
+            ["error[H133]", "mac = 02:00:00:00:a1:02"],
+        ),
+        (
+            replaced("mtu = 1700", "port = 3"),
+            ["error[H134]", "port 3"],
+        ),
+        (
+            replaced("mtu = 1700", "links = [0, 7]"),
+            ["error[H134]", "port 7"],
+        ),
+        (
+            good.clone() + other_class,
+            ["error[H135]", "state_length = 4"],
+        ),
+        (
+            replaced("02:00:00:00:a1:02", "02:00:00:00:a1"),
+            ["error[TG019]", "switch-1.toml"],
+        ),
+        (
+            replaced("number = 1", "number = 0"),
+            ["error[H237]", "switch-0.toml"],
+        ),
+        (replaced("shards = 4", "shards = 3"), ["error[S", "shards"]),
+        (
+            replaced("10.10.0.12\", \"10.10.0.13", "10.10.0.11\", \"10.10.0.13"),
+            ["error[H106]", "10.10.0.11"],
+        ),
+        (
+            replaced("number = 1", "nmber = 1"),
+            ["error[H124]", "did you mean `number`?"],
+        ),
+    ] {
+        let deployment = folder.file("deployment.toml", &text);
+        let output = folder.0.path().join("made");
+        let (program, output) = (program.to_string_lossy(), output.to_string_lossy());
+        let arguments = [
+            "init",
+            &program,
+            "--deployment",
+            &deployment,
+            "--output",
+            &output,
+        ];
+        refuses(&arguments, INPUT, &parts);
+    }
+}
+
+#[test]
 fn a_mistake_in_a_switchs_configuration_is_told_with_its_line() {
     let folder = Folder::new();
     let entry = |table: &str, action: &str, params: &str| {

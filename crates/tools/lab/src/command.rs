@@ -11,6 +11,7 @@ use crate::running::{Lab, Setting};
 use crate::topology::Topology;
 use crate::{agent, interrupt, rootless, runs, scenario, tool};
 use clap::{Args, Subcommand};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -257,15 +258,14 @@ fn exec(node: &str, command: &[String]) -> Result<ExitCode, LabError> {
             known: known.join(", "),
         });
     }
-    let status = std::process::Command::new("ip")
+    // The process becomes the command, which a caller can so stop by the number that it knows.
+    let reason = std::process::Command::new("ip")
         .args(["netns", "exec", &namespace])
         .args(command)
-        .status()
-        .map_err(|reason| LabError::Tool {
-            command: command.join(" "),
-            status: "not started".to_owned(),
-            output: reason.to_string(),
-        })?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(ExitCode::from(code.unwrap_or(1)))
+        .exec();
+    Err(LabError::Tool {
+        command: command.join(" "),
+        status: "not started".to_owned(),
+        output: reason.to_string(),
+    })
 }

@@ -14,11 +14,13 @@ use crate::deployment::Deployment;
 
 mod class;
 mod service;
+mod switch;
 
 pub use class::{
     ClassFile, FirstLeaseFile, IdleFile, IdleInStateFile, ProtocolFile, QuotaFile, ServiceAtFile,
 };
 pub use service::{HealthFile, ServiceFile, ServiceServerFile};
+pub use switch::{DeploymentServerFile, DeploymentSwitchFile, InitError};
 
 /// The section `[replication]` of a deployment: what store servers keep, and in which chains.
 ///
@@ -136,6 +138,12 @@ pub struct StoreFile {
     /// Bounds of everything that grows.
     #[serde(default)]
     pub limits: LimitsFile,
+    /// The switches, for `stateplane init`.
+    #[serde(default)]
+    pub switch: Vec<DeploymentSwitchFile>,
+    /// The servers as switches reach them, for `stateplane init`.
+    #[serde(default)]
+    pub server: Vec<DeploymentServerFile>,
 }
 
 /// Public endpoints.
