@@ -64,7 +64,7 @@ demo: build tools
 
 test: rust tools peers lint
 	$(CARGO) build --release --package stateplane-cli
-	$(CARGO) test --workspace --quiet
+	$(CARGO) test --workspace
 
 quick: rust
 	@[ -n "$(CRATE)" ] || { echo 'no crate has changes: make quick CRATE="store wire"'; exit 2; }

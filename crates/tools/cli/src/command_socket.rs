@@ -72,13 +72,15 @@ impl Drop for Socket {
     }
 }
 
-/// Answers commands at `path`, or in the user's own folder, on a thread of its own.
+/// Answers commands at `path`, or in the user's own folder by the name of `program`, on a thread
+/// of its own.
 ///
 /// # Errors
 ///
 /// Returns an error if the socket cannot be made.
 pub fn listen(
     path: Option<&Path>,
+    program: &Path,
     mut obey: impl FnMut(Command) -> Answer + Send + 'static,
 ) -> io::Result<Socket> {
     let path = match path {
@@ -86,7 +88,13 @@ pub fn listen(
         None => {
             let folder = folders().into_iter().find(|folder| own(folder));
             let folder = folder.ok_or_else(|| io::Error::other("no folder of its own for it"))?;
-            folder.join(format!("{}.{SUFFIX}", std::process::id()))
+            // Others that died leave theirs until somebody looks.
+            let _ = switches([folder.clone()]);
+            folder.join(format!(
+                "{}-{}.{SUFFIX}",
+                name_of(program),
+                std::process::id()
+            ))
         }
     };
     if UnixStream::connect(&path).is_err() && is_socket(&path) {
@@ -106,6 +114,38 @@ pub fn listen(
     Ok(socket)
 }
 
+/// Name of `program` in the name of a socket, which may have 107 bytes.
+fn name_of(program: &Path) -> String {
+    let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+    stem.chars().filter(char::is_ascii).take(32).collect()
+}
+
+/// Program and process in the name of a socket.
+fn parts(path: &Path) -> Option<(&str, u32)> {
+    let (program, process) = path.file_stem()?.to_str()?.rsplit_once('-')?;
+    Some((program, process.parse().ok()?))
+}
+
+/// Sockets in `folders` at which switches listen. Those of processes that are no more are removed.
+fn switches(folders: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, UnixStream)> {
+    let files = folders
+        .into_iter()
+        .filter_map(|folder| fs::read_dir(folder).ok());
+    let paths = files.flatten().flatten().map(|entry| entry.path());
+    let sockets = paths.filter(|path| path.extension().is_some_and(|end| end == SUFFIX));
+    let answering = sockets.filter_map(|path| match UnixStream::connect(&path) {
+        Ok(stream) => Some((path, stream)),
+        Err(_) => {
+            let (_, process) = parts(&path)?;
+            if is_socket(&path) && !Path::new("/proc").join(process.to_string()).exists() {
+                let _ = fs::remove_file(&path);
+            }
+            None
+        }
+    });
+    answering.collect()
+}
+
 fn serve(stream: &UnixStream, obey: &mut impl FnMut(Command) -> Answer) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut line = String::new();
@@ -120,17 +160,18 @@ fn serve(stream: &UnixStream, obey: &mut impl FnMut(Command) -> Answer) -> io::R
     stream.shutdown(Shutdown::Write)
 }
 
-/// Sends a command to the switch at `path`, or to the only one of the user's that runs
-/// here.
+/// Sends a command to the switch at the socket `to`, or that runs the program of this name, or to
+/// the only one of the user's that runs here.
 ///
 /// # Errors
 ///
 /// Returns the message for the user.
-pub fn send(path: Option<&Path>, command: &Command) -> Result<Answer, String> {
-    let mut stream = match path {
-        Some(path) => UnixStream::connect(path)
+pub fn send(to: Option<&Path>, command: &Command) -> Result<Answer, String> {
+    let own_folders = || folders().into_iter().filter(|folder| own(folder));
+    let mut stream = match to {
+        Some(path) if is_socket(path) || path.components().count() > 1 => UnixStream::connect(path)
             .map_err(|error| format!("no switch listens at {}: {error}", path.display()))?,
-        None => only_switch()?,
+        program => only_switch(switches(own_folders()), program)?,
     };
     let failed = |error: io::Error| format!("the switch does not answer: {error}");
     writeln!(stream, "{}", command.to_json()).map_err(failed)?;
@@ -144,30 +185,32 @@ pub fn send(path: Option<&Path>, command: &Command) -> Result<Answer, String> {
     })
 }
 
-fn only_switch() -> Result<UnixStream, String> {
-    let files = folders().into_iter().filter(|folder| own(folder));
-    let paths = files
-        .filter_map(|folder| fs::read_dir(folder).ok())
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|end| end == SUFFIX));
-    let mut alive: Vec<(PathBuf, UnixStream)> = paths
-        .filter_map(|path| {
-            let stream = UnixStream::connect(&path).ok()?;
-            Some((path, stream))
-        })
-        .collect();
-    match alive.len() {
-        0 => Err("no switch of yours runs here: name its socket by --control".to_owned()),
-        1 => Ok(alive.remove(0).1),
-        _ => {
-            let paths = alive.iter().map(|(path, _)| path.display().to_string());
-            Err(format!(
-                "several switches run here, name one by --control: {}",
-                paths.collect::<Vec<_>>().join(", ")
-            ))
-        }
+/// The only one of `alive`, or the only one that runs `program`.
+fn only_switch(
+    mut alive: Vec<(PathBuf, UnixStream)>,
+    program: Option<&Path>,
+) -> Result<UnixStream, String> {
+    if alive.is_empty() {
+        return Err("no switch of yours runs here: name its socket by --control".to_owned());
+    }
+    let shown = alive.iter().map(|(path, _)| match parts(path) {
+        Some((name, process)) => format!("{name} (process {process}, {})", path.display()),
+        None => path.display().to_string(),
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    if let Some(program) = program {
+        let wanted = name_of(program);
+        alive.retain(|(path, _)| parts(path).is_some_and(|(name, _)| name == wanted));
+    }
+    match (alive.len(), program) {
+        (1, _) => Ok(alive.remove(0).1),
+        (0, Some(program)) => Err(format!(
+            "no switch runs {}; there are: {shown}",
+            program.display()
+        )),
+        _ => Err(format!(
+            "several switches run here, name the program of one by --control, or its socket: {shown}"
+        )),
     }
 }
 
@@ -206,10 +249,14 @@ mod tests {
     fn commands_and_answers_pass_the_socket() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
-        let socket = listen(Some(&path), |Command::Reload { program }| Answer {
-            exit: 3,
-            text: format!("{program:?}\nnot \"loaded\""),
-        });
+        let socket = listen(
+            Some(&path),
+            "nat.p4".as_ref(),
+            |Command::Reload { program }| Answer {
+                exit: 3,
+                text: format!("{program:?}\nnot \"loaded\""),
+            },
+        );
         let socket = socket.unwrap();
         let command = Command::Reload {
             program: Some("a b.p4".into()),
@@ -246,10 +293,44 @@ mod tests {
             exit: 0,
             text: String::new(),
         };
-        let socket = listen(Some(&path), obey).unwrap();
-        assert!(listen(Some(&path), obey).is_err());
+        let socket = listen(Some(&path), "nat.p4".as_ref(), obey).unwrap();
+        assert!(listen(Some(&path), "nat.p4".as_ref(), obey).is_err());
         drop(socket);
         fs::write(&path, "a file").unwrap();
-        assert!(listen(Some(&path), obey).is_err());
+        assert!(listen(Some(&path), "nat.p4".as_ref(), obey).is_err());
+    }
+
+    #[test]
+    fn a_switch_is_named_by_its_program_and_sockets_of_the_dead_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = |name: &str| folder.path().join(format!("{name}.{SUFFIX}"));
+        let own = std::process::id();
+        let nat = socket(&format!("nat-{own}"));
+        let _nat = UnixListener::bind(&nat).unwrap();
+        // No process has a number beyond this (PID_MAX_LIMIT).
+        let dead = socket("acl-4194305");
+        drop(UnixListener::bind(&dead).unwrap());
+        // One that lives and does not listen yet.
+        let young = socket(&format!("young-{own}"));
+        drop(UnixListener::bind(&young).unwrap());
+        let alive = || switches([folder.path().to_owned()]);
+        assert_eq!(alive().len(), 1);
+        assert!(nat.exists() && young.exists() && !dead.exists());
+        assert!(only_switch(alive(), None).is_ok());
+        assert!(only_switch(alive(), Some("nat.p4".as_ref())).is_ok());
+        let refused = only_switch(alive(), Some("acl".as_ref())).unwrap_err();
+        let named = format!("no switch runs acl; there are: nat (process {own}, ");
+        assert!(refused.starts_with(&named), "{refused}");
+
+        let fw = socket("fw-1");
+        let _fw = UnixListener::bind(&fw).unwrap();
+        let refused = only_switch(alive(), None).unwrap_err();
+        assert!(
+            refused.starts_with("several switches run here"),
+            "{refused}"
+        );
+        assert!(refused.contains("fw (process 1, "), "{refused}");
+        assert!(only_switch(alive(), Some("fw".as_ref())).is_ok());
+        assert!(only_switch(Vec::new(), None).is_err());
     }
 }

@@ -21,8 +21,9 @@ pub struct ReloadArguments {
     /// Path of another program; by default the switch reads the file that it runs
     #[arg(value_name = "PROGRAM.p4")]
     program: Option<PathBuf>,
-    /// Control socket of the switch; by default that of the only running one
-    #[arg(long, value_name = "PATH")]
+    /// Program that the switch runs, by its file's name, or path of the switch's control socket; by
+    /// default the only switch that runs here
+    #[arg(long, value_name = "PROGRAM|PATH")]
     control: Option<PathBuf>,
 }
 

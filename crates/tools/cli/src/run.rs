@@ -189,7 +189,11 @@ where
             }
         });
     }
-    let _control = match command_socket::listen(arguments.control.as_deref(), obey) {
+    let _control = match command_socket::listen(
+        arguments.control.as_deref(),
+        &arguments.program.program,
+        obey,
+    ) {
         Ok(socket) => Some(socket),
         Err(error) => match &arguments.control {
             Some(path) => {

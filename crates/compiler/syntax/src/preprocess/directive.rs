@@ -10,6 +10,20 @@ use crate::codes;
 use crate::loader::{LoadError, folder, join};
 use crate::token::{Symbol, Token, TokenKind};
 
+/// Files of architectures that are not ours, which their programs include.
+const ARCHITECTURES: [(&str, &str); 10] = [
+    ("psa.p4", "PSA"),
+    ("bmv2/psa.p4", "PSA"),
+    ("pna.p4", "PNA"),
+    ("dpdk/psa.p4", "PSA of DPDK"),
+    ("dpdk/pna.p4", "PNA of DPDK"),
+    ("tna.p4", "TNA (Tofino)"),
+    ("t2na.p4", "T2NA (Tofino 2)"),
+    ("ubpf_model.p4", "uBPF"),
+    ("ebpf_model.p4", "eBPF"),
+    ("xdp_model.p4", "XDP"),
+];
+
 impl Preprocessor<'_> {
     /// Carries out the directive whose `#` has just been read.
     pub(super) fn directive(&mut self, hash: Span) {
@@ -229,14 +243,19 @@ impl Preprocessor<'_> {
             }
         }
         let known: Vec<String> = folders.flat_map(|f| self.names_like(f, &name)).collect();
+        let other = ARCHITECTURES.iter().find(|(file, _)| *file == name);
         let mut diagnostic = Diagnostic::error(
             codes::FILE_NOT_FOUND,
             span,
             format!("there is no file `{name}` to include"),
         )
-        .with_help(match nearest(&name, known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "add the folder that holds it to the include path".to_owned(),
+        .with_help(match (other, nearest(&name, known.iter().map(String::as_str))) {
+            (Some((_, architecture)), _) => format!(
+                "the program is for another architecture, {architecture}: Stateplane runs programs \
+                 for v1model, which include `v1model.p4`"
+            ),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => "add the folder that holds it to the include path".to_owned(),
         });
         for path in searched {
             diagnostic = diagnostic.with_note(format!("there is no `{path}`"));

@@ -356,3 +356,17 @@ const PIECES: &[&str] = &[
     " ",
     "é",
 ];
+
+#[test]
+fn a_program_for_another_architecture_is_told_so() {
+    for (file, architecture) in [("psa.p4", "PSA"), ("tna.p4", "TNA (Tofino)")] {
+        let text = format!("#include <{file}>\n");
+        let loader = MemoryLoader::new().with("main", &*text);
+        let mut diagnostics = Diagnostics::new();
+        let _ = tokenize(&loader, "main", &Options::default(), &mut diagnostics);
+        let first = diagnostics.iter().next().expect("a file is missing");
+        let said = format!("{first:?}");
+        let expected = format!("another architecture, {architecture}: ");
+        assert!(said.contains(&expected), "{said}");
+    }
+}
