@@ -67,7 +67,7 @@ control Limit(
     apply {
         standard_metadata.egress_spec = standard_metadata.ingress_port ^ 1;
         if (hdr.ipv4.isValid() && standard_metadata.ingress_port == 0) {
-            hash(index, HashAlgorithm.crc32, 32w0, {hdr.ipv4.source}, 32w65536);
+            hash(index, HashAlgorithm.crc32, 32w0, { hdr.ipv4.source }, 32w65536);
             passed.read(count, index);
             if (count == PACKETS) {
                 mark_to_drop(standard_metadata);
