@@ -11,6 +11,7 @@ mod source;
 mod support;
 
 use source::{Sources, root};
+use std::path::{Path, PathBuf};
 use support::stateplane;
 
 /// First line of every page.
@@ -73,6 +74,45 @@ fn exit_codes() {
         page += &format!("| {code} | {meaning} |\n");
     }
     compare("exit-codes.md", &page);
+}
+
+/// Markdown files at the root and below `docs` and `apps`.
+fn pages() -> Vec<PathBuf> {
+    fn below(folder: &Path, pages: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                below(&path, pages);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    let mut pages: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+        .map(|name| root().join(name))
+        .into();
+    for folder in ["docs", "apps", "bench/results"] {
+        below(&root().join(folder), &mut pages);
+    }
+    pages
+}
+
+#[test]
+fn links_lead_to_files() {
+    let mut count = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        // Code has no links.
+        let prose = text.split("```").step_by(2).flat_map(str::lines);
+        let links = prose.flat_map(|line| line.split("](").skip(1));
+        let targets = links.filter_map(|link| link.split([')', '#', ' ']).next());
+        for target in targets.filter(|it| !it.is_empty() && !it.contains("://")) {
+            let to = page.parent().expect("its folder").join(target);
+            assert!(to.exists(), "{}: a link leads to {target}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count > 500, "{count} links");
 }
 
 #[test]
