@@ -258,7 +258,7 @@ fn exec(node: &str, command: &[String]) -> Result<ExitCode, LabError> {
             known: known.join(", "),
         });
     }
-    // The process becomes the command, which a caller can so stop by the number that it knows.
+    // This process becomes the command, so that a signal to it reaches the command.
     let reason = std::process::Command::new("ip")
         .args(["netns", "exec", &namespace])
         .args(command)
