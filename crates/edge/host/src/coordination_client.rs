@@ -1,5 +1,13 @@
 //! The coordination service's clients on a socket: drives a [`Connection`] in the caller's thread.
 
+mod lock;
+mod opened;
+mod session;
+
+pub use lock::LockClient;
+pub use opened::{ConnectError, Opened};
+pub use session::SessionClient;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use stateplane_coordination::{
     Action, Agent, Answer, ConnectionEvent, Delete, Event, Fate, Lane, Name, Operation, Place,
     Reading, Refused, Ticket, When, Write,
 };
-use stateplane_host::coordination_client::{Client, ClientConfig};
+use stateplane_host::coordination_client::{Client, ClientConfig, Opened, SessionClient};
 use stateplane_host::sealing::Guard;
 
 use crate::exit::{self, CommandError, Failure};
@@ -170,7 +170,7 @@ pub(crate) struct Service {
     pub(crate) client: Client,
     timeout_us: u64,
     pub(crate) groups: u16,
-    session: Option<(stateplane_coordination::Lanes, u64)>,
+    opened: Opened,
 }
 
 impl ServiceArguments {
@@ -198,42 +198,27 @@ impl Service {
         config: &ClientConfig,
         guard: Option<Guard>,
     ) -> Result<Service, CommandError> {
-        let (timeout_us, lanes) = (config.deadline_us, config.lanes);
-        let client = Client::open_sealed(config, guard).map_err(system)?;
-        let mut service = Service {
+        let (client, opened) = Client::connect(config, guard).map_err(system)?;
+        Ok(Service {
             client,
-            timeout_us,
-            groups: 0,
-            session: None,
-        };
-        let end = service.client.now() + timeout_us;
-        let mut refused = false;
-        while service.groups == 0 || (lanes > 0 && service.session.is_none()) {
-            while let Some(event) = service.client.poll_event() {
-                match event {
-                    ConnectionEvent::Opened { lanes, ttl_us } => {
-                        service.session = Some((lanes, ttl_us));
-                    }
-                    ConnectionEvent::NoLanes => refused = true,
-                    _ => {}
-                }
-            }
-            let agent = service.client.connection().agent();
-            service.groups = agent.map_or(0, |agent| agent.settings().groups);
-            if service.client.now() >= end {
-                let message = match refused {
-                    true => "the controller has no free lanes: too many clients, or no reaper runs",
-                    false => "no controller answers",
-                };
-                return Err(CommandError::new(Failure::System, message));
-            }
-            service.client.step(end).map_err(system)?;
+            timeout_us: config.deadline_us,
+            groups: opened.groups,
+            opened,
+        })
+    }
+
+    /// The client with a session, once it is connected.
+    fn into_session(self) -> Result<SessionClient, CommandError> {
+        let end = self.client.now() + 2 * self.timeout_us;
+        let mut session = SessionClient::open(self.client, &self.opened).map_err(system)?;
+        match session.wait_connected(end).map_err(system)? {
+            true => Ok(session),
+            false => Err(expired(None)),
         }
-        Ok(service)
     }
 }
 
-pub(crate) fn system(error: std::io::Error) -> CommandError {
+pub(crate) fn system(error: impl std::fmt::Display) -> CommandError {
     CommandError::new(Failure::System, error)
 }
 

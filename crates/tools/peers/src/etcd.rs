@@ -1,5 +1,11 @@
 //! etcd with three members.
 
+mod lock;
+
+pub use lock::{EtcdLock, leader};
+
+use lock::{Empty, GrantRequest, GrantResponse};
+
 use crate::locks::Locks;
 use crate::process::{BEGIN, Server, data, folder, free_port, wait};
 use crate::service::{Connection, Service, name, runtime};
@@ -39,10 +45,6 @@ struct PutRequest {
     #[prost(int64, tag = "3")]
     lease: i64,
 }
-
-/// A response of which nothing is read.
-#[derive(Clone, PartialEq, prost::Message)]
-struct Unread {}
 
 /// `etcdserverpb.RangeRequest`, as far as it is used: a linearizable read of one key.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -109,20 +111,6 @@ struct TxnResponse {
     succeeded: bool,
 }
 
-/// `etcdserverpb.LeaseGrantRequest`, whose number the service chooses.
-#[derive(Clone, PartialEq, prost::Message)]
-struct LeaseGrantRequest {
-    #[prost(int64, tag = "1")]
-    seconds: i64,
-}
-
-/// `etcdserverpb.LeaseGrantResponse`, as far as it is used.
-#[derive(Clone, PartialEq, prost::Message)]
-struct LeaseGrantResponse {
-    #[prost(int64, tag = "2")]
-    lease: i64,
-}
-
 /// A client's connection to one of the members.
 #[derive(Clone)]
 pub struct EtcdConnection {
@@ -186,9 +174,9 @@ impl Etcd {
             each.all(|mut member| runtime.block_on(member.put(0, value)).is_ok())
         })?;
         for connection in &mut connections {
-            let grant = LeaseGrantRequest { seconds: LEASE_S };
+            let grant = GrantRequest { seconds: LEASE_S };
             let granted = connection.ask("/etcdserverpb.Lease/LeaseGrant", grant);
-            let granted: LeaseGrantResponse = runtime.block_on(granted)?;
+            let granted: GrantResponse = runtime.block_on(granted)?;
             connection.lease = granted.lease;
         }
         Ok(Service::new(connections, runtime, value, servers, folders))
@@ -201,17 +189,26 @@ impl EtcdConnection {
         Q: prost::Message + Send + Sync + 'static,
         A: prost::Message + Default + Send + Sync + 'static,
     {
-        let mut client = Grpc::new(self.channel.clone());
-        let ready = client.ready().await;
-        ready.map_err(|error| error.to_string())?;
-        let codec: ProstCodec<Q, A> = ProstCodec::default();
-        let path = PathAndQuery::from_static(path);
-        let response = client
-            .unary(tonic::Request::new(request), path, codec)
-            .await;
-        let response = response.map_err(|status| status.to_string())?;
-        Ok(response.into_inner())
+        ask(self.channel.clone(), path, request).await
     }
+}
+
+/// The response to one request.
+async fn ask<Q, A>(channel: Channel, path: &'static str, request: Q) -> Result<A, String>
+where
+    Q: prost::Message + Send + Sync + 'static,
+    A: prost::Message + Default + Send + Sync + 'static,
+{
+    let mut client = Grpc::new(channel);
+    let ready = client.ready().await;
+    ready.map_err(|error| error.to_string())?;
+    let codec: ProstCodec<Q, A> = ProstCodec::default();
+    let path = PathAndQuery::from_static(path);
+    let response = client
+        .unary(tonic::Request::new(request), path, codec)
+        .await;
+    let response = response.map_err(|status| status.to_string())?;
+    Ok(response.into_inner())
 }
 
 fn key(at: u64) -> Vec<u8> {
@@ -230,7 +227,7 @@ impl Connection for EtcdConnection {
             value: vec![b'v'; length],
             lease: 0,
         };
-        let _: Unread = self.ask("/etcdserverpb.KV/Put", request).await?;
+        let _: Empty = self.ask("/etcdserverpb.KV/Put", request).await?;
         Ok(())
     }
 
@@ -284,7 +281,11 @@ impl Locks for EtcdConnection {
 }
 
 /// etcd 3.5 or newer: the one installed, or one that Go builds into the target folder.
-fn program() -> Result<PathBuf, String> {
+///
+/// # Errors
+///
+/// Why there is none.
+pub fn program() -> Result<PathBuf, String> {
     let installed = Command::new("etcd").arg("--version").output();
     if let Ok(output) = installed
         && is_new(&String::from_utf8_lossy(&output.stdout))

@@ -18,7 +18,7 @@ mod redis;
 mod service;
 mod zookeeper;
 
-pub use etcd::Etcd;
+pub use etcd::{Etcd, EtcdLock, leader as etcd_leader, program as etcd_program};
 pub use locks::{Contest, Transactions};
 pub use measure::{Answers, Asked, Latencies, Load, ROUND, Sample};
 pub use redis::Redis;

@@ -3,11 +3,10 @@
 use std::process::{Child, Command, ExitCode, ExitStatus};
 
 use clap::Args;
-use stateplane_coordination::{
-    ConnectionEvent, Denied, Hold, Mutex, Owner, Session, SessionSettings, SessionState, Wait,
-};
+use stateplane_coordination::{Denied, SessionState, Wait};
+use stateplane_host::coordination_client::LockClient;
 
-use super::{Service, ServiceArguments, name, system};
+use super::{ServiceArguments, name, system};
 use crate::exit::{self, CommandError, Failure};
 
 /// Time between two looks at the command, in µs.
@@ -34,43 +33,19 @@ pub struct LockArguments {
     command: Vec<String>,
 }
 
-struct Held {
-    service: Service,
-    session: Session,
-    mutex: Mutex,
-}
-
 /// Runs the command.
 pub fn run(
     service: &ServiceArguments,
     arguments: &LockArguments,
 ) -> Result<ExitCode, CommandError> {
     let name = name(&arguments.name)?;
-    let mut service = service.open(2)?;
-    let Some((lanes, ttl_us)) = service.session else {
-        return Err(CommandError::new(Failure::System, "there is no session"));
-    };
+    let service = service.open(2)?;
     let place = name.lock_place(service.groups);
-    let now = service.client.now();
-    let settings = SessionSettings::new(ttl_us);
-    let session = Session::open(now, service.agent(), settings)
-        .map_err(|refused| CommandError::new(Failure::System, refused))?;
-    let owner = Owner {
-        session: lanes.session,
-        handle: 1,
-    };
+    let timeout_us = service.timeout_us;
     let mut held = Held {
-        service,
-        session,
-        mutex: Mutex::new(place, owner),
+        lock: LockClient::new(service.into_session()?, place),
+        timeout_us,
     };
-    held.until(|held| held.session.state() != SessionState::Opening)?;
-    if held.session.state() != SessionState::Connected {
-        return Err(CommandError::new(
-            Failure::System,
-            "no session could be opened",
-        ));
-    }
     let token = held.acquire(arguments)?;
     let mut child = Command::new(&arguments.command[0])
         .args(&arguments.command[1..])
@@ -84,7 +59,7 @@ pub fn run(
             format!("{}: {error}", arguments.command[0]),
         )),
     };
-    let lost = held.session.state() == SessionState::Lost || held.mutex.hold() == Hold::Lost;
+    let lost = held.lock.is_lost();
     held.give_back();
     let status = ended?;
     if lost {
@@ -102,36 +77,15 @@ pub fn run(
     Ok(ExitCode::from(code.unwrap_or(Failure::Expectation as u8)))
 }
 
+struct Held {
+    lock: LockClient,
+    timeout_us: u64,
+}
+
 impl Held {
-    /// Goes on with all until `end` or until `until` is true of it.
-    fn step(&mut self, end: u64) -> Result<(), CommandError> {
-        let due = [self.session.poll_timeout(), self.mutex.poll_timeout()];
-        let due = due.into_iter().flatten().min().unwrap_or(end).min(end);
-        self.service.client.step(due).map_err(system)?;
-        let now = self.service.client.now();
-        while let Some(event) = self.service.client.poll_event() {
-            if let ConnectionEvent::Agent(event) = event {
-                let agent = self.service.agent();
-                self.session.handle_event(now, agent, &event);
-                self.mutex.handle_event(now, agent, &event);
-            }
-        }
-        let agent = self.service.agent();
-        self.session.handle_timeout(now, agent);
-        self.mutex.handle_timeout(now, agent);
-        Ok(())
-    }
-
-    fn until(&mut self, until: impl Fn(&Held) -> bool) -> Result<(), CommandError> {
-        while !until(self) {
-            self.step(u64::MAX)?;
-        }
-        Ok(())
-    }
-
     /// The fencing token of the lock, once it is held.
     fn acquire(&mut self, arguments: &LockArguments) -> Result<u64, CommandError> {
-        let now = self.service.client.now();
+        let now = self.lock.session().now();
         let wait = match arguments.wait {
             _ if arguments.attempt => Wait::Try,
             Some(seconds) if (0.0..=1e9).contains(&seconds) => {
@@ -153,17 +107,17 @@ impl Held {
             };
             CommandError::new(failure, format!("{}: {denied}", arguments.name))
         };
-        let agent = self.service.agent();
-        self.mutex.acquire(now, agent, wait).map_err(denied)?;
-        let waits = |hold| matches!(hold, Hold::Waiting | Hold::Releasing);
-        self.until(|held| !waits(held.mutex.hold()) || held.session.state() == SessionState::Lost)?;
-        match (self.mutex.token(), self.mutex.denied()) {
-            (Some(token), _) => Ok(token),
-            (None, Some(why)) => {
+        self.lock.begin(wait).map_err(denied)?;
+        while self.lock.attempt().is_none() && !self.lock.is_lost() {
+            self.lock.step(u64::MAX).map_err(system)?;
+        }
+        match self.lock.attempt() {
+            Some(Ok(token)) => Ok(token),
+            Some(Err(why)) => {
                 self.give_back();
                 Err(denied(why))
             }
-            (None, None) => {
+            None => {
                 let message = "the session was lost while it waited for the lock";
                 Err(CommandError::coded(
                     Failure::Unknown,
@@ -181,9 +135,9 @@ impl Held {
             if let Some(status) = child.try_wait().map_err(system)? {
                 return Ok(status);
             }
-            let now = self.service.client.now();
-            self.step(now + LOOK_US)?;
-            let state = self.session.state();
+            let now = self.lock.session().now();
+            self.lock.step(now + LOOK_US).map_err(system)?;
+            let state = self.lock.state();
             if state != told {
                 match state {
                     SessionState::Suspended => {
@@ -201,23 +155,9 @@ impl Held {
 
     /// Releases the lock and ends the session, if the service answers in time.
     fn give_back(&mut self) {
-        let now = self.service.client.now();
-        let end = now + self.service.timeout_us;
-        let agent = self.service.agent();
-        // What is not released here, a reaper releases.
-        _ = self.mutex.release(now, agent);
-        let over = |held: &Held| matches!(held.mutex.hold(), Hold::Idle | Hold::Lost);
-        while !over(self) && self.service.client.now() < end && self.step(end).is_ok() {}
-        let now = self.service.client.now();
-        if self.session.close(now, self.service.agent()).is_err() {
-            return;
-        }
-        let over = |held: &Held| {
-            matches!(
-                held.session.state(),
-                SessionState::Closed | SessionState::Lost
-            )
-        };
-        while !over(self) && self.service.client.now() < end && self.step(end).is_ok() {}
+        let end = self.lock.session().now() + self.timeout_us;
+        self.lock.release(end);
+        let end = self.lock.session().now() + self.timeout_us;
+        self.lock.session().close(end);
     }
 }

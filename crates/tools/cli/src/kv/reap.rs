@@ -20,9 +20,10 @@ const LIST_US: u64 = 1_000_000;
 /// longer than their TTL.
 pub fn run(mut service: Service, printer: Printer, once: bool) -> Result<(), CommandError> {
     let stop = signal::stop_flag()?;
-    let Some((own, ttl_us)) = service.session else {
+    let Some(own) = service.opened.lanes else {
         return Err(CommandError::new(Failure::System, "there is no session"));
     };
+    let ttl_us = service.opened.ttl_us;
     let started = service.client.now();
     let end = match once {
         true => started + 2 * ttl_us,

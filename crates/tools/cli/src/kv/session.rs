@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use serde_json::json;
-use stateplane_coordination::{ConnectionEvent, Lanes, Session, SessionSettings, SessionState};
+use stateplane_coordination::{ConnectionEvent, Lanes, SessionState};
+use stateplane_host::coordination_client::SessionClient;
 
 use super::answers::Printer;
 use super::{Service, ServiceArguments, expired, system};
@@ -43,27 +44,17 @@ pub fn run(
         return list(service.open(0)?, printer);
     }
     let stop = signal::stop_flag()?;
-    let mut service = service.open(arguments.lanes)?;
-    let Some((lanes, ttl_us)) = service.session else {
-        return Err(CommandError::new(Failure::System, "there is no session"));
-    };
-    let now = service.client.now();
-    let session = Session::open(now, service.agent(), SessionSettings::new(ttl_us))
-        .map_err(|refused| CommandError::new(Failure::System, refused))?;
+    let service = service.open(arguments.lanes)?;
+    let timeout_us = service.timeout_us;
+    let session = service.into_session()?;
     let mut kept = Kept {
-        service,
+        lanes: session.lanes(),
         session,
-        lanes,
+        timeout_us,
         printer,
         told: SessionState::Opening,
     };
-    let end = kept.service.client.now() + 2 * kept.service.timeout_us;
-    while kept.session.state() == SessionState::Opening && kept.service.client.now() < end {
-        kept.step(end)?;
-    }
-    if kept.session.state() != SessionState::Connected {
-        return Err(expired(None));
-    }
+    kept.look();
     let ended = match arguments.command.split_first() {
         None => kept.until_stopped(&stop).map(|()| None),
         Some((command, rest)) => kept.while_runs(command, rest).map(Some),
@@ -75,9 +66,9 @@ pub fn run(
         let message = match status {
             Some(status) => format!(
                 "session {} was lost while the command ran (it ended with {status})",
-                lanes.session
+                kept.lanes.session
             ),
-            None => format!("session {} was lost", lanes.session),
+            None => format!("session {} was lost", kept.lanes.session),
         };
         let error = CommandError::coded(Failure::Unknown, "session-lost", message);
         return Ok(exit::report(Err(error)));
@@ -92,8 +83,8 @@ pub fn run(
 }
 
 struct Kept {
-    service: Service,
-    session: Session,
+    session: SessionClient,
+    timeout_us: u64,
     lanes: Lanes,
     printer: Printer,
     told: SessionState,
@@ -101,23 +92,18 @@ struct Kept {
 
 impl Kept {
     fn step(&mut self, end: u64) -> Result<(), CommandError> {
-        let due = self.session.poll_timeout().unwrap_or(end).min(end);
-        self.service.client.step(due).map_err(system)?;
-        let now = self.service.client.now();
-        while let Some(event) = self.service.client.poll_event() {
-            if let ConnectionEvent::Agent(event) = event {
-                let agent = self.service.agent();
-                self.session.handle_event(now, agent, &event);
-            }
-        }
-        let agent = self.service.agent();
-        self.session.handle_timeout(now, agent);
+        self.session.step(end, |_, _, _| ()).map_err(system)?;
+        self.look();
+        Ok(())
+    }
+
+    /// Tells a state that has not been told.
+    fn look(&mut self) {
         let state = self.session.state();
         if state != self.told {
             self.told = state;
             self.tell(state);
         }
-        Ok(())
     }
 
     fn tell(&self, state: SessionState) {
@@ -144,7 +130,7 @@ impl Kept {
 
     fn until_stopped(&mut self, stop: &AtomicBool) -> Result<(), CommandError> {
         while !stop.load(Ordering::Relaxed) && self.session.state() != SessionState::Lost {
-            let now = self.service.client.now();
+            let now = self.session.now();
             self.step(now + LOOK_US)?;
         }
         Ok(())
@@ -161,23 +147,16 @@ impl Kept {
             if let Some(status) = child.try_wait().map_err(system)? {
                 return Ok(status);
             }
-            let now = self.service.client.now();
+            let now = self.session.now();
             self.step(now + LOOK_US)?;
         }
     }
 
     /// Ends the session, if the service answers in time; if not, a reaper does.
     fn close(&mut self) {
-        let now = self.service.client.now();
-        let end = now + self.service.timeout_us;
-        if self.session.close(now, self.service.agent()).is_err() {
-            return;
-        }
-        let over = |state| matches!(state, SessionState::Closed | SessionState::Lost);
-        while !over(self.session.state())
-            && self.service.client.now() < end
-            && self.step(end).is_ok()
-        {}
+        let end = self.session.now() + self.timeout_us;
+        self.session.close(end);
+        self.look();
     }
 }
 
