@@ -40,10 +40,11 @@ HISTORIES ?=
 PART ?=
 ONLY ?=
 
-.PHONY: help demo test quick goldens soak mutants models porcupine fuzz bench eval eval-netchain build setup rust tools peers lint clean
+.PHONY: help demo demo-coordination test quick goldens soak mutants models porcupine fuzz bench eval eval-netchain build setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
+	@echo 'make demo-coordination  a lock that survives killed switches, beside etcd'
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
 	@echo 'make quick   format, lints and tests of the crates with changes (CRATE="store wire" names them)'
 	@echo 'make goldens write golden files anew; look at the difference before you commit it'
@@ -61,6 +62,10 @@ help:
 # The demo makes network namespaces: as root, or in a user namespace where there is no sudo.
 demo: build tools
 	$(SUDO) $(STATEPLANE) lab demo
+
+# etcd, with which it compares, is built with Go where none or an old one is installed.
+demo-coordination: build tools
+	$(SUDO) $(STATEPLANE) lab demo-coordination
 
 test: rust tools peers lint
 	$(CARGO) build --release --package stateplane-cli

@@ -75,6 +75,16 @@ pub(crate) fn command(program: &Path, words: &[&str]) -> Vec<String> {
 /// # Errors
 /// If no thread can be made.
 pub fn stop_at_end_of_input() -> io::Result<Arc<AtomicBool>> {
+    stop_at_end_of_input_with(|_| ())
+}
+
+/// As [`stop_at_end_of_input`]; gives `take` the lines that come before.
+///
+/// # Errors
+/// If no thread can be made.
+pub fn stop_at_end_of_input_with(
+    mut take: impl FnMut(&str) + Send + 'static,
+) -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&stop);
     std::thread::Builder::new().spawn(move || {
@@ -84,6 +94,7 @@ pub fn stop_at_end_of_input() -> io::Result<Arc<AtomicBool>> {
             .read_line(&mut line)
             .is_ok_and(|read| read > 0)
         {
+            take(line.trim_end());
             line.clear();
         }
         raised.store(true, Ordering::Relaxed);

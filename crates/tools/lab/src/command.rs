@@ -9,7 +9,7 @@ use crate::demo::{self, Options};
 use crate::error::LabError;
 use crate::running::{Lab, Setting};
 use crate::topology::Topology;
-use crate::{agent, interrupt, rootless, runs, scenario, tool};
+use crate::{agent, interrupt, locks, rootless, runs, scenario, tool};
 use clap::{Args, Subcommand};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -45,6 +45,8 @@ pub enum Command {
     },
     /// Kill a switch that carries live TCP connections, and report the effect.
     Demo(Options),
+    /// Kill switches that keep a lock which workers share, and report the effect beside etcd's.
+    DemoCoordination(locks::Options),
     /// Run applications, or the coordination service, while links and switches fail, and check
     /// the histories.
     Run(RunArguments),
@@ -72,6 +74,12 @@ pub enum Agent {
     Hosts(HostsArguments),
     /// Read and write records of the coordination service.
     Workers(WorkersArguments),
+    /// Keep the value that a lock guards.
+    Resource(locks::ResourceArguments),
+    /// Take a lock again and again, and write to the resource.
+    LockWorker(locks::WorkerArguments),
+    /// Tell which member of etcd leads.
+    EtcdLeader(locks::LeaderArguments),
 }
 
 /// Arguments of `stateplane lab run`.
@@ -123,35 +131,31 @@ impl Command {
                 println!("figures  {}", options.output.join("result.json").display());
                 Ok(ExitCode::from(u8::from(!report.met())))
             }
-            Self::Agent(Agent::Client(arguments)) => {
-                agent::client(arguments).map(|()| ExitCode::SUCCESS)
+            Self::DemoCoordination(options) => {
+                rootless::become_root()?;
+                let report = locks::run(options)?;
+                if options.json {
+                    println!("{}", report.json());
+                } else {
+                    println!("{report}");
+                    println!(
+                        "plot     {}",
+                        options.output.join("coordination.html").display()
+                    );
+                    println!(
+                        "figures  {}",
+                        options.output.join("coordination.json").display()
+                    );
+                }
+                Ok(ExitCode::from(u8::from(!report.met())))
             }
-            Self::Agent(Agent::Server(arguments)) => {
-                agent::server(arguments).map(|()| ExitCode::SUCCESS)
-            }
-            Self::Agent(Agent::Tap(arguments)) => agent::tap(arguments).map(|()| ExitCode::SUCCESS),
-            Self::Agent(Agent::Hosts(arguments)) => {
-                agent::hosts(arguments).map(|()| ExitCode::SUCCESS)
-            }
-            Self::Agent(Agent::Workers(arguments)) => {
-                coordination::workers(arguments).map(|()| ExitCode::SUCCESS)
-            }
+            Self::Agent(agent) => agent.run().map(|()| ExitCode::SUCCESS),
             Self::Run(arguments) => {
                 rootless::become_root()?;
                 if arguments.options.scenarios == [coordination::NAME] {
                     return arguments.coordination();
                 }
-                let options = &arguments.options;
-                let reports = scenario::run(options)?;
-                if options.json {
-                    println!("{}", json(&reports));
-                } else {
-                    for report in &reports {
-                        print!("{report}");
-                    }
-                }
-                let met = reports.iter().all(scenario::ScenarioReport::met);
-                Ok(ExitCode::from(u8::from(!met)))
+                arguments.applications()
             }
             Self::List { json: true } => {
                 let mut all = serde_json::json!(scenario::scenarios());
@@ -173,16 +177,60 @@ impl Command {
     }
 }
 
+impl Agent {
+    fn run(&self) -> Result<(), LabError> {
+        match self {
+            Self::Client(arguments) => agent::client(arguments),
+            Self::Server(arguments) => agent::server(arguments),
+            Self::Tap(arguments) => agent::tap(arguments),
+            Self::Hosts(arguments) => agent::hosts(arguments),
+            Self::Workers(arguments) => coordination::workers(arguments),
+            Self::Resource(arguments) => locks::resource(arguments),
+            Self::LockWorker(arguments) => locks::worker(arguments),
+            Self::EtcdLeader(arguments) => locks::leader(arguments),
+        }
+    }
+}
+
 impl RunArguments {
-    fn coordination(&self) -> Result<ExitCode, LabError> {
-        let options = coordination::Options {
+    /// The options of the coordination service's runs.
+    fn service(&self) -> coordination::Options {
+        coordination::Options {
             topology: self.options.topology.with_file_name("coordination.toml"),
             directory: self.options.logs.join(coordination::NAME),
             seconds: self.seconds,
             seed: self.options.seed,
             serves_ms: self.serves_ms,
             load: self.load,
-        };
+        }
+    }
+
+    /// Runs applications; `all` has a run of the coordination service too.
+    fn applications(&self) -> Result<ExitCode, LabError> {
+        let reports = scenario::run(&self.options)?;
+        let mut met = reports.iter().all(scenario::ScenarioReport::met);
+        let mut objects = serde_json::json!(reports);
+        if !self.options.json {
+            for report in &reports {
+                print!("{report}");
+            }
+        }
+        if self.options.scenarios.iter().any(|name| name == "all") {
+            let report = coordination::run(&self.service())?;
+            met &= report.met();
+            match objects.as_array_mut() {
+                Some(all) if self.options.json => all.push(serde_json::json!(report)),
+                _ => print!("{report}"),
+            }
+        }
+        if self.options.json {
+            println!("{}", json(&objects));
+        }
+        Ok(ExitCode::from(u8::from(!met)))
+    }
+
+    fn coordination(&self) -> Result<ExitCode, LabError> {
+        let options = self.service();
         if let Some(kills) = self.kills {
             let report = coordination::run_kills(&options, kills)?;
             self.tell(&report);

@@ -15,6 +15,7 @@ mod tests;
 mod workers;
 
 pub use fault::{Fault, FaultKind};
+pub(crate) use kills::{ChainLine, chains};
 pub use kills::{Kill, KillsReport, Position, run as run_kills};
 pub use line::{Ask, Line, OperationLine, UNKNOWN, history};
 pub use report::Report;
@@ -41,7 +42,7 @@ pub const NAME: &str = "coordination";
 pub const ABOUT: &str =
     "records and locks of the coordination service, while switches and its controller fail";
 
-const CONTROLLER: &str = "10.20.0.20";
+pub(crate) const CONTROLLER: &str = "10.20.0.20";
 /// File of the controller's decisions, in `lab/coordination/deployment.toml`.
 const DECISIONS: &str = "groups.log";
 /// Time for which the workers go on after the time within which groups serve.
@@ -107,7 +108,6 @@ pub fn run(options: &Options) -> Result<Report, LabError> {
 struct Service {
     lab: Lab,
     workers: Process,
-    program: PathBuf,
     started: Instant,
 }
 
@@ -122,21 +122,14 @@ impl Service {
         tool::require_root()?;
         tool::require(&tool::BUILDING)?;
         tool::require(&[("bridge", "iproute2"), ("tc", "iproute2")])?;
-        let program =
-            std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
+        let program = program()?;
         let setting = Setting {
             keys: false,
             variant: String::new(),
             directory: options.directory.clone(),
             stateplane: program.clone(),
         };
-        // A controller that finds decisions would take the groups of an earlier run for those that
-        // the switches have lost.
-        let decisions = options.directory.join(DECISIONS);
-        if decisions.exists() {
-            std::fs::remove_file(&decisions)
-                .map_err(|reason| LabError::file(&decisions, reason))?;
-        }
+        forget(&options.directory)?;
         let lab = Lab::up(Topology::load(&options.topology)?, &setting)?;
         let mut command = agent::command(&program, &["workers", "--controller", CONTROLLER]);
         for (name, value) in [
@@ -151,23 +144,8 @@ impl Service {
         Ok(Service {
             lab,
             workers,
-            program,
             started: Instant::now(),
         })
-    }
-
-    /// Output of `stateplane ctl coordination` with `words`.
-    fn operate(&self, words: &[&str]) -> Result<String, LabError> {
-        let file = self.lab.directory().join("controller.toml");
-        let (program, file) = (
-            self.program.display().to_string(),
-            file.display().to_string(),
-        );
-        let namespace = self.lab.run().namespace("ctl");
-        let mut all = vec!["ip", "netns", "exec", &namespace, &program];
-        all.extend(["ctl", "coordination", "--config", &file]);
-        all.extend(words);
-        tool::run(&all, "")
     }
 
     /// Waits until the groups have to serve again after the last fault, ends all, and gives the
@@ -203,6 +181,45 @@ impl Service {
         self.lab.down()?;
         Ok((lines, history))
     }
+}
+
+/// Output of `stateplane ctl coordination` with `words`, in a lab with `lab/coordination.toml`.
+fn operate(lab: &Lab, words: &[&str]) -> Result<String, LabError> {
+    let file = lab.directory().join("controller.toml");
+    let (program, file) = (program()?.display().to_string(), file.display().to_string());
+    let namespace = lab.run().namespace("ctl");
+    let mut all = vec!["ip", "netns", "exec", &namespace, &program];
+    all.extend(["ctl", "coordination", "--config", &file]);
+    all.extend(words);
+    tool::run(&all, "")
+}
+
+/// Waits until every group has all its members.
+///
+/// # Errors
+/// `LAB006` after 30 s.
+pub(crate) fn wait_whole(lab: &Lab) -> Result<(), LabError> {
+    operate(lab, &["wait", "30"]).map(drop)
+}
+
+/// Removes the controller's decisions of an earlier run in `directory`: a controller that finds
+/// them takes the groups for those that the switches have lost.
+///
+/// # Errors
+/// `LAB003`.
+pub(crate) fn forget(directory: &Path) -> Result<(), LabError> {
+    let decisions = directory.join(DECISIONS);
+    match std::fs::remove_file(&decisions) {
+        Err(reason) if reason.kind() != std::io::ErrorKind::NotFound => {
+            Err(LabError::file(&decisions, reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The program that runs.
+pub(crate) fn program() -> Result<PathBuf, LabError> {
+    std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))
 }
 
 fn write(path: &Path, history: &History) -> Result<PathBuf, LabError> {

@@ -10,25 +10,23 @@ mod expect;
 mod figures;
 mod iperf;
 mod modes;
-mod page;
 mod plan;
 mod plot;
 mod report;
-mod show;
 mod sight;
-mod tail;
 mod trial;
 
-pub use expect::Expectation;
+pub use crate::expectation::Expectation;
 pub(crate) use figures::broken;
 pub use report::{DemoReport, Kind, RunReport};
 
 use crate::error::LabError;
+use crate::page::Page;
+use crate::show::Show;
 use crate::topology::Topology;
-use crate::{interrupt, tool};
+use crate::{interrupt, page, tool};
 use clap::Args;
-use show::Show;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Maximum duration of one run, in seconds.
 const LONGEST: u64 = 600;
@@ -130,14 +128,37 @@ pub fn run(options: &Options) -> Result<DemoReport, LabError> {
     }
     show.finish();
     let report = DemoReport::new(runs);
-    write(&options.output, "result.json", &report.json())?;
-    write(&options.output, "result.html", &page::html(&report)?)?;
+    page::write(&options.output, "result.json", &report.json())?;
+    page::write(&options.output, "result.html", &page(&report)?.html())?;
     Ok(report)
 }
 
-fn write(directory: &Path, name: &str, text: &str) -> Result<(), LabError> {
-    let path = directory.join(name);
-    std::fs::create_dir_all(directory)
-        .and_then(|()| std::fs::write(&path, text))
-        .map_err(|reason| LabError::file(path, reason))
+/// The page with table, plot and expectations.
+fn page(report: &DemoReport) -> Result<Page<'_>, LabError> {
+    Ok(Page {
+        title: "Stateplane: a switch fails",
+        heading: "A switch fails under live TCP connections",
+        about: "A NAT in P4 on two switches. The one that carries iperf3 is killed and later \
+                started again, without and with replicated state; the same traffic without a \
+                failure for comparison (after RedPlane, SIGCOMM 2021, Fig. 14).",
+        plot: plot::svg(report)?,
+        table: report.table(),
+        expectations: &report.expectations,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect::example;
+
+    #[test]
+    fn the_page_needs_nothing_else() {
+        let report = DemoReport::new(Kind::ALL.map(example).to_vec());
+        let page = page(&report).unwrap().html();
+        assert!(page.contains("<svg") && page.contains("<table>"));
+        for outside in ["src=", "href=", "@import", "url("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! network namespace a node, and takes it down when dropped; [`demo::run`] sends real
 //! TCP traffic through it while a switch fails. [`scenario::run`] does so for every
 //! application, with its own hosts and checker; [`agent`] is the traffic. [`coordination::run`]
-//! does so for the coordination service.
+//! does so for the coordination service; [`locks::run`] shows a lock of it that survives failures.
 //!
 //! The lab calls `ip`, `bridge`, `tc`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a
 //! user namespace that it makes for an ordinary user.
@@ -16,14 +16,20 @@ mod command;
 pub mod coordination;
 pub mod demo;
 mod error;
+mod expectation;
 pub mod interrupt;
 mod keys;
+pub mod locks;
+mod page;
+mod plot;
 mod process;
 mod rootless;
 mod running;
 pub mod runs;
 pub mod scenario;
 mod setup;
+mod show;
+mod tail;
 mod template;
 mod tool;
 pub mod topology;

@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::{interrupt, tool};
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -125,6 +126,28 @@ impl Process {
             log: self.log.clone(),
             tail: tool::tail(&self.log, LOG_LINES_SHOWN),
         }
+    }
+
+    /// Writes a line to its standard input.
+    ///
+    /// # Errors
+    /// `LAB008` if it does not take it.
+    pub fn tell(&mut self, line: &str) -> Result<(), LabError> {
+        let written = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}"));
+        match written {
+            Some(Ok(())) => Ok(()),
+            _ => Err(self.failure(format!("does not take the line `{line}`"))),
+        }
+    }
+
+    /// Sends it a signal, such as `STOP`.
+    ///
+    /// # Errors
+    /// `LAB006`.
+    pub fn signal(&self, name: &str) -> Result<(), LabError> {
+        // A shell has `kill` of its own.
+        let script = format!("kill -{name} {}", self.id());
+        tool::run(&["sh", "-c", &script], "").map(drop)
     }
 
     /// Closes its standard input, which asks agents to come to an end.

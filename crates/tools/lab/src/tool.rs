@@ -5,7 +5,7 @@ use crate::interrupt;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Commands that building a lab needs, with their Debian packages.
@@ -22,14 +22,19 @@ pub(crate) const MEASURING: [(&str, &str); 1] = [("iperf3", "iperf3")];
 /// # Errors
 /// `LAB002`.
 pub fn require(tools: &[(&'static str, &'static str)]) -> Result<(), LabError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
     for &(tool, package) in tools {
-        let found = std::env::split_paths(&path).any(|directory| directory.join(tool).is_file());
-        if !found {
+        if find(tool).is_none() {
             return Err(LabError::ToolMissing { tool, package });
         }
     }
     Ok(())
+}
+
+/// Path of a program that is on the PATH.
+pub(crate) fn find(tool: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|directory| directory.join(tool));
+    found.find(|path| path.is_file())
 }
 
 /// Refuses unless the effective user is root.

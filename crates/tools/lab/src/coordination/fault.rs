@@ -9,7 +9,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 const SWITCHES: u64 = 4;
-const BRIDGE: &str = "fabric";
+pub(crate) const BRIDGE: &str = "fabric";
 
 /// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,12 +152,10 @@ fn heal(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
 }
 
 fn signal(lab: &mut Lab, target: &str, name: &str) -> Result<(), LabError> {
-    let Some(process) = lab.process(target) else {
-        return Ok(());
-    };
-    // A shell has `kill` of its own.
-    let script = format!("kill -{name} {}", process.id());
-    tool::run(&["sh", "-c", &script], "").map(drop)
+    match lab.process(target) {
+        Some(process) => process.signal(name),
+        None => Ok(()),
+    }
 }
 
 /// The address of a switch's interface.

@@ -2,9 +2,10 @@
 
 use super::line::{Line, OperationLine};
 use super::workers::group_name;
-use super::{Options, Service};
+use super::{Options, Service, operate, wait_whole};
 use crate::error::LabError;
 use crate::interrupt;
+use crate::running::Lab;
 use serde::{Deserialize, Serialize};
 use stateplane_history::coordination::checkers;
 use stateplane_host::clock::boot_time_us;
@@ -142,14 +143,31 @@ impl fmt::Display for KillsReport {
 
 /// A line of `stateplane ctl coordination chains --json`.
 #[derive(Deserialize)]
-struct ChainLine {
-    group: u16,
+pub(crate) struct ChainLine {
+    pub(crate) group: u16,
     members: Vec<MemberLine>,
 }
 
 #[derive(Deserialize)]
 struct MemberLine {
     address: Ipv4Addr,
+}
+
+impl ChainLine {
+    /// Addresses of the members, the head first.
+    pub(crate) fn members(&self) -> Vec<Ipv4Addr> {
+        self.members.iter().map(|member| member.address).collect()
+    }
+}
+
+/// The chains of all groups.
+///
+/// # Errors
+/// `LAB006`, or `LAB013` if the controller's answer cannot be read.
+pub(crate) fn chains(lab: &Lab) -> Result<Vec<ChainLine>, LabError> {
+    let said = operate(lab, &["chains", "--json"])?;
+    serde_json::from_str(&said)
+        .map_err(|error| LabError::Options(format!("`ctl coordination chains`: {error}")))
 }
 
 /// A kill while it is measured. Times are ns of the workers' clock.
@@ -171,12 +189,12 @@ pub fn run(options: &Options, kills: u32) -> Result<KillsReport, LabError> {
     let mut measured = Vec::new();
     for _ in 0..kills {
         for position in [Position::Head, Position::Middle, Position::Tail] {
-            service.operate(&["wait", "30"])?;
+            wait_whole(&service.lab)?;
             interrupt::wait_until(Instant::now() + QUIET)?;
             measured.push(kill(&mut service, position, options.load.groups)?);
         }
     }
-    service.operate(&["wait", "30"])?;
+    wait_whole(&service.lab)?;
     let (lines, history) = service.finish(options)?;
     let operations = lines.iter().filter_map(|line| match line {
         Line::Operation(line) => Some(&**line),
@@ -206,15 +224,10 @@ fn address(switch: u8) -> Ipv4Addr {
 
 /// Kills the switch that has `position` in most of the first `groups` groups.
 fn kill(service: &mut Service, position: Position, groups: u16) -> Result<Measured, LabError> {
-    let said = service.operate(&["chains", "--json"])?;
-    let chains: Vec<ChainLine> = serde_json::from_str(&said)
-        .map_err(|error| LabError::Options(format!("`ctl coordination chains`: {error}")))?;
+    let chains = chains(&service.lab)?;
     let used = chains.iter().filter(|chain| chain.group < groups);
     let members: BTreeMap<String, Vec<Ipv4Addr>> = used
-        .map(|chain| {
-            let members = chain.members.iter().map(|member| member.address);
-            (group_name(chain.group), members.collect())
-        })
+        .map(|chain| (group_name(chain.group), chain.members()))
         .collect();
     let switch = victim(position, members.values());
     let positions = members

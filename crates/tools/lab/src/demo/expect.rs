@@ -1,8 +1,7 @@
 //! Expectations that each run must meet.
 
 use super::report::{Kind, RunReport};
-use serde::{Deserialize, Serialize};
-use std::fmt;
+use crate::expectation::Expectation;
 
 /// Longest stall that a protected connection may have, in milliseconds.
 const LONGEST_STALL_MS: u64 = 3000;
@@ -11,32 +10,12 @@ const LEAST_SHARE: f64 = 0.3;
 /// Least exchanges per second of a long-lived connection while nothing fails.
 const LEAST_RATE: f64 = 10.0;
 
-/// Something that must hold, and whether it did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Expectation {
-    /// The run.
-    pub run: Kind,
-    /// The expectation.
-    pub what: String,
-    /// The finding.
-    pub found: String,
-    /// True if it held.
-    pub met: bool,
-}
-
-impl fmt::Display for Expectation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = if self.met { "ok  " } else { "FAIL" };
-        write!(f, "{mark}  {}: {} ({})", self.run, self.what, self.found)
-    }
-}
-
 /// The expectations of a run.
 pub(super) fn of(run: &RunReport) -> Vec<Expectation> {
     let mut all = Vec::new();
     let mut expect = |what: &str, found: String, met: bool| {
         all.push(Expectation {
-            run: run.name,
+            run: run.name.to_string(),
             what: what.to_owned(),
             found,
             met,

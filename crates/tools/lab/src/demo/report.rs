@@ -1,6 +1,8 @@
 //! Report of the demonstration.
 
-use super::expect::{self, Expectation};
+use super::expect;
+use crate::expectation::Expectation;
+use crate::page::write_table;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,8 +45,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A point of a curve: seconds since the traffic began, and the value.
-pub type Point = (f64, f64);
+pub use crate::plot::Point;
 
 /// The figures of one run. Connections are the agents'; `iperf3` has its own fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -176,27 +177,7 @@ impl DemoReport {
 /// The table and the expectations, for a terminal.
 impl fmt::Display for DemoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = self.table();
-        let columns = rows.first().map_or(0, Vec::len);
-        let width = |column: usize| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for (number, row) in rows.iter().enumerate() {
-            for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                if index == 0 {
-                    write!(f, "{cell:<width$}")?;
-                } else {
-                    write!(f, "  {cell:>width$}")?;
-                }
-            }
-            writeln!(f)?;
-            if number == 0 {
-                let total = widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
-                writeln!(f, "{}", "─".repeat(total))?;
-            }
-        }
+        write_table(f, &self.table())?;
         writeln!(f)?;
         for expectation in &self.expectations {
             writeln!(f, "{expectation}")?;

@@ -2,9 +2,7 @@
 
 use super::iperf::{self, Interval};
 use super::report::{Kind, Point, RunReport};
-use super::show::Show;
 use super::sight::Sight;
-use super::tail::Tail;
 use super::{Options, figures, modes, plan};
 use crate::agent::client::{ClientReport, Line, Progress};
 use crate::agent::now_ms;
@@ -12,6 +10,8 @@ use crate::agent::server::ServerReport;
 use crate::error::LabError;
 use crate::process::Process;
 use crate::running::{Lab, Setting};
+use crate::show::Show;
+use crate::tail::Tail;
 use crate::topology::{Topology, Traffic};
 use crate::{agent, interrupt, tool};
 use std::collections::BTreeSet;

@@ -173,7 +173,11 @@ impl EtcdLock {
                 seconds: seconds.into(),
             };
             let asked = Instant::now();
-            let grant = ask(members[at].clone(), "/etcdserverpb.Lease/LeaseGrant", request);
+            let grant = ask(
+                members[at].clone(),
+                "/etcdserverpb.Lease/LeaseGrant",
+                request,
+            );
             let granted = runtime.block_on(async { tokio::time::timeout(PATIENCE, grant).await });
             let granted: Result<GrantResponse, String> =
                 granted.unwrap_or_else(|_| Err("no answer".to_owned()));
@@ -243,7 +247,8 @@ impl EtcdLock {
 
     /// Lets time pass.
     pub fn pause(&mut self, time: Duration) {
-        self.runtime.block_on(tokio::time::sleep(time));
+        self.runtime
+            .block_on(async { tokio::time::sleep(time).await });
     }
 
     /// Gives the lock back, unless the lease is lost before a member answers.

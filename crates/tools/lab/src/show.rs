@@ -1,4 +1,4 @@
-//! The line that shows how the demonstration goes.
+//! The line that shows how a demonstration goes.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -8,13 +8,13 @@ const PLAIN_EVERY: Duration = Duration::from_secs(2);
 
 /// One line that changes on a terminal, a line every two seconds elsewhere; both on
 /// standard error.
-pub(super) struct Show {
+pub(crate) struct Show {
     bar: Option<ProgressBar>,
     last: Option<Instant>,
 }
 
 impl Show {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
             if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
@@ -26,7 +26,7 @@ impl Show {
     }
 
     /// Shows the state of the demonstration.
-    pub(super) fn status(&mut self, text: String) {
+    pub(crate) fn status(&mut self, text: String) {
         match &self.bar {
             Some(bar) => {
                 bar.set_message(text);
@@ -42,14 +42,14 @@ impl Show {
     }
 
     /// Something that happened, which stays to be read.
-    pub(super) fn event(&mut self, text: &str) {
+    pub(crate) fn event(&mut self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
             None => eprintln!("{text}"),
         }
     }
 
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

@@ -5,14 +5,14 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 /// Reader of a growing file.
-pub(super) struct Tail {
+pub(crate) struct Tail {
     path: PathBuf,
     offset: u64,
     begun: Vec<u8>,
 }
 
 impl Tail {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
             offset: 0,
@@ -21,7 +21,7 @@ impl Tail {
     }
 
     /// The lines completed since the last call.
-    pub(super) fn lines(&mut self) -> Vec<String> {
+    pub(crate) fn lines(&mut self) -> Vec<String> {
         let mut fresh = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.offset))?;
