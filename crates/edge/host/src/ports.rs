@@ -1,6 +1,7 @@
 //! Ports on Linux: Ethernet interfaces, read and written through AF_XDP or packet sockets
 //! (`packet(7)`), TAP devices, and capture files.
 
+mod address;
 mod capture;
 mod error;
 mod host_use;
@@ -14,6 +15,7 @@ mod spec;
 mod tap;
 mod xdp;
 
+pub use address::MacAddress;
 pub use capture::{CapturedPacket, read_capture, read_packets};
 pub use error::PortError;
 pub use host_use::check_unused;

@@ -18,7 +18,7 @@ pub use control::{Attachment, ControlPlane, Made};
 pub use error::SwitchServerError;
 pub use file::{
     Arguments, ChainServerFile, ChainsFile, DefaultFile, EntryFile, GeneratorFile,
-    MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, RegisterFile,
+    MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, PortsFile, RegisterFile,
     ReplicaFile, ReplicationFile, Setting, SwitchFile, SwitchFileCause, SwitchFileError, SyncFile,
     SyncGroupFile, WatchFile,
 };

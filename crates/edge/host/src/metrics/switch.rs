@@ -22,11 +22,12 @@ type OfPort = fn(&PortReport) -> u64;
 /// Picks what happened to frames between the wire and the switch.
 type OfHost = fn(&HostPortCounters) -> u64;
 
-const HOST_DROPS: [(&str, OfHost); 9] = [
+const HOST_DROPS: [(&str, OfHost); 10] = [
     ("rx_overrun", |host| host.rx_overrun),
     ("rx_too_long", |host| host.rx_too_long),
     ("rx_super_frame", |host| host.rx_super_frame),
     ("rx_bad_checksum", |host| host.rx_bad_checksum),
+    ("rx_other_host", |host| host.rx_other_host),
     ("rx_failed", |host| host.rx_failed),
     ("tx_too_long", |host| host.tx_too_long),
     ("tx_down", |host| host.tx_down),

@@ -1,5 +1,6 @@
 //! Network interfaces and their flags (`netdevice(7)`).
 
+use super::MacAddress;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -39,6 +40,16 @@ impl Interfaces {
         self.control(libc::SIOCGIFHWADDR, &mut request)?;
         // SAFETY: the call has filled this member.
         Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
+    }
+
+    /// MAC address of the interface.
+    #[allow(unsafe_code)]
+    pub(crate) fn hardware_address(&self, name: &str) -> io::Result<MacAddress> {
+        let mut request = request(name)?;
+        self.control(libc::SIOCGIFHWADDR, &mut request)?;
+        // SAFETY: the call has filled this member.
+        let bytes = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
+        Ok(std::array::from_fn(|at| bytes[at] as u8))
     }
 
     /// `IFF_*` of the interface.

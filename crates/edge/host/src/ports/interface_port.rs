@@ -1,11 +1,12 @@
 //! A port on a network interface.
 
+use super::address::OwnAddresses;
 use super::interface::Interfaces;
 use super::packet_socket::{Burst, PacketSocket, Received, Sent};
 use super::partial::complete_if_partial;
 use super::tap::Tap;
 use super::xdp::XdpSockets;
-use super::{Access, HostPortCounters, PortError, PortMode, PortNotice};
+use super::{Access, HostPortCounters, MacAddress, PortError, PortMode, PortNotice};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -19,8 +20,8 @@ enum Link {
     Tap(Tap),
 }
 
-/// A port on a network interface: sees every frame that arrives there, and sends
-/// frames as they are.
+/// A port on a network interface: sees every frame that arrives there, or those to its own
+/// addresses if it is routed, and sends frames as they are.
 pub(crate) struct InterfacePort {
     name: String,
     link: Link,
@@ -29,6 +30,8 @@ pub(crate) struct InterfacePort {
     access: Access,
     interfaces: Interfaces,
     index: i32,
+    /// The addresses of a routed port.
+    own: Option<OwnAddresses>,
     /// True if the interface was up before it became a port.
     was_up: bool,
     /// Longest frame that the interface carries, in bytes.
@@ -65,6 +68,7 @@ impl InterfacePort {
             longest: longest(&interfaces, name),
             interfaces,
             index,
+            own: None,
             was_up,
             counters: HostPortCounters::default(),
             notices,
@@ -85,10 +89,18 @@ impl InterfacePort {
             longest: longest(&interfaces, name),
             interfaces,
             index,
+            own: None,
             was_up: false,
             counters: HostPortCounters::default(),
             notices: Vec::new(),
         })
+    }
+
+    /// Lets the port take only frames to `macs` and to the interface's address, to groups and to
+    /// all.
+    pub(crate) fn route(&mut self, macs: &[MacAddress]) {
+        let interface = self.interfaces.hardware_address(&self.name).ok();
+        self.own = Some(OwnAddresses::new(macs, interface));
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -157,6 +169,9 @@ impl InterfacePort {
         };
         self.link = link;
         self.index = index;
+        if let Some(own) = &mut self.own {
+            own.set_interface(self.interfaces.hardware_address(&self.name).ok());
+        }
         self.notices.extend(notices);
         true
     }
@@ -213,7 +228,12 @@ impl InterfacePort {
             Link::Tap(tap) => Received::Frame(tap.frame(next)),
         };
         match received {
-            Received::Frame(frame) => return Some(frame),
+            Received::Frame(frame) => {
+                if self.own.as_ref().is_none_or(|own| own.take(frame)) {
+                    return Some(frame);
+                }
+                self.counters.rx_other_host += 1;
+            }
             Received::TooLong => self.counters.rx_too_long += 1,
             Received::Super => self.counters.rx_super_frame += 1,
             Received::BadChecksum => self.counters.rx_bad_checksum += 1,

@@ -3,7 +3,7 @@
 use super::capture::CapturePort;
 use super::interface_port::InterfacePort;
 use super::xdp::XdpRefusal;
-use super::{PortError, PortMode, PortSpec};
+use super::{MacAddress, PortError, PortMode, PortSpec};
 use serde::Serialize;
 use std::fmt;
 use std::os::fd::RawFd;
@@ -25,6 +25,9 @@ pub struct HostPortCounters {
     pub rx_super_frame: u64,
     /// With an unfinished checksum whose place is not in the frame.
     pub rx_bad_checksum: u64,
+    /// Addressed to another host, at a routed port: its link is a bridge that did not know
+    /// the receiver.
+    pub rx_other_host: u64,
     /// Lost to an error of the system.
     pub rx_failed: u64,
     /// Longer than the interface's MTU.
@@ -129,6 +132,14 @@ impl Port {
             }
         };
         Ok(Port { kind, was_up: None })
+    }
+
+    /// Lets the port take only frames to the addresses `macs` and to that of its interface, to
+    /// groups and to all. Captures take every frame.
+    pub fn route(&mut self, macs: &[MacAddress]) {
+        if let Kind::Interface(port) = &mut self.kind {
+            port.route(macs);
+        }
     }
 
     /// The interface's name, or the captures'.

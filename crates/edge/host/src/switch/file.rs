@@ -2,6 +2,7 @@
 
 mod coordination;
 mod error;
+mod ports;
 mod replication;
 mod sync;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod value;
 
 pub use coordination::CoordinationFile;
 pub use error::{SwitchFileCause, SwitchFileError};
+pub use ports::PortsFile;
 pub use replication::ReplicationFile;
 pub use sync::{SyncFile, SyncGroupFile};
 pub use value::{Arguments, Setting};
@@ -77,6 +79,10 @@ use toml::Spanned;
 ///     max_age_ms = 500                     # when it is older, the ports go down
 ///     ports = [0, 1]
 ///
+///     [ports]                              # which frames they take
+///     routed = [2]                         # to their MAC addresses and to groups; so are ports
+///     promiscuous = [0]                    # of [neighbours] and [replication] if not named here
+///
 ///     [neighbours]                         # one entry for each neighbour
 ///     table = "router.neighbours"          # of one exact key
 ///     action = "forward"                   # of parameters port, mac, source_mac
@@ -140,6 +146,8 @@ pub struct SwitchFile {
     /// Watches.
     #[serde(default)]
     pub watches: Vec<Spanned<WatchFile>>,
+    /// Which frames of their links the ports take.
+    pub ports: Option<Spanned<PortsFile>>,
     /// Neighbours.
     pub neighbours: Option<NeighboursFile>,
     /// This switch's part in replication.
@@ -442,6 +450,7 @@ impl SwitchFile {
             let sync = file.sync()?;
             Ok(sync.apply(switch, incarnation, generates)?)
         })?;
+        self.each(self.ports.as_slice(), |file| file.check(switch.ports()))?;
         self.each(&self.mirror_sessions, |file| {
             let MirrorSessionFile {
                 session,

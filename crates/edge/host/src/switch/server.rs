@@ -10,7 +10,7 @@ use super::{
 
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
-use crate::ports::{Port as HostPort, PortError, PortNotice, PortSpec};
+use crate::ports::{MacAddress, Port as HostPort, PortError, PortNotice, PortSpec};
 use crate::random::{draw_registers, random_bits};
 use stateplane_runtime::{Adopted, Engine, Fellow};
 use stateplane_switch::{Port, Switch, SwitchConfig, SwitchError};
@@ -155,6 +155,16 @@ impl<E: Engine> SwitchServer<E> {
     /// within `patience` of its start. Without it, it waits for ever.
     pub fn set_patience(&mut self, patience: Option<Duration>) {
         self.patience = patience;
+    }
+
+    /// Lets each of `ports` take only frames to its MAC addresses and to that of its interface, to
+    /// groups and to all. Numbers that no interface has are passed over.
+    pub fn route_ports(&mut self, ports: &BTreeMap<Port, Vec<MacAddress>>) {
+        for served in &mut self.ports {
+            if let Some(macs) = ports.get(&served.number) {
+                served.port.route(macs);
+            }
+        }
     }
 
     /// Serves the calls of a [`Remote`](super::Remote) between bursts of packets.
@@ -640,6 +650,7 @@ pub fn run_controlled<E: Engine>(
         cpu_port,
         options.sealing,
     )?;
+    server.route_ports(&file.routed_ports()?);
     server.set_patience(options.patience);
     server.set_remote(remote);
     (options.ready)(&server.report());
@@ -710,6 +721,7 @@ where
         None,
         options.sealing,
     )?;
+    server.route_ports(&file.routed_ports()?);
     server.set_patience(options.patience);
     server.set_remote(remote);
     (options.ready)(&server.report());

@@ -1,7 +1,7 @@
 //! Ports that fail, return, and change their mode.
 
 use crate::namespace::{Host, give_up_bpf, ip, slow_down, try_in_namespace};
-use crate::{frame, in_each_way, open, ports, switch, two_links};
+use crate::{frame, in_each_way, open, ports, switch, two_links, while_running};
 use stateplane_host::ports::{Access, PortMode, PortNotice, PortSpec};
 use stateplane_host::switch::{SwitchReport, SwitchServer};
 use stateplane_switch::SwitchConfig;
@@ -240,6 +240,39 @@ fn a_full_sending_queue_is_told_once_and_the_port_goes_on() {
         assert!(full > 1, "{full} {notices:?}");
         let told = notices.iter().find(|told| told.contains("ring is full"));
         assert!(told.unwrap().starts_with("1=sw1"), "{notices:?}");
+    });
+}
+
+#[test]
+fn a_routed_port_takes_frames_to_itself_and_to_groups() {
+    in_each_way(|access| {
+        two_links();
+        ip("link set sw0 address 02:00:00:00:00:21");
+        let mut server = open(SwitchConfig::default(), access).unwrap();
+        server.route_ports(&[(0, vec![[2, 0, 0, 0, 0, 0x22]])].into());
+        let to = |destination: [u8; 6]| {
+            let mut frame = frame(100, 1);
+            frame[..6].copy_from_slice(&destination);
+            frame
+        };
+        let report = while_running(&mut server, || {
+            let (left, right) = (Host::open("h0"), Host::open("h1"));
+            left.send(&to([2, 0, 0, 0, 0, 0x23]));
+            for destination in [
+                [2, 0, 0, 0, 0, 0x21],
+                [2, 0, 0, 0, 0, 0x22],
+                [1, 0, 0x5e, 0, 0, 5],
+                [0xff; 6],
+            ] {
+                left.send(&to(destination));
+                assert_eq!(right.expect(), to(destination));
+            }
+            // The other port is promiscuous.
+            right.send(&to([2, 0, 0, 0, 0, 0x23]));
+            assert_eq!(left.expect(), to([2, 0, 0, 0, 0, 0x23]));
+        });
+        assert_eq!(report.ports[0].host.rx_other_host, 1);
+        assert_eq!(report.ports[1].host.rx_other_host, 0);
     });
 }
 

@@ -24,8 +24,9 @@ pub struct FaultReport {
     pub from_s: f64,
     /// When it was undone.
     pub until_s: f64,
-    /// Longest time in ms between two accepted writes meanwhile.
-    pub longest_wait_ms: f64,
+    /// Longest time in ms between two accepted writes that began meanwhile; `None` if an earlier
+    /// wait lasted throughout.
+    pub longest_wait_ms: Option<f64>,
 }
 
 impl FaultReport {
@@ -82,7 +83,8 @@ impl ServiceReport {
         let waits = || times.iter().zip(times.iter().skip(1).chain([&seconds]));
         let longest = |counts: &dyn Fn(f64, f64) -> bool| {
             let counted = waits().filter(|(earlier, later)| counts(**earlier, **later));
-            counted.fold(0.0, |most: f64, (earlier, later)| most.max(later - earlier)) * 1e3
+            let waited = counted.map(|(earlier, later)| (later - earlier) * 1e3);
+            waited.reduce(f64::max)
         };
         // A wait that outlasts its fault is not the next one's too.
         let mut after = 0.0;
@@ -111,7 +113,8 @@ impl ServiceReport {
             seconds,
             accepted: accepted.len(),
             quiet_per_second: before as f64 / quiet.max(POINT_S),
-            quiet_wait_ms: longest(&|earlier, later| earlier >= 0.0 && later <= quiet),
+            quiet_wait_ms: longest(&|earlier, later| earlier >= 0.0 && later <= quiet)
+                .unwrap_or(0.0),
             refused: writes.len() - accepted.len(),
             lost_sessions,
             silent_s: seconds - times.last().copied().unwrap_or(0.0),
@@ -125,7 +128,8 @@ impl ServiceReport {
 
     fn longest_kill_ms(&self) -> f64 {
         let kills = self.faults.iter().filter(|fault| fault.is_kill());
-        kills.fold(0.0, |most, fault| fault.longest_wait_ms.max(most))
+        let waits = kills.filter_map(|fault| fault.longest_wait_ms);
+        waits.fold(0.0, f64::max)
     }
 
     fn expectations(&self) -> Vec<Expectation> {
@@ -214,7 +218,8 @@ impl LocksReport {
         let of = |service| services.iter().find(|report| report.service == service);
         if let (Some(own), Some(etcd)) = (of(Service::Stateplane), of(Service::Etcd)) {
             let shortest = etcd.faults.iter().filter(|fault| fault.is_kill());
-            let shortest = shortest.fold(f64::MAX, |least, fault| fault.longest_wait_ms.min(least));
+            let shortest = shortest.filter_map(|fault| fault.longest_wait_ms);
+            let shortest = shortest.fold(f64::MAX, f64::min);
             let longest = own.longest_kill_ms();
             expectations.push(Expectation {
                 run: own.service.to_string(),
@@ -260,8 +265,9 @@ impl LocksReport {
         for at in 0..faults.max().unwrap_or(0) {
             rows.push(row(&format!("longest wait, fault {}", at + 1), &|report| {
                 let fault = report.faults.get(at);
-                fault.map_or_else(String::new, |fault| {
-                    format!("{}: {:.0} ms", fault.what, fault.longest_wait_ms)
+                fault.map_or_else(String::new, |fault| match fault.longest_wait_ms {
+                    Some(ms) => format!("{}: {ms:.0} ms", fault.what),
+                    None => format!("{}: still waiting", fault.what),
                 })
             }));
         }

@@ -259,7 +259,7 @@ impl Running {
             what,
             from_s: at,
             until_s: at,
-            longest_wait_ms: 0.0,
+            longest_wait_ms: None,
         });
     }
 

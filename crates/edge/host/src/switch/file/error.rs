@@ -3,7 +3,7 @@
 use stateplane_coordination_setup::SetupError as CoordinationError;
 use stateplane_runtime::StateError;
 use stateplane_setup::{BoundError, SetupError};
-use stateplane_switch::SwitchError;
+use stateplane_switch::{Port, SwitchError};
 use stateplane_sync_setup::SetupError as SyncError;
 use std::fmt;
 use std::io;
@@ -71,6 +71,12 @@ pub enum SwitchFileCause {
     /// A text that is no MAC address.
     #[error("`{0}` is no MAC address; write six pairs of hexadecimal digits, as 02:00:00:00:00:01")]
     Mac(String),
+    /// A port that is named as routed and as promiscuous.
+    #[error("port {0} is named in `routed` and in `promiscuous`; name it in one of them")]
+    RoutedAndPromiscuous(Port),
+    /// A port that the switch does not have.
+    #[error("there is no port {0}; name ports that --port gives the switch")]
+    NoSuchPort(Port),
     /// A switch without a number.
     #[error(
         "switch 0 is none: `switch` is a number from 1, which no other switch of the store, or of the service, has"
@@ -148,6 +154,8 @@ impl SwitchFileCause {
             SwitchFileCause::Replication(SetupError::Switch(error)) => error.code(),
             SwitchFileCause::Coordination(error) => error.code(),
             SwitchFileCause::SyncRate { .. } => "H239",
+            SwitchFileCause::RoutedAndPromiscuous(_) => "H241",
+            SwitchFileCause::NoSuchPort(_) => "H242",
             SwitchFileCause::Sync(error) => error.code(),
             SwitchFileCause::State(error) => error.code(),
             SwitchFileCause::Switch(error) => error.code(),

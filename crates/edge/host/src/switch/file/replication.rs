@@ -103,7 +103,7 @@ impl ReplicationFile {
 }
 
 /// A MAC address from its text.
-fn mac_address(text: &str) -> Result<[u8; 6], SwitchFileCause> {
+pub(super) fn mac_address(text: &str) -> Result<[u8; 6], SwitchFileCause> {
     let bytes = parse_value(text)?.to_bytes_be();
     let mut mac = [0; 6];
     let start = mac.len().checked_sub(bytes.len());

@@ -161,6 +161,53 @@ fn neighbours_become_entries() {
 }
 
 #[test]
+fn ports_with_addresses_are_routed_unless_they_are_promiscuous() {
+    let text = r#"
+        [ports]
+        routed = [5]
+        promiscuous = [4]
+
+        [neighbours]
+        table = "neighbours"
+        action = "forward"
+        list = [
+            { address = "10.0.0.2", port = 3, mac = "02:00:00:00:00:02", source_mac = "02:00:00:00:00:01" },
+            { address = "10.0.0.3", port = 3, mac = "02:00:00:00:00:03", source_mac = "02:00:00:00:00:01" },
+            { address = "10.0.0.4", port = 4, mac = "02:00:00:00:00:04", source_mac = "02:00:00:00:00:01" },
+        ]
+
+        [replication]
+        switch = 1
+        address = "10.10.0.1"
+        mac = "02:00:00:00:00:09"
+        port = 2
+    "#;
+    let file = SwitchFile::parse("switch.toml".as_ref(), text).unwrap();
+    let expected = [
+        (2, vec![[2, 0, 0, 0, 0, 9]]),
+        (3, vec![[2, 0, 0, 0, 0, 1]]),
+        (5, vec![]),
+    ];
+    assert_eq!(file.routed_ports().unwrap(), expected.into());
+}
+
+#[test]
+fn ports_that_do_not_exist_or_are_both_are_refused() {
+    let check = |text: &str| {
+        let file = SwitchFile::parse("switch.toml".as_ref(), text).unwrap();
+        let ports = file.ports.unwrap();
+        ports.get_ref().check(&[0, 1]).map_err(|it| it.code())
+    };
+    assert_eq!(check("[ports]\nrouted = [0]\npromiscuous = [1]"), Ok(()));
+    assert_eq!(
+        check("[ports]\nrouted = [0]\npromiscuous = [0]"),
+        Err("H241")
+    );
+    assert_eq!(check("[ports]\nrouted = [2]"), Err("H242"));
+    assert_eq!(check("[ports]\npromiscuous = [2]"), Err("H242"));
+}
+
+#[test]
 fn registers_get_values_or_random_ones_that_are_not_zero() {
     let state = apply(
         r#"
