@@ -30,6 +30,7 @@ type Line struct {
 	Number    string  `json:"number"`
 	Kind      string  `json:"kind"`
 	Record    string  `json:"record"`
+	Before    uint64  `json:"before"`
 }
 
 // Holder owns a lock or waits for it.
@@ -53,6 +54,8 @@ type Input struct {
 	Guard     string
 	If        Condition
 	Holder    Holder
+	// Generation that began after it took effect, if it ever did; 0 if no such one is known.
+	Before uint64
 }
 
 // Output is what a client was told. A nil pointer stands for an operation without an answer.
@@ -226,8 +229,13 @@ func ReadHistory(from io.Reader) (*History, error) {
 			default:
 				operation.Output, operation.Return = told, place
 			}
-		case "serves", "died", "unknown", "adopted", "applied", "told", "whole":
-			// Of members, clients, watches and times; an unknown outcome is a call without a return.
+		case "unknown":
+			// An unknown outcome is a call without a return.
+			if operation := open[of]; operation != nil {
+				operation.Input.Before = line.Before
+			}
+		case "serves", "died", "adopted", "applied", "told", "whole":
+			// Of members, clients, watches and times.
 		default:
 			return nil, fmt.Errorf("line %d: no event is named %q", place, line.Event)
 		}

@@ -232,6 +232,8 @@ func steps(keys map[string]int, state State, asked *Input, told *Output) []State
 			return nil
 		}
 		state.newest = number
+	} else if asked.Before != 0 && state.newest>>48 >= asked.Before {
+		return nil
 	}
 	var all []State
 	at := keys[asked.Key]

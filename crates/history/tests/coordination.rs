@@ -124,6 +124,7 @@ impl Run {
                     self.lost.push(request);
                 }
                 self.note(EventKind::Of(CoordinationEvent::Unknown {
+                    before: None,
                     node,
                     group: object,
                     operation,

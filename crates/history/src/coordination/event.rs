@@ -235,6 +235,9 @@ pub enum CoordinationEvent {
         group: Object,
         /// Number of the operation.
         operation: u64,
+        /// The group's generation that the client knew when it gave the operation up for good, if
+        /// the operation belongs to an earlier one: it takes no effect in this one (rule 17).
+        before: Option<u16>,
     },
     /// A switch follows a configuration of a group.
     Adopted {

@@ -8,7 +8,7 @@
 
 use crate::checker::{Checker, Objections, Violation};
 use crate::coordination::event::{
-    Coordination, Event, EventKind, Number, Outcome, Request, Response, Subject,
+    Coordination, CoordinationEvent, Event, EventKind, Number, Outcome, Request, Response, Subject,
 };
 use crate::coordination::machine::{Decision, Group};
 use crate::event::Object;
@@ -28,8 +28,18 @@ struct Operation {
     request: Request,
     /// Greatest number that an answer had shown before the call: its entry is newer.
     floor: u64,
+    /// Generation that began after it took effect, if it ever did.
+    before: Option<u16>,
     /// The answer, and the event that gave it.
     answer: Option<(usize, Response)>,
+}
+
+impl Operation {
+    /// True if it cannot be, or lie hidden before, the entry `number`.
+    fn is_over(&self, number: u64) -> bool {
+        self.before
+            .is_some_and(|before| Number(number).generation() >= u64::from(before))
+    }
 }
 
 /// Objects to groups whose answers no log explains.
@@ -40,6 +50,8 @@ pub(super) struct Linearizable {
     newest: BTreeMap<Object, u64>,
     /// `newest` as of each call.
     floors: BTreeMap<(Object, u64), u64>,
+    /// Generations that began after operations.
+    before: BTreeMap<(Object, u64), u16>,
 }
 
 impl Linearizable {
@@ -53,14 +65,16 @@ impl Linearizable {
         of: Vec<crate::operation::OperationOf<Coordination>>,
         name: &Object,
     ) -> Vec<Operation> {
-        let floors = &self.floors;
+        let (floors, before) = (&self.floors, &self.before);
         let operations = of.into_iter().map(|of| {
             let (number, request) = of.input;
-            let floor = floors.get(&(name.clone(), number)).copied().unwrap_or(0);
+            let operation = (name.clone(), number);
+            let floor = floors.get(&operation).copied().unwrap_or(0);
             Operation {
                 number,
                 request,
                 floor,
+                before: before.get(&operation).copied(),
                 answer: of.ended,
             }
         });
@@ -87,6 +101,14 @@ impl Checker<Coordination> for Linearizable {
             } => {
                 let newest = self.newest.entry(object.clone()).or_default();
                 *newest = (*newest).max(response.number);
+            }
+            EventKind::Of(CoordinationEvent::Unknown {
+                group,
+                operation,
+                before: Some(before),
+                ..
+            }) => {
+                self.before.insert((group.clone(), *operation), *before);
             }
             _ => {}
         }
@@ -367,7 +389,11 @@ impl<'a> Search<'a> {
         } else {
             operation.floor >= number
         };
-        if late || way.used.contains(&place) || (hidden && way.unseen >= self.room(way.at)) {
+        if late
+            || operation.is_over(number)
+            || way.used.contains(&place)
+            || (hidden && way.unseen >= self.room(way.at))
+        {
             return Turn::Nowhere;
         }
         let decision = way

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 
 /// Fields whose values are whole numbers.
-const WHOLE: [&str; 9] = [
+const WHOLE: [&str; 10] = [
     "client",
     "operation",
     "session",
@@ -21,6 +21,7 @@ const WHOLE: [&str; 9] = [
     "switch",
     "epoch",
     "within",
+    "before",
 ];
 
 /// Why JSON lines are no history.

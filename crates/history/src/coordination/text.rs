@@ -161,6 +161,8 @@ fn event_kind(event: &str, fields: &mut Fields<'_>) -> Result<EventKind, TextErr
             node: fields.number("client")?,
             group: fields.object("group")?,
             operation: fields.number("operation")?,
+            before: fields
+                .take_optional("before", "number of a generation", |word| word.parse().ok())?,
         }),
         "adopted" => EventKind::Of(CoordinationEvent::Adopted {
             switch: fields.number("switch")?,

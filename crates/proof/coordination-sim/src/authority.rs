@@ -370,6 +370,29 @@ impl ControllerNode {
         }
     }
 
+    /// An operator's word that all switches of a group are stopped; true if it is founded anew.
+    pub(crate) fn refound(&mut self, now: u64, group: u16) -> bool {
+        let Configures::Controller {
+            controller: Some(controller),
+            ..
+        } = &mut self.configures
+        else {
+            return false;
+        };
+        let founded = controller.refound(now, group).is_ok();
+        self.record(now);
+        founded
+    }
+
+    /// Groups none of whose members lives.
+    pub(crate) fn lost(&self) -> Vec<u16> {
+        let lost = self.configs().into_iter().filter(|(_, config)| {
+            let mut members = config.members.iter();
+            !members.any(|(switch, incarnation)| self.lives[*switch] == Some(*incarnation))
+        });
+        lost.map(|(group, _)| group).collect()
+    }
+
     /// The present configuration of each group, as decided last.
     pub(crate) fn configs(&self) -> BTreeMap<u16, Config> {
         let mut configs = BTreeMap::new();

@@ -91,6 +91,8 @@ struct Pending {
     locks: bool,
     /// When it began.
     begun: u64,
+    /// The group's generation that the client knew then.
+    generation: u16,
 }
 
 /// A client.
@@ -235,6 +237,11 @@ impl ClientNode {
         }
     }
 
+    /// The newest generation of a group that it knows, 0 for none.
+    fn generation(&self, group: u16) -> u16 {
+        self.agent.chain(group).map_or(0, |chain| chain.generation)
+    }
+
     /// Begins the operation that `draw` gives. `number` names it, and makes its value unlike all
     /// others; `until` is the true time by which it ends.
     pub(crate) fn begin(
@@ -253,6 +260,7 @@ impl ClientNode {
         };
         let locks = matches!(request.asked, Asked::Acquire(_) | Asked::Release);
         let pending = Pending {
+            generation: self.generation(name.group),
             operation: number,
             group: name.group,
             numbered,
@@ -428,6 +436,7 @@ impl ClientNode {
                 group,
                 numbered,
                 locks,
+                generation,
                 ..
             } = *pending;
             let (node, object) = (Self::node(self.client), group_name(group));
@@ -435,6 +444,7 @@ impl ClientNode {
                 node,
                 group: object.clone(),
                 operation,
+                before: None,
             });
             let returned = |response| EventKind::Return {
                 node,
@@ -468,8 +478,18 @@ impl ClientNode {
                     }),
                     Fate::Never => returned(coordination::never()),
                     Fate::Lost => {
+                        let known = self.generation(group);
                         self.asked.remove(&ticket);
-                        continue;
+                        // Lanes that end with a session lose operations of any generation.
+                        if known == generation || self.session.is_some() {
+                            continue;
+                        }
+                        EventKind::Of(CoordinationEvent::Unknown {
+                            node,
+                            group: object.clone(),
+                            operation,
+                            before: Some(known),
+                        })
                     }
                 },
                 // A read has no effect; of a write nobody will hear.

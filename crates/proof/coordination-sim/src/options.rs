@@ -13,6 +13,8 @@ rules! {
     Predecessor = "predecessor", Some("COORDINATION_FAULT_PREDECESSOR");
     /// Asked by the successor alone (rule 9).
     Successor = "successor", Some("COORDINATION_FAULT_SUCCESSOR");
+    /// A request of an earlier generation is refused (rule 17).
+    Generation = "generation", Some("COORDINATION_FAULT_GENERATION");
     /// Of entries the exactly next is applied (rule 2).
     ExactlyNext = "exactly-next", Some("COORDINATION_FAULT_EXACTLY_NEXT");
     /// The head says BUSY before an entry is overwritten that not all have (rule 2).

@@ -25,6 +25,13 @@ pub(crate) enum Misfortune {
     Returns {
         switch: usize,
     },
+    /// All switches of a group, which `draw` gives, die until then.
+    GroupDies {
+        draw: u64,
+        until: u64,
+    },
+    /// An operator founds the groups anew whose switches are all dead.
+    Refounds,
     /// Routing sees who lives.
     Reroutes,
     Cut {
@@ -64,6 +71,10 @@ impl fmt::Display for Misfortune {
         match *self {
             Self::Dies { switch, until } => write!(f, "switch {} dies until {until}", switch + 1),
             Self::Returns { switch } => write!(f, "switch {} returns", switch + 1),
+            Self::GroupDies { draw, until } => {
+                write!(f, "all switches of a group die until {until}, by {draw:x}")
+            }
+            Self::Refounds => f.write_str("lost groups are founded anew"),
             Self::Reroutes => f.write_str("routes change"),
             Self::Cut { from, to, until } => write!(
                 f,
@@ -140,12 +151,18 @@ impl Plan {
             let until = at + random.between(least, most);
             let switch = random.place(SWITCHES);
             let mut death = vec![(at, Misfortune::Dies { switch, until })];
-            // Two at once, but where a bound is set to what follows.
-            if !scenario.recovers && random.permille(250) {
+            if scenario.pairs > 0 && random.permille(scenario.pairs) {
                 let switch = (switch + 1 + random.place(SWITCHES - 1)) % SWITCHES;
                 death.push((at, Misfortune::Dies { switch, until }));
             }
             self.faults.push(death);
+        }
+        for _ in 0..scenario.refoundings {
+            let (at, draw) = (begin(random), random.next());
+            let (least, most) = scenario.outage;
+            let until = at + random.between(least, most);
+            self.faults
+                .push(vec![(at, Misfortune::GroupDies { draw, until })]);
         }
         let ways = places.ways();
         for _ in 0..scenario.cuts {

@@ -20,6 +20,8 @@ pub struct Coverage {
     pub unknown: u64,
     /// Deaths of switches.
     pub deaths: u64,
+    /// Groups founded anew.
+    pub refounded: u64,
     /// Configurations made.
     pub configurations: u64,
     /// Messages that came to a dead node.
@@ -41,6 +43,7 @@ impl Default for Coverage {
             answered: 0,
             unknown: 0,
             deaths: 0,
+            refounded: 0,
             configurations: 0,
             lost: 0,
             ended: 0,

@@ -50,6 +50,10 @@ pub struct Scenario {
     pub deaths: u64,
     /// Least and greatest time for which it is dead.
     pub outage: (u64, u64),
+    /// Chance that a second switch dies with one that does.
+    pub pairs: u32,
+    /// Number of times that all switches of a group die, and an operator founds it anew.
+    pub refoundings: u64,
     /// Number of times that one way of a link is cut.
     pub cuts: u64,
     /// Number of links between switches that are cut, in one direction or both, early and until
@@ -131,6 +135,8 @@ impl Scenario {
             host_link: GOOD,
             deaths: 0,
             outage: (20_000, 300_000),
+            pairs: 250,
+            refoundings: 0,
             cuts: 0,
             lasting_cuts: 0,
             controller_cuts: 0,
@@ -346,6 +352,8 @@ impl Scenario {
                 jitter: 300,
                 ..GOOD
             },
+            // Two at once are not whole again by the end of the load.
+            pairs: 0,
             recovers: true,
             ..Self::quiet()
         }
@@ -386,8 +394,30 @@ impl Scenario {
         }
     }
 
+    /// All switches of a group die, and an operator founds it anew, while messages of before are
+    /// under way.
+    pub const fn refounding() -> Self {
+        Self {
+            name: "refounding",
+            refoundings: 4,
+            deaths: 2,
+            watchers: 2,
+            clients: 6,
+            deadline: 400_000,
+            traffic: 2_000_000,
+            operations: 900,
+            link: BAD,
+            host_link: LinkQuality {
+                straggle: 80,
+                straggle_delay: 600_000,
+                ..BAD
+            },
+            ..Self::quiet()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::quiet(),
         Self::lossy(),
         Self::failover(),
@@ -405,6 +435,7 @@ impl Scenario {
         Self::saturated(),
         Self::watches(),
         Self::sessions(),
+        Self::refounding(),
     ];
 
     /// The scenario of that name.

@@ -22,6 +22,9 @@ use stateplane_world::{Clock, Net, Node as _, NodePort, Random, Step};
 pub(crate) type MakeDevice<'a> =
     &'a dyn Fn(&Places, usize, u32) -> Result<Box<dyn Device>, SimError>;
 
+/// Time from the loss of a group until an operator looks, and between looks, in µs.
+const OPERATOR_LOOKS: u64 = 90_000;
+
 /// Time in which a group serves again after faults, in µs.
 pub(crate) const SERVES_WITHIN: u64 = 2_000_000;
 
@@ -394,16 +397,33 @@ impl<'a> World<'a> {
         let now = self.net.now();
         match misfortune {
             Misfortune::Dies { switch, until } => {
-                if self.switches[switch].device.is_none() || !self.may_die(switch) {
-                    return;
+                if self.switches[switch].device.is_some() && self.may_die(switch) {
+                    self.die_until(switch, until);
                 }
-                self.coverage.deaths += 1;
-                self.die(switch);
-                let soon = now + self.net.random.between(500, 15_000);
-                self.net
-                    .plan(soon, Happening::Misfortune(Misfortune::Reroutes));
-                self.net
-                    .plan(until, Happening::Misfortune(Misfortune::Returns { switch }));
+            }
+            Misfortune::GroupDies { draw, until } => {
+                let configs: Vec<_> = self.controller.configs().into_values().collect();
+                let Some(config) = configs.get(draw as usize % configs.len().max(1)) else {
+                    return;
+                };
+                for (switch, _) in config.members.iter().chain(&config.joining) {
+                    if self.switches[*switch].device.is_some() {
+                        self.die_until(*switch, until);
+                    }
+                }
+                let looks = Happening::Misfortune(Misfortune::Refounds);
+                self.net.plan(now + OPERATOR_LOOKS, looks);
+            }
+            Misfortune::Refounds => {
+                let local = self.net.local(Places::CONTROLLER);
+                for group in self.controller.lost() {
+                    self.coverage.refounded += u64::from(self.controller.refound(local, group));
+                }
+                self.after_controller();
+                if !self.controller.lost().is_empty() {
+                    let looks = Happening::Misfortune(Misfortune::Refounds);
+                    self.net.plan(now + OPERATOR_LOOKS, looks);
+                }
             }
             Misfortune::Returns { switch } => self.restart(switch),
             Misfortune::Reroutes => self.reroute(),
@@ -470,6 +490,19 @@ impl<'a> World<'a> {
         let configs = self.controller.configs();
         configs.len() == usize::from(self.options.scenario.groups)
             && self.controller.lost_without(&without).is_empty()
+    }
+
+    /// A switch dies, routing sees it soon, and the switch returns at `until`.
+    fn die_until(&mut self, switch: usize, until: u64) {
+        self.coverage.deaths += 1;
+        self.die(switch);
+        let soon = self.net.now() + self.net.random.between(500, 15_000);
+        for (at, misfortune) in [
+            (soon, Misfortune::Reroutes),
+            (until, Misfortune::Returns { switch }),
+        ] {
+            self.net.plan(at, Happening::Misfortune(misfortune));
+        }
     }
 
     fn die(&mut self, switch: usize) {

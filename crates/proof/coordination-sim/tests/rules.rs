@@ -74,6 +74,7 @@ const ANSWERS: [&str; 4] = [NUMBERS, LINEARIZABLE, TOKENS, UNDECIDED];
 
 rules! {
     without_epoch: Epoch, Scenario::zombies(), FORKS;
+    without_generation: Generation, Scenario::refounding(), ANSWERS;
     without_exactly_next: ExactlyNext, Scenario::lossy(), FORKS;
     without_ring_bound: RingBound, Scenario::small_ring(), FORKS_OR_STANDSTILL;
     without_closes: Closes, Scenario::small_ring(), FORKS_OR_STANDSTILL;

@@ -18,6 +18,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
             answered,
             unknown,
             deaths,
+            refounded,
             configurations,
             lost,
             ended,
@@ -30,6 +31,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
         sum.answered += answered;
         sum.unknown += unknown;
         sum.deaths += deaths;
+        sum.refounded += refounded;
         sum.configurations += configurations;
         sum.lost += lost;
         sum.ended += ended;
@@ -141,6 +143,12 @@ fn chains_are_whole_again_while_clients_write_as_fast_as_they_can() {
 fn sessions() {
     let coverage = covers(Scenario::sessions(), 8, &[HANDED_OVER]);
     assert!(coverage.ended > 8);
+}
+
+#[test]
+fn groups_are_founded_anew() {
+    let coverage = covers(Scenario::refounding(), 8, &[HANDED_OVER]);
+    assert!(coverage.refounded > 8);
 }
 
 #[test]

@@ -133,9 +133,11 @@ impl fmt::Display for CoordinationEvent {
                 node,
                 group,
                 operation,
+                before,
             } => write!(
                 f,
-                "unknown client={node} group={group} operation={operation}"
+                "unknown client={node} group={group} operation={operation}{}",
+                before.map_or(String::new(), |before| format!(" before={before}"))
             ),
             Self::Adopted {
                 switch,

@@ -82,6 +82,7 @@ const COUNT_BITS: u32 = 48;
 #[derive(Clone, Copy, Default)]
 struct Seen {
     epoch: u128,
+    generation: u128,
     applied: u128,
 }
 
@@ -159,11 +160,11 @@ impl Observer {
             if epoch != seen.epoch {
                 let place = device.word("group_place", index);
                 let members = device.word("group_members", index);
-                let founds = seen.epoch == 0 && place < members;
-                seen.epoch = epoch;
+                let generation = device.word("group_generation", index);
+                let founds = generation != seen.generation && place < members;
+                (seen.epoch, seen.generation) = (epoch, generation);
                 if founds && self.numbers_left > 0 {
-                    let generation = device.word("group_generation", index) as u64;
-                    let last = generation << COUNT_BITS | ((1 << COUNT_BITS) - 1);
+                    let last = (generation as u64) << COUNT_BITS | ((1 << COUNT_BITS) - 1);
                     for register in ["group_applied", "group_acked"] {
                         device.set_word(register, index, last - self.numbers_left);
                     }

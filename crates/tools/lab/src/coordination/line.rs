@@ -188,6 +188,7 @@ impl OperationLine {
         if let Some(at) = self.unknown_ns {
             let group = object.clone();
             let event = CoordinationEvent::Unknown {
+                before: None,
                 node,
                 group,
                 operation,

@@ -79,6 +79,9 @@ impl Controller {
     /// Founds a group anew, empty, whose members are all lost: an operator's word that they are
     /// stopped (rule 17). It takes the next generation; configuration numbers go on.
     ///
+    /// A switch that lives and had not joined yet is a founder: nothing is answered before it
+    /// knows that the group begins anew, so that it answers nothing of before.
+    ///
     /// # Errors
     ///
     /// [`RefoundError`]; nothing is decided then.
@@ -93,7 +96,10 @@ impl Controller {
         }
         let known = group.map(|group| &group.config);
         let alive = |member: &&Member| self.servers.is_alive(member);
-        if let Some(member) = known.and_then(|known| known.all().find(alive)) {
+        let joining = known.and_then(|known| known.joining.filter(|it| alive(&it)));
+        let joined = joining.filter(|_| group.is_some_and(|group| group.joined));
+        let keeper = known.and_then(|known| known.members.iter().copied().find(|it| alive(&it)));
+        if let Some(member) = keeper.or(joined) {
             let switch = member.switch;
             return Err(RefoundError::NotDown {
                 group: number,
@@ -110,9 +116,13 @@ impl Controller {
         let (Some(generation), Some(epoch)) = (generation, epoch) else {
             return Err(RefoundError::Exhausted(number));
         };
-        let members = self.founders(number);
+        let mut members = self.founders(number);
         if members.is_empty() {
             return Err(RefoundError::NotNow(number));
+        }
+        if let Some(joining) = joining.filter(|it| !members.contains(it)) {
+            members.truncate(usize::from(self.settings.replicas).saturating_sub(1));
+            members.push(joining);
         }
         let config = GroupConfig {
             group: number,

@@ -260,6 +260,52 @@ fn a_group_whose_members_are_all_lost_is_down_until_it_is_founded_anew() {
 }
 
 #[test]
+fn who_had_not_joined_does_not_keep_a_group_and_founds_it_with_others() {
+    let mut world = settled(5);
+    world.joins = false;
+    let config = world.config(5).clone();
+    let dead = config.members[0].switch;
+    world.silent.insert(dead);
+    world.pass(1_000_000);
+    let joining = world.config(5).joining.expect("another joins");
+    let lost: Vec<u32> = config.members.iter().map(|it| it.switch).collect();
+    world.silent.extend(&lost);
+    world.pass(200_000);
+    // They come back empty, and are those where placement wants the group.
+    for switch in lost {
+        let start = SwitchModel::new(switch * 100 + 1);
+        world.switches.insert(switch, start);
+    }
+    world.silent.clear();
+    world.pass(200_000);
+    world.controller.refound(world.now, 5).unwrap();
+    world.act();
+    let next = world.config(5);
+    assert!(next.founds && next.joining.is_none());
+    assert_eq!(next.members.len(), 3);
+    assert_eq!(next.members.last(), Some(&joining));
+}
+
+#[test]
+fn who_has_joined_keeps_a_group() {
+    let mut world = settled(5);
+    world.joins = false;
+    let config = world.config(5).clone();
+    world.silent.insert(config.members[0].switch);
+    world.pass(1_000_000);
+    assert!(world.config(5).joining.is_some());
+    world.joins = true;
+    world.controller.handle_timeout(world.now);
+    world.pass(1_000_000);
+    world
+        .silent
+        .extend(config.members.iter().map(|it| it.switch));
+    world.pass(200_000);
+    let refused = world.controller.refound(world.now, 5).unwrap_err();
+    assert_eq!(refused.code(), "K112");
+}
+
+#[test]
 fn a_switch_that_was_cut_off_and_is_the_last_member_serves_again() {
     let mut world = settled(3);
     world.silent.extend([1, 2, 3]);
