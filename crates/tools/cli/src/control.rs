@@ -7,6 +7,7 @@ pub mod ctl;
 pub mod registers;
 mod store;
 pub mod tables;
+mod waiting;
 
 use crate::exit::{CommandError, Failure};
 use clap::Args;

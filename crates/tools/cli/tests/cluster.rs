@@ -120,7 +120,7 @@ fn a_rolling_restart_loses_nothing() {
     for line in [
         "leads; chains lack replicas".to_owned(),
         "4 of 4 chains: 1 of 3 replicas".to_owned(),
-        format!("if {last} dies too, 4 shards have no replica and serve nobody"),
+        format!("if {last} dies too, 4 chains have no copy and serve nobody"),
     ] {
         assert!(servers.contains(&line), "{line}\n{servers}");
     }

@@ -144,7 +144,10 @@ impl<B: DecisionBackend> ControllerServer<B> {
     pub fn coordination_view(&self) -> CoordinationView {
         CoordinationView {
             leads: self.cores.is_some(),
-            ..self.groups().map(CoordinationView::of).unwrap_or_default()
+            ..self
+                .groups()
+                .map(|groups| CoordinationView::of(groups, boot_time_us()))
+                .unwrap_or_default()
         }
     }
 

@@ -55,17 +55,44 @@ pub struct ChainView {
     pub lacking_for_ms: Option<u64>,
 }
 
-/// Chains without all their replicas.
+/// Chains without all their members: of a store's shards, or of groups of coordination.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Degraded {
-    /// Number of chains by number of whole replicas that they lack.
+    /// Number of chains by number of whole members that they lack.
     pub chains: BTreeMap<usize, usize>,
     /// Milliseconds since the first of them lacks one.
     pub for_ms: u64,
-    /// Servers whose death would leave shards without any replica, with the number of these.
+    /// Servers or switches whose death would leave chains without any member, with the number of
+    /// these.
     pub critical: BTreeMap<Ipv4Addr, usize>,
-    /// Shards without any whole replica.
+    /// Chains without any whole member.
     pub down: usize,
+}
+
+impl Degraded {
+    /// Of chains that are to have `replicas` members: the members of each, and for how many
+    /// milliseconds it has too few. `None` if all have all.
+    fn of<'a>(
+        replicas: usize,
+        chains: impl Iterator<Item = (&'a [MemberView], Option<u64>)>,
+    ) -> Option<Degraded> {
+        let mut degraded = Degraded::default();
+        for (members, lacking_for_ms) in chains {
+            let whole: Vec<&MemberView> = members.iter().filter(|it| it.is_whole()).collect();
+            let lacks = replicas.saturating_sub(whole.len());
+            if lacks == 0 {
+                continue;
+            }
+            *degraded.chains.entry(lacks).or_default() += 1;
+            degraded.for_ms = degraded.for_ms.max(lacking_for_ms.unwrap_or(0));
+            match whole.as_slice() {
+                [] => degraded.down += 1,
+                [last] => *degraded.critical.entry(last.address).or_default() += 1,
+                _ => {}
+            }
+        }
+        (!degraded.chains.is_empty()).then_some(degraded)
+    }
 }
 
 /// A member of a chain.
@@ -79,6 +106,13 @@ pub struct MemberView {
     pub follows: bool,
 }
 
+impl MemberView {
+    /// True if it is alive and follows the configuration: it has the whole state.
+    pub fn is_whole(&self) -> bool {
+        self.alive && self.follows
+    }
+}
+
 /// A controller and what it knows of coordination.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoordinationView {
@@ -87,8 +121,11 @@ pub struct CoordinationView {
     /// True if switches follow configurations that this controller does not know, so that it
     /// makes none.
     pub behind: bool,
-    /// True if every group has the chain that the controller wants.
+    /// True if every group has the chain that the controller wants with the switches that are
+    /// alive. It may lack members where these are too few.
     pub settled: bool,
+    /// Members that each group is to have.
+    pub replicas: usize,
     /// The switches, by number.
     pub switches: Vec<SwitchView>,
     /// The groups, by number.
@@ -134,11 +171,14 @@ pub struct GroupView {
     pub joining: Option<Ipv4Addr>,
     /// Number of the newest entry that any member said that it has, in this configuration.
     pub newest: Option<u64>,
+    /// Milliseconds since it has fewer [whole](MemberView::is_whole) members than
+    /// [`CoordinationView::replicas`]; `None` if it has all.
+    pub lacking_for_ms: Option<u64>,
 }
 
 impl CoordinationView {
-    /// View of `controller`, which leads.
-    pub(crate) fn of(controller: &groups::Controller) -> CoordinationView {
+    /// View at `now` of `controller`, which leads.
+    pub(crate) fn of(controller: &groups::Controller, now: u64) -> CoordinationView {
         let switches = controller.switches().map(|switch| {
             let (left, lost) = match controller.can_stop(switch.number) {
                 Ok(left) => (left, Vec::new()),
@@ -169,17 +209,33 @@ impl CoordinationView {
                 members: members.collect(),
                 joining: config.joining.map(|member| member.address),
                 newest: newest.max(),
+                lacking_for_ms: controller
+                    .lacking_since(config.group)
+                    .map(|since| now.saturating_sub(since) / 1000),
             }
         });
         CoordinationView {
             leads: true,
             behind: controller.is_behind(),
             settled: controller.is_settled(),
+            replicas: controller.replicas(),
             switches: switches.collect(),
             groups: groups.collect(),
             redirected: controller.redirected().collect(),
             sessions: controller.sessions().count(),
         }
+    }
+
+    /// The groups without all their members; `None` if there are none.
+    pub fn degraded(&self) -> Option<Degraded> {
+        let groups = self.groups.iter();
+        let groups = groups.map(|group| (group.members.as_slice(), group.lacking_for_ms));
+        Degraded::of(self.replicas, groups)
+    }
+
+    /// True if every group has all its members, on the switches that the controller wants.
+    pub fn is_whole(&self) -> bool {
+        self.settled && self.degraded().is_none()
     }
 
     /// The switch at `address`.
@@ -201,7 +257,7 @@ impl CoordinationView {
 impl ChainView {
     /// Members that are alive and follow the configuration: those that have the whole state.
     pub fn whole(&self) -> impl Iterator<Item = &MemberView> {
-        self.members.iter().filter(|m| m.alive && m.follows)
+        self.members.iter().filter(|member| member.is_whole())
     }
 }
 
@@ -242,22 +298,9 @@ impl ControllerView {
 
     /// The chains without all their replicas; `None` if there are none.
     pub fn degraded(&self) -> Option<Degraded> {
-        let mut degraded = Degraded::default();
-        for chain in &self.chains {
-            let lacks = self.replicas.saturating_sub(chain.whole().count());
-            if lacks == 0 {
-                continue;
-            }
-            *degraded.chains.entry(lacks).or_default() += 1;
-            degraded.for_ms = degraded.for_ms.max(chain.lacking_for_ms.unwrap_or(0));
-            let mut whole = chain.whole();
-            match (whole.next(), whole.next()) {
-                (Some(last), None) => *degraded.critical.entry(last.address).or_default() += 1,
-                (None, _) => degraded.down += 1,
-                (Some(_), Some(_)) => {}
-            }
-        }
-        (!degraded.chains.is_empty()).then_some(degraded)
+        let chains = self.chains.iter();
+        let chains = chains.map(|chain| (chain.members.as_slice(), chain.lacking_for_ms));
+        Degraded::of(self.replicas, chains)
     }
 
     /// True if every chain has all its replicas, on the servers that the controller wants.

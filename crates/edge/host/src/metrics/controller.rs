@@ -111,9 +111,10 @@ fn add_coordination(families: &mut Families, events: Vec<(Labels, u64)>, view: &
     );
     let mut groups: BTreeMap<usize, u64> = BTreeMap::new();
     for group in &view.groups {
-        let whole = group.members.iter().filter(|m| m.alive && m.follows);
+        let whole = group.members.iter().filter(|member| member.is_whole());
         *groups.entry(whole.count()).or_default() += 1;
     }
+    let degraded = view.degraded().unwrap_or_default();
     let alive = view.switches.iter().filter(|switch| switch.alive).count();
     for (name, help, value) in [
         (
@@ -123,8 +124,28 @@ fn add_coordination(families: &mut Families, events: Vec<(Labels, u64)>, view: &
         ),
         (
             "stateplane_coordination_settled",
-            "1 if every group has its wanted members and all follow its configuration",
-            view.settled.into(),
+            "1 if every group has all its members, where the controller wants them",
+            view.is_whole().into(),
+        ),
+        (
+            "stateplane_coordination_groups_degraded",
+            "Number of groups that have fewer members than they are to have",
+            degraded.chains.values().sum::<usize>() as u64,
+        ),
+        (
+            "stateplane_coordination_degraded_seconds",
+            "Time since the first group that lacks a member lacks it; 0 if none does",
+            degraded.for_ms / 1000,
+        ),
+        (
+            "stateplane_coordination_critical_switches",
+            "Number of switches whose death would leave a group without any member",
+            degraded.critical.len() as u64,
+        ),
+        (
+            "stateplane_coordination_groups_down",
+            "Number of groups without any member that is alive and has the whole state",
+            degraded.down as u64,
         ),
         (
             "stateplane_coordination_switches_alive",
@@ -226,7 +247,9 @@ mod tests {
                 members: vec![member(true, true), member(false, true)],
                 joining: None,
                 newest: None,
+                lacking_for_ms: Some(7_500),
             }],
+            replicas: 2,
             sessions: 7,
             ..CoordinationView::default()
         };
@@ -242,7 +265,11 @@ mod tests {
         for line in [
             "stateplane_controller_events_total{event=\"deaths\"} 0",
             "stateplane_coordination_events_total{event=\"deaths\"} 3",
-            "stateplane_coordination_settled{} 1",
+            "stateplane_coordination_settled{} 0",
+            "stateplane_coordination_groups_degraded{} 1",
+            "stateplane_coordination_degraded_seconds{} 7",
+            "stateplane_coordination_critical_switches{} 1",
+            "stateplane_coordination_groups_down{} 0",
             "stateplane_coordination_behind{} 0",
             "stateplane_coordination_sessions{} 7",
             "stateplane_coordination_switches_alive{} 0",

@@ -96,6 +96,8 @@ struct Group {
     version: u64,
     /// True if no member lives.
     down: bool,
+    /// Since when it has fewer whole members than it is to have; `None` if it has all.
+    lacking_since: Option<u64>,
 }
 
 /// A group that was never founded, as far as this controller knows.
@@ -264,6 +266,7 @@ impl Controller {
         self.watch(now);
         self.reconsider(now);
         self.ask_unfounded(now);
+        self.note_lacking(now);
         let late = self.groups.iter();
         let late = late.filter(|(_, group)| group.stored && group.resend_at <= now);
         let late: Vec<u16> = late.map(|(number, _)| *number).collect();
@@ -394,6 +397,7 @@ impl Group {
             stood: BTreeMap::new(),
             version: 0,
             down: false,
+            lacking_since: None,
         }
     }
 

@@ -3,6 +3,7 @@
 mod survey;
 
 use super::ask::Deployment;
+use super::waiting::{degraded_lines, wait_until};
 use super::{SwitchArguments, columns, row, wrong};
 use crate::exit::{CommandError, Failure};
 use clap::{Args, Subcommand};
@@ -11,7 +12,6 @@ use stateplane_host::controller::CoordinationView;
 use stateplane_host::controller::view::SwitchView;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 /// Bits of an entry's number below the generation.
 const COUNT: u64 = (1 << stateplane_wire::coordination::COUNT_BITS) - 1;
@@ -30,6 +30,10 @@ pub struct CoordinationArguments {
     /// Deployment file (TOML)
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Ask the switches by sealed messages, with the keys of this file (TOML), where they take no
+    /// others; see docs/message-authentication.md
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
     #[command(subcommand)]
     command: CoordinationCommand,
 }
@@ -67,7 +71,7 @@ enum CoordinationCommand {
     Undrain {
         /// Address of the switch
         switch: Ipv4Addr,
-        /// Wait at most this many seconds until every group has its wanted members
+        /// Wait at most this many seconds until every group has all its members
         #[arg(long, value_name = "SECONDS")]
         wait: Option<u64>,
     },
@@ -79,10 +83,13 @@ enum CoordinationCommand {
         #[arg(long, required = true)]
         members_are_stopped: bool,
     },
-    /// Wait until every group has its wanted members; exit code 1 on a timeout
+    /// Wait until every group has all its members; exit code 1 on a timeout
     Wait {
         /// Timeout in seconds
         seconds: u64,
+        /// Accept groups that lack members because too few switches are alive or not drained
+        #[arg(long)]
+        degraded: bool,
     },
 }
 
@@ -92,12 +99,13 @@ pub fn run(
     arguments: &CoordinationArguments,
 ) -> Result<(), CommandError> {
     let deployment = Deployment::read(&arguments.config)?;
+    let keys = arguments.keys.as_deref();
     match &arguments.command {
         CoordinationCommand::Groups => groups(switch, &deployment),
         CoordinationCommand::Chains => chains(switch, &deployment),
-        CoordinationCommand::Fill => survey::fill(switch, &deployment),
-        CoordinationCommand::Sessions => survey::sessions(switch, &deployment),
-        CoordinationCommand::Digests => survey::digests(switch, &deployment),
+        CoordinationCommand::Fill => survey::fill(switch, &deployment, keys),
+        CoordinationCommand::Sessions => survey::sessions(switch, &deployment, keys),
+        CoordinationCommand::Digests => survey::digests(switch, &deployment, keys),
         CoordinationCommand::CanStop { switch: at } => can_stop(switch, &deployment, *at),
         CoordinationCommand::Drain { switch: at, wait } => {
             drain(&deployment, *at, true)?;
@@ -106,13 +114,22 @@ pub fn run(
         }
         CoordinationCommand::Undrain { switch: at, wait } => {
             drain(&deployment, *at, false)?;
-            wait_settled(&deployment, *wait)
+            wait_whole(&deployment, *wait)
         }
         CoordinationCommand::Refound {
             group,
             members_are_stopped: _,
         } => deployment.refound(*group),
-        CoordinationCommand::Wait { seconds } => wait_settled(&deployment, Some(*seconds)),
+        CoordinationCommand::Wait {
+            seconds,
+            degraded: false,
+        } => wait_whole(&deployment, Some(*seconds)),
+        CoordinationCommand::Wait {
+            seconds,
+            degraded: true,
+        } => wait_for(&deployment, Some(*seconds), "groups change", |view| {
+            view.settled
+        }),
     }
 }
 
@@ -126,9 +143,9 @@ fn named(view: &CoordinationView, switch: Ipv4Addr) -> Result<&SwitchView, Comma
     known.ok_or_else(|| wrong(format!("[coordination] names no switch {switch}")))
 }
 
-fn wait_settled(deployment: &Deployment, wait: Option<u64>) -> Result<(), CommandError> {
-    let late = "groups are not as they should be";
-    wait_for(deployment, wait, late, |view| view.settled)
+fn wait_whole(deployment: &Deployment, wait: Option<u64>) -> Result<(), CommandError> {
+    let late = "groups change or lack members";
+    wait_for(deployment, wait, late, CoordinationView::is_whole)
 }
 
 /// Waits until the controller's view is `reached`, if there is a time to wait.
@@ -138,27 +155,9 @@ fn wait_for(
     late: &str,
     reached: impl Fn(&CoordinationView) -> bool,
 ) -> Result<(), CommandError> {
-    let Some(seconds) = seconds else {
-        return Ok(());
-    };
-    let begin = Instant::now();
-    loop {
-        // A leader that is gone is followed by another.
-        let missing = match deployment.coordination() {
-            Ok((_, view)) if reached(&view) => return Ok(()),
-            Ok(_) => CommandError::new(
-                Failure::Expectation,
-                format!(
-                    "{late} after {seconds} s: `stateplane ctl coordination … chains` shows them"
-                ),
-            ),
-            Err(error) => error,
-        };
-        if begin.elapsed() >= Duration::from_secs(seconds) {
-            return Err(missing);
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("coordination", seconds, late, || {
+        Ok(reached(&deployment.coordination()?.1))
+    })
 }
 
 fn groups(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {
@@ -197,15 +196,20 @@ fn groups(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comma
         }));
     }
     let mut lines = columns(&rows);
-    let settled = if view.settled {
-        "every group is as it should be"
-    } else {
-        "groups change"
+    let degraded = view.degraded();
+    let state = match (&degraded, view.settled) {
+        (_, false) => "groups change",
+        (Some(_), true) => "groups lack members",
+        (None, true) => "every group has all its members",
     };
     lines.push(format!(
-        "controller {leader} leads; {settled}; {} sessions",
+        "controller {leader} leads; {state}; {} sessions",
         view.sessions
     ));
+    if let Some(degraded) = &degraded {
+        let counts = [view.groups.len(), view.replicas];
+        lines.extend(degraded_lines(degraded, counts, ["groups", "members"]));
+    }
     if view.behind {
         lines.push(
             "switches follow configurations that the controller does not know: it makes none"
@@ -215,6 +219,7 @@ fn groups(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comma
     let value = json!({
         "leader": leader, "settled": view.settled, "behind": view.behind,
         "sessions": view.sessions, "redirected": view.redirected, "switches": values,
+        "replicas": view.replicas, "degraded": degraded,
     });
     switch.print(&value, &lines);
     Ok(())

@@ -4,18 +4,18 @@ mod digests;
 mod sketch;
 
 use super::ask::Deployment;
+use super::waiting::{degraded_lines, wait_until};
 use super::{SwitchArguments, columns, row, wrong};
 use crate::exit::{CommandError, Failure};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use stateplane_host::controller::{ControllerView, Degraded};
+use stateplane_host::controller::ControllerView;
 use stateplane_host::store::view::{
     FlowView, ReplicaView, ServiceServerView, StoreView, parse_key,
 };
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 /// Inspect the store of a deployment, and drain servers.
 ///
@@ -129,25 +129,9 @@ fn wait_for(
     late: &str,
     reached: impl Fn(&ControllerView) -> bool,
 ) -> Result<(), CommandError> {
-    let Some(seconds) = seconds else {
-        return Ok(());
-    };
-    let begin = Instant::now();
-    loop {
-        // A leader that is gone is followed by another.
-        let missing = match deployment.leader() {
-            Ok((_, view)) if reached(&view) => return Ok(()),
-            Ok(_) => CommandError::new(
-                Failure::Expectation,
-                format!("{late} after {seconds} s: `stateplane ctl store … chains` shows them"),
-            ),
-            Err(error) => error,
-        };
-        if begin.elapsed() >= Duration::from_secs(seconds) {
-            return Err(missing);
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("store", seconds, late, || {
+        Ok(reached(&deployment.leader()?.1))
+    })
 }
 
 /// Views of all servers that are alive, and the servers that do not answer.
@@ -245,7 +229,10 @@ fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comm
         (None, true) => "every chain has all its replicas",
     };
     lines.push(format!("controller {leader} leads; {state}"));
-    lines.extend(degraded.iter().flat_map(|of| degraded_lines(&view, of)));
+    if let Some(degraded) = &degraded {
+        let counts = [view.chains.len(), view.replicas];
+        lines.extend(degraded_lines(degraded, counts, ["chains", "replicas"]));
+    }
     lines.extend(all_silenced.iter().map(|(chain, address, code)| {
         format!(
             "the replica of chain {chain} at {address} is silenced by a broken invariant: `stateplane explain {code}`"
@@ -262,36 +249,6 @@ fn servers(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Comm
     });
     switch.print(&value, &lines);
     Ok(())
-}
-
-/// The number of chains that lack replicas, since when, and the cost of one more death.
-fn degraded_lines(view: &ControllerView, degraded: &Degraded) -> Vec<String> {
-    let wanted = view.replicas;
-    let counts = degraded.chains.iter().map(|(lacks, chains)| {
-        let whole = wanted.saturating_sub(*lacks);
-        format!(
-            "{chains} of {} chains: {whole} of {wanted} replicas",
-            view.chains.len()
-        )
-    });
-    let mut lines: Vec<String> = counts.collect();
-    lines.push(format!(
-        "replicas are missing for {} s",
-        degraded.for_ms / 1000
-    ));
-    if degraded.down > 0 {
-        lines.push(format!(
-            "{} shards have no whole replica and serve nobody",
-            degraded.down
-        ));
-    }
-    lines.extend(degraded.critical.iter().map(|(server, shards)| {
-        format!("if {server} dies too, {shards} shards have no replica and serve nobody")
-    }));
-    if degraded.down == 0 && degraded.critical.is_empty() {
-        lines.push("one more failure loses no state and stops no shard".into());
-    }
-    lines
 }
 
 fn chains(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {

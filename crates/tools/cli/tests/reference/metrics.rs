@@ -398,6 +398,7 @@ fn controller() -> String {
             members: vec![member],
             joining: None,
             newest: None,
+            lacking_for_ms: None,
         }],
         ..CoordinationView::default()
     };

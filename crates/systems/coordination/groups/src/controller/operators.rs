@@ -151,6 +151,31 @@ impl Controller {
         self.groups.get(&group).map(|group| &group.config)
     }
 
+    /// Members that each group is to have.
+    pub fn replicas(&self) -> usize {
+        self.settings.replicas.into()
+    }
+
+    /// Time, as [`Controller::handle_timeout`] was told, since which `group` has fewer members that
+    /// are alive and follow its configuration than it is to have. `None`: it has all.
+    pub fn lacking_since(&self, group: u16) -> Option<u64> {
+        self.groups.get(&group)?.lacking_since
+    }
+
+    /// Notes which groups have too few whole members, and since when.
+    pub(super) fn note_lacking(&mut self, now: u64) {
+        let replicas = self.replicas();
+        let servers = &self.servers;
+        for group in self.groups.values_mut() {
+            let members = group.config.members.iter();
+            let whole = members.filter(|it| group.is_confirmed(it) && servers.is_alive(it));
+            group.lacking_since = match whole.count() < replicas {
+                true => group.lacking_since.or(Some(now)),
+                false => None,
+            };
+        }
+    }
+
     /// True if a start of a switch is alive.
     pub fn is_alive(&self, member: &Member) -> bool {
         self.servers.is_alive(member)

@@ -4,6 +4,7 @@ use crate::control::ask::Deployment;
 use crate::control::{SwitchArguments, columns, row};
 use crate::exit::{CommandError, Failure};
 use crate::kv::{Service, system};
+use crate::store::read_keys;
 use serde_json::{Value, json};
 use stateplane_coordination::{
     ConnectionEvent, Event, Lanes, Operation, SessionRecord, Survey, Surveyed,
@@ -13,6 +14,7 @@ use stateplane_host::coordination_client::ClientConfig;
 use stateplane_wire::coordination::Key;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
 
 /// Time that each question to a switch has, in µs.
 const DEADLINE_US: u64 = 5_000_000;
@@ -30,7 +32,7 @@ enum End {
 }
 
 /// A client of the deployment's service, without lanes.
-fn client(deployment: &Deployment) -> Result<Service, CommandError> {
+fn client(deployment: &Deployment, keys: Option<&Path>) -> Result<Service, CommandError> {
     let controllers: Vec<SocketAddrV4> = deployment.controllers()?;
     let config = ClientConfig {
         controllers,
@@ -38,7 +40,7 @@ fn client(deployment: &Deployment) -> Result<Service, CommandError> {
         lanes: 0,
         deadline_us: DEADLINE_US,
     };
-    Service::connect(&config, None)
+    Service::connect(&config, keys.map(read_keys).transpose()?)
 }
 
 /// Surveys `members` of each group.
@@ -99,10 +101,14 @@ fn all_alive(group: &GroupView) -> Vec<Ipv4Addr> {
 }
 
 /// Shows the places of each group that have a record.
-pub fn fill(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {
+pub fn fill(
+    switch: &SwitchArguments,
+    deployment: &Deployment,
+    keys: Option<&Path>,
+) -> Result<(), CommandError> {
     let (_, view) = deployment.coordination()?;
     let slots = deployment.slots();
-    let ends = survey(&mut client(deployment)?, &view.groups, first_alive)?;
+    let ends = survey(&mut client(deployment, keys)?, &view.groups, first_alive)?;
     let mut rows = vec![row(&[
         &"group", &"values", &"locks", &"kept", &"places", &"full",
     ])];
@@ -136,9 +142,13 @@ pub fn fill(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), Com
 }
 
 /// Compares the members of each group.
-pub fn digests(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {
+pub fn digests(
+    switch: &SwitchArguments,
+    deployment: &Deployment,
+    keys: Option<&Path>,
+) -> Result<(), CommandError> {
     let (_, view) = deployment.coordination()?;
-    let ends = survey(&mut client(deployment)?, &view.groups, all_alive)?;
+    let ends = survey(&mut client(deployment, keys)?, &view.groups, all_alive)?;
     let mut rows = vec![row(&[&"group", &"members", &"records", &"digest"])];
     let mut values = Vec::new();
     let mut same = true;
@@ -243,9 +253,13 @@ fn whole(ends: &BTreeMap<u16, End>) -> Result<(), CommandError> {
 }
 
 /// Shows the sessions that are open, and what each owns.
-pub fn sessions(switch: &SwitchArguments, deployment: &Deployment) -> Result<(), CommandError> {
+pub fn sessions(
+    switch: &SwitchArguments,
+    deployment: &Deployment,
+    keys: Option<&Path>,
+) -> Result<(), CommandError> {
     let (_, view) = deployment.coordination()?;
-    let mut service = client(deployment)?;
+    let mut service = client(deployment, keys)?;
     let open = listed(&mut service)?;
     let ends = survey(&mut service, &view.groups, first_alive)?;
     let mut owned: BTreeMap<u32, (usize, usize)> = BTreeMap::new();

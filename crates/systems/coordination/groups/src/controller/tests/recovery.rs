@@ -287,6 +287,28 @@ fn who_had_not_joined_does_not_keep_a_group_and_founds_it_with_others() {
 }
 
 #[test]
+fn a_group_lacks_a_member_from_a_death_until_another_has_joined() {
+    let mut world = settled(3);
+    let lacking = |world: &World| -> Vec<Option<u64>> {
+        let groups = 0..GROUPS;
+        let since = groups.map(|group| world.controller.lacking_since(group));
+        since.collect()
+    };
+    assert!(lacking(&world).iter().all(Option::is_none));
+    world.silent.insert(2);
+    let died = world.now;
+    world.pass(3_000_000);
+    for since in lacking(&world) {
+        let since = since.expect("a member is missing");
+        assert!((died..died + 500_000).contains(&since), "{since}");
+    }
+    world.switches.insert(2, SwitchModel::new(201));
+    world.silent.clear();
+    world.pass(3_000_000);
+    assert!(lacking(&world).iter().all(Option::is_none));
+}
+
+#[test]
 fn who_has_joined_keeps_a_group() {
     let mut world = settled(5);
     world.joins = false;
