@@ -121,7 +121,7 @@ impl Service {
         }
         tool::require_root()?;
         tool::require(&tool::BUILDING)?;
-        tool::require(&[("bridge", "iproute2"), ("tc", "iproute2")])?;
+        tool::require(&[("bridge", "iproute2"), ("nft", "nftables")])?;
         let program = program()?;
         let setting = Setting {
             keys: false,
@@ -207,7 +207,7 @@ pub(crate) fn wait_whole(lab: &Lab) -> Result<(), LabError> {
 ///
 /// # Errors
 /// `LAB003`.
-pub(crate) fn forget(directory: &Path) -> Result<(), LabError> {
+pub fn forget(directory: &Path) -> Result<(), LabError> {
     let decisions = directory.join(DECISIONS);
     match std::fs::remove_file(&decisions) {
         Err(reason) if reason.kind() != std::io::ErrorKind::NotFound => {

@@ -6,7 +6,7 @@
 //! application, with its own hosts and checker; [`agent`] is the traffic. [`coordination::run`]
 //! does so for the coordination service; [`locks::run`] shows a lock of it that survives failures.
 //!
-//! The lab calls `ip`, `bridge`, `tc`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a
+//! The lab calls `ip`, `bridge`, `nft`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a
 //! user namespace that it makes for an ordinary user.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -6,6 +6,7 @@ use super::order::{Order, Told};
 use crate::error::EvalError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stateplane_lab::coordination::forget;
 use stateplane_lab::topology::{Kind, Node, Topology};
 use stateplane_lab::{Lab, Setting};
 use std::collections::BTreeMap;
@@ -114,6 +115,7 @@ impl Network {
             stateplane: place.stateplane.clone(),
             keys: false,
         };
+        forget(&setting.directory)?;
         let network = Network {
             lab: Lab::up(topology, &setting)?,
             clients: BTreeMap::new(),

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 const SWITCHES: u64 = 4;
 pub(crate) const BRIDGE: &str = "fabric";
+/// Table of the rules that lose and double frames.
+const LOSSY: &str = "lossy";
 
 /// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +27,7 @@ pub enum FaultKind {
     Cut,
     /// The fabric's frames to a switch go elsewhere; those of the switch arrive.
     Deaf,
-    /// The fabric's port to a switch loses a fifth of its frames and doubles a tenth; with a kernel
-    /// without `netem`, it loses those above 400 kbit/s.
+    /// The fabric's port to a switch loses a fifth of the frames to it and doubles a tenth.
     Lossy,
 }
 
@@ -133,11 +134,18 @@ fn begin(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
                 "sticky",
             ],
         ),
-        FaultKind::Lossy => {
-            let netem = ["netem", "loss", "20%", "duplicate", "10%"];
-            let small = ["tbf", "rate", "400kbit", "burst", "3000", "latency", "5ms"];
-            tc(lab, "replace", target, &netem).or_else(|_| tc(lab, "replace", target, &small))
-        }
+        FaultKind::Lossy => nft(
+            lab,
+            &format!(
+                "table netdev {LOSSY} {{
+                    chain to {{
+                        type filter hook egress device \"{target}\" priority 0;
+                        numgen random mod 100 < 20 drop
+                        numgen random mod 100 < 10 dup to \"{target}\"
+                    }}
+                }}"
+            ),
+        ),
     }
 }
 
@@ -147,7 +155,7 @@ fn heal(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
         FaultKind::Pause => signal(lab, target, "CONT"),
         FaultKind::Cut => lab.raise(BRIDGE, &[target.to_owned()]),
         FaultKind::Deaf => bridge(lab, &["del", &mac(lab, target), "dev", "host", "master"]),
-        FaultKind::Lossy => tc(lab, "del", target, &[]),
+        FaultKind::Lossy => nft(lab, &format!("delete table netdev {LOSSY}")),
     }
 }
 
@@ -171,9 +179,9 @@ fn bridge(lab: &Lab, words: &[&str]) -> Result<(), LabError> {
     tool::run(&command, "").map(drop)
 }
 
-fn tc(lab: &Lab, what: &str, port: &str, words: &[&str]) -> Result<(), LabError> {
+/// Gives the bridge's node the rules of `script`.
+fn nft(lab: &Lab, script: &str) -> Result<(), LabError> {
     let namespace = lab.run().namespace(BRIDGE);
-    let mut command = vec!["tc", "-n", &namespace, "qdisc", what, "dev", port, "root"];
-    command.extend(words);
-    tool::run(&command, "").map(drop)
+    let command = ["ip", "netns", "exec", &namespace, "nft", "-f", "-"];
+    tool::run(&command, script).map(drop)
 }
