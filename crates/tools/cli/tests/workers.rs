@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use support::{Running, errors, stateplane};
+use support::{Running, errors, repository, stateplane};
 
 const FRAMES: u32 = 40_000;
 const FLOWS: u32 = 64;
@@ -114,6 +114,25 @@ fn forwards(folder: &Path, engine: &str) {
     assert_eq!(flows.len(), FLOWS as usize);
     for numbers in flows.values() {
         assert!(numbers.is_sorted(), "frames of a flow stay in order");
+    }
+}
+
+#[test]
+fn programs_whose_packets_come_one_after_another_have_one_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("in.pcap"), capture()).unwrap();
+    let port = format!("0=pcap:{},", folder.path().join("in.pcap").display());
+    for program in [
+        "apps/coordination/coordination_switch.p4",
+        "apps/multicast/multicast_switch.p4",
+    ] {
+        let program = repository().join(program).display().to_string();
+        let output = stateplane(&["run", &program, "--workers", "2", "--port", &port])
+            .output()
+            .unwrap();
+        let said = errors(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("error[H218]"), "{said}");
     }
 }
 

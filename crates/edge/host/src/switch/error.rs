@@ -23,6 +23,11 @@ pub enum SwitchServerError {
     /// A port that is to pass sealed messages and has no interface.
     #[error("port {0} is to be sealed but has no interface: name one of the ports given")]
     SealedPort(Port),
+    /// A program with the library of a system whose packets must come one after another.
+    #[error(
+        "a program with the {0} library runs on one worker: it reads and writes its state in several steps for each packet; leave out --workers"
+    )]
+    OneWorker(&'static str),
     /// The configuration file is refused.
     #[error(transparent)]
     File(#[from] SwitchFileError),
@@ -65,6 +70,7 @@ impl SwitchServerError {
             SwitchServerError::NoSignOfLife { .. } => "H215",
             SwitchServerError::Control(_) => "H216",
             SwitchServerError::SealedPort(_) => "H217",
+            SwitchServerError::OneWorker(_) => "H218",
             SwitchServerError::File(error) => error.code(),
         }
     }

@@ -24,6 +24,14 @@ const LONGEST_WAIT: u64 = 100_000;
 /// Time in µs after which frames are sent although more of the same burst wait.
 const SEND_AFTER: u64 = 100;
 
+/// Tables by which programs are known whose ingress no other packet may come between, and their
+/// libraries. That of a replicated program is one block that no other worker enters.
+const ON_ONE_WORKER: [(&str, &str); 3] = [
+    ("coordination_identity", "coordination"),
+    ("multicast_identity", "multicast"),
+    ("sync_identity", "sync"),
+];
+
 /// Asks for a report from time to time.
 pub struct Status<'a> {
     /// Time between two reports.
@@ -685,8 +693,8 @@ fn configured<E: Engine>(
 ///
 /// # Errors
 ///
-/// As [`run_switch`]; [`SwitchServerError::Control`] if the program cannot be shared or
-/// there are no threads left.
+/// As [`run_switch`]; [`SwitchServerError::OneWorker`] if the program may have one alone,
+/// [`SwitchServerError::Control`] if it cannot be shared or there are no threads left.
 pub fn run_workers<E: Fellow + Send + 'static>(
     mut engine: E,
     workers: usize,
@@ -699,6 +707,11 @@ where
     E::InFlight: Send,
 {
     let refused = |error: &dyn std::fmt::Display| SwitchServerError::Control(error.to_string());
+    let state = engine.state();
+    let has = |table: &str| state.tables().iter().any(|it| it.name() == table);
+    if let Some((_, library)) = ON_ONE_WORKER.iter().find(|(table, _)| has(table)) {
+        return Err(SwitchServerError::OneWorker(library));
+    }
     let config = SwitchConfig {
         ports: ports.iter().map(|(number, _)| *number).collect(),
         ..SwitchConfig::default()
