@@ -95,9 +95,10 @@ pub(crate) fn explain<P: Program>(
     };
     let mut order = Vec::new();
     let none = Set::new(operations.len());
-    match search.extend(&none, &none, program.start(), &mut order)? {
-        true => Ok(Ok(order)),
-        false => Ok(Err(search.reached)),
+    if search.extend(&none, &none, program.start(), &mut order)? {
+        Ok(Ok(order))
+    } else {
+        Ok(Err(search.reached))
     }
 }
 

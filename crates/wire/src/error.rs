@@ -132,9 +132,10 @@ pub enum Error {
 impl Error {
     /// Refuses a version other than the one `spoken`.
     pub(crate) fn unless_spoken(header: Header, found: u8, spoken: u8) -> Result<(), Error> {
-        match found == spoken {
-            true => Ok(()),
-            false => Err(Error::Version { header, found }),
+        if found == spoken {
+            Ok(())
+        } else {
+            Err(Error::Version { header, found })
         }
     }
 

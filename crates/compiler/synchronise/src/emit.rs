@@ -183,9 +183,10 @@ impl<'a> Emit<'a> {
             if written != expected && written != format!(".{expected}") {
                 return Err(call.callee);
             }
-            let function = match call.writes {
-                true => &called.write,
-                false => &called.read,
+            let function = if call.writes {
+                &called.write
+            } else {
+                &called.read
             };
             edits.replace(call.callee, function.as_str());
         }

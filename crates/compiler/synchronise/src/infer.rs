@@ -51,14 +51,14 @@ impl Usage<'_> {
         if is(&Change::Other) || !(is(&Change::Up) || is(&Change::UpOrDown)) {
             return Kind::Opaque;
         }
-        match written
-            .iter()
-            .all(|it| matches!(it, Change::Up | Change::Kept))
-        {
-            true => Kind::Counter,
+        let rises = |change: &Change| matches!(change, Change::Up | Change::Kept);
+        if written.iter().all(rises) {
+            Kind::Counter
+        } else if register.element == Element::Int {
             // Numbers below zero are far from those above it if their bits are compared.
-            false if register.element == Element::Int => Kind::Opaque,
-            false => Kind::Gauge,
+            Kind::Opaque
+        } else {
+            Kind::Gauge
         }
     }
 
@@ -127,9 +127,10 @@ fn change(origin: &Origin, register: &str) -> Change {
             leaf if *leaf == own => Change::Kept,
             Leaf::Field(field) => {
                 let field = field.strip_prefix("standard_metadata.");
-                match field.is_some_and(|field| MEASURES.contains(&field)) {
-                    true => Change::UpOrDown,
-                    false => Change::Other,
+                if field.is_some_and(|field| MEASURES.contains(&field)) {
+                    Change::UpOrDown
+                } else {
+                    Change::Other
                 }
             }
             _ => Change::Other,

@@ -39,9 +39,12 @@ fn made(path: &str, selection: Selection<'_>) -> (String, Plan) {
 /// Groups of a text.
 fn plan_of(text: &str, selection: Selection<'_>) -> Result<Plan, String> {
     let main = "programs/text.p4";
-    let reading = |path: &str| match path == main {
-        true => Some(text.to_owned()),
-        false => read(path),
+    let reading = |path: &str| {
+        if path == main {
+            Some(text.to_owned())
+        } else {
+            read(path)
+        }
     };
     let made = synchronised(&file(main, reading), selection);
     let told = told(&made);
@@ -79,9 +82,12 @@ fn what_cannot_be_synchronised_is_refused_with_the_reason() {
 }
 
 fn p4info(program: &str, text: &str) -> P4Info {
-    let reading = |path: &str| match path == program {
-        true => Some(text.to_owned()),
-        false => read(path),
+    let reading = |path: &str| {
+        if path == program {
+            Some(text.to_owned())
+        } else {
+            read(path)
+        }
     };
     let (ir, interface) = file(program, reading)
         .program_and_interface()

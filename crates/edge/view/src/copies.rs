@@ -245,9 +245,10 @@ impl Copier {
             match self.ask(move |server| server.window_after(&name, after))? {
                 Ok(Some(window)) => {
                     let key = self.key(group, "windows");
-                    let counter = match add(connection, &key, self.file.windows, &window)? {
-                        true => &self.counters.windows,
-                        false => &self.counters.repeated,
+                    let counter = if add(connection, &key, self.file.windows, &window)? {
+                        &self.counters.windows
+                    } else {
+                        &self.counters.repeated
                     };
                     count(counter, 1);
                     *copied = window.number;

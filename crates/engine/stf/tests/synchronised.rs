@@ -70,9 +70,12 @@ impl Case {
     }
 
     fn reading<'a>(&'a self, text: &'a str) -> impl Fn(&str) -> Option<String> + 'a {
-        move |path| match path == self.main {
-            true => Some(text.to_owned()),
-            false => fs::read_to_string(path).ok(),
+        move |path| {
+            if path == self.main {
+                Some(text.to_owned())
+            } else {
+                fs::read_to_string(path).ok()
+            }
         }
     }
 
@@ -118,9 +121,10 @@ impl Case {
             return Err("the switches count differently".to_owned());
         }
         let registers = |engine: &Interp| registers(engine, original);
-        match registers(first.engine())? == registers(one.engine())? {
-            true => Ok(()),
-            false => Err("the registers differ from those of the original".to_owned()),
+        if registers(first.engine())? == registers(one.engine())? {
+            Ok(())
+        } else {
+            Err("the registers differ from those of the original".to_owned())
         }
     }
 }

@@ -370,10 +370,11 @@ impl<'a> Search<'a> {
             turn - 1
         };
         let count = self.lost.len();
-        let (place, hidden) = match matches!(stands, Stands::Open | Stands::Named) {
-            true if turn < count => (turn, false),
-            true => (turn - count, true),
-            false => (turn, true),
+        let in_sight = matches!(stands, Stands::Open | Stands::Named);
+        let (place, hidden) = match (in_sight, turn < count) {
+            (true, true) => (turn, false),
+            (true, false) => (turn - count, true),
+            (false, _) => (turn, true),
         };
         let Some(&lost) = self.lost.get(place) else {
             return Turn::Back;

@@ -104,9 +104,12 @@ impl Checker<Coordination> for Prefix {
                     return;
                 };
                 let last = follower.entries.last_key_value().map(|(number, _)| *number);
-                let wrong = last.is_some_and(|last| match follower.copied {
-                    true => *number <= last,
-                    false => *number != last + 1,
+                let wrong = last.is_some_and(|last| {
+                    if follower.copied {
+                        *number <= last
+                    } else {
+                        *number != last + 1
+                    }
                 });
                 follower.copied &= follower.part == Part::Joiner;
                 follower.entries.insert(*number, *digest);

@@ -240,9 +240,10 @@ impl Attacked {
                 let members = [vec![0], vec![0, 2], vec![2]];
                 let members = &members[self.random.place(3)];
                 let epoch = EPOCH + 1 + self.random.place(9) as u32;
-                let (epoch, incarnation) = match self.random.permille(500) {
-                    true => (self.random.place(EPOCH as usize + 1) as u32, INCARNATION),
-                    false => (epoch, INCARNATION + 1 + self.random.place(9) as u32),
+                let (epoch, incarnation) = if self.random.permille(500) {
+                    (self.random.place(EPOCH as usize + 1) as u32, INCARNATION)
+                } else {
+                    (epoch, INCARNATION + 1 + self.random.place(9) as u32)
                 };
                 message = configure(message.group, members, epoch, incarnation);
             }

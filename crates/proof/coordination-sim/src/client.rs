@@ -301,9 +301,10 @@ impl ClientNode {
         let mut token = 0;
         let mut guard = None;
         let (action, asked) = if random.permille(scenario.reads) {
-            let reading = match random.permille(scenario.leased) {
-                true => Reading::Leased,
-                false => Reading::Chain,
+            let reading = if random.permille(scenario.leased) {
+                Reading::Leased
+            } else {
+                Reading::Chain
             };
             (Action::Read(reading), Asked::Read)
         } else if lock && !random.permille(40) {
@@ -361,9 +362,10 @@ impl ClientNode {
                     when,
                     guard: guarded,
                     token,
-                    session: match scenario.ttl > 0 && random.permille(400) {
-                        true => owner.session,
-                        false => 0,
+                    session: if scenario.ttl > 0 && random.permille(400) {
+                        owner.session
+                    } else {
+                        0
                     },
                 };
                 (Action::Write(write), asked)

@@ -169,9 +169,10 @@ impl Places {
         }
         for client in 0..self.clients {
             let host = Self::host_of(client);
-            let port = match host == from {
-                true => Some(Self::client_port(client)),
-                false => first[host],
+            let port = if host == from {
+                Some(Self::client_port(client))
+            } else {
+                first[host]
             };
             routes.extend(port.map(|port| (*client_address(client).ip(), port)));
         }

@@ -125,11 +125,12 @@ impl<'a> World<'a> {
             let node = ClientNode::new(client, scenario, options.without, seed);
             clients.push(Some(node));
         }
-        let groups = match scenario.serves {
-            true => (0..scenario.groups)
+        let groups = if scenario.serves {
+            (0..scenario.groups)
                 .map(|group| group_name(group.into()))
-                .collect(),
-            false => Vec::new(),
+                .collect()
+        } else {
+            Vec::new()
         };
         let mut world = Self {
             options,

@@ -297,9 +297,10 @@ fn misfortunes_of_disks(
         let failure = failures.get(random.place(failures.len() + 1)).copied();
         // What fills one disk, or fails below it, often befalls all.
         let place = random.place(2 * replicas);
-        let stores = match place < replicas {
-            true => place..place + 1,
-            false => 0..replicas,
+        let stores = if place < replicas {
+            place..place + 1
+        } else {
+            0..replicas
         };
         let befallen = stores.flat_map(|store| {
             let calls = random.between(0, 8);

@@ -64,9 +64,10 @@ pub(crate) fn registers(
     let base = at * u64::from(locations);
     let held = |index: u64| {
         let crossed = device.word("sync_crossed", base + index) == epoch & 1;
-        match crossed || !filled {
-            true => value(device, of, index),
-            false => fill,
+        if crossed || !filled {
+            value(device, of, index)
+        } else {
+            fill
         }
     };
     (0..u64::from(locations)).map(held).collect()

@@ -108,9 +108,10 @@ impl Program {
         let expected: Vec<_> = self.groups().iter().map(of).collect();
         let groups = plan.groups.iter();
         let found: Vec<_> = groups.map(|it| (it.kind, it.registers.len())).collect();
-        match found == expected {
-            true => Ok(text),
-            false => Err(format!("the groups are others:\n{plan}")),
+        if found == expected {
+            Ok(text)
+        } else {
+            Err(format!("the groups are others:\n{plan}"))
         }
     }
 }

@@ -153,9 +153,10 @@ impl<'a> World<'a> {
         }
         for _ in 0..scenario.cuts {
             let group = random.place(GROUPS) as u16;
-            let kind = match random.permille(scenario.fills) {
-                true => CutKind::Filled,
-                false => CutKind::Carried,
+            let kind = if random.permille(scenario.fills) {
+                CutKind::Filled
+            } else {
+                CutKind::Carried
             };
             self.net
                 .plan(random.between(1, end), Happening::Cut { group, kind });

@@ -593,10 +593,7 @@ fn write_again(file: &mut impl OpenFile, from: u64, end: u64) -> io::Result<()> 
         file.write_all_at(at, &bytes[..length])?;
         at += length as u64;
     }
-    match from < end {
-        true => file.sync(),
-        false => Ok(()),
-    }
+    if from < end { file.sync() } else { Ok(()) }
 }
 
 /// The seed and the number before the first record that `head` says.

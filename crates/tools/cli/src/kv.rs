@@ -211,9 +211,10 @@ impl Service {
     fn into_session(self) -> Result<SessionClient, CommandError> {
         let end = self.client.now() + 2 * self.timeout_us;
         let mut session = SessionClient::open(self.client, &self.opened).map_err(system)?;
-        match session.wait_connected(end).map_err(system)? {
-            true => Ok(session),
-            false => Err(expired(None)),
+        if session.wait_connected(end).map_err(system)? {
+            Ok(session)
+        } else {
+            Err(expired(None))
         }
     }
 }

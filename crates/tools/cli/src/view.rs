@@ -300,9 +300,10 @@ impl Session {
         add: bool,
         id: Vec<u8>,
     ) -> Result<(), CommandError> {
-        let operation = match add {
-            true => v1::Operation::Add,
-            false => v1::Operation::Set,
+        let operation = if add {
+            v1::Operation::Add
+        } else {
+            v1::Operation::Set
         };
         let bytes = values.iter().flat_map(|(_, value)| value.to_le_bytes());
         let request = v1::WriteValuesRequest {

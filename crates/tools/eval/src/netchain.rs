@@ -152,9 +152,10 @@ impl Setting<'_> {
 
     /// A claim of a run that is long enough to tell.
     fn claim(&self, figure: &mut Figure, met: bool, claim: String) {
-        match self.plan.quick {
-            true => figure.missing.push(format!("{claim}: {TOO_SHORT}")),
-            false => figure.claim(met, claim),
+        if self.plan.quick {
+            figure.missing.push(format!("{claim}: {TOO_SHORT}"))
+        } else {
+            figure.claim(met, claim)
         }
     }
 }

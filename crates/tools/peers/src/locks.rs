@@ -128,9 +128,10 @@ async fn transact<C: Locks>(
         let begun = Instant::now();
         let mut attempt = 0;
         loop {
-            let taken = match contest.together && C::TOGETHER {
-                true => all(&client, vec![items.clone()], &mut told).await,
-                false => in_turn(&client, &items, &mut told).await,
+            let taken = if contest.together && C::TOGETHER {
+                all(&client, vec![items.clone()], &mut told).await
+            } else {
+                in_turn(&client, &items, &mut told).await
             };
             if taken.len() == items.len() {
                 give_back(&client, taken, contest.together && C::TOGETHER, &mut told).await;
@@ -181,9 +182,10 @@ async fn all<C: Locks>(client: &C, sets: Vec<Vec<u64>>, told: &mut Transactions)
 }
 
 async fn give_back<C: Locks>(client: &C, taken: Vec<u64>, together: bool, told: &mut Transactions) {
-    let sets = match together {
-        true => vec![taken],
-        false => taken.into_iter().map(|item| vec![item]).collect(),
+    let sets = if together {
+        vec![taken]
+    } else {
+        taken.into_iter().map(|item| vec![item]).collect()
     };
     let mut tasks = JoinSet::new();
     for set in sets {

@@ -56,9 +56,10 @@ pub(crate) fn wait(what: &str, mut done: impl FnMut() -> bool) -> Result<(), Str
 /// A folder for the files of a server, on a disk or in memory.
 pub(crate) fn data(on_disk: bool) -> Result<TempDir, String> {
     let memory = Path::new(MEMORY);
-    let made = match on_disk || !memory.is_dir() {
-        true => tempfile::tempdir_in(folder()),
-        false => tempfile::tempdir_in(memory),
+    let made = if on_disk || !memory.is_dir() {
+        tempfile::tempdir_in(folder())
+    } else {
+        tempfile::tempdir_in(memory)
     };
     made.map_err(|error| error.to_string())
 }

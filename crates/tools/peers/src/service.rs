@@ -177,14 +177,13 @@ async fn client<C: Connection>(
         let key = random.between(0, load.keys - 1);
         let writes = random.between(0, 999_999) < u64::from(load.writes_ppm);
         let asked = async {
-            match writes {
-                true => connection.put(key, load.value).await,
-                false => {
-                    let length = connection.get(key).await?;
-                    (length == load.value)
-                        .then_some(())
-                        .ok_or_else(|| format!("{length} bytes of {}", load.value))
-                }
+            if writes {
+                connection.put(key, load.value).await
+            } else {
+                let length = connection.get(key).await?;
+                (length == load.value)
+                    .then_some(())
+                    .ok_or_else(|| format!("{length} bytes of {}", load.value))
             }
         };
         let answered = tokio::time::timeout_at((end + GRACE).into(), asked).await;

@@ -156,9 +156,10 @@ impl<'t> Lint<'t, '_> {
         let (mut has, mut lacks) = (false, Vec::new());
         place.layout.each(place.at, &mut |fact, kind| {
             if kind == Fact::Assigned {
-                match place.copies(fact).any(|fact| self.flow.holds(fact)) {
-                    true => has = true,
-                    false => lacks.push(fact),
+                if place.copies(fact).any(|fact| self.flow.holds(fact)) {
+                    has = true
+                } else {
+                    lacks.push(fact)
                 }
             }
         });
@@ -251,9 +252,10 @@ impl<'t> Lint<'t, '_> {
             "read" => "the value is undefined",
             _ => "the write has no effect",
         };
-        let (is, effect) = match certain {
-            true => ("is invalid", effect.to_owned()),
-            false => ("may be invalid", format!("if it is, {effect}")),
+        let (is, effect) = if certain {
+            ("is invalid", effect.to_owned())
+        } else {
+            ("may be invalid", format!("if it is, {effect}"))
         };
         self.report(
             Diagnostic::warning(

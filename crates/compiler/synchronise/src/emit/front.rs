@@ -92,10 +92,7 @@ impl Emit<'_> {
                 .any(|annotation| annotation.name.as_str() == SIDE_EFFECTS_WAIT),
             _ => false,
         });
-        match waits {
-            true => "@side_effects_allowed\n",
-            false => "",
-        }
+        if waits { "@side_effects_allowed\n" } else { "" }
     }
 
     fn held_name(&self, group: &Group) -> String {
@@ -326,9 +323,10 @@ fn wide(
             63 => format!("whole[{high}:{low}]"),
             _ => format!("(bit<64>)whole[{high}:{low}]"),
         };
-        value = match at + 1 == words {
-            true => format!("({word} == {at} ? {slice} : 64w0)"),
-            false => format!("({word} == {at} ? {slice} : {value})"),
+        value = if at + 1 == words {
+            format!("({word} == {at} ? {slice} : 64w0)")
+        } else {
+            format!("({word} == {at} ? {slice} : {value})")
         };
     }
     let _ = write!(

@@ -65,9 +65,10 @@ impl Client {
             let agent = client.connection().agent();
             opened.groups = agent.map_or(0, |agent| agent.settings().groups);
             if client.now() >= end {
-                return Err(match refused {
-                    true => ConnectError::NoLanes,
-                    false => ConnectError::Silent,
+                return Err(if refused {
+                    ConnectError::NoLanes
+                } else {
+                    ConnectError::Silent
                 });
             }
             client.step(end)?;

@@ -27,11 +27,12 @@ impl<E: Engine> Run<E> {
     ) -> Result<(), Cause> {
         let state = self.switch.engine_mut().state_mut();
         let found = state.table_mut(table)?;
-        let priority = match found.has_priority() {
+        let priority = if found.has_priority() {
             // Scripts count from 0.
-            true => priority.map_or(1, |priority| priority.saturating_add(1)),
+            priority.map_or(1, |priority| priority.saturating_add(1))
+        } else {
             // As p4c's runner, which gives it to no other table.
-            false => 0,
+            0
         };
         let name = found.name().to_owned();
         let keys = in_order_of_table(keys, found)?;

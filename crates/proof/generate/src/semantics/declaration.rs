@@ -162,12 +162,12 @@ impl Writer {
         let count = self.c.between(1, 3);
         self.open("key =");
         for _ in 0..count {
-            let kind = match simple {
-                true if keys.iter().all(|(kind, _)| *kind != "lpm") => {
-                    self.c.one_of(["exact", "lpm"])
-                }
-                true => "exact",
-                false => self.c.one_of(["exact", "ternary", "range", "optional"]),
+            let kind = if !simple {
+                self.c.one_of(["exact", "ternary", "range", "optional"])
+            } else if keys.iter().all(|(kind, _)| *kind != "lpm") {
+                self.c.one_of(["exact", "lpm"])
+            } else {
+                "exact"
             };
             let ty = match kind {
                 "exact" => self.c.one_of([Kind::Bits(8), Kind::Bits(8), Kind::Bool]),

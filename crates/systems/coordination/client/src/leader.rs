@@ -101,10 +101,11 @@ impl LeaderLatch {
         let concerned = self.call.concerns(event) | self.mutex.handle_event(now, agent, event);
         if let Some(end) = self.call.end(event) {
             let done = matches!(&end, End::Answered(answer) if answer.outcome == Outcome::Done);
-            self.announced = match self.resigns {
+            self.announced = if self.resigns {
                 // What is not there need not be withdrawn.
-                true => !matches!(end, End::Answered(_)),
-                false => done,
+                !matches!(end, End::Answered(_))
+            } else {
+                done
             };
         }
         if concerned {

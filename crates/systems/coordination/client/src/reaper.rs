@@ -305,9 +305,10 @@ impl Reaper {
             Job::Scan(group, slot) => self.scanned(agent, group, slot, answer),
             Job::Decision(_, redo) => self.add(
                 agent,
-                match done {
-                    true => Job::Apply(redo),
-                    false => Job::Delete(redo.place(), 0),
+                if done {
+                    Job::Apply(redo)
+                } else {
+                    Job::Delete(redo.place(), 0)
                 },
             ),
             // A key without room for what was decided is tried until there is some.
@@ -464,12 +465,11 @@ impl Reaper {
             let mut begun = false;
             for at in 0..self.work.len() {
                 let work = &mut self.work[at];
-                let room = match work.silent {
-                    true => work.running == 0,
-                    false => {
-                        let most = (self.settings.window / 2).max(1);
-                        work.running < most && running < self.settings.window
-                    }
+                let room = if work.silent {
+                    work.running == 0
+                } else {
+                    let most = (self.settings.window / 2).max(1);
+                    work.running < most && running < self.settings.window
                 };
                 let Some(job) = (if room { work.todo.pop_front() } else { None }) else {
                     continue;

@@ -279,9 +279,10 @@ impl Session {
             _ => When::Value(self.live().to_vec()),
         };
         self.next = now.saturating_add(self.settings.keepalive_us);
-        let (when, ending) = match self.closes {
-            true => (When::Value(self.live().to_vec()), true),
-            false => (when, false),
+        let (when, ending) = if self.closes {
+            (When::Value(self.live().to_vec()), true)
+        } else {
+            (when, false)
         };
         if self.write(now, agent, ending, when) == Err(Refused::NoLanes) {
             self.state = SessionState::Lost;

@@ -272,10 +272,7 @@ fn compare(a: &Seen, b: &Seen) -> Comparison {
     if a.record == b.record {
         return Comparison::Same;
     }
-    let (earlier, later) = match a.newest <= b.newest {
-        true => (a, b),
-        false => (b, a),
-    };
+    let (earlier, later) = if a.newest <= b.newest { (a, b) } else { (b, a) };
     if earlier.newest == later.newest {
         return Comparison::Different;
     }

@@ -169,9 +169,10 @@ fn a_keepalive_brings_no_session_back() {
         .bytes();
         let place = SessionRecord::place(lanes.session);
         let group = all[0].agent.group(&place);
-        let end = match marks {
-            true => Operation::put(place.clone(), &ending),
-            false => Operation::delete(place.clone(), When::Always),
+        let end = if marks {
+            Operation::put(place.clone(), &ending)
+        } else {
+            Operation::delete(place.clone(), When::Always)
         };
         all[1].agent.submit(service.now, end).expect("submitted");
         run(&mut service, &mut all, 50 * MS);

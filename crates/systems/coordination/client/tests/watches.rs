@@ -289,10 +289,7 @@ proptest! {
         service.ring = ring;
         let (mut writer, mut watcher) = (client(&mut service), client(&mut service));
         let settings = WatchSettings { renew: 20 * MS, poll: 5 * MS, gap: MS };
-        let watch = match of_group {
-            true => Watch::group(GROUP, from),
-            false => Watch::new(place(1), from),
-        };
+        let watch = if of_group {Watch::group(GROUP, from)} else {Watch::new(place(1), from)};
         watcher[0].watches.push(watch.with_settings(settings));
         for (step, number, draw) in steps {
             match step {

@@ -603,9 +603,10 @@ impl<'p> Walk<'p> {
             ExprKind::Cast(value) => {
                 let value = self.value(value);
                 let width = expr.ty.scalar_width().unwrap_or(0);
-                match self.symbols.is_constant(value.symbol) {
-                    true => value,
-                    false => self.made(&format!("bit<{width}>"), 0, vec![value]),
+                if self.symbols.is_constant(value.symbol) {
+                    value
+                } else {
+                    self.made(&format!("bit<{width}>"), 0, vec![value])
                 }
             }
             ExprKind::Slice { value, hi, lo } => {

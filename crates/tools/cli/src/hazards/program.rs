@@ -99,9 +99,10 @@ pub fn run(arguments: &ProgramArguments) -> Result<(), CommandError> {
         .source(&arguments.program)
         .program_with_places()
         .map_err(|refused| {
-            match arguments.json {
-                true => eprint!("{}", as_json(&refused.diagnostics, &refused.sources)),
-                false => print_text(&refused.diagnostics, &refused.sources),
+            if arguments.json {
+                eprint!("{}", as_json(&refused.diagnostics, &refused.sources))
+            } else {
+                print_text(&refused.diagnostics, &refused.sources)
             }
             CommandError::explained(Failure::Program)
         })?;
@@ -207,9 +208,10 @@ impl ProgramArguments {
 
     fn print(&self, cell: &Cell, lock: Option<&Lock>) {
         println!("cell    {}", cell.registers.join(", "));
-        let rounds = match cell.loops {
-            true => " for two rounds of its loop; each further one adds to them",
-            false => "",
+        let rounds = if cell.loops {
+            " for two rounds of its loop; each further one adds to them"
+        } else {
+            ""
         };
         println!("depth   {} cycles{rounds}", cell.depth);
         if cell.spans {
@@ -229,9 +231,10 @@ impl ProgramArguments {
             self.clock / 1e9
         );
         if let Some(lock) = lock {
-            let less = match lock.enough {
-                true => "",
-                false => ", less than wanted; no finer lock is known",
+            let less = if lock.enough {
+                ""
+            } else {
+                ", less than wanted; no finer lock is known"
             };
             println!(
                 "lock    {}: {:.2} % of the bytes{less}",

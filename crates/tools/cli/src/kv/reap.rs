@@ -25,10 +25,7 @@ pub fn run(mut service: Service, printer: Printer, once: bool) -> Result<(), Com
     };
     let ttl_us = service.opened.ttl_us;
     let started = service.client.now();
-    let end = match once {
-        true => started + 2 * ttl_us,
-        false => u64::MAX,
-    };
+    let end = if once { started + 2 * ttl_us } else { u64::MAX };
     let refused = |refused| CommandError::new(Failure::System, refused);
     // A reaper's own lanes are a session's, which other reapers must not end.
     let settings = SessionSettings::new(ttl_us);

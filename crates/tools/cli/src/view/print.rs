@@ -69,9 +69,10 @@ impl Printer {
                 }));
                 continue;
             }
-            let state = match group.fenced {
-                true => "another engine has a higher term".to_owned(),
-                false => told_text(told),
+            let state = if group.fenced {
+                "another engine has a higher term".to_owned()
+            } else {
+                told_text(told)
             };
             let (name, locations) = (&group.name, group.locations);
             line(format!("{name}: {locations} locations; {state}"));

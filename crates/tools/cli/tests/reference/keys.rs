@@ -142,9 +142,10 @@ impl Page<'_> {
         {
             let path = header.trim_matches(['[', ']']);
             self.text += &format!("\n### `{header}`\n\n{}\n", cell(&shape.docs));
-            match shape.is_enum {
-                true => self.variants(&shape),
-                false => self.table(path, &name, &shape),
+            if shape.is_enum {
+                self.variants(&shape)
+            } else {
+                self.table(path, &name, &shape)
             }
         }
     }
@@ -182,13 +183,15 @@ impl Page<'_> {
                     "" => key.clone(),
                     path => format!("{path}.{key}"),
                 };
-                let header = match many {
-                    true => format!("[[{whole}]]"),
-                    false => format!("[{whole}]"),
+                let header = if many {
+                    format!("[[{whole}]]")
+                } else {
+                    format!("[{whole}]")
                 };
-                words = Some(match many {
-                    true => "tables, below".to_owned(),
-                    false => "table, below".to_owned(),
+                words = Some(if many {
+                    "tables, below".to_owned()
+                } else {
+                    "table, below".to_owned()
                 });
                 let (name, shape) = (name.clone(), found.clone());
                 below.push(Below {

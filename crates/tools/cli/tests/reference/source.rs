@@ -122,9 +122,10 @@ impl Sources {
         for item in items {
             match item {
                 Item::Struct(item) => {
-                    let missing = match has_default(&item.attrs) {
-                        true => Missing::Usual,
-                        false => Missing::Refused,
+                    let missing = if has_default(&item.attrs) {
+                        Missing::Usual
+                    } else {
+                        Missing::Refused
                     };
                     let shape = Shape {
                         file: file.to_owned(),

@@ -132,9 +132,10 @@ fn carry_out(
             });
             let values: Vec<_> = values.collect();
             let expected = registers.len() * *count as usize;
-            match values.len() == expected {
-                true => Ok(values),
-                false => Err(format!("{} elements of {expected}", values.len())),
+            if values.len() == expected {
+                Ok(values)
+            } else {
+                Err(format!("{} elements of {expected}", values.len()))
             }
         }
         Ask::Write(elements) => {

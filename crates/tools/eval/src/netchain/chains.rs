@@ -243,9 +243,10 @@ impl Chains {
                 };
                 let write = random.between(0, 999_999) < u64::from(workers.writes_ppm);
                 let place = self.place(key);
-                let operation = match write {
-                    true => Operation::put(place, workers.value),
-                    false => Operation::read(place),
+                let operation = if write {
+                    Operation::put(place, workers.value)
+                } else {
+                    Operation::read(place)
                 };
                 let asked_us = self.now();
                 let flight = Flying {

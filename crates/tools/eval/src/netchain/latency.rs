@@ -14,9 +14,10 @@ use stateplane_peers::Load;
 
 /// Fig. 9e.
 pub(super) fn run(setting: &Setting<'_>) -> Result<Figure, EvalError> {
-    let in_flight: &[usize] = match setting.plan.quick {
-        true => &[1, 16],
-        false => &[1, 2, 4, 8, 16, 32, 64, 128, 256],
+    let in_flight: &[usize] = if setting.plan.quick {
+        &[1, 16]
+    } else {
+        &[1, 2, 4, 8, 16, 32, 64, 128, 256]
     };
     let mut figure = Figure::new(
         "netchain-fig9e",

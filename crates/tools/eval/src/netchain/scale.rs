@@ -15,9 +15,10 @@ const CHECKED: usize = 6;
 
 /// Fig. 9f.
 pub(super) fn run(setting: &Setting<'_>) -> Result<Figure, EvalError> {
-    let sizes: &[usize] = match setting.plan.quick {
-        true => &[6, 12, 24],
-        false => &[6, 12, 24, 48, 72, 96],
+    let sizes: &[usize] = if setting.plan.quick {
+        &[6, 12, 24]
+    } else {
+        &[6, 12, 24, 48, 72, 96]
     };
     let mut figure = Figure::new(
         "netchain-fig9f",

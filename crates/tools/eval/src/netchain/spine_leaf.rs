@@ -53,9 +53,12 @@ impl Layers {
     /// Packets that the spines together and the leaves together take for one way from switch to
     /// switch, the first switch not counted: the shortest way.
     fn way(self, from: usize, to: usize) -> [f64; 2] {
-        let at = |switch| match self.is_spine(switch) {
-            true => [1.0, 0.0],
-            false => [0.0, 1.0],
+        let at = |switch| {
+            if self.is_spine(switch) {
+                [1.0, 0.0]
+            } else {
+                [0.0, 1.0]
+            }
         };
         if from == to {
             return [0.0; 2];
@@ -264,9 +267,10 @@ impl Run {
     /// client: over any spine, or any leaf, that is between, by the number of the destination.
     fn port(&self, from: usize, to: usize, client: bool) -> u16 {
         let Layers { spines, leaves } = self.layers;
-        let (count, first) = match self.layers.is_spine(from) {
-            true => (spines, 0),
-            false => (leaves, spines),
+        let (count, first) = if self.layers.is_spine(from) {
+            (spines, 0)
+        } else {
+            (leaves, spines)
         };
         // The number of the pair among all of its layer, so that each way has as many.
         let behind = to.saturating_sub(first + usize::from(to > from));

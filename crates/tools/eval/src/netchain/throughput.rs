@@ -72,9 +72,10 @@ impl Rates {
 
 /// Fig. 9a.
 pub(super) fn by_value(setting: &Setting<'_>) -> Result<Figure, EvalError> {
-    let values: &[usize] = match setting.plan.quick {
-        true => &[0, 128],
-        false => &[0, 16, 32, 64, 96, 128, 256, 512, 1024],
+    let values: &[usize] = if setting.plan.quick {
+        &[0, 128]
+    } else {
+        &[0, 16, 32, 64, 96, 128, 256, 512, 1024]
     };
     let usual = usual(setting);
     let mut figure = Figure::new(
@@ -105,9 +106,10 @@ pub(super) fn by_value(setting: &Setting<'_>) -> Result<Figure, EvalError> {
 
 /// Fig. 9b.
 pub(super) fn by_keys(setting: &Setting<'_>) -> Result<Figure, EvalError> {
-    let keys: &[u64] = match setting.plan.quick {
-        true => &[500, 1000],
-        false => &[1_000, 4_000, 16_000, 64_000],
+    let keys: &[u64] = if setting.plan.quick {
+        &[500, 1000]
+    } else {
+        &[1_000, 4_000, 16_000, 64_000]
     };
     let usual = usual(setting);
     let figure = Figure::new(
@@ -141,9 +143,10 @@ pub(super) fn by_keys(setting: &Setting<'_>) -> Result<Figure, EvalError> {
 
 /// Fig. 9c.
 pub(super) fn by_writes(setting: &Setting<'_>) -> Result<Figure, EvalError> {
-    let percents: &[u32] = match setting.plan.quick {
-        true => &[0, 100],
-        false => &[0, 1, 20, 40, 60, 80, 100],
+    let percents: &[u32] = if setting.plan.quick {
+        &[0, 100]
+    } else {
+        &[0, 1, 20, 40, 60, 80, 100]
     };
     let usual = usual(setting);
     let figure = Figure::new(
@@ -186,9 +189,10 @@ pub(super) fn by_writes(setting: &Setting<'_>) -> Result<Figure, EvalError> {
 
 /// Fig. 9d.
 pub(super) fn by_loss(setting: &Setting<'_>) -> Result<Figure, EvalError> {
-    let percents: &[f64] = match setting.plan.quick {
-        true => &[0.0, 10.0],
-        false => &[0.0, 0.001, 0.01, 0.1, 1.0, 10.0],
+    let percents: &[f64] = if setting.plan.quick {
+        &[0.0, 10.0]
+    } else {
+        &[0.0, 0.001, 0.01, 0.1, 1.0, 10.0]
     };
     let usual = usual(setting);
     let mut figure = Figure::new(

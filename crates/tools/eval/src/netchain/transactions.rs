@@ -21,9 +21,10 @@ const COLD: u64 = 1_000_000;
 type Contestant = (System, bool);
 
 fn name((system, together): Contestant) -> String {
-    match together {
-        true => format!("{}, ten locks in one transaction", system.name()),
-        false => system.name().to_owned(),
+    if together {
+        format!("{}, ten locks in one transaction", system.name())
+    } else {
+        system.name().to_owned()
     }
 }
 
@@ -187,10 +188,11 @@ fn claim(
             }
             let ratio = ours / theirs;
             let claim = format!("{at}: {ratio:.1} times {whose} (claimed: {times})");
-            match contestant.1 {
+            if contestant.1 {
                 // That is another algorithm than the paper's.
-                true => figure.limits.push(claim),
-                false => setting.claim(figure, ratio >= times, claim),
+                figure.limits.push(claim);
+            } else {
+                setting.claim(figure, ratio >= times, claim);
             }
         }
     }

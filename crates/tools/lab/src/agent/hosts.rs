@@ -114,9 +114,10 @@ impl Notes {
         if flow >= self.names.len() {
             let key = asked.key.to_string();
             let name = Flow::new(&key);
-            let name = match self.names.contains(&name) {
-                true => Flow::new(&format!("{key}#{flow}")),
-                false => name,
+            let name = if self.names.contains(&name) {
+                Flow::new(&format!("{key}#{flow}"))
+            } else {
+                name
             };
             self.names.push(name);
         }

@@ -123,14 +123,15 @@ impl DeploymentSwitchFile {
 
     fn checked(&self, key: &'static str, port: u16) -> Result<u16, InitError> {
         let count = self.interfaces.len();
-        match usize::from(port) < count {
-            true => Ok(port),
-            false => Err(InitError::NoInterface {
+        if usize::from(port) < count {
+            Ok(port)
+        } else {
+            Err(InitError::NoInterface {
                 switch: self.number,
                 key,
                 port,
                 count,
-            }),
+            })
         }
     }
 

@@ -27,9 +27,10 @@ impl Agent {
         }
         // A lane that only resolved has no outcome to keep.
         let nothing_kept = reply.operation == Wire::Resolve as u8 && reply.outcome == 0;
-        let outcome = match nothing_kept && reply.handle == 0 {
-            true => Some(Outcome::Absent),
-            false => Outcome::from_u8(reply.outcome),
+        let outcome = if nothing_kept && reply.handle == 0 {
+            Some(Outcome::Absent)
+        } else {
+            Outcome::from_u8(reply.outcome)
         };
         let (Some(outcome), MessageType::Reply) = (outcome, reply.message_type) else {
             self.counters.malformed += 1;
@@ -314,8 +315,9 @@ fn judge(action: &Action, read: &Answer) -> Result<When, Outcome> {
         When::Number(number) => record.number == *number,
         When::Value(value) => record.value == *value,
     };
-    match holds {
-        true => Ok(When::Number(record.number)),
-        false => Err(Outcome::Mismatch),
+    if holds {
+        Ok(When::Number(record.number))
+    } else {
+        Err(Outcome::Mismatch)
     }
 }

@@ -251,25 +251,23 @@ impl Service {
 
     fn read(&self, reply: &mut Repr<'_>, value: &mut Vec<u8>) {
         value.clear();
-        let found = match reply.operation == Operation::Scan as u8 {
-            false => self
-                .record(reply.group, reply.key)
-                .map(|stored| (reply.key, stored)),
-            true => {
-                let places = reply.slot..reply.slot.saturating_add(8);
-                let mut found: Vec<_> = self
-                    .records
-                    .iter()
-                    .filter(|((group, _), stored)| {
-                        *group == reply.group
-                            && places.contains(&stored.slot)
-                            && stored.kind != Kind::Empty
-                    })
-                    .map(|((_, key), stored)| (*key, stored))
-                    .collect();
-                found.sort_by_key(|(_, stored)| stored.slot);
-                found.first().copied()
-            }
+        let found = if reply.operation == Operation::Scan as u8 {
+            let places = reply.slot..reply.slot.saturating_add(8);
+            let mut found: Vec<_> = self
+                .records
+                .iter()
+                .filter(|((group, _), stored)| {
+                    *group == reply.group
+                        && places.contains(&stored.slot)
+                        && stored.kind != Kind::Empty
+                })
+                .map(|((_, key), stored)| (*key, stored))
+                .collect();
+            found.sort_by_key(|(_, stored)| stored.slot);
+            found.first().copied()
+        } else {
+            self.record(reply.group, reply.key)
+                .map(|stored| (reply.key, stored))
         };
         reply.number = 0;
         reply.flags &= !flag::MORE;
@@ -306,13 +304,14 @@ impl Service {
             value.clear();
             return Some(());
         }
-        let lane = match reply.lane_incarnation > lane.incarnation {
+        let lane = if reply.lane_incarnation > lane.incarnation {
             // A later life of the lane begins, and forgets this one (rule 19).
-            true => LaneState {
+            LaneState {
                 incarnation: reply.lane_incarnation,
                 ..LaneState::default()
-            },
-            false => lane,
+            }
+        } else {
+            lane
         };
         self.lanes.insert(place, lane);
         if reply.request < lane.request {

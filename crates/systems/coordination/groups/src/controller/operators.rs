@@ -169,9 +169,10 @@ impl Controller {
         for group in self.groups.values_mut() {
             let members = group.config.members.iter();
             let whole = members.filter(|it| group.is_confirmed(it) && servers.is_alive(it));
-            group.lacking_since = match whole.count() < replicas {
-                true => group.lacking_since.or(Some(now)),
-                false => None,
+            group.lacking_since = if whole.count() < replicas {
+                group.lacking_since.or(Some(now))
+            } else {
+                None
             };
         }
     }

@@ -188,9 +188,10 @@ pub fn digests(
     }
     switch.print(&Value::from(values), &columns(&rows));
     whole(&ends)?;
-    match same {
-        true => Ok(()),
-        false => Err(CommandError::explained(Failure::Expectation)),
+    if same {
+        Ok(())
+    } else {
+        Err(CommandError::explained(Failure::Expectation))
     }
 }
 
