@@ -107,7 +107,7 @@ control CounterIngress(
     ReplicationIngressBefore() replication_before;
     ReplicationIngressAfter() replication_after;
     Router() router;
-    // Whether the frame holds all that its headers promise, unharmed.
+    // True if the frame holds all that its headers promise, unharmed.
     bool whole;
 
     apply {

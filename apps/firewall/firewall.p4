@@ -68,7 +68,7 @@ control FirewallVerifyChecksum(inout headers_t hdr) {
     }
 }
 
-// What a packet of a connection does to its state, and whether it passes.
+// A packet's effect on the state of its connection, and whether it passes.
 control FirewallStep(
     in transport_headers_t hdr,
     in bool outside,

@@ -4,7 +4,7 @@
 #include <core.p4>
 #include <v1model.p4>
 
-// Whether the key has a value, and which.
+// The key's value, and whether it has one.
 #define REPLICATION_STATE_BITS 72
 #include "replication.p4"
 #include "router.p4"

@@ -9,14 +9,14 @@
 #include "router.p4"
 #include "nat_packet.p4"
 
-// Where the switch has its controller; as an interface it is an inside one.
+// Port of the switch's controller; as an interface it is an inside one.
 const bit<9> CONTROLLER_PORT = 510;
 // Two for each inside endpoint, one for each direction.
 #define MAPPINGS 262144
 
 @controller_header("packet_in")
 header to_controller_t {
-    // What the packet looked for.
+    // The endpoint that the packet looked for.
     bit<128> mapping;
 }
 

@@ -102,7 +102,7 @@ control NatIngress(
         filter = FILTER_ADDRESS_AND_PORT;
     }
 
-    // Who may send to a public endpoint (RFC 4787 5).
+    // Filtering of senders to a public endpoint (RFC 4787 5).
     table filtering {
         actions = { endpoint_independent; address_dependent; address_and_port_dependent; }
         default_action = endpoint_independent();

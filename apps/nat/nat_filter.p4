@@ -9,7 +9,7 @@
 
 #include "nat_packet.p4"
 
-// What is looked at of who sends from outside.
+// Fields by which senders from outside are told apart.
 const bit<2> FILTER_NOTHING = 0;
 const bit<2> FILTER_ADDRESS = 1;
 const bit<2> FILTER_ADDRESS_AND_PORT = 2;
@@ -72,7 +72,7 @@ control NatSessionOf(
     }
 }
 
-// What a packet does to the state of its session, and whether it passes.
+// A packet's effect on the state of its session, and whether it passes.
 control NatSessionStep(
     in nat_headers_t hdr,
     in bool outwards,

@@ -1,4 +1,4 @@
-// What a NAT of TCP and UDP over IPv4 does to packets, wherever its mappings come
+// Translation of packets by a NAT of TCP and UDP over IPv4, wherever its mappings come
 // from: headers, parser, classification and translation. Mappings are endpoint
 // independent (RFC 4787 REQ-1, RFC 5382 REQ-1). ICMP errors are translated inside and
 // outside of the packet that they carry (RFC 5508 REQ-3 to REQ-5). An echo request from

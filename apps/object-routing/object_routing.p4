@@ -25,7 +25,7 @@ const bit<16> OBJECT_PORT = 4801;
 const bit<8> OBJECT_READ = 1;
 // A write goes to any server and gets a version.
 const bit<8> OBJECT_WRITE = 2;
-// What a server says when it has made a version its own: after a write, or after it
+// A server's message when it has made a version its own: after a write, or after it
 // copied the object from another server.
 const bit<8> OBJECT_HELD = 3;
 
@@ -164,7 +164,7 @@ control ObjectIngress(
         speaks = 0;
     }
 
-    // Who may say what it holds, by address.
+    // Servers that may say what they hold, by address.
     table speakers {
         key = { hdr.own.ipv4.source: exact; }
         actions = { is_server; is_no_server; }

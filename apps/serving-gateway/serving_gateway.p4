@@ -5,7 +5,7 @@
 #include <core.p4>
 #include <v1model.p4>
 
-// Whether there is a session, and its two tunnels.
+// The session's two tunnels, and whether there is one.
 #define REPLICATION_STATE_BITS 136
 #include "replication.p4"
 #include "router.p4"
@@ -31,7 +31,7 @@ const bit<8> GTP_G_PDU = 255;
 // Bytes of a frame with an Error Indication.
 const bit<32> ERROR_INDICATION_FRAME = 66;
 
-// What is signalled. A reply has the bit SIGNAL_REPLY besides.
+// Signals. A reply has the bit SIGNAL_REPLY besides.
 const bit<8> SIGNAL_CREATE = 1;
 // Handover: another base station, or another tunnel to it.
 const bit<8> SIGNAL_MOVE = 2;
@@ -205,7 +205,7 @@ control GatewayIngress(
         trusted = 0;
     }
 
-    // Who may signal.
+    // Addresses that may signal.
     table controllers {
         key = { hdr.own.ipv4.source: exact; }
         actions = { trust; distrust; }
@@ -221,7 +221,7 @@ control GatewayIngress(
         indicates = 0;
     }
 
-    // Whether a sender into a tunnel that is not known is told (TS 29.281 7.3.1).
+    // True if a sender into a tunnel that is not known is told (TS 29.281 7.3.1).
     table unknown_tunnels {
         actions = { indicate; stay_silent; }
         default_action = stay_silent();

@@ -26,7 +26,7 @@ match_kind {
 typedef bit<9> PortId_t;
 #endif
 
-// What the switch tells the program about a packet, and the program the switch.
+// Data that switch and program exchange about a packet.
 @metadata
 @name("standard_metadata")
 struct standard_metadata_t {
@@ -72,14 +72,14 @@ struct standard_metadata_t {
     bit<3> priority;
 }
 
-// What a counter counts.
+// Units of a counter.
 enum CounterType {
     packets,
     bytes,
     packets_and_bytes
 }
 
-// What a meter measures.
+// Units of a meter.
 enum MeterType {
     packets,
     bytes
@@ -108,7 +108,7 @@ extern direct_counter {
     void count();
 }
 
-// What a meter says of a packet (RFC 2697, RFC 2698).
+// Colours that a meter gives a packet (RFC 2697, RFC 2698).
 #define V1MODEL_METER_COLOR_GREEN  0
 #define V1MODEL_METER_COLOR_YELLOW 1
 #define V1MODEL_METER_COLOR_RED    2
@@ -207,7 +207,7 @@ extern action_selector {
     action_selector(HashAlgorithm algorithm, bit<32> size, bit<32> outputWidth);
 }
 
-// Where a clone is made: of the packet as it came in, or of the packet as egress leaves it.
+// Place where a clone is made: of the packet as it came in, or of the packet as egress leaves it.
 // Either clone goes to egress.
 enum CloneType {
     I2E,

@@ -75,7 +75,7 @@ header replication_probe_t {
     bit<16> shard;
 }
 
-// What tells a message from other frames, to look ahead at: Ethernet and IPv4
+// The headers that tell a message from other frames, to look ahead at: Ethernet and IPv4
 // without options, and then UDP's ports.
 header replication_front_t {
     bit<112> ethernet;

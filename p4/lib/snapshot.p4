@@ -57,7 +57,7 @@
 #define SNAPSHOT_PATIENCE 1000
 #endif
 
-// What the tables have before the control plane sets them: T_snap and ε in µs, and what
+// Settings that the tables have before the control plane sets them: T_snap and ε in µs, and what
 // becomes of packets beyond ε.
 #ifndef SNAPSHOT_PERIOD
 #define SNAPSHOT_PERIOD 0
@@ -69,16 +69,16 @@
 #define SNAPSHOT_OTHERWISE STALE_GOES_ON
 #endif
 
-// Where the packet generator's frames for the walk come in; no link faces it.
+// Port at which the packet generator's frames for the walk come in; no link faces it.
 const bit<9> SNAPSHOT_PORT = 508;
 
-// What is done to an element.
+// Operations on an element.
 const bit<8> SNAPSHOT_READ = 0;
 const bit<8> SNAPSHOT_ADD = 1;
 const bit<8> SNAPSHOT_OR = 2;
 const bit<8> SNAPSHOT_GREATEST = 3;
 
-// What becomes of the program's packets while the newest snapshot that is kept is
+// Treatment of the program's packets while the newest snapshot that is kept is
 // older than ε. To fail itself, a switch watches `snapshot_kept` as it watches
 // `replication_heard`.
 const bit<8> STALE_GOES_ON = 0;
@@ -151,7 +151,7 @@ register<bit<48>>(1) snapshot_began;
 register<bit<48>>(1) snapshot_kept;
 counter(SNAPSHOT_EVENTS, CounterType.packets) snapshot_events;
 
-// Where a copy of an element lies in a register of both copies of each element. What is
+// Place of a copy of an element in a register of both copies of each element. What is
 // beyond the array stays beyond the register.
 bit<32> snapshot_copy(in bit<32> element, in bit<1> copy) {
     return (element |+| element) | (bit<32>)copy;
@@ -291,7 +291,7 @@ control SnapshotKey(in snapshot_walk_t walk, in bit<8> class, out bit<128> key) 
     }
 }
 
-// Whether a packet of the walk has to be written: its record has no snapshot that is
+// True if a packet of the walk has to be written: its record has no snapshot that is
 // as new. If it sees to what was written and finds it acknowledged, the walk goes on.
 control SnapshotKeep(
     in snapshot_walk_t walk,
@@ -328,7 +328,7 @@ control SnapshotKeep(
     }
 }
 
-// Whether the newest snapshot that is kept is younger than ε, and what is to become
+// True if the newest snapshot that is kept is younger than ε, and what is to become
 // of the packet if it is not.
 control SnapshotAge(in standard_metadata_t standard_metadata, out bool drops) {
     bit<48> bound = 0;

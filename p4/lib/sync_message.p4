@@ -92,7 +92,7 @@ header sync_tick_t {
     bit<32> group;
 }
 
-// What SyncParser looks at before it takes a frame from the program.
+// The headers that SyncParser looks at before it takes a frame from the program.
 header sync_front_t {
     bit<96> addresses;
     bit<16> ether_type;

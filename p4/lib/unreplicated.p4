@@ -23,7 +23,7 @@
 #define REPLICATION_IDLE_MICROSECONDS 500000
 #endif
 
-// What a slot holds while a packet is in the pipeline. Nothing is ever unacknowledged.
+// Content of a slot while a packet is in the pipeline. Nothing is ever unacknowledged.
 struct replication_slot_t {
     bit<32> index;
     bit<32> claim;
@@ -75,7 +75,7 @@ control ReplicationComputeChecksum(inout replication_headers_t hdr) {
     apply { }
 }
 
-// Whether a way of the bucket holds the key or, if `any`, may be given to it.
+// True if a way of the bucket holds the key or, if `any`, may be given to it.
 control TryWay(inout replication_metadata_t meta, in bit<32> index, in bool any) {
     bit<128> stored;
     bit<48> used;

@@ -83,7 +83,7 @@ pub enum Kind {
     Snapshot = 3,
     /// An acknowledgement of parts, to the tail.
     SnapshotAck = 4,
-    /// What should I have? From a replica that came back from its disk, to a neighbour.
+    /// Question for the entries that a replica should have, from one that came back from its disk, to a neighbour.
     Compare = 5,
     /// The answer.
     Compared = 6,

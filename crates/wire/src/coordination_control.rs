@@ -254,7 +254,7 @@ pub enum Message {
     },
     /// Controller to client.
     Opened(Opened),
-    /// Who ended a session, to the controller: its lanes have the next incarnation in each group.
+    /// From the reaper that ended a session, to the controller: its lanes have the next incarnation in each group.
     Close(Lanes),
     /// Controller to who ended a session.
     Ended {

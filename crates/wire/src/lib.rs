@@ -17,7 +17,7 @@
 
 //! # One table a header
 //!
-//! What is said of a field, its place, width, type and meaning, is said in one line of one
+//! A field's place, width, type and meaning are said in one line of one
 //! table (the macro `header!` in `src/table.rs`, whose page shows by an example how a header
 //! is added). [`LAYOUTS`] lists the tables as data.
 

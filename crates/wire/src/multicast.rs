@@ -121,7 +121,7 @@ numbers! {
         Leading = 0x14,
         /// An entry for the logs of followers (rule 3).
         Prop = 0x21,
-        /// What a follower matches, and which index it wants.
+        /// Index up to which a follower matches, and the one that it wants.
         Ack = 0x22,
         /// The base from which a member that is behind goes on (rule 12).
         Skip = 0x23,
@@ -135,7 +135,7 @@ numbers! {
         Old = 0x34,
         /// The payload of an entry that may yet be cut off.
         Payload = 0x41,
-        /// Where an entry stands, and its final timestamp (rules 18, 19).
+        /// Place of an entry, and its final timestamp (rules 18, 19).
         Deliver = 0x42,
         /// All receivers of a group have the message: for its sender (rule 21).
         Complete = 0x81,

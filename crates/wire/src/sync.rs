@@ -114,7 +114,7 @@ numbers! {
     MessageType {
         /// An engine begins its view (rule 11).
         Start = 0x01,
-        /// What the engine has, and what it asks to be echoed (rules 6, 9).
+        /// Positions that the engine has, and what it asks to be echoed (rules 6, 9).
         Poll = 0x02,
         /// The engine lacks `count` positions from `position` on (rule 8).
         Repair = 0x03,
@@ -124,13 +124,13 @@ numbers! {
         Cut = 0x05,
         /// The frozen values of `count` locations from index `position` on (rule 16).
         Fetch = 0x06,
-        /// Where the view begins: stamp and ring position.
+        /// Begin of the view: stamp and ring position.
         Started = 0x81,
         /// Values, or none: a mark.
         Update = 0x82,
         /// Which locations the positions held, and a stamp.
         Repaired = 0x83,
-        /// What became of the write.
+        /// Outcome of the write.
         Written = 0x84,
         /// The cut of number `epoch` was made.
         CutMade = 0x85,

@@ -31,7 +31,7 @@
 //! version, a length, a checksum, a number of what the rest says): code computes it. The
 //! type is any [`Value`]; an integer may be wider than its field.
 //!
-//! What comes of it, for the example:
+//! The result, for the example:
 //!
 //! * `LAYOUT`, a [`Layout`](crate::layout::Layout): names, places, widths and meanings, for
 //!   docs and tests. It is a line of [`LAYOUTS`](crate::LAYOUTS) too, so that

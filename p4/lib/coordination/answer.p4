@@ -70,7 +70,7 @@ control AnswerQuestion(inout coordination_headers_t hdr, inout coordination_meta
     }
 }
 
-// Whether place `first` + `ahead` has a record, unless one was found before; `empty_too`: also
+// True if place `first` + `ahead` has a record, unless one was found before; `empty_too`: also
 // one that is kept empty for its token.
 control ScannedSlot(
     in bit<16> ahead,

@@ -8,7 +8,7 @@
 #include "metadata.p4"
 #include "rules.p4"
 
-// What the checksum of a message covers, but for the value: all fields except itself. The value's
+// Fields of a message that its checksum covers, but for the value: all fields except itself. The value's
 // bytes behind SHORT_VALUE have a checksum of their own, which is one of these fields.
 #define MESSAGE_SUMMED(message) \
     message.version, \

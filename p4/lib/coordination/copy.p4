@@ -1,4 +1,4 @@
-// What the tail sends to the joiner next: BEGIN, a slot, a lane, the end, or the hand-over
+// The tail's next message to the joiner: BEGIN, a slot, a lane, the end, or the hand-over
 // (rule 15).
 
 #ifndef STATEPLANE_COORDINATION_COPY_P4
@@ -17,7 +17,7 @@
 const bit<16> PLACE_END = COORDINATION_SLOTS + COORDINATION_LANES;
 const bit<16> PLACE_BEGIN = 0xffff;
 
-// Whether place `cursor` has anything to copy; if not, goes on to the next.
+// True if place `cursor` has anything to copy; if not, goes on to the next.
 control SkipEmptyPlace(in coordination_metadata_t meta, inout bit<16> cursor, inout bool found) {
     bit<32> index;
     bit<32> era;

@@ -12,13 +12,13 @@
 #include "rules.p4"
 #include "slots.p4"
 
-// What becomes of a request.
+// Outcome of a request.
 const bit<8> VERDICT_DROP = 0;
 const bit<8> VERDICT_REFUSE = 1;
 const bit<8> VERDICT_QUESTION = 2;
 const bit<8> VERDICT_ENTRY = 3;
 
-// Whether what lies in the slot that was found, if one was, meets a condition. Kind and number
+// True if what lies in the slot that was found, if one was, meets a condition. Kind and number
 // are those of the slot.
 control MeetsCondition(
     in coordination_t message,
@@ -49,7 +49,7 @@ control MeetsCondition(
     }
 }
 
-// Whether the request's guard holds, a condition on another record of the group (rule 21).
+// True if the request's guard holds, a condition on another record of the group (rule 21).
 control GuardHolds(in coordination_t message, inout coordination_metadata_t meta, out bool holds) {
     FindSlot() find_slot;
     bit<8> kind;

@@ -1,4 +1,4 @@
-// What the library counts.
+// Events that the library counts.
 
 #ifndef STATEPLANE_COORDINATION_EVENTS_P4
 #define STATEPLANE_COORDINATION_EVENTS_P4

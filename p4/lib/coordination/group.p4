@@ -1,4 +1,4 @@
-// What a switch keeps of each group: its place in the chain, and how far it is.
+// State of a switch for each group: its place in the chain, and how far it is.
 
 #ifndef STATEPLANE_COORDINATION_GROUP_P4
 #define STATEPLANE_COORDINATION_GROUP_P4

@@ -59,7 +59,7 @@ control HandleMessage(inout coordination_headers_t hdr, inout coordination_metad
     }
 }
 
-// Whether the parts of a long value are what was sent.
+// True if the parts of a long value are what was sent.
 control RestHolds(inout coordination_headers_t hdr, out bool holds) {
     bit<16> part;
     bit<32> sum;

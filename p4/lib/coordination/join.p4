@@ -172,7 +172,7 @@ control HandleCopied(in coordination_headers_t hdr, inout coordination_metadata_
 // The group that this switch feeds, or fed last.
 register<bit<32>>(1) coordination_fed;
 
-// Whether this switch feeds the joiner of a group, and has not been told that it is done.
+// True if this switch feeds the joiner of a group, and has not been told that it is done.
 control FeedsGroup(in bit<32> index, out bool feeds) {
     bit<8> joins;
     bit<8> place;

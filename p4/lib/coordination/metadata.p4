@@ -1,4 +1,4 @@
-// What the blocks of the library and the program tell each other about a packet.
+// Data that the blocks of the library and the program exchange about a packet.
 
 #ifndef STATEPLANE_COORDINATION_METADATA_P4
 #define STATEPLANE_COORDINATION_METADATA_P4
@@ -20,7 +20,7 @@ const bit<8> EXTRA_COPY = 16;
 const bit<8> EXTRA_PUSHED = 32;
 const bit<8> EXTRA_WATCHED = 64;
 
-// What one switch knows of a group while a packet is in the pipeline.
+// Knowledge of one switch of a group while a packet is in the pipeline.
 struct coordination_group_t {
     // Its place in the group's registers.
     bit<32> index;
@@ -43,7 +43,7 @@ struct coordination_slot_t {
     // Its place in the slots' registers, if it was found.
     bit<32> index;
     bool found;
-    // Where the key's buckets begin.
+    // Begin of the key's buckets.
     bit<32> first;
     bit<32> second;
 }

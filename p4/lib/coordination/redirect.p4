@@ -16,7 +16,7 @@
 register<bit<32>>(COORDINATION_REDIRECTS) redirected_address;
 register<bit<32>>(1) redirects_used;
 
-// Whether an address is one of a failed switch.
+// True if an address is one of a failed switch.
 control IsRedirected(in bit<32> address, out bool redirected) {
     bit<32> failed;
 

@@ -47,7 +47,7 @@ register<bit<128>>(COORDINATION_ALL_ENTRIES) ring_value_7;
 register<bit<1024>>(COORDINATION_ALL_ENTRIES * COORDINATION_PARTS) ring_rest;
 register<bit<16>>(COORDINATION_ALL_ENTRIES) ring_rest_checksum;
 
-// Where the entry of a number lies.
+// Place of the entry of a number.
 bit<32> ring_place(in bit<32> group, in bit<64> number) {
     return group * COORDINATION_RING + ((bit<32>)number & (COORDINATION_RING - 1));
 }

@@ -76,7 +76,7 @@ control FindBuckets(in bit<128> key, inout coordination_metadata_t meta) {
     }
 }
 
-// Whether a slot holds the key.
+// True if a slot holds the key.
 control HoldsKey(in bit<32> index, in bit<128> key, in bit<32> era, out bool holds) {
     bit<128> stored;
     bit<32> stored_era;
@@ -130,7 +130,7 @@ control FindSlot(in bit<128> key, inout coordination_metadata_t meta) {
     }
 }
 
-// Whether a slot is free.
+// True if a slot is free.
 control IsFree(in bit<32> index, in bit<32> era, out bool free) {
     bit<32> stored_era;
     bit<8> kind;

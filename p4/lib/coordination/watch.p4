@@ -33,7 +33,7 @@ register<bit<128>>(COORDINATION_ALL_SUBSCRIBERS) group_subscriber;
 // No subscription of the group lasts longer.
 register<bit<48>>(COORDINATION_GROUPS) group_subscribed_until;
 
-// Whether `place` is the subscriber's own, or the first that is free.
+// True if `place` is the subscriber's own, or the first that is free.
 control SeekSubscriber(
     in bit<8> place,
     in bit<48> client,
@@ -184,7 +184,7 @@ control PushEntry(in bit<64> number, inout coordination_metadata_t meta) {
     }
 }
 
-// Whether place `subscriber` has a subscriber; if not, goes on to the next.
+// True if place `subscriber` has a subscriber; if not, goes on to the next.
 control SkipSubscriber(inout coordination_metadata_t meta, inout bool found) {
     bit<128> stored;
 

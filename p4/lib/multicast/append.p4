@@ -1,4 +1,4 @@
-// What a leader does with START: append, answer or refuse (rules 2, 15, 21, 22).
+// A leader's treatment of START: append, answer or refuse (rules 2, 15, 21, 22).
 
 #ifndef STATEPLANE_MULTICAST_APPEND_P4
 #define STATEPLANE_MULTICAST_APPEND_P4

@@ -1,4 +1,4 @@
-// What a follower does with PROP and SKIP (rules 3, 6, 12, 23).
+// A follower's treatment of PROP and SKIP (rules 3, 6, 12, 23).
 
 #ifndef STATEPLANE_MULTICAST_FOLLOW_P4
 #define STATEPLANE_MULTICAST_FOLLOW_P4

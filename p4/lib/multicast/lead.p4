@@ -1,4 +1,4 @@
-// What a leader does with ACK, with other leaders' messages and with RECEIVED.
+// A leader's treatment of ACK, of other leaders' messages and with RECEIVED.
 
 #ifndef STATEPLANE_MULTICAST_LEAD_P4
 #define STATEPLANE_MULTICAST_LEAD_P4

@@ -1,4 +1,4 @@
-// What the blocks of the library and the program tell each other about a packet.
+// Data that the blocks of the library and the program exchange about a packet.
 
 #ifndef STATEPLANE_MULTICAST_METADATA_P4
 #define STATEPLANE_MULTICAST_METADATA_P4

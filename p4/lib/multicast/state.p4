@@ -1,4 +1,4 @@
-// What a switch keeps of each group, entry and lane.
+// State of a switch for each group, entry and lane.
 
 #ifndef STATEPLANE_MULTICAST_STATE_P4
 #define STATEPLANE_MULTICAST_STATE_P4
@@ -66,7 +66,7 @@ register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_destinations;
 register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_sender;
 // Copies that are held for the slot, at most two (rule 23).
 register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_held;
-// What the leader of an epoch knows (rule 8): other groups' decisions and done-marks.
+// Knowledge of the leader of an epoch (rule 8): other groups' decisions and done-marks.
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_known_in;
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_decided;
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_done;

@@ -7,7 +7,7 @@
 #include "replication_message.p4"
 #include "replication_rules.p4"
 
-// What the checksum of a message covers, but for the state: all fields except itself.
+// Fields of a message that its checksum covers, but for the state: all fields except itself.
 #define MESSAGE_SUMMED(message) \
     message.version, \
     message.type, \

@@ -62,7 +62,7 @@ control ReplicationIngressBefore(
         meta.chain_known = false;
     }
 
-    // Where the head of each shard's chain is.
+    // Address of the head of each shard's chain.
     table replication_shards {
         key = { meta.shard: exact; }
         actions = { chain; unknown_shard; }

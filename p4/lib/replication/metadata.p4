@@ -1,4 +1,4 @@
-// What the blocks of the library and the program tell each other about a packet.
+// Data that the blocks of the library and the program exchange about a packet.
 
 #ifndef STATEPLANE_REPLICATION_METADATA_P4
 #define STATEPLANE_REPLICATION_METADATA_P4
@@ -8,7 +8,7 @@
 // Metadata kept by the copy that becomes a renewal.
 #define FIELD_LIST_RENEWAL 1
 
-// What a slot holds while a packet is in the pipeline.
+// Content of a slot while a packet is in the pipeline.
 struct replication_slot_t {
     bit<32> index;
     // First slot of the second bucket, of a key that has no slot; `index` is that of the

@@ -136,7 +136,7 @@ control FindSlot(inout replication_metadata_t meta) {
     }
 }
 
-// Whether a slot may be given to another flow: it is free; or its lease has run
+// True if a slot may be given to another flow: it is free; or its lease has run
 // out or is idle, and all its writes are acknowledged; or it waited too long for an
 // answer.
 control MayClaim(in bit<32> index, in bit<48> now, out bool free) {

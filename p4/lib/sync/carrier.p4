@@ -16,7 +16,7 @@
 // Bytes of the longest frame on the wire.
 const bit<64> SYNC_LONGEST = 194 + 12 * SYNC_BATCH;
 
-// What the control plane sets for a group.
+// Settings of a group by the control plane.
 control SyncSettings(inout sync_metadata_t meta) {
     // Budget in 2^-16 µs a byte, and the least to which losses slow it; µs of a window w; t stays
     // between `finest` and `coarsest`, which is 0 for an exact view (rules 13, 14).

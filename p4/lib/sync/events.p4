@@ -1,4 +1,4 @@
-// What the library counts.
+// Events that the library counts.
 
 #ifndef STATEPLANE_SYNC_EVENTS_P4
 #define STATEPLANE_SYNC_EVENTS_P4

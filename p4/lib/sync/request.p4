@@ -1,4 +1,4 @@
-// What an engine asks of a group: to begin, polls, repairs, writes, cuts, frozen values.
+// Requests of an engine about a group: to begin, polls, repairs, writes, cuts, frozen values.
 
 #ifndef STATEPLANE_SYNC_REQUEST_P4
 #define STATEPLANE_SYNC_REQUEST_P4
@@ -70,7 +70,7 @@ control SyncHandleStart(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     }
 }
 
-// What the engine has, what it has kept, and what it lost. The next UPDATE echoes it.
+// Poll: what the engine has, what it has kept, and what it lost. The next UPDATE echoes it.
 control SyncHandlePoll(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     bit<64> present;
     bit<64> head;

@@ -1,4 +1,4 @@
-// What a program says of its groups, before it includes sync.p4.
+// A program's description of its groups, before it includes sync.p4.
 
 #ifndef STATEPLANE_SYNC_SHAPE_P4
 #define STATEPLANE_SYNC_SHAPE_P4
@@ -9,7 +9,7 @@ const bit<8> SYNC_COUNTER = 0;
 const bit<8> SYNC_GAUGE = 1;
 const bit<8> SYNC_OPAQUE = 2;
 
-// Where a group lies in the library's registers.
+// Place of a group in the library's registers.
 struct sync_shape_t {
     bit<8> kind;
     // Ones as wide as the value.

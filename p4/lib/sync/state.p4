@@ -1,4 +1,4 @@
-// What a switch keeps of each group and of each location.
+// State of a switch for each group and each location.
 
 #ifndef STATEPLANE_SYNC_STATE_P4
 #define STATEPLANE_SYNC_STATE_P4

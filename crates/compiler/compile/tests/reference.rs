@@ -1,4 +1,4 @@
-//! What the reference compiler's wrong programs are told, and of how many of its samples is
+//! Messages for the reference compiler's wrong programs, and of how many of its samples is
 //! warned as it warns of them.
 //!
 //! The programs are not part of this repository. Where the environment variable `P4C_TESTDATA`

@@ -18,7 +18,7 @@ pub(crate) struct Subscription {
     heartbeat_us: u64,
     /// Values told, and of which generation.
     told: Option<(u64, Arc<Vec<u8>>)>,
-    /// Whether the view was within the limits; `None` before the first notification.
+    /// True if the view was within the limits; `None` before the first notification.
     met: Option<bool>,
     told_at: u64,
 }

@@ -93,7 +93,7 @@ impl Case {
             .ok_or((codes, complaints))
     }
 
-    /// What `stateplane protect` makes of the program.
+    /// The program as `stateplane protect` writes it.
     fn protect(&self, text: &str) -> Option<String> {
         let source = stateplane_compile::file(&self.main, self.reading(text));
         let source = source.defines(self.script.defines.clone());
@@ -162,7 +162,7 @@ impl Programs {
     }
 }
 
-/// What became of the programs, by main file and macros.
+/// Outcomes of the programs, by main file and macros.
 #[derive(Default)]
 struct Tally {
     /// `None`: refused.

@@ -158,7 +158,7 @@ pub struct Guard {
     pub condition: Condition,
 }
 
-/// Who owns a lock or waits for it.
+/// An owner of a lock, or one that waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Holder {
     /// The session, 0 for none.
@@ -193,7 +193,7 @@ pub struct Request {
     pub token: u64,
     /// Condition on another key.
     pub guard: Option<Guard>,
-    /// Who asks; owner of what is acquired.
+    /// Who asks: the owner of a lock that is acquired.
     pub holder: Holder,
     /// True time in µs by which the operation ends, if its client lives.
     pub until: Option<u64>,

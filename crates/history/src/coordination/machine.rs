@@ -34,7 +34,7 @@ pub enum Content {
         owner: Holder,
         /// Number of the entry that made the owner.
         token: Option<u64>,
-        /// Who waits, first come first.
+        /// Owners that wait, in the order of their coming.
         waiters: Vec<Holder>,
     },
     /// Deleted, and kept for its token.

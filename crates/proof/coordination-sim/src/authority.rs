@@ -1,4 +1,4 @@
-//! Whoever configures chains: the controller that ships, or an authority that does what the rules
+//! The authority that configures chains: the controller that ships, or an authority that does what the rules
 //! allow (rules 9, 12, 15) and no controller would.
 
 use crate::client::group_name;
@@ -245,7 +245,7 @@ impl Authority {
     }
 }
 
-/// Who configures, and what it needs to outlive a restart.
+/// The authority, and what it needs to outlive a restart.
 pub(crate) enum Configures {
     Authority(Authority),
     Controller {

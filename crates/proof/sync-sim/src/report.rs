@@ -32,14 +32,14 @@ pub struct Coverage {
     pub greatest: u64,
 }
 
-/// What became of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The seed.
     pub seed: u64,
     /// The options.
     pub options: Options,
-    /// What is wrong.
+    /// The objection.
     pub violations: Vec<Violation>,
     /// Event counts.
     pub coverage: Coverage,

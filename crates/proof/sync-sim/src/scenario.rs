@@ -1,10 +1,10 @@
-//! What happens in a run: traffic, the link, faults.
+//! Scenarios of runs: traffic, the link, faults.
 
 use crate::program::Program;
 use serde::{Deserialize, Serialize};
 use stateplane_world::{LinkQuality, SettingError, changed, differences};
 
-/// What happens in a run. Times are in µs, chances in thousandths.
+/// Scenario of a run. Times are in µs, chances in thousandths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {

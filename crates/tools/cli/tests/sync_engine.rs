@@ -19,13 +19,13 @@ const SOURCES: u64 = 20;
 /// Time for a view to become exact, which it does in ms unless the machine does not let it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the Python package needs to be built and used.
+/// Tools with which the Python package is built and used.
 const PACKAGES: [&str; 3] = ["grpcio-tools==1.85.1", "numpy==2.4.6", "setuptools==84.2.1"];
 
 /// A switch with a host at port 0 and an engine's machine at port 500.
 struct Network {
     namespaces: Namespaces,
-    /// What the names of its namespaces begin with.
+    /// Prefix of the names of its namespaces.
     name: &'static str,
     folder: tempfile::TempDir,
 }
@@ -144,7 +144,7 @@ impl Network {
         command.output().expect("it runs")
     }
 
-    /// What it prints, line by line.
+    /// Its output, line by line.
     fn said(&self, arguments: &[&str]) -> Vec<Value> {
         let output = self.view(arguments);
         assert!(
@@ -157,7 +157,7 @@ impl Network {
         lines.collect::<Result<_, _>>().expect("JSON")
     }
 
-    /// What it is refused with: exit code and code.
+    /// The refusal: exit code and code.
     fn refused(&self, arguments: &[&str]) -> (i32, String) {
         let output = self.view(arguments);
         let (_, rest) = {
@@ -207,7 +207,7 @@ impl Network {
         Running::start(&mut command)
     }
 
-    /// What `redis-cli` prints.
+    /// Output of `redis-cli`.
     fn asked(&self, arguments: &[&str]) -> String {
         let mut command = self.command("engine", "redis-cli");
         let output = command.args(["-p", "6390"]).args(arguments).output();

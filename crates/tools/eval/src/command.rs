@@ -75,7 +75,7 @@ impl Command {
     /// Runs the subcommand. The exit code is 1 where a claim did not hold.
     ///
     /// # Errors
-    /// What the lab and the experiments refuse; `LAB130` after ^C.
+    /// Refusals of the lab and the experiments; `LAB130` after ^C.
     pub fn run(&self) -> Result<ExitCode, EvalError> {
         match self {
             Self::Probe(arguments) => probe::run(arguments).map(|()| ExitCode::SUCCESS),

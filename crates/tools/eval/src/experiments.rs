@@ -118,7 +118,7 @@ pub struct Plan {
 /// Makes an experiment.
 ///
 /// # Errors
-/// What its network, its programs and its files refuse.
+/// Refusals of its network, its programs and its files.
 pub fn run(
     experiment: Experiment,
     place: &Place,

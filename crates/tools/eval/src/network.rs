@@ -21,7 +21,7 @@ const STORES: [&str; 3] = ["st0", "st1", "st2"];
 const SPREAD_SHARDS: u16 = 16;
 /// The switch's node and process.
 pub const SWITCH: &str = "s1";
-/// Who keeps the state of a flow.
+/// The keeper of the state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     /// A switch with the application's program, and its state in that switch alone.

@@ -69,7 +69,7 @@ impl Trial {
     /// Builds it. `name` is that of its folder of logs.
     ///
     /// # Errors
-    /// What the lab refuses.
+    /// Refusals of the lab.
     pub fn begin(place: &Place, setup: &Setup, name: &str) -> Result<Self, EvalError> {
         let directory = place.logs.join(name);
         let mut topology = setup.topology(&place.lab, &directory)?;

@@ -1,4 +1,4 @@
-//! What a demonstration must show.
+//! Expectations of a demonstration.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

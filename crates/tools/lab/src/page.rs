@@ -11,7 +11,7 @@ th,td{padding:.3em .7em;text-align:right;border-bottom:1px solid #ddd}\
 th:first-child,td:first-child{text-align:left}svg{width:100%;height:auto}\
 .table{overflow-x:auto}.fail{color:#b00;font-weight:600}ul{padding-left:1.2em}";
 
-/// What a page shows.
+/// Contents of a page.
 pub(crate) struct Page<'a> {
     /// The title.
     pub(crate) title: &'static str,
@@ -23,7 +23,7 @@ pub(crate) struct Page<'a> {
     pub(crate) plot: String,
     /// Head and rows.
     pub(crate) table: Vec<Vec<String>>,
-    /// What must hold.
+    /// Expectations that must hold.
     pub(crate) expectations: &'a [Expectation],
 }
 

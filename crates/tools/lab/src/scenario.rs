@@ -3,7 +3,7 @@
 //! A scenario is an application of `apps` on two switches in network namespaces
 //! (`lab/apps.toml`). Its hosts ([`crate::agent::hosts`]) speak all the time, real TCP
 //! connections go through it where it lets them, and one fault follows the other.
-//! What the hosts saw is judged by the application's checker (`stateplane-history`).
+//! The hosts' histories are judged by the application's checker (`stateplane-history`).
 
 mod fault;
 mod figures;

@@ -1,7 +1,7 @@
 //! Services of others that replicate what they are told, each with clients that keep a number of
 //! requests in flight: what the project's services are compared with.
 //!
-//! What stands behind an answer: Redis, the memory of the master and of both replicas (`WAIT 2`),
+//! An answered write is in, of Redis, the memory of the master and of both replicas (`WAIT 2`),
 //! nothing on disk; etcd and ZooKeeper, the log of two of three members, on disk, or in memory
 //! (a file system of the kernel's, without fsync).
 //!

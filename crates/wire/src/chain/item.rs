@@ -174,7 +174,7 @@ pub enum Item<'a> {
         epoch: u32,
         /// Kind of its lease.
         lease: LeaseKind,
-        /// Who holds it; their deadlines are counted anew (rule 20).
+        /// Its holders; their deadlines are counted anew (rule 20).
         holders: ItemHolders<'a>,
         /// The other record of a mapping.
         mapped_to: Option<Key>,

@@ -21,7 +21,7 @@ pub enum ConnectError {
     Io(#[from] io::Error),
 }
 
-/// What a client learns before its first operation.
+/// The answers that a client needs before its first operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
     /// Number of groups.

@@ -71,7 +71,7 @@ pub struct SyncEngineFile {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedisFile {
-    /// Where it is: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]` or `unix:///PATH`.
+    /// Its address: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]` or `unix:///PATH`.
     pub url: String,
     /// Begin of all keys, 1 to 64 bytes.
     #[serde(default = "prefix")]
@@ -242,7 +242,7 @@ impl SyncEngineFile {
 }
 
 impl GroupFile {
-    /// Where the switch is.
+    /// Address of the switch.
     pub fn socket(&self) -> SocketAddrV4 {
         SocketAddrV4::new(self.switch, self.port)
     }

@@ -453,7 +453,7 @@ impl Group {
         }
     }
 
-    /// What is on disk is on disk: the core may go on, and clients get their answers.
+    /// Tells the core that its records are on disk, and gives clients their answers.
     pub(super) fn synced(&mut self) -> Vec<Answer> {
         for (incarnation, epoch) in self.unconfirmed.drain(..) {
             self.engine.window_kept(incarnation, epoch);

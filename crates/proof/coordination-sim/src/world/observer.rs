@@ -246,7 +246,7 @@ impl Observer {
 }
 
 impl Observer {
-    /// What of ended sessions a switch holds of a group, if it holds anything.
+    /// Records of ended sessions that a switch holds of a group, if any.
     pub(super) fn left(&self, device: &dyn Device, group: u16, ended: &[Lanes]) -> Option<String> {
         let is_ended = |session: u128| {
             let mut ended = ended.iter();

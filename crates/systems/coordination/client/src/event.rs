@@ -37,11 +37,11 @@ impl Record {
 /// Owner and queue of a lock (rule 20).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockState {
-    /// Who holds it.
+    /// The owner that holds it.
     pub owner: Owner,
     /// The fencing token: number of the entry that made the owner.
     pub token: u64,
-    /// Who waits, first come first served.
+    /// The owners that wait, first come first served.
     pub waiters: Vec<Owner>,
 }
 

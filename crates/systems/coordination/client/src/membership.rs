@@ -11,7 +11,7 @@ use crate::{Action, Agent, Delete, Event, Lane, Operation, Owner, Place, When, W
 /// Time between two looks at who is there, in µs.
 const POLL_US: u64 = 10_000;
 
-/// Who joined and who left.
+/// Members that joined and members that left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MembershipEvent {
     /// A member is there, or has another value.
@@ -139,7 +139,7 @@ impl Membership {
         self.rounds
     }
 
-    /// Who joined or left next.
+    /// The next member that joined or left.
     pub fn poll_event(&mut self) -> Option<MembershipEvent> {
         self.events.pop_front()
     }

@@ -67,7 +67,7 @@ pub enum Guard {
     Token(Key, u64),
 }
 
-/// Who acquires or holds a lock: a session, and one of its handles.
+/// The one that acquires or holds a lock: a session, and one of its handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Owner {
     /// Number of the session.
@@ -140,7 +140,7 @@ pub enum Action {
     Delete(Delete),
     /// The lock, for an owner.
     Acquire {
-        /// Who wants it.
+        /// The owner that wants it.
         owner: Owner,
         /// True if the owner may queue for it; else the lock of another is
         /// [`Outcome::Taken`](stateplane_wire::coordination::Outcome::Taken).
@@ -148,7 +148,7 @@ pub enum Action {
     },
     /// An owner gives the lock up, or leaves its queue.
     Release {
-        /// Who has it or waits for it.
+        /// The owner that has it or waits for it.
         owner: Owner,
     },
     /// A lane of the place's group begins another life: its requests are forgotten, and those of

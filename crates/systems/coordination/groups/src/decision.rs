@@ -90,7 +90,7 @@ pub struct LaneBook {
 pub enum Decision {
     /// A configuration of a group's chain.
     Group(GroupConfig),
-    /// Who has which lanes.
+    /// Lanes, by session.
     Lanes(LaneBook),
 }
 

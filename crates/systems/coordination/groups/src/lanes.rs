@@ -38,7 +38,7 @@ pub(crate) struct Session {
     state: State,
     /// Time in µs from which this controller knows it.
     pub(crate) since: u64,
-    /// Who asks for it, or for its end, and waits until that is stored.
+    /// Clients that asked for it, or for its end, and wait until that is stored.
     asker: Option<SocketAddrV4>,
 }
 
@@ -200,7 +200,7 @@ impl LaneTable {
         true
     }
 
-    /// Who asks again for a session that is not stored yet is answered then.
+    /// A client that asks again for a session that is not stored yet is answered then.
     pub(crate) fn ask_again(&mut self, nonce: u64, asker: SocketAddrV4) {
         let session = self.by_nonce.get(&nonce);
         let session = session.and_then(|session| self.sessions.get_mut(session));

@@ -7,7 +7,7 @@
 //! lies where it outlives the process: so no group has two configurations of one number, and no
 //! number of a session returns.
 //!
-//! What it knows of switches, and where it places groups, is `stateplane-membership`.
+//! `stateplane-membership` has the switches' health and the placement of groups.
 
 mod controller;
 mod decision;

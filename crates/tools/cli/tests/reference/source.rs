@@ -39,7 +39,7 @@ pub struct Field {
     pub flat: bool,
 }
 
-/// What a file that leaves a key out means.
+/// Meaning of a file without the key.
 #[derive(Clone)]
 pub enum Missing {
     /// It is refused.

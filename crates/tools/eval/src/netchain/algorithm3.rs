@@ -104,7 +104,7 @@ impl Recovery {
     /// group was stopped.
     ///
     /// # Errors
-    /// What an agent refuses.
+    /// Refusals of an agent.
     pub fn recover(&mut self, chains: &Chains) -> Result<Duration, EvalError> {
         let group = u64::from(chains.group);
         let live: Vec<Ipv4Addr> = chains

@@ -48,7 +48,7 @@ struct Flying {
     asked_us: u64,
 }
 
-/// Who asks, and for what.
+/// The client, and what it asks for.
 struct Workers<'a> {
     count: usize,
     /// Keys of each worker, in turn; all keys if there is no list.

@@ -34,7 +34,7 @@ const LEAST_WINDOW_US: u64 = 500_000;
 /// Lanes: one for each worker, and some.
 const LANES: u16 = 256;
 
-/// Who brings groups back to three members.
+/// The controller that brings groups back to three members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Controller {
     /// The one that ships.

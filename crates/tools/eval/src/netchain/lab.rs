@@ -66,7 +66,7 @@ impl Network {
     /// Builds it, without clients, and waits until all groups are whole. `arguments` come behind those of each switch's command.
     ///
     /// # Errors
-    /// What the lab refuses.
+    /// Refusals of the lab.
     pub fn up(
         place: &Place,
         name: &str,
@@ -159,7 +159,7 @@ impl Network {
     /// Starts this program in `node`; it must say `ready`, and then answers line by line.
     ///
     /// # Errors
-    /// What it says instead.
+    /// The other answer.
     pub fn start(
         &self,
         node: &str,

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Items that are not hot: so many that nearly none is held twice.
 const COLD: u64 = 1_000_000;
 
-/// Who runs transactions: a service, and whether it asks for all ten locks at once.
+/// A contestant that runs transactions: a service, and whether it asks for all ten locks at once.
 type Contestant = (System, bool);
 
 fn name((system, together): Contestant) -> String {

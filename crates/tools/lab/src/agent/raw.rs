@@ -25,7 +25,7 @@ pub fn mac_of(interface: &str) -> io::Result<[u8; 6]> {
 /// A socket for IPv4 datagrams that leave by `interface`.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn sender(interface: &str) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(WITH_HEADER)))?;
     socket.bind_device(Some(interface.as_bytes()))?;
@@ -35,7 +35,7 @@ pub fn sender(interface: &str) -> io::Result<Socket> {
 /// Sends a whole datagram to where its header says. A full queue loses it, as a link does.
 ///
 /// # Errors
-/// What the system says; a datagram without an IPv4 header.
+/// The system's error; a datagram without an IPv4 header.
 pub fn send(socket: &Socket, datagram: &[u8]) -> io::Result<()> {
     let to = ipv4::Packet::new_checked(datagram).map(|datagram| datagram.destination());
     let to = SocketAddr::V4(SocketAddrV4::new(to.map_err(io::Error::other)?, 0));
@@ -49,7 +49,7 @@ pub fn send(socket: &Socket, datagram: &[u8]) -> io::Result<()> {
 /// ms (`WouldBlock`).
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn receiver() -> io::Result<Socket> {
     let protocol = Protocol::from(i32::from(ALL_FRAMES.to_be()));
     let socket = Socket::new(Domain::PACKET, Type::RAW, Some(protocol))?;

@@ -213,7 +213,7 @@ impl OperationLine {
 /// before responses: the checkers then take their operations as concurrent.
 ///
 /// # Errors
-/// What a line says wrongly.
+/// The fault of a line.
 pub fn history(lines: &[Line]) -> Result<History, String> {
     let mut system = Coordination::default();
     let mut events = Vec::new();

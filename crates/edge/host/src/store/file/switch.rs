@@ -152,7 +152,7 @@ impl DeploymentSwitchFile {
 }
 
 impl Deployment {
-    /// What a program with flows of class `id`, `state_length` bytes of state and, if it says one,
+    /// The keys that a program with flows of class `id`, `state_length` bytes of state and, if it says one,
     /// a lease period of `lease_period` ms lacks in the section `[replication]`: a text to append
     /// to the file.
     ///

@@ -521,7 +521,7 @@ fn what_an_invented_server_follows_ends_no_decisions_for_good() {
     }
 }
 
-/// Whoever fell silent may keep what was decided without this controller, if it is a member of
+/// A silent server may keep a decision made without this controller, if it is a member of
 /// the chain, or if the chain was never founded.
 #[test]
 fn what_a_silent_keeper_follows_is_not_forgotten() {
