@@ -23,7 +23,7 @@ use v1::stream_message_response::Update as Told;
 pub use v1::set_forwarding_pipeline_config_request::Action as PipelineAction;
 
 /// The version of the protocol that is spoken.
-pub(crate) const VERSION: &str = "1.4.1";
+pub const VERSION: &str = "1.4.1";
 
 /// Updates of a batch that are applied between two bursts of packets.
 const SLICE: usize = 64;

@@ -40,6 +40,7 @@ mod uses;
 mod write;
 
 pub use crate::connection::{Call, ConnectionCounts};
+pub use crate::core::VERSION as P4RUNTIME_VERSION;
 pub use crate::core::{Core, Loader, Options, Outcome, PipelineAction, Prepared, StreamId, Ticket};
 pub use driver::{Driver, channel};
 pub use packet::PacketHeader;

@@ -19,6 +19,7 @@ mod init;
 mod ir_file;
 mod kv;
 mod lab;
+mod manual;
 mod metrics;
 mod operator;
 mod p4runtime;
@@ -35,14 +36,21 @@ mod sync_engine;
 mod test;
 mod text_file;
 mod trace;
+mod version;
 mod view;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Runs stateful P4-16 programs and keeps their state when a switch fails.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, after_help = exit::CODES)]
+#[command(
+    name = "stateplane",
+    version = version::LINE.as_str(),
+    long_version = version::TEXT.as_str(),
+    max_term_width = 100,
+    after_help = exit::CODES
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -81,6 +89,9 @@ enum Command {
     /// Run the experiments of the RedPlane paper, and write tables and plots.
     #[command(subcommand)]
     Eval(stateplane_eval::Command),
+    Completions(manual::CompletionsArguments),
+    #[command(hide = true)]
+    Manual(manual::ManualArguments),
 }
 
 fn main() -> ExitCode {
@@ -107,6 +118,11 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Hazards(command) => hazards::run(&command),
+        Command::Completions(arguments) => {
+            manual::complete(&arguments, Arguments::command());
+            Ok(())
+        }
+        Command::Manual(arguments) => manual::write(&arguments, Arguments::command()),
         Command::Kv(arguments) => return kv::run(&arguments),
         Command::Lab(command) => return lab::run(&command),
         Command::Eval(command) => return eval::run(&command),
