@@ -7,29 +7,16 @@ use crate::agent::tap::TapArguments;
 use crate::coordination::{self, WorkersArguments};
 use crate::demo::{self, Options};
 use crate::error::LabError;
-use crate::running::{Lab, Setting};
-use crate::topology::Topology;
-use crate::{agent, interrupt, locks, rootless, runs, scenario, tool};
+use crate::standing::{self, Change};
+use crate::{agent, locks, rootless, runs, scenario};
 use clap::{Args, Subcommand};
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// Subcommands of `stateplane lab`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Build a topology, start its processes, and keep it until ^C or `lab down`.
-    Up {
-        /// Topology file.
-        file: PathBuf,
-        /// Variant of the topology.
-        #[arg(long, default_value = "")]
-        variant: String,
-        /// Directory for logs.
-        #[arg(long, default_value = "target/lab")]
-        logs: PathBuf,
-    },
+    Up(standing::UpArguments),
     /// Take all labs down, and remove what dead ones left.
     Down,
     /// Run a command in a node of the lab that root brought up last.
@@ -42,6 +29,17 @@ pub enum Command {
         /// Program and arguments.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
+    },
+    /// Make a node of the lab that root brought up last fail: kill its processes and take its links
+    /// down, as when its machine loses power.
+    Fail {
+        /// The node.
+        node: String,
+    },
+    /// Bring a node that failed back: its links and its processes.
+    Recover {
+        /// The node.
+        node: String,
     },
     /// Kill a switch that carries live TCP connections, and report the effect.
     Demo(Options),
@@ -112,17 +110,16 @@ impl Command {
     /// Returns the errors of the lab; `LAB130` after ^C.
     pub fn run(&self) -> Result<ExitCode, LabError> {
         match self {
-            Self::Up {
-                file,
-                variant,
-                logs,
-            } => up(file, variant, logs),
+            Self::Up(arguments) => standing::up(arguments),
             Self::Down => {
                 let count = runs::down()?;
-                println!("{count} labs taken down");
+                let labs = if count == 1 { "lab" } else { "labs" };
+                println!("{count} {labs} taken down");
                 Ok(ExitCode::SUCCESS)
             }
-            Self::Exec { node, command } => exec(node, command),
+            Self::Exec { node, command } => standing::exec(node, command),
+            Self::Fail { node } => standing::ask(Change::Fail, node),
+            Self::Recover { node } => standing::ask(Change::Recover, node),
             Self::Demo(options) => {
                 rootless::become_root()?;
                 let report = demo::run(options)?;
@@ -257,63 +254,4 @@ impl RunArguments {
 
 fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
-}
-
-fn up(file: &PathBuf, variant: &str, logs: &std::path::Path) -> Result<ExitCode, LabError> {
-    rootless::become_root()?;
-    interrupt::install();
-    let topology = Topology::load(file)?;
-    let program =
-        std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
-    let setting = Setting {
-        keys: false,
-        variant: variant.to_owned(),
-        directory: logs.join(&topology.name),
-        stateplane: program,
-    };
-    let mut lab = Lab::up(topology, &setting)?;
-    println!("{} is up; ^C takes it down", lab.topology().name);
-    println!("logs in {}", lab.directory().display());
-    println!("enter a node with `stateplane lab exec NODE COMMAND`; the nodes are:");
-    for node in &lab.topology().nodes {
-        println!("  {:12} {}", node.name, node.kind);
-    }
-    while interrupt::wait_until(Instant::now() + Duration::from_millis(500)).is_ok() {
-        lab.check_processes()?;
-    }
-    lab.down()?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn exec(node: &str, command: &[String]) -> Result<ExitCode, LabError> {
-    tool::require_root()?;
-    tool::require(&tool::BUILDING)?;
-    let run = runs::list()
-        .into_iter()
-        .rfind(runs::Run::is_alive)
-        .ok_or(LabError::NoLab)?;
-    let namespace = run.namespace(node);
-    let there = run.namespaces();
-    if !there.contains(&namespace) {
-        let prefix = run.namespace("");
-        let known: Vec<_> = there
-            .iter()
-            .filter_map(|n| n.strip_prefix(&prefix))
-            .collect();
-        return Err(LabError::Unknown {
-            kind: "node",
-            name: node.to_owned(),
-            known: known.join(", "),
-        });
-    }
-    // This process becomes the command, so that a signal to it reaches the command.
-    let reason = std::process::Command::new("ip")
-        .args(["netns", "exec", &namespace])
-        .args(command)
-        .exec();
-    Err(LabError::Tool {
-        command: command.join(" "),
-        status: "not started".to_owned(),
-        output: reason.to_string(),
-    })
 }

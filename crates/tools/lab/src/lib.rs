@@ -29,6 +29,7 @@ pub mod runs;
 pub mod scenario;
 mod setup;
 mod show;
+mod standing;
 mod tail;
 mod template;
 mod tool;

@@ -55,6 +55,11 @@ impl Run {
         Path::new(RECORDS).join(&self.prefix)
     }
 
+    /// Socket at which its owner takes requests.
+    pub(crate) fn socket(&self) -> PathBuf {
+        Path::new(RECORDS).join(format!("{}.socket", self.prefix))
+    }
+
     /// Must be called before the first namespace is made.
     pub(crate) fn write_record(&self) -> Result<(), LabError> {
         let path = self.record();
@@ -94,6 +99,7 @@ impl Run {
             keep(tool::run(&["ip", "netns", "delete", &namespace], ""));
         }
         if first.is_ok() {
+            let _ = std::fs::remove_file(self.socket());
             let _ = std::fs::remove_file(self.record());
         }
         first

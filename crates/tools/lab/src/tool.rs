@@ -37,6 +37,21 @@ pub(crate) fn find(tool: &str) -> Option<PathBuf> {
     found.find(|path| path.is_file())
 }
 
+/// The file at `path`, or the one that was installed with this program: in `share/stateplane`
+/// beside the folder of the program's own.
+pub(crate) fn data(path: &Path) -> PathBuf {
+    let installed = || {
+        let program = std::env::current_exe().ok()?;
+        let prefix = program.parent()?.parent()?;
+        Some(prefix.join("share/stateplane").join(path)).filter(|path| path.exists())
+    };
+    if path.exists() {
+        path.to_path_buf()
+    } else {
+        installed().unwrap_or_else(|| path.to_path_buf())
+    }
+}
+
 /// Refuses unless the effective user is root.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ mod tests;
 
 use crate::address::{Mac, Prefix};
 use crate::error::LabError;
+use crate::tool;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -195,14 +196,16 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Reads and checks a topology file.
+    /// Reads and checks a topology file: that at `path`, or else the one of this name that was
+    /// installed with the program, below `share/stateplane`.
     ///
     /// # Errors
     /// `LAB003` unreadable, `LAB004` not TOML or not these tables (with line and
     /// column), `LAB005` contradictory (with the place and a remedy).
     pub fn load(path: impl AsRef<Path>) -> Result<Self, LabError> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|reason| LabError::file(path, reason))?;
+        let path = tool::data(path.as_ref());
+        let text =
+            std::fs::read_to_string(&path).map_err(|reason| LabError::file(&path, reason))?;
         Self::parse(path, &text)
     }
 

@@ -1,6 +1,41 @@
 //! Network namespaces for one test.
 
-use std::process::Command;
+use super::STATEPLANE;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The `PATH` with the built command in front.
+pub fn search_path() -> OsString {
+    let folder = Path::new(STATEPLANE).parent().expect("the binary's folder");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path);
+    let all = std::iter::once(folder.to_path_buf()).chain(folders);
+    std::env::join_paths(all).expect("a PATH")
+}
+
+/// `bash` with a script, not started, which finds the built command. Labs of the machine are none of
+/// the script's, and nothing that it starts outlives it.
+pub fn apart(script: &str) -> Command {
+    let apart = "mount -t tmpfs tmpfs /run && mkdir /run/netns && exec bash -c \"$1\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--propagation", "private", "--pid", "--fork"])
+        .args([
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-c",
+            apart,
+            "sh",
+            script,
+        ])
+        .env("PATH", search_path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
 
 /// Namespaces that end with the test. Their names carry the test's process id.
 pub struct Namespaces(Vec<String>);
