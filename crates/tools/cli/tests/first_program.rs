@@ -1,14 +1,13 @@
-//! The commands of `docs/first-program.md`, as printed, in namespaces (needs root; passes with a
-//! message otherwise).
+//! The commands of `docs/first-program.md` and of README, as printed, in namespaces (needs root; passes
+//! with a message otherwise).
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod support;
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{Running, STATEPLANE, errors, missing, repository};
+use support::namespaces::apart;
+use support::{Running, errors, missing, repository};
 
 /// Bodies of the page's code blocks of a language.
 fn blocks<'p>(page: &'p str, language: &str) -> Vec<&'p str> {
@@ -20,30 +19,30 @@ fn blocks<'p>(page: &'p str, language: &str) -> Vec<&'p str> {
 }
 
 #[test]
+fn the_readme_has_the_commands_of_the_page_and_they_are_few() {
+    let read = |path: &str| fs::read_to_string(repository().join(path)).expect(path);
+    let readme = read("README.md");
+    let readme = blocks(&readme, "sh")[0];
+    assert_eq!(
+        readme,
+        blocks(&read("docs/first-program.md"), "sh").concat()
+    );
+    // Ten with the package's installation.
+    assert!(readme.lines().count() < 10, "{readme}");
+}
+
+#[test]
 fn every_command_does_what_the_page_says() {
-    if let Some(missing) = missing(&["ip", "nstat", "ethtool", "bash"]) {
+    if let Some(missing) = missing(&["ip", "nstat", "ethtool", "bash", "unshare"]) {
         eprintln!("not tried: {missing}");
         return;
     }
     let page = fs::read_to_string(repository().join("docs/first-program.md")).expect("the page");
-    // Paths of the page lead to the repository; what it makes goes to a folder of the test.
+    // The commands need nothing of the repository.
     let folder = tempfile::tempdir().expect("a folder");
-    std::os::unix::fs::symlink(repository().join("docs"), folder.path().join("docs")).unwrap();
-    // Whatever the script does, nothing that it started outlives it.
-    let script = format!(
-        "set -eu\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{}",
-        blocks(&page, "sh").concat()
-    );
-    let folders = Path::new(STATEPLANE).parent().expect("the binary's folder");
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new("bash");
-    command
-        .args(["-c", &script])
-        .current_dir(folder.path())
-        .env("PATH", format!("{}:{path}", folders.display()))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let script = format!("set -eu\n{}", blocks(&page, "sh").concat());
+    let mut command = apart(&script);
+    command.current_dir(folder.path());
     let output = Running::start(&mut command).finish(Duration::from_secs(240));
     let said = String::from_utf8_lossy(&output.stdout);
     let context = format!("{said}\n{}", errors(&output));
