@@ -9,6 +9,10 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # Seconds that `make soak` gives each fuzz target.
 FUZZ_SECONDS ?= 300
 
+# Where `make install` puts what, below DESTDIR.
+PREFIX ?= /usr/local
+DESTDIR ?=
+
 # Commands that the demo and the tests run, with the Debian packages that bring them.
 TOOLS = ip:iproute2 ethtool:ethtool iperf3:iperf3
 
@@ -40,7 +44,7 @@ HISTORIES ?=
 PART ?=
 ONLY ?=
 
-.PHONY: help demo demo-coordination test quick goldens soak mutants models porcupine fuzz bench eval eval-netchain build setup rust tools peers lint clean
+.PHONY: help demo demo-coordination test quick goldens soak mutants models porcupine fuzz bench eval eval-netchain build install deb package-test setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
@@ -48,7 +52,7 @@ help:
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
 	@echo 'make quick   format, lints and tests of the crates with changes (CRATE="store wire" names them)'
 	@echo 'make goldens write golden files anew; look at the difference before you commit it'
-	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make mutants, make models, make fuzz'
+	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make package-test, make mutants, make models, make fuzz'
 	@echo 'make mutants the code that keeps state broken rule by rule; a test has to object each time (PART=1/4, ONLY=name)'
 	@echo 'make models  TLC on the TLA+ model of coordination, and on the model with rules left out (needs Maven and Java)'
 	@echo 'make porcupine  Porcupine on histories of coordination (HISTORIES="a.jsonl b.jsonl"; needs Go)'
@@ -57,6 +61,9 @@ help:
 	@echo 'make eval    the experiments of the RedPlane paper, tables and plots in target/eval (about an hour)'
 	@echo 'make eval-netchain  those of the NetChain paper, beside etcd, ZooKeeper, Redis (an hour)'
 	@echo 'make build   the release binary, $(STATEPLANE)'
+	@echo 'make install the binary, units of systemd, man pages, completions, examples (PREFIX=$(PREFIX), DESTDIR=)'
+	@echo 'make deb     Debian packages of them, in target/package'
+	@echo 'make package-test  the packages in a fresh Debian: first program, demo, purge (about five minutes)'
 	@echo 'make setup   install what the demo and the tests need (Debian packages)'
 
 # The demo makes network namespaces: as root, or in a user namespace where there is no sudo.
@@ -68,7 +75,9 @@ demo-coordination: build tools
 	$(SUDO) $(STATEPLANE) lab demo-coordination
 
 test: rust tools peers lint
+	@echo '== the release binary, which some tests run (from a clean clone ten minutes)'
 	$(CARGO) build --release --package stateplane-cli
+	@echo '== all tests, built first (from a clean clone half an hour); each is told when it ends'
 	$(CARGO) test --workspace
 
 quick: rust
@@ -88,8 +97,9 @@ goldens: rust
 	git diff --stat
 
 lint: rust
+	@echo '== layout and lints of all crates (from a clean clone ten minutes)'
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
+	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 
 soak: build tools
 	for run in 1 2 3 4 5 6 7 8 9 10; do \
@@ -128,6 +138,7 @@ soak: build tools
 	STATEPLANE_ATTACKS=1000000 $(CARGO) test --release --quiet --package stateplane-host --test sealed attacks
 	STATEPLANE_ATTACKS=1000000 STATEPLANE_SESSIONS=100000 $(CARGO) test --release --quiet \
 	  --package stateplane-coordination-sim --lib
+	$(MAKE) package-test
 	$(MAKE) mutants
 	$(MAKE) models
 	$(MAKE) fuzz
@@ -195,6 +206,17 @@ build: rust
 peers:
 	@$(MAKE) --no-print-directory tools TOOLS='nft:nftables etcd:etcd-server' \
 	  || echo 'stateplane: the tests that need them say so and do not run'
+
+install: build
+	packaging/install.sh $(STATEPLANE) $(PREFIX) $(DESTDIR)
+
+deb: build
+	packaging/deb.sh $(STATEPLANE) target/package
+
+package-test: deb
+	@$(MAKE) --no-print-directory tools TOOLS='mmdebstrap:mmdebstrap' \
+	  || echo 'stateplane: the packages are not tried in a fresh root'
+	$(SUDO) packaging/test.sh target/package
 
 setup: rust tools
 
