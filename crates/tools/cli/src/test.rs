@@ -23,12 +23,15 @@ use std::path::{Path, PathBuf};
 /// Of an application's folder with an `app.toml`, runs the program that it names; all scripts of
 /// its folder `tests`, if none is given.
 ///
+/// A script that says `# program: FILE` of another program, by name, is skipped.
+///
 /// Prints a line for each script, then its failures, with the difference of frames:
 ///
 ///   stateplane test nat.p4 tests/*.stf
 ///   stateplane test apps/nat
 ///
-/// Exit code 1 if a script fails, 2 if one cannot be read, 3 if the program has errors.
+/// Exit code 1 if a script fails or all are skipped, 2 if one cannot be read, 3 if the program has
+/// errors.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct TestArguments {
@@ -40,7 +43,10 @@ pub struct TestArguments {
     /// Engine that runs the program
     #[arg(long, value_enum, default_value_t = EngineChoice::Interp)]
     engine: EngineChoice,
-    /// Print JSON, one object a line for each script: script, passed, failures
+    /// Run scripts of other programs too
+    #[arg(long)]
+    any_program: bool,
+    /// Print JSON, one object a line for each script: script, passed, failures; or script, skipped
     #[arg(long)]
     json: bool,
 }
@@ -69,7 +75,18 @@ pub fn run(arguments: &TestArguments) -> Result<(), CommandError> {
     let width = scripts.iter().map(|script| script.name.chars().count());
     let width = width.max().unwrap_or(0);
     let mut failed = Vec::new();
+    let mut skipped = 0;
     for script in &scripts {
+        let other = other_program(script, &program.program).filter(|_| !arguments.any_program);
+        if let Some(other) = other {
+            skipped += 1;
+            if arguments.json {
+                println!("{}", json!({ "script": script.name, "skipped": other }));
+            } else {
+                println!("{:width$}  skipped: it tests {other}", script.name);
+            }
+            continue;
+        }
         let failures = outcome(&program, arguments.engine, script)?;
         if arguments.json {
             println!("{}", as_json(script, &failures));
@@ -93,14 +110,30 @@ pub fn run(arguments: &TestArguments) -> Result<(), CommandError> {
             }
         }
         println!();
-        let passed = scripts.len() - failed.len();
-        println!("{passed} of {} passed", scripts.len());
+        let run = scripts.len() - skipped;
+        let passed = run - failed.len();
+        match skipped {
+            0 => println!("{passed} of {run} passed"),
+            _ => println!("{passed} of {run} passed, {skipped} skipped"),
+        }
+    }
+    if skipped == scripts.len() {
+        let message = "all scripts test other programs; --any-program runs them too";
+        return Err(CommandError::new(Failure::Expectation, message));
     }
     if failed.is_empty() {
         Ok(())
     } else {
         Err(CommandError::explained(Failure::Expectation))
     }
+}
+
+/// The program that `script` tests, if it says so and its name is not that of `program`, which may be
+/// IR.
+fn other_program<'s>(script: &'s Script, program: &Path) -> Option<&'s str> {
+    let tested = script.program.as_deref()?;
+    let name = Path::new(tested).file_stem()?;
+    (Some(name) != program.file_stem()).then_some(tested)
 }
 
 /// Runs a script; the program is compiled with the script's macros.

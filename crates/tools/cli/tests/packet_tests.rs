@@ -78,6 +78,30 @@ fn a_script_that_does_not_hold_fails_with_the_difference() {
 }
 
 #[test]
+fn a_script_of_another_program_is_skipped() {
+    let holds = format!("# program: ../cable.p4\npacket 0 {FRAME}\nexpect 1\n");
+    let other = format!("# program: ../router.p4\npacket 0 {FRAME}\nexpect 0\n");
+    let scripts = [("holds.stf", &*holds), ("other.stf", &*other)];
+    let (code, said, _) = outcome(&scripts, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("other.stf  skipped: it tests ../router.p4"),
+        "{said}"
+    );
+    assert!(said.ends_with("1 of 1 passed, 1 skipped\n"), "{said}");
+    let (code, said, _) = outcome(&scripts, &["--any-program"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.ends_with("1 of 2 passed\n"), "{said}");
+
+    // A test run that runs nothing is no success.
+    let (code, said, errors) = outcome(&scripts[1..], &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(errors.contains("--any-program"), "{errors}");
+    let (_, said, _) = outcome(&scripts[1..], &["--json"]);
+    assert!(said.contains("\"skipped\":\"../router.p4\""), "{said}");
+}
+
+#[test]
 fn a_script_that_cannot_be_read_is_told_apart() {
     let (code, _, said) = outcome(&[("wrong.stf", "pakcet 0 00\n")], &[]);
     assert_eq!(code, Some(2), "{said}");
