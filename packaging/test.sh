@@ -5,7 +5,7 @@
 # these cannot be had.
 #
 # usage: packaging/test.sh FOLDER   (where `make deb` put the packages)
-set -eu
+set -euo pipefail
 packages=$(realpath "$1")
 skip() { echo "package test: not tried: $1"; exit 0; }
 step() { echo "package test: $1"; }

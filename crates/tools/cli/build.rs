@@ -51,9 +51,12 @@ fn in_repository(root: &Path) -> Option<String> {
         let path = git(&["rev-parse", "--git-path", name])?;
         Some(root.join(PathBuf::from(path))).filter(|path| path.exists())
     };
-    // HEAD names a branch, whose commit stands in a file of its own or with the packed ones.
+    // HEAD names a branch, whose commit stands in a file of its own or with the packed ones; the log
+    // of HEAD grows with each change.
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
-    let names = ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref());
+    let names = ["HEAD", "logs/HEAD", "packed-refs"]
+        .into_iter()
+        .chain(branch.as_deref());
     for path in names.filter_map(file) {
         println!("cargo::rerun-if-changed={}", path.display());
     }
