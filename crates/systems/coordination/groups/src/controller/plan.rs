@@ -10,6 +10,9 @@ use stateplane_wire::coordination::MAX_CHAIN;
 use super::{Controller, Group};
 use crate::decision::{Decision, GroupConfig, Member};
 
+/// PINGs without an answer behind which a switch may have died, though it is not yet taken for dead.
+const PINGS: u64 = 2;
+
 /// The next configuration of a group.
 struct Step {
     members: Vec<Member>,
@@ -134,6 +137,11 @@ impl Controller {
             let Some(step) = self.next_step(now, number, &busy) else {
                 continue;
             };
+            if step.members.iter().all(|it| self.is_silent(now, it)) {
+                // If they have just died, who is left out is the last with the state.
+                self.wake = self.wake.min(now.saturating_add(self.settings.ping));
+                continue;
+            }
             if let Some(joining) = step.joining {
                 busy.insert(joining.switch);
                 busy.extend(step.members.last().map(|tail| tail.switch));
@@ -143,6 +151,13 @@ impl Controller {
             }
             self.take_step(now, number, step);
         }
+    }
+
+    /// True of a member that may have died a moment ago: it answered none of the last PINGs.
+    fn is_silent(&self, now: u64, member: &Member) -> bool {
+        let health = self.servers.all.get(&member.switch);
+        let patience = self.settings.ping.saturating_mul(PINGS);
+        health.is_none_or(|health| health.heard.saturating_add(patience) < now)
     }
 
     /// Switches that take part in a join: a switch copies one group at a time (rule 15).

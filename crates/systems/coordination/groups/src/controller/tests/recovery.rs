@@ -26,6 +26,26 @@ fn switches_at_any_position_are_cut_out_at_once() {
     }
 }
 
+/// One member is dead, and one is only cut off from the controller, when the third dies too: the
+/// one that is cut off stays a member, and goes on when it is heard again.
+#[test]
+fn nobody_is_left_out_for_one_that_has_just_died() {
+    let mut world = settled(3);
+    world.silent.extend([1, 2]);
+    world.pass(30_000);
+    world.silent.insert(3);
+    world.pass(80_000);
+    assert_eq!(world.controller.counters().deaths, 2);
+    for group in 0..GROUPS {
+        assert_eq!(world.config(group).epoch, 1, "group {group}");
+    }
+    world.silent.remove(&2);
+    world.pass(200_000);
+    for group in 0..GROUPS {
+        assert_eq!(chain(&world, group), (vec![2], None));
+    }
+}
+
 #[test]
 fn the_groups_of_a_lost_switch_spread_over_all_that_live() {
     let mut world = World::with(Settings {
