@@ -29,7 +29,7 @@ LARGE = bench coordination-sim eval fuzz generate host lab native sim sync-sim
 
 # Scenarios of the coordination service's simulation, of which `make soak` runs 1,000 seeds each.
 COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-restarts \
-  full-tables small-ring last-numbers mixed chaos cut-members saturated watches sessions refounding
+  full-tables small-ring last-numbers mixed chaos cut-members saturated watches sessions refounding lists
 
 # Scenarios of sync's simulation, of which `make soak` runs 2,000 seeds each.
 SYNC = quiet overload slow-sweep lossy storm exact restarts cuts writes mixed

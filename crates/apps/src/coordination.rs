@@ -1,5 +1,9 @@
 //! Answers of the coordination service as histories have them.
 
+mod listing;
+
+pub use listing::{Listing, Progress};
+
 use stateplane_coordination::Answer;
 use stateplane_history::coordination::{Kind, Outcome, Response, Seen};
 use stateplane_wire::coordination as wire;

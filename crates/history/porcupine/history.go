@@ -31,6 +31,8 @@ type Line struct {
 	Kind      string  `json:"kind"`
 	Record    string  `json:"record"`
 	Before    uint64  `json:"before"`
+	List      uint64  `json:"list"`
+	What      string  `json:"what"`
 }
 
 // Holder owns a lock or waits for it.
@@ -182,6 +184,13 @@ type name struct {
 	operation uint64
 }
 
+// list of a client.
+type list struct {
+	client uint64
+	group  string
+	list   uint64
+}
+
 // History is the operations of each group, in the order of their calls, and what is wrong with
 // answers whatever the groups hold: answers without a call, and second answers.
 type History struct {
@@ -196,6 +205,7 @@ func ReadHistory(from io.Reader) (*History, error) {
 	lines.Buffer(nil, 1<<20)
 	history := &History{Groups: map[string][]*Operation{}}
 	open := map[name]*Operation{}
+	lists := map[list]int64{}
 	for place := int64(1); lines.Scan(); place++ {
 		var line Line
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
@@ -234,6 +244,22 @@ func ReadHistory(from io.Reader) (*History, error) {
 			if operation := open[of]; operation != nil {
 				operation.Input.Before = line.Before
 			}
+		case "scanned":
+			// A scan that shows a record is a read of it, asked when the scan before was answered.
+			of := list{line.Client, line.Group, line.List}
+			if line.What == "record" {
+				told, err := output(&line)
+				if err != nil {
+					return nil, fmt.Errorf("line %d: %w", place, err)
+				}
+				told.Outcome = "done"
+				asked := Input{Name: fmt.Sprintf("%s/list %d", line.Group, line.List), Ask: "read", Key: line.Key}
+				history.Groups[line.Group] = append(history.Groups[line.Group], &Operation{
+					Client: int(line.Client), Input: asked, Call: lists[of], Return: place, Output: told,
+				})
+				history.Count++
+			}
+			lists[of] = place
 		case "serves", "died", "adopted", "applied", "told", "whole":
 			// Of members, clients, watches and times.
 		default:

@@ -8,9 +8,11 @@ mod ends;
 mod event;
 mod linearizable;
 mod lines;
+mod lists;
 mod machine;
 mod numbers;
 mod prefix;
+mod scans;
 mod text;
 mod tokens;
 mod watches;
@@ -18,7 +20,7 @@ mod watches;
 pub use checkers::judge;
 pub use event::{
     Asked, Condition, Coordination, CoordinationEvent, Event, EventKind, Guard, History, Holder,
-    Kind, Number, Outcome, Part, Request, Response, Seen, Subject, Told, Violation,
+    Kind, Number, Outcome, Part, Request, Response, Scanned, Seen, Subject, Told, Violation,
 };
 pub use linearizable::{LONGEST_LIST, WIDEST_SEARCH};
 pub use lines::{LinesError, read_lines, write_lines};

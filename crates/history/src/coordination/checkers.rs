@@ -4,6 +4,7 @@ use crate::checker::{Checker, judge_by};
 use crate::coordination::ends::{Ends, Serves};
 use crate::coordination::event::{Coordination, History, Violation};
 use crate::coordination::linearizable::Linearizable;
+use crate::coordination::lists::Lists;
 use crate::coordination::numbers::Numbers;
 use crate::coordination::prefix::Prefix;
 use crate::coordination::tokens::Tokens;
@@ -26,12 +27,13 @@ pub const PREFIX: &str = Prefix::NAME;
 pub const ENDS: &str = Ends::NAME;
 /// Faults over, every group serves.
 pub const SERVES: &str = Serves::NAME;
-
 /// Watches tell each change once, in order, or that some are missing.
 pub const WATCHES: &str = Watches::NAME;
+/// Lists have each record that was there all the time.
+pub const LISTS: &str = Lists::NAME;
 
 /// Names of all objections.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     OUTPUTS,
     NUMBERS,
     LINEARIZABLE,
@@ -41,6 +43,7 @@ pub const NAMES: [&str; 9] = [
     ENDS,
     SERVES,
     WATCHES,
+    LISTS,
 ];
 
 /// A new one of each checker, in the order in which [`judge`] reports.
@@ -54,6 +57,7 @@ pub fn all() -> Vec<Box<dyn Checker<Coordination>>> {
         Box::<Ends>::default(),
         Box::<Serves>::default(),
         Box::<Watches>::default(),
+        Box::<Lists>::default(),
     ]
 }
 

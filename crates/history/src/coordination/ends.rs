@@ -96,14 +96,20 @@ impl Checker<Coordination> for Ends {
     }
 }
 
-/// Objects to groups that do not serve within the system's time once faults are over.
+/// Kind of an operation: true if it takes a number. A group whose answerer has its lease answers
+/// reads though its chain may be broken, so that its answers to one kind say nothing of the other.
+type Numbered = bool;
+
+/// Objects to groups that are asked and do not serve within the system's time once faults are over.
 pub(super) struct Serves {
     /// When faults were over, and the event that says so.
     whole: Option<(usize, u64)>,
     /// Calls since then.
-    asked: BTreeMap<(Object, u64), u64>,
-    /// Groups that answered one of them in time.
-    served: BTreeSet<Object>,
+    asked: BTreeMap<(Object, u64), (u64, Numbered)>,
+    /// Groups that were asked in the first half of the time.
+    wanted: BTreeSet<(Object, Numbered)>,
+    /// Groups that answered one of the calls in time.
+    served: BTreeSet<(Object, Numbered)>,
     last: u64,
     found: Objections<Coordination>,
 }
@@ -118,6 +124,7 @@ impl Default for Serves {
         Self {
             whole: None,
             asked: BTreeMap::new(),
+            wanted: BTreeSet::new(),
             served: BTreeSet::new(),
             last: 0,
             found: Objections::new(Self::NAME),
@@ -140,9 +147,17 @@ impl Checker<Coordination> for Serves {
         };
         match &event.kind {
             EventKind::Call {
-                object, operation, ..
+                object,
+                operation,
+                request,
+                ..
             } => {
-                self.asked.insert((object.clone(), *operation), event.at);
+                let numbered = !request.reads();
+                let name = (object.clone(), *operation);
+                self.asked.insert(name, (event.at, numbered));
+                if event.at - since <= system.serves_within / 2 {
+                    self.wanted.insert((object.clone(), numbered));
+                }
             }
             EventKind::Return {
                 object,
@@ -150,10 +165,11 @@ impl Checker<Coordination> for Serves {
                 response,
                 ..
             } => {
-                let asked = self.asked.contains_key(&(object.clone(), *operation));
+                let asked = self.asked.get(&(object.clone(), *operation));
                 let answered = response.outcome != Outcome::Never;
-                if asked && answered && event.at - since <= system.serves_within {
-                    self.served.insert(object.clone());
+                let in_time = event.at - since <= system.serves_within;
+                if let Some((_, numbered)) = asked.filter(|_| answered && in_time) {
+                    self.served.insert((object.clone(), *numbered));
                 }
             }
             EventKind::Of(CoordinationEvent::Unknown {
@@ -161,7 +177,8 @@ impl Checker<Coordination> for Serves {
             }) => {
                 let asked = self.asked.get(&(group.clone(), *operation));
                 let within = system.serves_within;
-                if asked.is_some_and(|at| at - since > within) && system.groups.contains(group) {
+                if asked.is_some_and(|(at, _)| at - since > within) && system.groups.contains(group)
+                {
                     let because = format!(
                         "operation {operation}, asked more than {within} µs after faults were over, is unknown"
                     );
@@ -176,12 +193,13 @@ impl Checker<Coordination> for Serves {
         if let Some((index, since)) = self.whole
             && self.last - since > system.serves_within
         {
-            for group in &system.groups {
-                if !self.served.contains(group) {
-                    let within = system.serves_within;
-                    let because = format!("nothing was answered within {within} µs");
-                    self.found.add(group.clone(), index, because);
-                }
+            let promised = |(group, _): &&(Object, Numbered)| system.groups.contains(group);
+            for name in self.wanted.difference(&self.served).filter(promised) {
+                let (group, numbered) = name;
+                let what = if *numbered { "no write" } else { "no read" };
+                let within = system.serves_within;
+                let because = format!("{what} was answered within {within} µs");
+                self.found.add(group.clone(), index, because);
             }
         }
         self.found.into_violations()

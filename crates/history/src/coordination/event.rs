@@ -277,8 +277,39 @@ pub enum CoordinationEvent {
         /// The record's value, if it is one.
         value: Option<Arc<[u8]>>,
     },
+    /// A client lists the records of a group, one scan of some places after the other.
+    Scanned {
+        /// Number of the client.
+        node: u32,
+        /// The group.
+        group: Object,
+        /// Number of the list, unlike all other lists of the group by the client.
+        list: u64,
+        /// Its progress.
+        scanned: Scanned,
+        /// Number of the newest entry that the answerer had; 0 of [`Scanned::Begin`].
+        number: u64,
+        /// The record's key, of [`Scanned::Record`].
+        key: Option<Object>,
+        /// The record, of [`Scanned::Record`].
+        seen: Option<Seen>,
+    },
     /// Faults are over, and each group serves again soon.
     Whole,
+}
+
+named! {
+    /// Progress of a list of a group's records.
+    Scanned {
+        /// The client asks for the first places.
+        Begin = "begin",
+        /// There is a record; the client asks for the places behind it.
+        Record = "record",
+        /// There is no record that the history names; the client asks for the places behind.
+        Nothing = "nothing",
+        /// There are no more places.
+        End = "end",
+    }
 }
 
 named! {
@@ -363,6 +394,9 @@ impl System for Coordination {
             ) => *group == subject.group,
             EventKind::Of(CoordinationEvent::Told { group, key, .. }) => {
                 *group == subject.group && (subject.key.is_none() || *key == subject.key)
+            }
+            EventKind::Of(CoordinationEvent::Scanned { group, key, .. }) => {
+                *group == subject.group && (key.is_none() || *key == subject.key)
             }
             EventKind::Of(CoordinationEvent::Applied { group, .. }) => {
                 *group == subject.group && subject.key.is_none()

@@ -11,6 +11,7 @@ use crate::coordination::event::{
     Coordination, CoordinationEvent, Event, EventKind, Number, Outcome, Request, Response, Subject,
 };
 use crate::coordination::machine::{Decision, Group};
+use crate::coordination::scans::{Scan, Scans};
 use crate::event::Object;
 use crate::operation::Operations;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +53,9 @@ pub(super) struct Linearizable {
     floors: BTreeMap<(Object, u64), u64>,
     /// Generations that began after operations.
     before: BTreeMap<(Object, u64), u16>,
+    scans: Scans,
+    /// Records that scans showed, by group: each is a read of its key.
+    scanned: BTreeMap<Object, Vec<Operation>>,
 }
 
 impl Linearizable {
@@ -59,6 +63,22 @@ impl Linearizable {
     pub(super) const NAME: &'static str = "linearizable";
     /// Name of the objection that a search was given up.
     pub(super) const UNDECIDED: &'static str = "undecided";
+
+    fn scanned(&mut self, scan: Scan) {
+        let newest = self.newest.entry(scan.group.clone()).or_default();
+        *newest = (*newest).max(scan.number);
+        let Some((request, response)) = scan.read() else {
+            return;
+        };
+        let read = Operation {
+            number: scan.list,
+            request,
+            floor: scan.floor,
+            before: None,
+            answer: Some((scan.event, response)),
+        };
+        self.scanned.entry(scan.group).or_default().push(read);
+    }
 
     fn group(
         &mut self,
@@ -89,6 +109,10 @@ impl Checker<Coordination> for Linearizable {
 
     fn handle(&mut self, _: &Coordination, index: usize, event: &Event) {
         self.operations.handle(index, event);
+        let newest = |group: &Object| self.newest.get(group).copied().unwrap_or(0);
+        if let Some(scan) = self.scans.handle(index, event, newest) {
+            return self.scanned(scan);
+        }
         match &event.kind {
             EventKind::Call {
                 object, operation, ..
@@ -117,8 +141,13 @@ impl Checker<Coordination> for Linearizable {
     fn finish(mut self: Box<Self>, _: &Coordination) -> Vec<Violation<Coordination>> {
         let mut found = Objections::new(Self::NAME);
         let mut undecided = Objections::new(Self::UNDECIDED);
-        for (name, operations) in core::mem::take(&mut self.operations).by_object() {
-            let operations = self.group(operations, &name);
+        let mut groups = core::mem::take(&mut self.operations).by_object();
+        for name in self.scanned.keys() {
+            groups.entry(name.clone()).or_default();
+        }
+        for (name, operations) in groups {
+            let mut operations = self.group(operations, &name);
+            operations.extend(self.scanned.remove(&name).unwrap_or_default());
             let taken: BTreeMap<u64, usize> = operations
                 .iter()
                 .enumerate()

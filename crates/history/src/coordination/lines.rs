@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 
 /// Fields whose values are whole numbers.
-const WHOLE: [&str; 10] = [
+const WHOLE: [&str; 11] = [
     "client",
     "operation",
     "session",
@@ -22,6 +22,7 @@ const WHOLE: [&str; 10] = [
     "epoch",
     "within",
     "before",
+    "list",
 ];
 
 /// Why JSON lines are no history.

@@ -3,6 +3,7 @@
 
 use crate::checker::{Checker, Objections, Violation};
 use crate::coordination::event::{Coordination, Event, EventKind, Number, Outcome};
+use crate::coordination::scans::{Scan, Scans};
 use crate::event::Object;
 use std::collections::BTreeMap;
 
@@ -20,12 +21,28 @@ pub(super) struct Numbers {
     asked: BTreeMap<(Object, u64), Asked>,
     /// Operations by the number of their entry.
     entries: BTreeMap<(Object, u64), u64>,
+    scans: Scans,
     found: Objections<Coordination>,
 }
 
 impl Numbers {
     /// Its name in texts.
     pub(super) const NAME: &'static str = "numbers";
+
+    fn scanned(&mut self, scan: &Scan) {
+        if scan.number < scan.floor {
+            let because = format!(
+                "list {} of client {} is at {}, though {} was shown before it asked",
+                scan.list,
+                scan.node,
+                Number(scan.number),
+                Number(scan.floor)
+            );
+            self.found.add(scan.group.clone(), scan.event, because);
+        }
+        let newest = self.newest.entry(scan.group.clone()).or_default();
+        *newest = (*newest).max(scan.number);
+    }
 }
 
 impl Default for Numbers {
@@ -34,6 +51,7 @@ impl Default for Numbers {
             newest: BTreeMap::new(),
             asked: BTreeMap::new(),
             entries: BTreeMap::new(),
+            scans: Scans::default(),
             found: Objections::new(Self::NAME),
         }
     }
@@ -45,6 +63,10 @@ impl Checker<Coordination> for Numbers {
     }
 
     fn handle(&mut self, _: &Coordination, index: usize, event: &Event) {
+        let newest = |group: &Object| self.newest.get(group).copied().unwrap_or(0);
+        if let Some(scan) = self.scans.handle(index, event, newest) {
+            return self.scanned(&scan);
+        }
         match &event.kind {
             EventKind::Call {
                 object,

@@ -20,14 +20,14 @@ mod write;
 use crate::coordination::checkers;
 use crate::coordination::event::{
     Asked, Condition, Coordination, CoordinationEvent, Event, EventKind, Guard, History, Holder,
-    Kind, Number, Outcome, Part, Request, Response, Seen, Told,
+    Kind, Number, Outcome, Part, Request, Response, Scanned, Seen, Told,
 };
 use crate::event::Object;
 use crate::fields::{Expectation, Fields, TextError};
 use std::fmt;
 use std::sync::Arc;
 
-const EVENT_NAMES: &str = "call, return, died, unknown, adopted, applied, told and whole";
+const EVENT_NAMES: &str = "call, return, died, unknown, adopted, applied, told, scanned and whole";
 const WORDS: &str = "`expect` or `serves`";
 
 /// A history with what is expected of it.
@@ -120,17 +120,21 @@ impl Fields<'_> {
         })
     }
 
+    fn seen(&mut self) -> Result<Option<Seen>, TextError> {
+        let kind = self.take_optional("kind", "kind of a record", Kind::from_name)?;
+        let Some(kind) = kind else {
+            return Ok(None);
+        };
+        Ok(Some(Seen {
+            kind,
+            number: self.entry("record")?.unwrap_or(0),
+            value: self.take_optional("value", "hexadecimal", bytes)?,
+        }))
+    }
+
     fn response(&mut self) -> Result<Response, TextError> {
         let outcome = self.take("outcome", "outcome", Outcome::from_name)?;
-        let kind = self.take_optional("kind", "kind of a record", Kind::from_name)?;
-        let seen = match kind {
-            None => None,
-            Some(kind) => Some(Seen {
-                kind,
-                number: self.entry("record")?.unwrap_or(0),
-                value: self.take_optional("value", "hexadecimal", bytes)?,
-            }),
-        };
+        let seen = self.seen()?;
         Ok(Response {
             outcome,
             number: self.entry("number")?.unwrap_or(0),
@@ -189,6 +193,19 @@ fn event_kind(event: &str, fields: &mut Fields<'_>) -> Result<EventKind, TextErr
             number: fields.take("number", "number like 1:5", Number::read)?,
             key: fields.take_optional("key", "name", name)?,
             value: fields.take_optional("value", "hexadecimal", bytes)?,
+        }),
+        "scanned" => EventKind::Of(CoordinationEvent::Scanned {
+            node: fields.number("client")?,
+            group: fields.object("group")?,
+            list: fields.number("list")?,
+            scanned: fields.take(
+                "what",
+                "`begin`, `record`, `nothing` or `end`",
+                Scanned::from_name,
+            )?,
+            number: fields.entry("number")?.unwrap_or(0),
+            key: fields.take_optional("key", "name", name)?,
+            seen: fields.seen()?,
         }),
         "whole" => EventKind::Of(CoordinationEvent::Whole),
         word => {

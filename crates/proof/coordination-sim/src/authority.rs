@@ -26,6 +26,8 @@ pub(crate) struct Config {
     pub(crate) joining: Option<Start>,
 }
 
+/// Time behind which the controller takes a silent switch for dead, in µs.
+pub(crate) const DETECTION: u64 = 60_000;
 /// Time between what the authority does, in µs.
 const TICK: u64 = 4_000;
 /// Founding of all groups.
@@ -323,7 +325,7 @@ impl ControllerNode {
             lanes: crate::simulator::LANES as u16,
             slots: *slots,
             ping: 10_000,
-            detection: 60_000,
+            detection: DETECTION,
             found_after: 40_000,
             replace_after: 100_000,
             resend: 5_000,

@@ -7,7 +7,7 @@ use crate::reaping::Reaping;
 use crate::scenario::Scenario;
 use crate::subscriber::Subscriber;
 use core::net::SocketAddrV4;
-use stateplane_apps::coordination;
+use stateplane_apps::coordination::{self, Listing, Progress};
 use stateplane_coordination::{
     Action, Agent, Chain, Delete, Event, Fate, Guard, Lanes, Operation, Owner, Place, Reading,
     Session, SessionSettings, SessionState, Settings, Ticket, When, Write,
@@ -15,6 +15,7 @@ use stateplane_coordination::{
 use stateplane_history::Object;
 use stateplane_history::coordination::{
     Asked, Condition, CoordinationEvent, EventKind, Guard as Guarded, Holder, Request, Response,
+    Scanned,
 };
 use stateplane_wire::coordination::Key;
 use stateplane_wire::coordination_control::{self as control, Learn, Message};
@@ -114,6 +115,8 @@ pub(crate) struct ClientNode {
     pub(crate) reaping: Option<Reaping>,
     /// Its watches, if it watches groups.
     subscriber: Option<Subscriber>,
+    /// Its list under way.
+    listing: Option<Listing>,
     pub(crate) notes: Vec<EventKind>,
 }
 
@@ -151,6 +154,7 @@ impl ClientNode {
             reaping,
             subscriber: (client < scenario.watchers.into())
                 .then(|| Subscriber::new(Self::node(client), scenario, without)),
+            listing: None,
             notes: Vec::new(),
         }
     }
@@ -253,6 +257,9 @@ impl ClientNode {
         until: u64,
     ) {
         let mut random = Random::new(draw);
+        if scenario.lists > 0 && random.permille(scenario.lists) {
+            return self.begin_list(now, scenario, number, &mut random);
+        }
         let (name, operation, request) = self.drawn(scenario, number, until, &mut random);
         let numbered = operation.action.is_numbered();
         let Ok(ticket) = self.agent.submit(now, operation) else {
@@ -275,6 +282,43 @@ impl ClientNode {
             operation: number,
             request,
         });
+    }
+
+    /// Begins a list of a group's records, unless one is under way.
+    fn begin_list(&mut self, now: u64, scenario: &Scenario, number: u64, random: &mut Random) {
+        if self.listing.is_some() {
+            return;
+        }
+        let group = random.place(scenario.groups.into()) as u16;
+        let reading = if random.permille(scenario.leased) {
+            Reading::Leased
+        } else {
+            Reading::Chain
+        };
+        let begun = Listing::begin(now, &mut self.agent, (group, number), reading);
+        if let Some((listing, progress)) = begun {
+            self.notes.push(self.scanned(&listing, progress));
+            self.listing = Some(listing);
+        }
+    }
+
+    /// What a list tells in a history. Records that histories do not name are none.
+    fn scanned(&self, listing: &Listing, progress: Progress) -> EventKind {
+        let named = progress.record.filter(|(key, _)| is_named(*key));
+        let scanned = match progress.scanned {
+            Scanned::Record if named.is_none() => Scanned::Nothing,
+            scanned => scanned,
+        };
+        let (key, seen) = named.map_or((None, None), |(key, seen)| (Some(key), Some(seen)));
+        EventKind::Of(CoordinationEvent::Scanned {
+            node: Self::node(self.client),
+            group: group_name(listing.group),
+            list: listing.number,
+            scanned,
+            number: progress.number,
+            key: key.map(object_of),
+            seen,
+        })
     }
 
     fn drawn(
@@ -425,6 +469,12 @@ impl ClientNode {
             }
             if let Some(reaping) = &mut self.reaping {
                 reaping.handle_event(now, &mut self.agent, &event);
+            }
+            if let Some(mut listing) = self.listing.take() {
+                for progress in listing.handle_event(now, &mut self.agent, &event) {
+                    self.notes.push(self.scanned(&listing, progress));
+                }
+                self.listing = (!listing.is_over()).then_some(listing);
             }
             let Some(ticket) = event.ticket() else {
                 self.wanted |= matches!(event, Event::ChainWanted { .. });

@@ -32,6 +32,8 @@ pub struct Coverage {
     pub told: u64,
     /// Times that watches told that entries are missing.
     pub compacted: u64,
+    /// Lists of a group's records that came to their end.
+    pub listed: u64,
     /// `coordination_events` of all switches together, by [`event`].
     pub events: [u64; 64],
 }
@@ -49,6 +51,7 @@ impl Default for Coverage {
             ended: 0,
             told: 0,
             compacted: 0,
+            listed: 0,
             events: [0; 64],
         }
     }
@@ -103,12 +106,13 @@ impl fmt::Display for Report {
             ended,
             told,
             compacted,
+            listed,
             events,
             ..
         } = self.coverage;
         write!(
             f,
-            "seed {} in {}: {asked} operations, {answered} answered, {unknown} given up; {deaths} deaths, {configurations} configurations, {ended} sessions ended, {told} changes told, {compacted} times that some are missing",
+            "seed {} in {}: {asked} operations, {answered} answered, {unknown} given up; {deaths} deaths, {configurations} configurations, {ended} sessions ended, {told} changes told, {compacted} times that some are missing, {listed} lists",
             self.seed, self.options.scenario.name
         )?;
         for (index, words) in event::WORDS {

@@ -26,6 +26,8 @@ pub struct Scenario {
     pub operations: u64,
     /// Chance that an operation is a read.
     pub reads: u32,
+    /// Chance that a client begins a list of a group's records in place of an operation.
+    pub lists: u32,
     /// Chance that a read is leased.
     pub leased: u32,
     /// Time for which clients begin operations and faults happen.
@@ -123,6 +125,7 @@ impl Scenario {
             replicas: 3,
             operations: 500,
             reads: 350,
+            lists: 0,
             leased: 600,
             traffic: 1_000_000,
             settle: 2_500_000,
@@ -416,8 +419,25 @@ impl Scenario {
         }
     }
 
+    /// Clients list the records of groups, of which there are more than one scan shows, while chains
+    /// change.
+    pub const fn lists() -> Self {
+        Self {
+            name: "lists",
+            lists: 150,
+            keys: 8,
+            slots: 32,
+            reads: 150,
+            leased: 700,
+            changes: 12,
+            traffic: 2_000_000,
+            operations: 900,
+            ..Self::lossy()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::quiet(),
         Self::lossy(),
         Self::failover(),
@@ -436,6 +456,7 @@ impl Scenario {
         Self::watches(),
         Self::sessions(),
         Self::refounding(),
+        Self::lists(),
     ];
 
     /// The scenario of that name.

@@ -2,19 +2,19 @@
 
 mod observer;
 
-use crate::authority::ControllerNode;
+use crate::authority::{ControllerNode, DETECTION};
 use crate::client::{ClientNode, group_name, lanes_of};
 use crate::device::Device;
 use crate::frame::{datagram, frame};
 use crate::options::Options;
-use crate::places::{Party, Places, SWITCHES, client_address};
+use crate::places::{Party, Places, SWITCHES, client_address, switch_address};
 use crate::plan::{Misfortune, Plan, Planned};
 use crate::report::Coverage;
 use crate::simulator::SimError;
 use observer::Observer;
 use stateplane_coordination::Lanes;
 use stateplane_history::coordination::{
-    Coordination, CoordinationEvent, Event, EventKind, History, Told,
+    Coordination, CoordinationEvent, Event, EventKind, History, Scanned, Told,
 };
 use stateplane_world::{Clock, Net, Node as _, NodePort, Random, Step};
 
@@ -81,6 +81,11 @@ pub(crate) struct World<'a> {
     controller: ControllerNode,
     clients: Vec<Option<ClientNode>>,
     observer: Observer,
+    /// Until when the controller may take each switch for dead, or leave it out, though nothing
+    /// stands in its way.
+    hindered: [u64; SWITCHES],
+    /// Until when the controller may leave out members that no way joined.
+    apart_until: u64,
     history: History,
     coverage: Coverage,
     anomalies: Vec<String>,
@@ -141,6 +146,8 @@ impl<'a> World<'a> {
             controller,
             clients,
             observer: Observer::new(scenario),
+            hindered: [0; SWITCHES],
+            apart_until: 0,
             history: History {
                 system: Coordination {
                     groups,
@@ -320,6 +327,13 @@ impl<'a> World<'a> {
                     Told::Compacted => self.coverage.compacted += 1,
                     Told::Begin | Told::End => {}
                 },
+                EventKind::Of(CoordinationEvent::Scanned {
+                    scanned: Scanned::End,
+                    ..
+                }) => {
+                    self.coverage.listed += 1;
+                    self.coverage.answered += 1;
+                }
                 _ => {}
             }
             self.history.events.push(Event { at, kind });
@@ -435,11 +449,19 @@ impl<'a> World<'a> {
                 let hidden = hidden.filter(|(own, _)| own.node < SWITCHES);
                 if hidden.is_none_or(|(own, _)| self.may_seem_dead(own.node)) {
                     self.net.cut(from, to, until);
+                    if let Some((own, _)) = hidden {
+                        self.hinder(own.node, until);
+                    } else if from.node < SWITCHES && to.node < SWITCHES {
+                        // One of the two may be left out of a group that stands still.
+                        self.hinder(from.node, until);
+                        self.hinder(to.node, until);
+                    }
                 }
             }
             Misfortune::Stalls { switch, until } => {
                 if self.may_seem_dead(switch) {
                     self.net.stall(switch, until);
+                    self.hinder(switch, until);
                 }
             }
             Misfortune::ClientDies { client } => {
@@ -478,6 +500,13 @@ impl<'a> World<'a> {
         self.options.scenario.changes > 0 || self.may_die(switch)
     }
 
+    /// Something stands between a switch and the controller until then, which believes for as long
+    /// as it takes to notice a death that the switch is dead.
+    fn hinder(&mut self, switch: usize, until: u64) {
+        let until = until + 2 * DETECTION;
+        self.hindered[switch] = self.hindered[switch].max(until);
+    }
+
     /// True if every group keeps a member that lives and that nothing stands in the way of.
     fn may_die(&self, switch: usize) -> bool {
         let hindered = (0..SWITCHES).filter(|&other| {
@@ -486,11 +515,32 @@ impl<'a> World<'a> {
             self.net.is_cut(way, peer)
                 || self.net.is_cut(peer, way)
                 || self.net.stands_until(other).is_some()
+                || self.hindered[other] > self.net.now()
         });
         let without: Vec<usize> = hindered.chain([switch]).collect();
         let configs = self.controller.configs();
         configs.len() == usize::from(self.options.scenario.groups)
             && self.controller.lost_without(&without).is_empty()
+            && self.net.now() >= self.apart_until
+            && !self.are_apart()
+    }
+
+    /// True if no way leads from one member of a group to another over switches that live: the
+    /// controller is about to leave one of them out, and the other is then the last.
+    fn are_apart(&self) -> bool {
+        if self.options.scenario.changes > 0 {
+            return false;
+        }
+        let lives: Vec<bool> = self.lives().iter().map(Option::is_some).collect();
+        self.controller.configs().values().any(|config| {
+            let members = config.members.iter().map(|(switch, _)| *switch);
+            let members: Vec<usize> = members.filter(|switch| lives[*switch]).collect();
+            members.windows(2).any(|pair| {
+                let ways = self.places.routes(pair[0], &lives);
+                let mut ways = ways.into_iter();
+                !ways.any(|(to, _)| to == switch_address(pair[1]))
+            })
+        })
     }
 
     /// A switch dies, routing sees it soon, and the switch returns at `until`.
@@ -521,6 +571,9 @@ impl<'a> World<'a> {
     fn restart(&mut self, switch: usize) {
         if self.switches[switch].device.is_some() {
             return;
+        }
+        if self.are_apart() {
+            self.apart_until = self.net.now() + 4 * DETECTION;
         }
         let incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
         let drift = self.options.scenario.drift;

@@ -24,6 +24,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
             ended,
             told,
             compacted,
+            listed,
             events,
         } = report.coverage;
         assert!(answered * 2 > asked, "little was answered: {report}");
@@ -37,6 +38,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
         sum.ended += ended;
         sum.told += told;
         sum.compacted += compacted;
+        sum.listed += listed;
         for (sum, count) in sum.events.iter_mut().zip(events) {
             *sum += count;
         }
@@ -155,6 +157,16 @@ fn groups_are_founded_anew() {
 fn watches() {
     let coverage = covers(Scenario::watches(), 8, &[PUSHED, HANDED_OVER]);
     assert!(coverage.told > 1_000 && coverage.compacted > 0);
+}
+
+#[test]
+fn lists() {
+    let coverage = covers(
+        Scenario::lists(),
+        8,
+        &[LEASED_READ, HANDED_OVER, OTHER_EPOCH],
+    );
+    assert!(coverage.listed > 200, "{}", coverage.listed);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Histories are written, one event a line.
 
 use crate::coordination::event::{
-    Asked, Condition, CoordinationEvent, Event, EventKind, History, Number, Request, Response,
+    Asked, Condition, CoordinationEvent, Event, EventKind, History, Number, Request, Response, Seen,
 };
 use std::fmt;
 
@@ -82,16 +82,22 @@ impl fmt::Display for Response {
         if let Some(token) = self.token {
             write!(f, " token={}", Number(token))?;
         }
-        if let Some(seen) = &self.seen {
-            write!(f, " kind={}", seen.kind)?;
-            if seen.number != 0 {
-                write!(f, " record={}", Number(seen.number))?;
-            }
-            if let Some(value) = &seen.value {
-                write!(f, " value={}", Hexadecimal(value))?;
-            }
+        self.seen
+            .as_ref()
+            .map_or(Ok(()), |seen| write!(f, "{seen}"))
+    }
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " kind={}", self.kind)?;
+        if self.number != 0 {
+            write!(f, " record={}", Number(self.number))?;
         }
-        Ok(())
+        match &self.value {
+            Some(value) => write!(f, " value={}", Hexadecimal(value)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -178,6 +184,25 @@ impl fmt::Display for CoordinationEvent {
                     Some(value) => write!(f, " value={}", Hexadecimal(value)),
                     None => Ok(()),
                 }
+            }
+            Self::Scanned {
+                node,
+                group,
+                list,
+                scanned,
+                number,
+                key,
+                seen,
+            } => {
+                write!(
+                    f,
+                    "scanned client={node} group={group} list={list} what={scanned} number={}",
+                    Number(*number)
+                )?;
+                if let Some(key) = key {
+                    write!(f, " key={key}")?;
+                }
+                seen.as_ref().map_or(Ok(()), |seen| write!(f, "{seen}"))
             }
             Self::Whole => f.write_str("whole"),
         }

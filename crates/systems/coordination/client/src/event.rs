@@ -92,6 +92,17 @@ pub struct Answer {
     pub more: bool,
 }
 
+impl Answer {
+    /// Of a scan: the slot from which the next scan goes on, unless no records are behind.
+    pub fn next_slot(&self) -> Option<u16> {
+        match (&self.record, self.more) {
+            (Some(_), _) => self.slot.checked_add(1),
+            (None, true) => Some(self.slot),
+            (None, false) => None,
+        }
+    }
+}
+
 /// An entry of a group's log, as a client that watches the group gets it (rule 23).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {

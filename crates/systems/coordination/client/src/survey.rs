@@ -165,12 +165,7 @@ impl Survey {
     }
 
     fn scanned(&mut self, member: usize, answer: &Answer) {
-        let next = match (&answer.record, answer.more) {
-            (Some(_), _) => answer.slot.checked_add(1),
-            (None, true) => Some(answer.slot),
-            (None, false) => None,
-        };
-        if let Some(slot) = next {
+        if let Some(slot) = answer.next_slot() {
             self.queue.push_back(Job::Scan { member, slot });
         }
         if let Some(record) = &answer.record {

@@ -38,12 +38,7 @@ pub fn run(mut service: Service, printer: Printer, prefix: &str) -> Result<(), C
             }
             _ => continue,
         };
-        let next = match (&answer.record, answer.more) {
-            (Some(_), _) => answer.slot.checked_add(1),
-            (None, true) => Some(answer.slot),
-            (None, false) => None,
-        };
-        if let Some(next) = next {
+        if let Some(next) = answer.next_slot() {
             scans.insert(service.submit(scan(group, next))?, group);
         }
         let Some(record) = answer.record else {
