@@ -1,8 +1,8 @@
 //! The coordination service under faults: `stateplane lab run coordination`.
 //!
 //! Four switches, a controller and a reaper run as in `lab/coordination.toml`; workers in the node
-//! `host` read and write a few records and take locks, while switches, the controller and links
-//! fail by turns. The history of the workers (`docs/coordination-histories.md`) is judged by
+//! `host`, of several clients of which one dies over and over, read, write and list a few records
+//! and take locks, while switches, the controller and links fail by turns. The history of the workers (`docs/coordination-histories.md`) is judged by
 //! the checkers of `stateplane_history::coordination`.
 
 mod fault;
@@ -14,10 +14,10 @@ mod series;
 mod tests;
 mod workers;
 
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, Frames};
 pub(crate) use kills::{ChainLine, chains};
 pub use kills::{Kill, KillsReport, Position, run as run_kills};
-pub use line::{Ask, Line, OperationLine, UNKNOWN, history};
+pub use line::{Ask, Line, OperationLine, RecordLine, ScanLine, UNKNOWN, history};
 pub use report::Report;
 pub use series::{SeriesReport, run_many};
 pub use workers::{WorkersArguments, workers};
@@ -56,6 +56,10 @@ pub struct Load {
     /// Workers, each with one operation in flight, 1 to 256; of `coordination`
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,
+    /// Clients that the workers are of, each with a session and with chains that it learns itself;
+    /// of `coordination`
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub clients: u16,
     /// Groups whose keys they use, 1 to 64; of `coordination`
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub groups: u16,
@@ -90,7 +94,7 @@ pub fn run(options: &Options) -> Result<Report, LabError> {
     if !(1..=60).contains(&options.seconds) {
         return Err(LabError::Options("--seconds must be 1 to 60".to_owned()));
     }
-    let mut service = Service::start(options)?;
+    let mut service = Service::start(options, true)?;
     let mut random = Random::new(options.seed);
     let faults = fault::run(
         &mut service.lab,
@@ -112,8 +116,9 @@ struct Service {
 }
 
 impl Service {
-    /// Starts switches, controller, reaper and workers.
-    fn start(options: &Options) -> Result<Service, LabError> {
+    /// Starts switches, controller, reaper and workers, of which those of one client die and are
+    /// replaced if `dies`.
+    fn start(options: &Options, dies: bool) -> Result<Service, LabError> {
         interrupt::install();
         if !(100..=60_000).contains(&options.serves_ms) {
             let problem = "--serves-ms must be 100 to 60000";
@@ -134,12 +139,14 @@ impl Service {
         let mut command = agent::command(&program, &["workers", "--controller", CONTROLLER]);
         for (name, value) in [
             ("workers", u64::from(options.load.workers)),
+            ("clients", u64::from(options.load.clients)),
             ("groups", u64::from(options.load.groups)),
             ("interval-us", options.load.interval_us),
             ("seed", options.seed),
         ] {
             command.extend([format!("--{name}"), value.to_string()]);
         }
+        command.extend(dies.then(|| "--dies".to_owned()));
         let workers = lab.spawn("host", "workers", &command)?;
         Ok(Service {
             lab,

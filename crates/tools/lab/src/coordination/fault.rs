@@ -53,6 +53,29 @@ pub struct Fault {
     pub from_ms: u64,
     /// When all was well again.
     pub until_ms: u64,
+    /// Frames that a [`FaultKind::Lossy`] port lost and doubled.
+    pub frames: Option<Frames>,
+}
+
+/// Frames of a port that loses and doubles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frames {
+    /// Frames that were lost.
+    pub lost: u64,
+    /// Frames that came twice.
+    pub doubled: u64,
+}
+
+impl Frames {
+    /// The counters of the two rules, in the order in which nftables lists them.
+    fn read(listed: &str) -> Option<Frames> {
+        let mut counters = listed.split("counter packets ").skip(1);
+        let mut next = || counters.next()?.split_whitespace().next()?.parse().ok();
+        Some(Frames {
+            lost: next()?,
+            doubled: next()?,
+        })
+    }
 }
 
 impl fmt::Display for FaultKind {
@@ -100,12 +123,17 @@ pub fn run(
         let from_ms = since(Instant::now());
         begin(lab, kind, &target)?;
         interrupt::wait_until((Instant::now() + lasts).min(end))?;
+        let frames = match kind {
+            FaultKind::Lossy => Frames::read(&nft(lab, &["list", "table", "netdev", LOSSY], "")?),
+            _ => None,
+        };
         heal(lab, kind, &target)?;
         faults.push(Fault {
             kind,
             target,
             from_ms,
             until_ms: since(Instant::now()),
+            frames,
         });
     }
     Ok(faults)
@@ -136,16 +164,18 @@ fn begin(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
         ),
         FaultKind::Lossy => nft(
             lab,
+            &["-f", "-"],
             &format!(
                 "table netdev {LOSSY} {{
                     chain to {{
                         type filter hook egress device \"{target}\" priority 0;
-                        numgen random mod 100 < 20 drop
-                        numgen random mod 100 < 10 dup to \"{target}\"
+                        numgen random mod 100 < 20 counter drop
+                        numgen random mod 100 < 10 counter dup to \"{target}\"
                     }}
                 }}"
             ),
-        ),
+        )
+        .map(drop),
     }
 }
 
@@ -155,7 +185,7 @@ fn heal(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
         FaultKind::Pause => signal(lab, target, "CONT"),
         FaultKind::Cut => lab.raise(BRIDGE, &[target.to_owned()]),
         FaultKind::Deaf => bridge(lab, &["del", &mac(lab, target), "dev", "host", "master"]),
-        FaultKind::Lossy => nft(lab, &format!("delete table netdev {LOSSY}")),
+        FaultKind::Lossy => nft(lab, &["delete", "table", "netdev", LOSSY], "").map(drop),
     }
 }
 
@@ -179,9 +209,26 @@ fn bridge(lab: &Lab, words: &[&str]) -> Result<(), LabError> {
     tool::run(&command, "").map(drop)
 }
 
-/// Gives the bridge's node the rules of `script`.
-fn nft(lab: &Lab, script: &str) -> Result<(), LabError> {
+/// Runs nftables in the bridge's node, with `script` as its input; gives what it prints.
+fn nft(lab: &Lab, words: &[&str], script: &str) -> Result<String, LabError> {
     let namespace = lab.run().namespace(BRIDGE);
-    let command = ["ip", "netns", "exec", &namespace, "nft", "-f", "-"];
-    tool::run(&command, script).map(drop)
+    let mut command = vec!["ip", "netns", "exec", &namespace, "nft"];
+    command.extend(words);
+    tool::run(&command, script)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Frames;
+
+    #[test]
+    fn counters_are_those_of_the_rules_in_their_order() {
+        let listed = "table netdev lossy {\n\tchain to {\n\t\ttype filter hook egress device \
+                      \"s1\" priority 0; policy accept;\n\t\tnumgen random mod 100 < 20 counter \
+                      packets 1234 bytes 5 drop\n\t\tnumgen random mod 100 < 10 counter packets 56 \
+                      bytes 7 dup to \"s1\"\n\t}\n}\n";
+        let frames = Frames::read(listed).expect("two counters");
+        assert_eq!((frames.lost, frames.doubled), (1234, 56));
+        assert_eq!(Frames::read("table netdev lossy {\n}\n"), None);
+    }
 }

@@ -185,7 +185,7 @@ struct Measured {
 /// # Errors
 /// As [`run`](super::run).
 pub fn run(options: &Options, kills: u32) -> Result<KillsReport, LabError> {
-    let mut service = Service::start(options)?;
+    let mut service = Service::start(options, false)?;
     let mut measured = Vec::new();
     for _ in 0..kills {
         for position in [Position::Head, Position::Middle, Position::Tail] {
@@ -198,7 +198,7 @@ pub fn run(options: &Options, kills: u32) -> Result<KillsReport, LabError> {
     let (lines, history) = service.finish(options)?;
     let operations = lines.iter().filter_map(|line| match line {
         Line::Operation(line) => Some(&**line),
-        Line::Whole { .. } => None,
+        _ => None,
     });
     let operations: Vec<&OperationLine> = operations.collect();
     let violations = checkers::judge(&history).into_iter();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use stateplane_history::Object;
 use stateplane_history::coordination::{
     Asked, Condition, Coordination, CoordinationEvent, Event, EventKind, History, Holder, Kind,
-    Outcome, Request, Response, Seen,
+    Outcome, Request, Response, Scanned, Seen,
 };
 use std::sync::Arc;
 
@@ -14,6 +14,15 @@ use std::sync::Arc;
 pub enum Line {
     /// An operation.
     Operation(Box<OperationLine>),
+    /// Progress of a list of a group's records.
+    Scan(Box<ScanLine>),
+    /// A client ended with operations under way.
+    Died {
+        /// Time in ns.
+        at_ns: u64,
+        /// The logical client.
+        client: u32,
+    },
     /// Faults are over.
     Whole {
         /// Time in ns.
@@ -36,7 +45,7 @@ pub struct OperationLine {
     pub group: String,
     /// The key in the group.
     pub key: String,
-    /// `read`, `write`, `cas`, `delete`, `acquire` or `release`.
+    /// `read`, `write`, `cas`, `delete`, `acquire`, `wait` or `release`.
     pub ask: Ask,
     /// Hexadecimal value of a write or CAS.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,6 +53,9 @@ pub struct OperationLine {
     /// Number that the record must have, of a CAS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<u64>,
+    /// Fencing token that the request carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fence: Option<u64>,
     /// Session of a lock's owner.
     pub session: u32,
     /// Holder in the session.
@@ -64,7 +76,38 @@ pub struct OperationLine {
     /// The lock's token, if the answer tells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<u64>,
-    /// The record behind the operation: a name of [`Kind`], if the answer tells it.
+    /// The record behind the operation, if the answer tells it.
+    #[serde(flatten)]
+    pub record: RecordLine,
+}
+
+/// Progress of a list. Scans that show no record which the history names have no line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScanLine {
+    /// Time in ns.
+    pub at_ns: u64,
+    /// The logical client.
+    pub client: u32,
+    /// The group.
+    pub group: String,
+    /// Number of the list.
+    pub list: u64,
+    /// A name of [`Scanned`].
+    pub scanned: String,
+    /// Number of the newest entry of the answerer.
+    pub number: u64,
+    /// The key of the record that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The record that was found.
+    #[serde(flatten)]
+    pub record: RecordLine,
+}
+
+/// A record as an answer shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordLine {
+    /// A name of [`Kind`], if the answer tells the record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
     /// Number of the entry that last changed the record.
@@ -73,6 +116,43 @@ pub struct OperationLine {
     /// Its value, hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+}
+
+impl RecordLine {
+    /// The line of a record.
+    pub fn of(seen: &Seen) -> Self {
+        Self {
+            record: Some(seen.kind.name().to_owned()),
+            record_number: Some(seen.number),
+            value: seen.value.as_deref().map(hex),
+        }
+    }
+
+    fn seen(&self) -> Result<Option<Seen>, String> {
+        let Some(kind) = &self.record else {
+            return Ok(None);
+        };
+        Ok(Some(Seen {
+            kind: Kind::from_name(kind).ok_or_else(|| format!("{kind} is no record"))?,
+            number: self.record_number.unwrap_or(0),
+            value: self.value.as_deref().map(bytes).transpose()?,
+        }))
+    }
+}
+
+impl ScanLine {
+    fn event(&self) -> Result<EventKind, String> {
+        let scanned = Scanned::from_name(&self.scanned);
+        Ok(EventKind::Of(CoordinationEvent::Scanned {
+            node: self.client,
+            group: Object::new(&self.group),
+            list: self.list,
+            scanned: scanned.ok_or_else(|| format!("{} is no scan", self.scanned))?,
+            number: self.number,
+            key: self.key.as_deref().map(Object::new),
+            seen: self.record.seen()?,
+        }))
+    }
 }
 
 /// Kind of an operation.
@@ -89,6 +169,8 @@ pub enum Ask {
     Delete,
     /// The lock, without waiting.
     Acquire,
+    /// The lock, or a place in its queue.
+    Wait,
     /// The lock is given up.
     Release,
 }
@@ -120,11 +202,10 @@ impl OperationLine {
         response.outcome.name().clone_into(&mut self.outcome);
         self.number = response.number;
         self.token = response.token;
-        if let Some(seen) = &response.seen {
-            self.record = Some(seen.kind.name().to_owned());
-            self.record_number = Some(seen.number);
-            self.value = seen.value.as_deref().map(hex);
-        }
+        self.record = response
+            .seen
+            .as_ref()
+            .map_or_else(Default::default, RecordLine::of);
     }
 
     fn request(&self) -> Result<Request, String> {
@@ -137,12 +218,13 @@ impl OperationLine {
             }
             Ask::Delete => Asked::Delete(condition),
             Ask::Acquire => Asked::Acquire(false),
+            Ask::Wait => Asked::Acquire(true),
             Ask::Release => Asked::Release,
         };
         Ok(Request {
             key: Object::new(&self.key),
             asked,
-            token: 0,
+            token: self.fence.unwrap_or(0),
             guard: None,
             holder: Holder {
                 session: self.session,
@@ -155,14 +237,7 @@ impl OperationLine {
     fn response(&self) -> Result<Response, String> {
         let outcome = Outcome::from_name(&self.outcome)
             .ok_or_else(|| format!("{} is no outcome of a response", self.outcome))?;
-        let seen = match &self.record {
-            None => None,
-            Some(kind) => Some(Seen {
-                kind: Kind::from_name(kind).ok_or_else(|| format!("{kind} is no record"))?,
-                number: self.record_number.unwrap_or(0),
-                value: self.value.as_deref().map(bytes).transpose()?,
-            }),
-        };
+        let seen = self.record.seen()?;
         Ok(Response {
             outcome,
             number: self.number,
@@ -220,6 +295,10 @@ pub fn history(lines: &[Line]) -> Result<History, String> {
     for line in lines {
         match line {
             Line::Operation(operation) => events.extend(operation.events()?),
+            Line::Scan(scan) => events.push((scan.at_ns, 2, scan.event()?)),
+            Line::Died { at_ns, client } => {
+                events.push((*at_ns, 4, EventKind::Died { node: *client }));
+            }
             Line::Whole {
                 at_ns,
                 groups,

@@ -1,9 +1,9 @@
 //! Report of a run.
 
-use super::fault::Fault;
+use super::fault::{Fault, Frames};
 use super::line::{Line, UNKNOWN};
 use serde::Serialize;
-use stateplane_history::coordination::{History, checkers};
+use stateplane_history::coordination::{History, Scanned, checkers};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -26,6 +26,10 @@ pub struct Report {
     pub given_up: usize,
     /// Operations whose outcome nobody knows.
     pub unknown: usize,
+    /// Clients that ended with operations under way.
+    pub died: usize,
+    /// Lists of a group's records that came to their end.
+    pub lists: usize,
     /// Longest time in ms from an invocation to its response.
     pub longest_ms: u64,
     /// Faults, in their order.
@@ -44,9 +48,19 @@ impl Report {
     ) -> Self {
         let mut outcomes = BTreeMap::<String, usize>::new();
         let (mut operations, mut given_up, mut longest_ns) = (0, 0, 0);
+        let (mut died, mut lists) = (0, 0);
         for line in lines {
-            let Line::Operation(line) = line else {
-                continue;
+            let line = match line {
+                Line::Operation(line) => line,
+                Line::Scan(scan) => {
+                    lists += usize::from(scan.scanned == Scanned::End.name());
+                    continue;
+                }
+                Line::Died { .. } => {
+                    died += 1;
+                    continue;
+                }
+                Line::Whole { .. } => continue,
             };
             operations += 1;
             *outcomes.entry(line.outcome.clone()).or_default() += 1;
@@ -69,10 +83,21 @@ impl Report {
             unknown: outcomes.get(UNKNOWN).copied().unwrap_or(0),
             outcomes,
             given_up,
+            died,
+            lists,
             longest_ms: longest_ns / 1_000_000,
             faults,
             violations: violations.collect(),
         }
+    }
+
+    /// Frames that ports lost and doubled.
+    pub fn frames(&self) -> Frames {
+        let frames = self.faults.iter().filter_map(|fault| fault.frames);
+        frames.fold(Frames::default(), |sum, of| Frames {
+            lost: sum.lost + of.lost,
+            doubled: sum.doubled + of.doubled,
+        })
     }
 
     /// True if no checker objected.
@@ -99,6 +124,17 @@ impl fmt::Display for Report {
                 fault.until_ms
             )?;
         }
+        let frames = self.frames();
+        writeln!(
+            f,
+            "  frames      {} lost, {} doubled",
+            frames.lost, frames.doubled
+        )?;
+        writeln!(
+            f,
+            "  clients     {} workers died, {} lists of a group",
+            self.died, self.lists
+        )?;
         let share = |part: usize| 100.0 * part as f64 / self.operations.max(1) as f64;
         writeln!(f, "  longest     {} ms until a response", self.longest_ms)?;
         writeln!(

@@ -1,5 +1,6 @@
 //! Many runs, one after the other.
 
+use super::fault::Frames;
 use super::{Options, run};
 use crate::error::LabError;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -24,6 +25,12 @@ pub struct SeriesReport {
     pub faults: usize,
     /// Operations whose outcome nobody knows.
     pub unknown: usize,
+    /// Frames that ports lost and doubled.
+    pub frames: Frames,
+    /// Workers whose clients died with operations under way.
+    pub died: usize,
+    /// Lists of a group's records that came to their end.
+    pub lists: usize,
     /// Longest time in ms from an invocation to its response.
     pub longest_ms: u64,
     /// Objections of the checkers, with the seeds of their runs.
@@ -50,6 +57,16 @@ impl fmt::Display for SeriesReport {
             self.operations, self.fewest_operations, self.unknown
         )?;
         writeln!(f, "  faults      {}", self.faults)?;
+        writeln!(
+            f,
+            "  frames      {} lost, {} doubled",
+            self.frames.lost, self.frames.doubled
+        )?;
+        writeln!(
+            f,
+            "  clients     {} workers died, {} lists of a group",
+            self.died, self.lists
+        )?;
         writeln!(f, "  longest     {} ms until a response", self.longest_ms)?;
         for (seed, violation) in &self.violations {
             writeln!(f, "  VIOLATION   seed {seed}: {violation}")?;
@@ -89,6 +106,11 @@ pub fn run_many(options: &Options, runs: u32) -> Result<SeriesReport, LabError> 
         series.fewest_operations = series.fewest_operations.min(report.operations);
         series.faults += report.faults.len();
         series.unknown += report.unknown;
+        let frames = report.frames();
+        series.frames.lost += frames.lost;
+        series.frames.doubled += frames.doubled;
+        series.died += report.died;
+        series.lists += report.lists;
         series.longest_ms = series.longest_ms.max(report.longest_ms);
         let violations = report.violations.into_iter();
         series

@@ -1,21 +1,23 @@
-//! The workers: one client of the service with an operation of each worker in flight.
+//! The workers: clients of the service, each with an operation of each of its workers in flight.
 
-use super::line::{Ask, Line, OperationLine, UNKNOWN, hex};
+use super::line::{Ask, Line, OperationLine, RecordLine, ScanLine, UNKNOWN, hex};
 use crate::agent::stop_at_end_of_input;
 use crate::error::LabError;
 use clap::Args;
-use stateplane_apps::{Random, coordination};
+use stateplane_apps::Random;
+use stateplane_apps::coordination::{self, Listing, Progress};
 use stateplane_coordination::{
     Action, ConnectionEvent, Delete, Event, Fate, Operation, Owner, Place, Reading, Session,
     SessionSettings, SessionState, Ticket, When, Write,
 };
-use stateplane_history::coordination::{Outcome, Response};
+use stateplane_history::coordination::{Outcome, Response, Scanned};
 use stateplane_host::coordination_client::{Client, ClientConfig};
 use stateplane_wire::coordination::Key;
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Time in µs that an operation has.
 const DEADLINE_US: u64 = 1_000_000;
@@ -23,10 +25,20 @@ const DEADLINE_US: u64 = 1_000_000;
 const GRACE_US: u64 = 1_000_000;
 /// Time in µs for which what is open in the end is waited for.
 const DRAIN_US: u64 = 5_000_000;
+/// Least and greatest time in µs for which a client lives that dies.
+const LIFE_US: (u64, u64) = (300_000, 1_500_000);
+/// Time in µs from the begin of a client's list of a group to that of its next.
+const LIST_US: u64 = 300_000;
 /// Values of a group.
 const VALUES: u8 = 2;
-/// Locks of a group.
-const LOCKS: u8 = 1;
+/// The lock of a group.
+const LOCK: u8 = VALUES;
+/// The record of a group whose writes bear the token of the lock.
+const FENCED: u8 = LOCK + 1;
+/// Chance that a value is too long for a slot, in thousandths.
+const LONG: u32 = 50;
+/// Bytes of such a value.
+const LONG_BYTES: usize = 200;
 
 /// Arguments of the workers.
 #[derive(Clone, Debug, Args)]
@@ -37,6 +49,12 @@ pub struct WorkersArguments {
     /// Workers, each with one operation at a time.
     #[arg(long)]
     pub workers: u16,
+    /// Clients that they are of, each with a session and chains of its own.
+    #[arg(long)]
+    pub clients: u16,
+    /// True if the last client dies and is replaced, over and over.
+    #[arg(long)]
+    pub dies: bool,
     /// Groups whose keys they use: the first ones.
     #[arg(long)]
     pub groups: u16,
@@ -53,155 +71,353 @@ pub fn group_name(group: u16) -> String {
     format!("g{group}")
 }
 
+/// Key and name of a record of a group.
+fn record_key(record: u8) -> (Key, String) {
+    let (kind, letter) = match record {
+        LOCK => (2, 'l'),
+        FENCED => (3, 'f'),
+        _ => (1, 'k'),
+    };
+    let mut key = [0; 16];
+    (key[0], key[15]) = (kind, record);
+    (Key(key), format!("{letter}{record}"))
+}
+
+/// Name of the record with a key, if it is one of the workers'.
+fn name_of(key: Key) -> Option<String> {
+    let known = (0..=FENCED).map(record_key);
+    known
+        .into_iter()
+        .find_map(|(own, name)| (own == key).then_some(name))
+}
+
 /// A record's group and key.
 type Record = (String, String);
 
+/// State that the clients share.
+struct Shared {
+    arguments: WorkersArguments,
+    stop: Arc<AtomicBool>,
+    /// Number of the last operation or list.
+    asked: AtomicU64,
+    /// Number of the last logical client.
+    named: AtomicU32,
+    out: Mutex<io::BufWriter<io::Stdout>>,
+}
+
+impl Shared {
+    fn write(&self, line: &Line) -> io::Result<()> {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        serde_json::to_writer(&mut *out, line)?;
+        out.write_all(b"\n")
+    }
+}
+
 struct Worker {
+    /// Number of the logical client.
+    name: u32,
     random: Random,
     /// The operation that it waits for.
     busy: Option<Ticket>,
     due: u64,
 }
 
+/// A client and its workers.
 struct Workers<'a> {
-    arguments: &'a WorkersArguments,
+    shared: &'a Shared,
     client: Client,
     session: Option<Session>,
     workers: Vec<Worker>,
     open: BTreeMap<Ticket, (usize, OperationLine)>,
     /// Newest number seen of each record.
     numbers: BTreeMap<Record, u64>,
-    asked: u64,
-    out: io::BufWriter<io::StdoutLock<'static>>,
+    /// Token of each group's lock, as it was seen last.
+    tokens: BTreeMap<String, u64>,
+    listing: Option<Listing>,
+    list_due: u64,
+    random: Random,
+    /// Time from its session's begin to its death. It has no locks, which a reaper would release.
+    lives_us: Option<u64>,
+    dies_at: u64,
 }
 
 /// Runs the workers until standard input ends, and then until no operation is open or 5 s have
 /// passed. Writes [`Line`]s on standard output.
 ///
 /// # Errors
-/// `LAB003` if the system gives no socket, or the lines cannot be written.
+/// `LAB003` if the system gives no socket or thread, or the lines cannot be written.
 pub fn workers(arguments: &WorkersArguments) -> Result<(), LabError> {
     let written = |reason| LabError::file("standard output", reason);
     run(arguments).map_err(written)
 }
 
 fn run(arguments: &WorkersArguments) -> io::Result<()> {
-    let stop = stop_at_end_of_input()?;
-    let controller = SocketAddrV4::new(arguments.controller, stateplane_wire::control::PORT);
-    let client = Client::open(&ClientConfig {
-        controllers: vec![controller],
-        address: None,
-        lanes: arguments.workers,
-        deadline_us: DEADLINE_US,
-    })?;
-    let mut random = Random::new(arguments.seed);
-    let workers = (0..arguments.workers).map(|_| Worker {
-        random: random.split(),
-        busy: None,
-        due: 0,
-    });
-    let mut workers = Workers {
-        arguments,
-        client,
-        session: None,
-        workers: workers.collect(),
-        open: BTreeMap::new(),
-        numbers: BTreeMap::new(),
-        asked: 0,
-        out: io::BufWriter::new(io::stdout().lock()),
+    let shared = Shared {
+        arguments: arguments.clone(),
+        stop: stop_at_end_of_input()?,
+        asked: AtomicU64::new(0),
+        named: AtomicU32::new(0),
+        out: Mutex::new(io::BufWriter::new(io::stdout())),
     };
-    let mut end = None;
-    loop {
-        workers.listen()?;
-        let now = workers.client.now();
-        if stop.load(Ordering::Relaxed) {
-            let end = *end.get_or_insert(now + DRAIN_US);
-            if workers.open.is_empty() || now >= end {
-                break;
-            }
-        } else {
-            workers.ask(now);
+    let mut random = Random::new(arguments.seed);
+    let clients = arguments.clients.clamp(1, arguments.workers.max(1));
+    let ended = std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for client in 0..clients {
+            let random = random.split();
+            let of_each = arguments.workers / clients;
+            let more = u16::from(client < arguments.workers % clients);
+            let dies = arguments.dies && client + 1 == clients;
+            let shared = &shared;
+            threads.push(scope.spawn(move || {
+                let served = serve(shared, of_each + more, dies, random);
+                if served.is_err() {
+                    shared.stop.store(true, Ordering::Relaxed);
+                }
+                served
+            }));
         }
-        workers
-            .client
-            .step(now + arguments.interval_us.min(5_000))?;
+        let ended = threads.into_iter().map(|thread| {
+            let ended = thread.join();
+            ended.unwrap_or_else(|_| Err(io::Error::other("a client's thread panicked")))
+        });
+        ended.collect::<Vec<io::Result<()>>>()
+    });
+    ended.into_iter().collect::<io::Result<()>>()?;
+    let mut out = shared.out.lock().unwrap_or_else(PoisonError::into_inner);
+    out.flush()
+}
+
+/// Lets one client run, or, if it dies, one after the other.
+fn serve(shared: &Shared, workers: u16, dies: bool, mut random: Random) -> io::Result<()> {
+    loop {
+        let lives_us = dies.then(|| random.between(LIFE_US.0, LIFE_US.1));
+        let mut of = Workers::open(shared, workers, lives_us, random.split())?;
+        if !of.run()? {
+            return Ok(());
+        }
     }
-    for (_, line) in core::mem::take(&mut workers.open).into_values() {
-        workers.write(line)?;
-    }
-    workers.out.flush()
 }
 
 impl Workers<'_> {
-    fn write(&mut self, line: OperationLine) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, &Line::Operation(Box::new(line)))?;
-        self.out.write_all(b"\n")
+    fn open(
+        shared: &Shared,
+        workers: u16,
+        lives_us: Option<u64>,
+        mut random: Random,
+    ) -> io::Result<Workers<'_>> {
+        let controller = shared.arguments.controller;
+        let controller = SocketAddrV4::new(controller, stateplane_wire::control::PORT);
+        let client = Client::open(&ClientConfig {
+            controllers: vec![controller],
+            address: None,
+            lanes: workers,
+            deadline_us: DEADLINE_US,
+        })?;
+        let workers = (0..workers).map(|_| Worker {
+            name: shared.named.fetch_add(1, Ordering::Relaxed) + 1,
+            random: random.split(),
+            busy: None,
+            due: 0,
+        });
+        Ok(Workers {
+            shared,
+            client,
+            session: None,
+            workers: workers.collect(),
+            open: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            listing: None,
+            list_due: 0,
+            random,
+            lives_us,
+            dies_at: u64::MAX,
+        })
     }
 
-    fn ask(&mut self, now: u64) {
+    /// Runs until it is to stop; true if it died before.
+    fn run(&mut self) -> io::Result<bool> {
+        let interval = self.shared.arguments.interval_us;
+        let mut end = None;
+        loop {
+            self.listen()?;
+            let now = self.client.now();
+            if self.shared.stop.load(Ordering::Relaxed) {
+                let end = *end.get_or_insert(now + DRAIN_US);
+                if self.open.is_empty() || now >= end {
+                    break;
+                }
+            } else if now >= self.dies_at {
+                self.die(now)?;
+                return Ok(true);
+            } else {
+                self.ask(now)?;
+            }
+            self.client.step(now + interval.min(5_000))?;
+        }
+        for (_, line) in core::mem::take(&mut self.open).into_values() {
+            self.write(line)?;
+        }
+        Ok(false)
+    }
+
+    /// Sends an operation of each worker, and ends without its answer.
+    fn die(&mut self, now: u64) -> io::Result<()> {
+        for at in 0..self.workers.len() {
+            if self.workers[at].busy.is_none() {
+                self.submit(at)?;
+            }
+        }
+        self.client.step(now)?;
+        let at_ns = self.client.now() * 1000;
+        for (_, line) in core::mem::take(&mut self.open).into_values() {
+            self.write(line)?;
+        }
+        for worker in &self.workers {
+            let client = worker.name;
+            self.shared.write(&Line::Died { at_ns, client })?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, line: OperationLine) -> io::Result<()> {
+        self.shared.write(&Line::Operation(Box::new(line)))
+    }
+
+    fn ask(&mut self, now: u64) -> io::Result<()> {
         let state = self.session.as_ref().map(Session::state);
         if state.is_none_or(|state| state == SessionState::Opening) {
-            return;
+            return Ok(());
+        }
+        if let Some(lives) = self.lives_us.filter(|_| self.dies_at == u64::MAX) {
+            self.dies_at = now + lives;
+        }
+        if self.listing.is_none() && now >= self.list_due {
+            self.list_due = now + LIST_US;
+            self.list(now)?;
         }
         for at in 0..self.workers.len() {
             let worker = &mut self.workers[at];
             if worker.busy.is_some() || worker.due > now {
                 continue;
             }
-            worker.due = now + self.arguments.interval_us;
-            let (operation, line) = self.draw(at);
-            // The clock is read before the operation can leave.
-            let invoked = self.client.now();
-            let Some(agent) = self.client.connection().agent() else {
-                return;
-            };
-            let Ok(ticket) = agent.submit(invoked, operation) else {
-                continue;
-            };
-            let line = OperationLine {
-                invoked_ns: invoked * 1000,
-                until_ns: (invoked + DEADLINE_US + GRACE_US) * 1000,
-                ..line
-            };
-            self.workers[at].busy = Some(ticket);
-            self.open.insert(ticket, (at, line));
+            worker.due = now + self.shared.arguments.interval_us;
+            self.submit(at)?;
         }
+        Ok(())
+    }
+
+    /// Begins the next operation of a worker.
+    fn submit(&mut self, at: usize) -> io::Result<()> {
+        let (operation, line) = self.draw(at);
+        // The clock is read before the operation can leave.
+        let invoked = self.client.now();
+        let Some(agent) = self.client.connection().agent() else {
+            return Ok(());
+        };
+        let Ok(ticket) = agent.submit(invoked, operation) else {
+            return Ok(());
+        };
+        let line = OperationLine {
+            invoked_ns: invoked * 1000,
+            until_ns: (invoked + DEADLINE_US + GRACE_US) * 1000,
+            ..line
+        };
+        self.workers[at].busy = Some(ticket);
+        self.open.insert(ticket, (at, line));
+        Ok(())
+    }
+
+    fn next_number(&self) -> u64 {
+        self.shared.asked.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Begins a list of the records of a group.
+    fn list(&mut self, now: u64) -> io::Result<()> {
+        let group = self.random.place(self.shared.arguments.groups.into()) as u16;
+        let reading = if self.random.permille(500) {
+            Reading::Chain
+        } else {
+            Reading::Leased
+        };
+        let number = self.next_number();
+        let Some(agent) = self.client.connection().agent() else {
+            return Ok(());
+        };
+        if let Some((listing, begin)) = Listing::begin(now, agent, (group, number), reading) {
+            self.scanned(now, &listing, begin)?;
+            self.listing = Some(listing);
+        }
+        Ok(())
+    }
+
+    /// Writes what a list tells of the workers' records.
+    fn scanned(&self, now: u64, listing: &Listing, progress: Progress) -> io::Result<()> {
+        let record = progress.record.as_ref();
+        let key = record.and_then(|(key, _)| name_of(*key));
+        let tells = match progress.scanned {
+            Scanned::Begin | Scanned::End => true,
+            Scanned::Record => key.is_some(),
+            Scanned::Nothing => false,
+        };
+        if !tells {
+            return Ok(());
+        }
+        self.shared.write(&Line::Scan(Box::new(ScanLine {
+            at_ns: now * 1000,
+            client: self.workers[0].name,
+            group: group_name(listing.group),
+            list: listing.number,
+            scanned: progress.scanned.name().to_owned(),
+            number: progress.number,
+            key,
+            record: record.map_or_else(RecordLine::default, |(_, seen)| RecordLine::of(seen)),
+        })))
     }
 
     /// The next operation of a worker, and its line.
     fn draw(&mut self, at: usize) -> (Operation, OperationLine) {
-        self.asked += 1;
-        let number = self.asked;
-        let random = &mut self.workers[at].random;
-        let group = random.place(self.arguments.groups.into()) as u16;
-        let record = random.place(usize::from(VALUES + LOCKS)) as u8;
+        let number = self.next_number();
+        let Worker { name, random, .. } = &mut self.workers[at];
+        let group = random.place(self.shared.arguments.groups.into()) as u16;
+        let records = if self.lives_us.is_some() {
+            LOCK
+        } else {
+            FENCED + 1
+        };
+        let record = random.place(records.into()) as u8;
+        let (key, key_name) = record_key(record);
+        let ask = match (record, random.place(10)) {
+            (_, 0..=3) => Ask::Read,
+            (LOCK, 4..=5) => Ask::Acquire,
+            (LOCK, 6) => Ask::Wait,
+            (LOCK, _) => Ask::Release,
+            (_, 4..=5) => Ask::Write,
+            (_, 6..=8) => Ask::Cas,
+            _ => Ask::Delete,
+        };
+        let length = if random.permille(LONG) { LONG_BYTES } else { 8 };
+        let chain = random.permille(500);
+        let value = number.to_be_bytes().repeat(length / 8);
         let owner = Owner {
             session: self.session.as_ref().map_or(0, Session::id),
             handle: at as u32,
         };
-        let lock = record >= VALUES;
-        let name = (
-            group_name(group),
-            format!("{}{record}", if lock { 'l' } else { 'k' }),
-        );
-        let known = self.numbers.get(&name).copied().unwrap_or(0);
-        let ask = match (lock, random.place(10)) {
-            (_, 0..=3) => Ask::Read,
-            (true, 4..=6) => Ask::Acquire,
-            (true, _) => Ask::Release,
-            (false, 4..=5) => Ask::Write,
-            (false, 6..=8) => Ask::Cas,
-            (false, _) => Ask::Delete,
-        };
-        let value = number.to_be_bytes();
+        let name_of_group = group_name(group);
+        let known = (name_of_group.clone(), key_name.clone());
+        let known = self.numbers.get(&known).copied().unwrap_or(0);
+        let token = self.tokens.get(&name_of_group).copied().unwrap_or(0);
+        let token = if record == FENCED { token } else { 0 };
         let mut line = OperationLine {
-            client: at as u32 + 1,
+            client: *name,
             operation: number,
-            group: name.0,
-            key: name.1,
+            group: name_of_group,
+            key: key_name,
             ask,
             write: None,
             expected: None,
+            fence: (token != 0 && ask != Ask::Read).then_some(token),
             session: owner.session,
             handle: owner.handle,
             invoked_ns: 0,
@@ -211,12 +427,10 @@ impl Workers<'_> {
             outcome: UNKNOWN.to_owned(),
             number: 0,
             token: None,
-            record: None,
-            record_number: None,
-            value: None,
+            record: RecordLine::default(),
         };
         let action = match ask {
-            Ask::Read if random.permille(500) => Action::Read(Reading::Chain),
+            Ask::Read if chain => Action::Read(Reading::Chain),
             Ask::Read => Action::Read(Reading::Leased),
             Ask::Write | Ask::Cas => {
                 line.write = Some(hex(&value));
@@ -226,26 +440,25 @@ impl Workers<'_> {
                     when = When::Number(known);
                 }
                 Action::Write(Write {
-                    value: value.to_vec(),
+                    value,
                     when,
                     guard: None,
-                    token: 0,
+                    token,
                     session: 0,
                 })
             }
             Ask::Delete => Action::Delete(Delete {
                 when: When::Always,
                 guard: None,
-                token: 0,
+                token,
             }),
-            Ask::Acquire => Action::Acquire { owner, wait: false },
+            Ask::Acquire | Ask::Wait => Action::Acquire {
+                owner,
+                wait: ask == Ask::Wait,
+            },
             Ask::Release => Action::Release { owner },
         };
-        let mut key = [0; 16];
-        key[0] = 1 + u8::from(lock);
-        key[15] = record;
-        let operation = Operation::new(Place::within(group, Key(key)), action);
-        (operation, line)
+        (Operation::new(Place::within(group, key), action), line)
     }
 
     fn listen(&mut self) -> io::Result<()> {
@@ -282,6 +495,14 @@ impl Workers<'_> {
         {
             return Ok(());
         }
+        if let (Some(mut listing), Some(agent)) =
+            (self.listing.take(), self.client.connection().agent())
+        {
+            for progress in listing.handle_event(now, agent, &event) {
+                self.scanned(now, &listing, progress)?;
+            }
+            self.listing = (!listing.is_over()).then_some(listing);
+        }
         let Some(ticket) = event.ticket() else {
             return Ok(());
         };
@@ -293,12 +514,15 @@ impl Workers<'_> {
             worker.busy = None;
         }
         let numbered = line.ask != Ask::Read;
-        let locks = matches!(line.ask, Ask::Acquire | Ask::Release);
+        let locks = matches!(line.ask, Ask::Acquire | Ask::Wait | Ask::Release);
         let response = match event {
             Event::Answered { answer, .. } => {
                 let response = coordination::response(&answer, numbered, locks);
                 if let Some((record, number)) = shown(line, &response) {
                     self.numbers.insert(record, number);
+                }
+                if let Some(token) = response.token {
+                    self.tokens.insert(line.group.clone(), token);
                 }
                 response
             }
