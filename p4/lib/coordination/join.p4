@@ -171,6 +171,8 @@ control HandleCopied(in coordination_headers_t hdr, inout coordination_metadata_
 
 // The group that this switch feeds, or fed last.
 register<bit<32>>(1) coordination_fed;
+// The group that was looked at last.
+register<bit<32>>(1) coordination_looked;
 
 // True if this switch feeds the joiner of a group, and has not been told that it is done.
 control FeedsGroup(in bit<32> index, out bool feeds) {
@@ -206,7 +208,8 @@ control FeedsNext(inout bit<32> index, inout bool feeds) {
     }
 }
 
-// A copy is due: of the group that is fed, or of one of the next that is to be.
+// A copy is due: of one of the next groups that is to be fed, or of the one that is. So all have
+// their turn, also beside one whose configuration others have left, whose copy never ends.
 control ContinueCopy(inout coordination_metadata_t meta) {
     FeedsGroup() feeds_group;
     FeedsNext() next_1;
@@ -217,14 +220,18 @@ control ContinueCopy(inout coordination_metadata_t meta) {
     bool feeds;
 
     apply {
-        coordination_fed.read(index, 0);
-        feeds_group.apply(index, feeds);
-        if (!feeds) {
-            next_1.apply(index, feeds);
-            next_2.apply(index, feeds);
-            next_3.apply(index, feeds);
-            next_4.apply(index, feeds);
+        feeds = false;
+        coordination_looked.read(index, 0);
+        next_1.apply(index, feeds);
+        next_2.apply(index, feeds);
+        next_3.apply(index, feeds);
+        next_4.apply(index, feeds);
+        coordination_looked.write(0, index);
+        if (feeds) {
             coordination_fed.write(0, index);
+        } else {
+            coordination_fed.read(index, 0);
+            feeds_group.apply(index, feeds);
         }
         if (feeds) {
             meta.extra = EXTRA_COPY;
