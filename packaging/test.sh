@@ -21,7 +21,7 @@ if [ -z "${STATEPLANE_UNSHARED:-}" ]; then
 fi
 
 work=$(mktemp -d)
-trap 'cd /; umount -R "$work/root" 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
+trap 'cd /; umount -R -l "$work/root" 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 root=$work/root
 
 step "a fresh root of $suite"
@@ -70,7 +70,7 @@ listing > "$work/before"
 step 'install'
 mkdir -p "$root/tmp/packages" "$root/tmp/work"
 cp "$packages"/*.deb "$root/tmp/packages"
-apt install /tmp/packages/*.deb
+apt install $(cd "$root" && printf '/%s ' tmp/packages/*.deb)
 inside stateplane --version
 user() { inside getent passwd "stateplane-$1" >/dev/null || { echo "no user of $1"; exit 1; }; }
 for kind in switch store controller engine; do user $kind; done

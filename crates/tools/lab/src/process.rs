@@ -1,7 +1,7 @@
 //! Processes in namespaces.
 
 use crate::error::LabError;
-use crate::{interrupt, tool};
+use crate::{interrupt, runs, tool};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -145,9 +145,7 @@ impl Process {
     /// # Errors
     /// `LAB006`.
     pub fn signal(&self, name: &str) -> Result<(), LabError> {
-        // A shell has `kill` of its own.
-        let script = format!("kill -{name} {}", self.id());
-        tool::run(&["sh", "-c", &script], "").map(drop)
+        runs::signal(name, [self.id().to_string().as_str()])
     }
 
     /// Closes its standard input, which asks agents to come to an end.

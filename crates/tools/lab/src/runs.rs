@@ -90,12 +90,8 @@ impl Run {
         for namespace in self.namespaces() {
             let pids = tool::run(&["ip", "netns", "pids", &namespace], "");
             let listed = pids.as_deref().unwrap_or_default();
-            let mut words = vec!["kill", "-KILL", "--"];
-            words.extend(listed.split_whitespace());
-            if words.len() > 3 {
-                // A process that ended by itself meanwhile is as good.
-                let _ = tool::run(&words, "");
-            }
+            // A process that ended by itself meanwhile is as good.
+            let _ = signal("KILL", listed.split_whitespace());
             keep(tool::run(&["ip", "netns", "delete", &namespace], ""));
         }
         if first.is_ok() {
@@ -145,7 +141,7 @@ pub fn down() -> Result<usize, LabError> {
     let runs = list();
     for run in runs.iter().filter(|run| run.is_alive()) {
         let owner = run.owner.to_string();
-        tool::run(&["kill", "-TERM", &owner], "")?;
+        signal("TERM", [owner.as_str()])?;
         let deadline = Instant::now() + Duration::from_secs(20);
         while run.is_alive() {
             if Instant::now() > deadline {
@@ -163,6 +159,20 @@ pub fn down() -> Result<usize, LabError> {
     }
     sweep()?;
     Ok(runs.len())
+}
+
+/// Sends a signal to processes, given by their numbers.
+pub(crate) fn signal<'a>(
+    name: &str,
+    processes: impl IntoIterator<Item = &'a str>,
+) -> Result<(), LabError> {
+    let processes: Vec<&str> = processes.into_iter().collect();
+    if processes.is_empty() {
+        return Ok(());
+    }
+    // A shell has `kill` of its own, which small systems lack as a program.
+    let script = format!("kill -{name} {}", processes.join(" "));
+    tool::run(&["sh", "-c", &script], "").map(drop)
 }
 
 fn entries(directory: &str) -> impl Iterator<Item = String> {

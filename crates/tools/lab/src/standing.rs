@@ -125,7 +125,7 @@ fn detached(arguments: &UpArguments) -> Result<ExitCode, LabError> {
             return Ok(ExitCode::SUCCESS);
         }
         if interrupt::wait_until(Instant::now() + LOOK_EVERY).is_err() {
-            let _ = tool::run(&["kill", "-TERM", &owner.id().to_string()], "");
+            let _ = runs::signal("TERM", [owner.id().to_string().as_str()]);
             let _ = owner.wait();
             return Err(LabError::Interrupted);
         }
