@@ -2,7 +2,7 @@
 //! protection, as in Fig. 14 of the RedPlane paper.
 //!
 //! Three runs of the same topology carry the same traffic: an `iperf3` stream and the
-//! connections of the [`agent`](crate::agent). In `baseline` nothing fails. In
+//! connections of the [`agent`](crate::agent). In the first nothing fails. In
 //! `unprotected` and `protected` the switch that carries `iperf3` is killed and later
 //! started again; the two differ by the topology's variants of these names.
 
@@ -34,7 +34,7 @@ const LONGEST: u64 = 600;
 /// Options of the demonstration.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Topology file with the variants baseline, unprotected and protected.
+    /// Topology file with the variants no-failure, unprotected and protected.
     #[arg(long, default_value = "lab/nat.toml")]
     pub topology: PathBuf,
     /// Directory for result.html and result.json.
@@ -67,9 +67,9 @@ pub struct Options {
     /// Seal the messages between switches and stores, with keys drawn for each run.
     #[arg(long)]
     pub keys: bool,
-    /// Rate of the iperf3 stream in Mb/s.
-    #[arg(long, default_value_t = 20)]
-    pub rate_mbps: u32,
+    /// Rate of the iperf3 stream in Mb/s; as fast as the machine allows unless set.
+    #[arg(long)]
+    pub rate_mbps: Option<u32>,
 }
 
 impl Options {
@@ -95,7 +95,10 @@ impl Options {
         if !(self.new_per_second >= 0.0 && self.new_per_second <= 200.0) {
             return refuse("--new-per-second must be 0 to 200");
         }
-        if !(1..=100_000).contains(&self.rate_mbps) {
+        if self
+            .rate_mbps
+            .is_some_and(|rate| !(1..=100_000).contains(&rate))
+        {
             return refuse("--rate-mbps must be 1 to 100000");
         }
         if self.runs.is_empty() {
@@ -129,7 +132,9 @@ pub fn run(options: &Options) -> Result<DemoReport, LabError> {
     show.finish();
     let report = DemoReport::new(runs);
     page::write(&options.output, "result.json", &report.json())?;
-    page::write(&options.output, "result.html", &page(&report)?.html())?;
+    let page = page(&report)?;
+    page::write(&options.output, "result.svg", &page.plot)?;
+    page::write(&options.output, "result.html", &page.html())?;
     Ok(report)
 }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;max-width:1000px;margin:2em auto;\
 padding:0 1em;color:#222}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
 th,td{padding:.3em .7em;text-align:right;border-bottom:1px solid #ddd}\
-th:first-child,td:first-child{text-align:left}svg{width:100%;height:auto}\
-.table{overflow-x:auto}.fail{color:#b00;font-weight:600}ul{padding-left:1.2em}";
+th:first-child,td:first-child{text-align:left}svg{width:100%;min-width:680px;height:auto}\
+.plot,.table{overflow-x:auto}.fail{color:#b00;font-weight:600}ul{padding-left:1.2em}";
 
 /// Contents of a page.
 pub(crate) struct Page<'a> {
@@ -38,8 +38,9 @@ impl Page<'_> {
             escape(self.heading),
             escape(self.about)
         );
-        page.push_str(&self.plot);
-        page.push_str("\n<div class=\"table\"><table>\n");
+        // A narrow screen scrolls in the plot, whose labels would be too small otherwise.
+        let _ = writeln!(page, "<div class=\"plot\">{}</div>", self.plot);
+        page.push_str("<div class=\"table\"><table>\n");
         for (number, row) in self.table.iter().enumerate() {
             let tag = if number == 0 { "th" } else { "td" };
             page.push_str("<tr>");

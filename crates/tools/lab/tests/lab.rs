@@ -188,7 +188,7 @@ fn connections_survive_a_failing_router() {
         connections: 100,
         interval_ms: 95,
         new_per_second: 5.0,
-        rate_mbps: 10,
+        rate_mbps: Some(10),
     };
     let report = demo::run(&options).unwrap();
     assert!(report.met(), "{report}");

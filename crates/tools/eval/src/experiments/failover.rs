@@ -136,7 +136,7 @@ fn timeline(
         connections: 120,
         interval_ms: 95,
         new_per_second: 5.0,
-        rate_mbps: 20,
+        rate_mbps: Some(20),
         keys: false,
     };
     let report = demo::run(&options)?;

@@ -15,7 +15,7 @@ pub(super) fn of(run: &RunReport) -> Vec<Expectation> {
     let mut all = Vec::new();
     let mut expect = |what: &str, found: String, met: bool| {
         all.push(Expectation {
-            run: run.name.to_string(),
+            run: run.name.title().to_owned(),
             what: what.to_owned(),
             found,
             met,
@@ -75,7 +75,7 @@ pub(super) fn of(run: &RunReport) -> Vec<Expectation> {
         ),
         run.iperf_completed && run.iperf_stall_ms <= LONGEST_STALL_MS,
     );
-    if run.name == Kind::Baseline {
+    if run.name == Kind::NoFailure {
         expect(
             "each long-lived connection asks at least 10 times a second both ways",
             format!("slowest {:.1}/s", run.slowest_rate),
@@ -107,6 +107,7 @@ mod tests {
             stall_failover_ms: 1200,
             stall_failback_ms: 900,
             throughput_before_mbps: 20.0,
+            throughput_at_mbps: 10.0,
             throughput_during_mbps: 19.0,
             throughput_after_mbps: 20.0,
             iperf_completed: true,
@@ -142,8 +143,8 @@ mod tests {
             (Kind::Protected, |r| r.iperf_stall_ms = 3200),
             (Kind::Protected, |r| r.killed_switch = Some("s2".to_owned())),
             (Kind::Protected, |r| r.exchanges = 0),
-            (Kind::Baseline, |r| r.slowest_rate = 9.9),
-            (Kind::Baseline, |r| {
+            (Kind::NoFailure, |r| r.slowest_rate = 9.9),
+            (Kind::NoFailure, |r| {
                 r.switch_shares.insert("s1".to_owned(), 0.29);
             }),
             (Kind::Unprotected, |r| r.broken = 0),

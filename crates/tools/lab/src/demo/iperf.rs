@@ -42,12 +42,11 @@ pub(super) fn server() -> Vec<String> {
     ])
 }
 
-/// A client that sends one TCP stream. The kernel paces it: the pacing of `iperf3`
-/// itself (`--bitrate`) makes up for an outage by a burst.
-pub(super) fn client(server: Ipv4Addr, seconds: u64, rate_mbps: u32) -> Vec<String> {
+/// A client that sends one TCP stream, as fast as it goes or at a rate. The kernel paces it: the
+/// pacing of `iperf3` itself (`--bitrate`) makes up for an outage by a burst.
+pub(super) fn client(server: Ipv4Addr, seconds: u64, rate_mbps: Option<u32>) -> Vec<String> {
     let port = PORT.to_string();
-    let rate = format!("{rate_mbps}M");
-    words(&[
+    let mut command = words(&[
         "iperf3",
         "--client",
         &server.to_string(),
@@ -57,14 +56,16 @@ pub(super) fn client(server: Ipv4Addr, seconds: u64, rate_mbps: u32) -> Vec<Stri
         &seconds.to_string(),
         "--interval",
         "1",
-        "--fq-rate",
-        &rate,
         "--connect-timeout",
         "5000",
         "--format",
         "m",
         "--forceflush",
-    ])
+    ]);
+    if let Some(rate) = rate_mbps {
+        command.extend(words(&["--fq-rate", &format!("{rate}M")]));
+    }
+    command
 }
 
 /// An interval, if the line tells of one; summaries are none.

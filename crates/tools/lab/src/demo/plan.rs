@@ -113,7 +113,7 @@ mod tests {
             connections: 120,
             interval_ms: 95,
             new_per_second: 5.0,
-            rate_mbps: 20,
+            rate_mbps: None,
         };
         let plans = make(&topology, &traffic, &options);
         assert_eq!(plans.len(), 2);

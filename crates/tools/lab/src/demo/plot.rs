@@ -11,17 +11,9 @@ const UPPER: u32 = 340;
 
 fn colour(kind: Kind) -> RGBColor {
     match kind {
-        Kind::Baseline => RGBColor(120, 120, 120),
+        Kind::NoFailure => RGBColor(120, 120, 120),
         Kind::Unprotected => RGBColor(205, 65, 50),
         Kind::Protected => RGBColor(25, 105, 180),
-    }
-}
-
-fn label(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Baseline => "no failure",
-        Kind::Unprotected => "failure, unprotected",
-        Kind::Protected => "failure, protected",
     }
 }
 
@@ -31,8 +23,14 @@ pub(super) fn svg(report: &DemoReport) -> Result<String, LabError> {
     let of_exchanges = |run: &RunReport| run.exchanges_per_second.clone();
     plot::svg(WIDTH, HEIGHT, |area| {
         let (upper, lower) = area.split_vertically(UPPER);
-        panel(report, "iperf3 throughput (Mb/s)", true, of_throughput).draw(&upper)?;
-        panel(report, "agents' exchanges per second", false, of_exchanges).draw(&lower)
+        panel(report, "the stream (Mb/s)", true, of_throughput).draw(&upper)?;
+        panel(
+            report,
+            "connections' exchanges per second",
+            false,
+            of_exchanges,
+        )
+        .draw(&lower)
     })
 }
 
@@ -61,7 +59,7 @@ fn panel(
     });
     let marks = marks.into_iter().flatten();
     let curves = report.runs.iter().map(|run| Curve {
-        label: label(run.name),
+        label: run.name.title(),
         colour: colour(run.name),
         points: points(run),
     });
@@ -86,7 +84,7 @@ mod tests {
     fn the_plot_shows_all_runs_and_both_marks() {
         let report = DemoReport::new(Kind::ALL.map(example).to_vec());
         let svg = svg(&report).unwrap();
-        for needed in ["no failure", "failure, unprotected", "failure, protected"] {
+        for needed in Kind::ALL.map(Kind::title) {
             assert!(svg.contains(needed), "{needed}");
         }
         assert_eq!(svg.matches("switch fails").count(), 2);

@@ -10,10 +10,10 @@ use std::fmt;
 
 /// Kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// With protection, nothing fails.
-    Baseline,
+    NoFailure,
     /// Without protection, the switch fails and returns.
     Unprotected,
     /// With protection, the switch fails and returns.
@@ -22,17 +22,28 @@ pub enum Kind {
 
 impl Kind {
     /// All runs in the order of the figure.
-    pub const ALL: [Self; 3] = [Self::Baseline, Self::Unprotected, Self::Protected];
+    pub const ALL: [Self; 3] = [Self::NoFailure, Self::Unprotected, Self::Protected];
 
     /// True if a switch fails.
     pub const fn fails(self) -> bool {
-        !matches!(self, Self::Baseline)
+        !matches!(self, Self::NoFailure)
     }
 
     /// The name, which is also that of the topology's variant.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Baseline => "baseline",
+            Self::NoFailure => "no-failure",
+            Self::Unprotected => "unprotected",
+            Self::Protected => "protected",
+        }
+    }
+}
+
+impl Kind {
+    /// The name for people.
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::NoFailure => "no failure",
             Self::Unprotected => "unprotected",
             Self::Protected => "protected",
         }
@@ -76,6 +87,8 @@ pub struct RunReport {
     /// Mean rate at which the `iperf3` server received before the failure, in Mb/s;
     /// in a run without failure, in the same period.
     pub throughput_before_mbps: f64,
+    /// Throughput in the 2 s from the failure on, in which the routes change.
+    pub throughput_at_mbps: f64,
     /// Throughput between failure and restart.
     pub throughput_during_mbps: f64,
     /// Throughput from 3 s after the restart on.
@@ -137,31 +150,24 @@ impl DemoReport {
             "broken",
             "wrong bytes",
             "longest stall",
-            "at failover",
-            "at failback",
-            "Mb/s before",
-            "during",
-            "after",
-            "iperf3",
+            "stream before",
+            "at the failure",
+            "switch down",
+            "switch back",
+            "stream",
         ];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for run in &self.runs {
-            let failed = |ms: u64| match ms {
-                _ if !run.name.fails() => "–".to_owned(),
-                0 => "none".to_owned(),
-                _ => format!("{ms} ms"),
-            };
             rows.push(vec![
-                run.name.to_string(),
+                run.name.title().to_owned(),
                 run.opened.to_string(),
                 run.broken.to_string(),
                 run.wrong_bytes.to_string(),
-                format!("{} ms", run.longest_stall_ms),
-                failed(run.stall_failover_ms),
-                failed(run.stall_failback_ms),
-                format!("{:.1}", run.throughput_before_mbps),
-                format!("{:.1}", run.throughput_during_mbps),
-                format!("{:.1}", run.throughput_after_mbps),
+                format!("{:.1} s", run.longest_stall_ms as f64 / 1000.0),
+                rate(run.throughput_before_mbps),
+                rate(run.throughput_at_mbps),
+                rate(run.throughput_during_mbps),
+                rate(run.throughput_after_mbps),
                 if run.iperf_completed {
                     "completed"
                 } else {
@@ -174,7 +180,41 @@ impl DemoReport {
     }
 }
 
-/// The table and the expectations, for a terminal.
+/// A rate with its unit.
+pub(super) fn rate(mbps: f64) -> String {
+    if mbps < 1000.0 {
+        format!("{mbps:.0} Mb/s")
+    } else {
+        format!("{:.2} Gb/s", mbps / 1000.0)
+    }
+}
+
+impl RunReport {
+    /// The result in one sentence.
+    fn sentence(&self) -> String {
+        let stream = if self.iperf_completed {
+            let before = rate(self.throughput_before_mbps);
+            format!("the stream of {before} went on")
+        } else {
+            "the stream broke".to_owned()
+        };
+        let event = match &self.killed_switch {
+            Some(switch) => format!("{switch} was killed"),
+            None => "no switch failed".to_owned(),
+        };
+        format!(
+            "{}: {event}; {} of {} connections broke, {} bytes were wrong, {stream}, and the longest \
+             stall was {:.1} s.",
+            self.name.title(),
+            self.broken,
+            self.opened,
+            self.wrong_bytes,
+            self.longest_stall_ms as f64 / 1000.0,
+        )
+    }
+}
+
+/// The table, the expectations and the results as sentences, for a terminal.
 impl fmt::Display for DemoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_table(f, &self.table())?;
@@ -182,6 +222,39 @@ impl fmt::Display for DemoReport {
         for expectation in &self.expectations {
             writeln!(f, "{expectation}")?;
         }
+        writeln!(f)?;
+        for run in &self.runs {
+            writeln!(f, "{}", run.sentence())?;
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::expect::example;
+
+    #[test]
+    fn a_rate_has_the_unit_that_fits() {
+        assert_eq!(rate(19.6), "20 Mb/s");
+        assert_eq!(rate(999.4), "999 Mb/s");
+        assert_eq!(rate(1234.0), "1.23 Gb/s");
+    }
+
+    #[test]
+    fn the_report_tells_the_rate_around_the_failure_and_the_result_plainly() {
+        let mut run = example(Kind::Protected);
+        run.throughput_before_mbps = 1500.0;
+        run.throughput_at_mbps = 120.0;
+        let text = DemoReport::new(vec![run]).to_string();
+        for told in [
+            "1.50 Gb/s",
+            "120 Mb/s",
+            "protected: s1 was killed; 0 of 200 connections broke, 0 bytes were wrong, the stream of \
+             1.50 Gb/s went on, and the longest stall was 1.2 s.",
+        ] {
+            assert!(text.contains(told), "{text}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! One run: traffic, failure, restart.
 
 use super::iperf::{self, Interval};
-use super::report::{Kind, Point, RunReport};
+use super::report::{Kind, Point, RunReport, rate};
 use super::sight::Sight;
 use super::{Options, figures, modes, plan};
 use crate::agent::client::{ClientReport, Line, Progress};
@@ -27,6 +27,8 @@ const LOOK_TO_S: f64 = 0.3;
 const LOOK_FOR_S: f64 = 1.5;
 /// Maximum time for agents and `iperf3` to end.
 const ENDING: Duration = Duration::from_secs(14);
+/// Seconds from the failure on in which throughput counts as at the failure.
+const FAILING_S: f64 = 2.0;
 /// Seconds after the restart from which throughput counts as after.
 const SETTLED_S: f64 = 3.0;
 
@@ -111,7 +113,7 @@ pub(super) fn run(
     let Some(traffic) = topology.traffic.clone() else {
         return Err(LabError::NoTraffic(topology.path.clone()));
     };
-    show.status(format!("{kind}: building {}", topology.name));
+    show.status(format!("{}: building {}", kind.title(), topology.name));
     let program =
         std::env::current_exe().map_err(|reason| LabError::file("/proc/self/exe", reason))?;
     let setting = Setting {
@@ -123,7 +125,7 @@ pub(super) fn run(
     let lab = Lab::up(topology.clone(), &setting)?;
     lab.wait_for_routes(&traffic.chooser)?;
     for line in modes::of_switches(&lab.topology().processes, lab.directory()) {
-        show.event(&format!("{kind}: {line}"));
+        show.event(&format!("{}: {line}", kind.title()));
     }
     let mut trial = Trial::begin(lab, traffic, &setting, options, kind)?;
     let report = trial.go(show)?;
@@ -248,7 +250,7 @@ impl<'a> Trial<'a> {
     fn happened(&mut self, show: &mut Show, what: String) {
         show.event(&format!(
             "{:>12} {:5.1} s  {what}",
-            self.kind.name(),
+            self.kind.title(),
             self.now_s()
         ));
         self.state = what;
@@ -305,10 +307,11 @@ impl<'a> Trial<'a> {
         let total = |of: fn(&Progress) -> u64| -> u64 {
             self.clients.iter().map(|client| of(&client.latest)).sum()
         };
-        let rate = self.receiver.intervals.last().map_or(0.0, |last| last.mbps);
+        let stream = self.receiver.intervals.last().map_or(0.0, |last| last.mbps);
         show.status(format!(
-            "{:>12} {now:5.1} s  iperf3 {rate:5.1} Mb/s  {} open of {} opened  {} broken  {} wrong bytes  [{}]",
-            self.kind.name(),
+            "{:>12} {now:5.1} s  stream {:>9}  {} open of {} opened  {} broken  {} wrong bytes  [{}]",
+            self.kind.title(),
+            rate(stream),
             total(|p| p.open),
             total(|p| p.opened),
             total(|p| p.broken),
@@ -400,6 +403,7 @@ impl<'a> Trial<'a> {
             stall_failover_ms: failover,
             stall_failback_ms: failback,
             throughput_before_mbps: figures::mean(&points, 2.0, kill_s),
+            throughput_at_mbps: figures::mean(&points, kill_s, kill_s + FAILING_S),
             throughput_during_mbps: figures::mean(&points, kill_s, restart_s),
             throughput_after_mbps: figures::mean(&points, restart_s + SETTLED_S, end_s),
             iperf_completed,
