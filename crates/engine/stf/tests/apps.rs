@@ -157,8 +157,12 @@ macro_rules! applications {
 
 applications! {
     coordination "coordination"
+    count_min "count-min"
     counter "counter"
+    elastic_sketch "elastic-sketch"
     firewall "firewall"
+    flow_radar "flow-radar"
+    hashpipe "hashpipe"
     heavy_hitter "heavy-hitter"
     key_value "key-value"
     load_balancer "load-balancer"
@@ -168,8 +172,11 @@ applications! {
     packet_counter "packet-counter"
     sequencer "sequencer"
     serving_gateway "serving-gateway"
+    sketch_learn "sketch-learn"
     super_spreader "super-spreader"
     syn_defence "syn-defence"
+    udp_flood "udp-flood"
+    univmon "univmon"
 }
 
 #[test]
