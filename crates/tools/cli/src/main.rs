@@ -30,6 +30,7 @@ mod reload;
 mod run;
 mod signal;
 mod sim;
+mod sketch;
 mod store;
 mod sync;
 mod sync_engine;
@@ -76,6 +77,7 @@ enum Command {
     Controller(controller::ControllerArguments),
     Engine(sync_engine::SyncEngineArguments),
     View(view::ViewArguments),
+    Sketch(sketch::SketchArguments),
     Kv(kv::KvArguments),
     Sim(sim::SimArguments),
     Plan(plan::PlanArguments),
@@ -115,6 +117,7 @@ fn main() -> ExitCode {
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Engine(arguments) => sync_engine::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
+        Command::Sketch(arguments) => sketch::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Hazards(command) => hazards::run(&command),

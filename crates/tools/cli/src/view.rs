@@ -24,8 +24,9 @@ pub struct ViewArguments {
     command: ViewCommand,
 }
 
+/// Where an engine is, and how its answers are printed.
 #[derive(Args)]
-struct EngineArguments {
+pub struct EngineArguments {
     /// Address of the engine, `rpc` in its file
     #[arg(
         long = "engine",
@@ -33,13 +34,13 @@ struct EngineArguments {
         default_value = "127.0.0.1:9560",
         global = true
     )]
-    address: String,
+    pub address: String,
     /// Seconds until a request is given up
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, global = true)]
-    timeout: f64,
+    pub timeout: f64,
     /// Print JSON, one object a line
     #[arg(long, global = true)]
-    json: bool,
+    pub json: bool,
 }
 
 #[derive(Args)]
@@ -155,15 +156,39 @@ fn id(text: &str) -> Result<[u8; 16], String> {
 
 /// Runs the command.
 pub fn run(arguments: &ViewArguments) -> Result<(), CommandError> {
-    if !(0.001..=600.0).contains(&arguments.engine.timeout) {
-        let message = "--timeout is between 0.001 and 600 seconds";
-        return Err(CommandError::new(Failure::Input, message));
+    arguments.engine.run(carry_out(arguments))
+}
+
+impl EngineArguments {
+    /// Runs what asks an engine.
+    pub fn run(
+        &self,
+        asks: impl Future<Output = Result<(), CommandError>>,
+    ) -> Result<(), CommandError> {
+        if !(0.001..=600.0).contains(&self.timeout) {
+            let message = "--timeout is between 0.001 and 600 seconds";
+            return Err(CommandError::new(Failure::Input, message));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| CommandError::new(Failure::System, error))?;
+        runtime.block_on(asks)
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandError::new(Failure::System, error))?;
-    runtime.block_on(carry_out(arguments))
+
+    /// A client of the engine.
+    pub async fn client(&self) -> Result<ViewClient<Channel>, CommandError> {
+        let opened = connect(format!("http://{}", self.address)).await;
+        opened.map_err(|error| {
+            let message = format!("no engine answers at {}: {error}", self.address);
+            CommandError::new(Failure::System, message)
+        })
+    }
+
+    /// Time that the engine has for an answer, in µs.
+    pub fn patience_us(&self) -> u64 {
+        Duration::from_secs_f64(self.timeout).as_micros() as u64
+    }
 }
 
 struct Session {
@@ -173,7 +198,7 @@ struct Session {
 }
 
 /// The command's failure that a refusal means.
-fn refused(status: Status) -> CommandError {
+pub fn refused(status: Status) -> CommandError {
     let failure = match status.code() {
         Code::Unknown => Failure::Unknown,
         Code::NotFound | Code::OutOfRange | Code::InvalidArgument => Failure::Input,
@@ -197,14 +222,9 @@ impl LimitArguments {
 
 async fn carry_out(arguments: &ViewArguments) -> Result<(), CommandError> {
     let engine = &arguments.engine;
-    let opened = connect(format!("http://{}", engine.address)).await;
-    let client = opened.map_err(|error| {
-        let message = format!("no engine answers at {}: {error}", engine.address);
-        CommandError::new(Failure::System, message)
-    })?;
     let mut session = Session {
-        client,
-        patience_us: Duration::from_secs_f64(engine.timeout).as_micros() as u64,
+        client: engine.client().await?,
+        patience_us: engine.patience_us(),
         printer: Printer { json: engine.json },
     };
     match &arguments.command {
