@@ -132,6 +132,7 @@ soak: build tools
 	done
 	STATEPLANE_KILLS=100 $(CARGO) test --release --quiet --package stateplane-cli --test cluster -- \
 	  --nocapture any_server_may_be_killed
+	STATEPLANE_DOCS=1 $(CARGO) test --release --quiet --package stateplane-cli --test docs
 	$(CARGO) run --release --quiet --package stateplane-generate --example soak -- 100000 20000 500
 	$(CARGO) run --release --quiet --package stateplane-generate --example semantics -- 1000000 100000
 	$(CARGO) run --release --quiet --package stateplane-generate --example compare -- 100000 1000 10000
