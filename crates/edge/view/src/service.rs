@@ -399,6 +399,7 @@ impl generated::View for Service {
                     group: request.group,
                     kind: CutKind::Filled,
                     fill,
+                    window: false,
                     keep: false,
                     patience_us,
                 };
@@ -435,6 +436,7 @@ impl generated::View for Service {
                 None => CutKind::Carried,
             },
             fill: request.fill.unwrap_or(0),
+            window: true,
             keep: request.keep,
             patience_us: patience(request.patience_us),
         };

@@ -60,8 +60,9 @@ struct WaitingCut {
 pub(super) struct Group {
     pub(super) file: GroupFile,
     pub(super) engine: Engine,
-    /// The values as bytes, until a datagram comes.
-    packed: Option<Arc<Vec<u8>>>,
+    /// The values as bytes, and whether they are the present ones.
+    packed: Arc<Vec<u8>>,
+    is_packed: bool,
     reads: Vec<WaitingRead>,
     changes: Vec<WaitingChange>,
     cuts: VecDeque<WaitingCut>,
@@ -87,7 +88,8 @@ impl Group {
         Group {
             file,
             engine,
-            packed: None,
+            packed: Arc::default(),
+            is_packed: false,
             reads: Vec::new(),
             changes: Vec::new(),
             cuts: VecDeque::new(),
@@ -100,19 +102,26 @@ impl Group {
     }
 
     pub(super) fn handle_datagram(&mut self, now: u64, bytes: &[u8]) {
-        self.packed = None;
+        self.is_packed = false;
         self.engine.handle_datagram(now, bytes);
     }
 
     /// The present view, without waiting.
     pub(super) fn reading(&mut self, now: u64) -> Option<Reading> {
         let told = self.engine.told(now)?;
-        let values = self
-            .packed
-            .get_or_insert_with(|| Arc::new(pack(self.engine.values())));
+        if !self.is_packed {
+            self.is_packed = true;
+            // What a reader still has is left to it.
+            if Arc::get_mut(&mut self.packed).is_none() {
+                self.packed = Arc::default();
+            }
+            if let Some(bytes) = Arc::get_mut(&mut self.packed) {
+                pack(self.engine.values(), bytes);
+            }
+        }
         Some(Reading {
             told,
-            values: values.clone(),
+            values: self.packed.clone(),
         })
     }
 
@@ -214,6 +223,10 @@ impl Group {
             let message = "a cut is CARRIED or FILLED".to_owned();
             return reply(Err(ViewError::Malformed(message)));
         }
+        if request.keep && !request.window || request.kind == CutKind::Carried && !request.window {
+            let message = "a window that is kept, or of a CARRIED cut, is told".to_owned();
+            return reply(Err(ViewError::Malformed(message)));
+        }
         if let Err(error) = self.check_follows(now) {
             return reply(Err(error));
         }
@@ -234,7 +247,7 @@ impl Group {
         }
         self.settle_reads(now);
         self.settle_changes(now, kept);
-        self.settle_cuts(now);
+        self.settle_cuts(now, kept);
         self.engine.handle_timeout(now);
         self.engine.proceed(now);
     }
@@ -275,7 +288,9 @@ impl Group {
         values: &[u64],
         kept: &mut Kept<F>,
     ) {
-        let values = Arc::new(pack(values));
+        let mut bytes = Vec::new();
+        pack(values, &mut bytes);
+        let values = Arc::new(bytes);
         let cut = self.cuts.front_mut().filter(|cut| cut.is_asked);
         let name = &self.file.name;
         let number = if cut.as_ref().is_some_and(|cut| !cut.request.keep) {
@@ -443,13 +458,38 @@ impl Group {
         Ok(())
     }
 
-    fn settle_cuts(&mut self, now: u64) {
+    fn settle_cuts<F: Files>(&mut self, now: u64, kept: &mut Kept<F>) {
+        self.end_reset(now, kept);
         while self.cuts.front().is_some_and(|cut| now >= cut.end) {
             let message = "the window did not come in time".to_owned();
             self.end_cut(Err(ViewError::Unknown(message)));
         }
         if let Some(cut) = self.cuts.front_mut().filter(|cut| !cut.is_asked) {
-            cut.is_asked = self.engine.cut(cut.request.kind, cut.request.fill);
+            let CutRequest { kind, fill, .. } = cut.request;
+            cut.is_asked = if cut.request.window {
+                self.engine.cut(kind, fill)
+            } else {
+                self.engine.reset(fill)
+            };
+        }
+    }
+
+    /// Ends the first cut if its window is not asked for, once the view has crossed it.
+    fn end_reset<F: Files>(&mut self, now: u64, kept: &mut Kept<F>) {
+        let cut = self.cuts.front().filter(|cut| !cut.request.window);
+        let Some((epoch, term)) = cut.and_then(|cut| cut.made) else {
+            return;
+        };
+        let told = self.engine.told(now).filter(|told| told.epoch >= epoch);
+        if let Some(Told { incarnation, .. }) = told {
+            kept.waive_window(&self.file.name, incarnation, epoch);
+            self.end_cut(Ok(CutMade {
+                number: 0,
+                incarnation,
+                epoch,
+                term,
+                values: Arc::default(),
+            }));
         }
     }
 

@@ -83,7 +83,9 @@ pub struct CutRequest {
     pub kind: CutKind,
     /// The value that fills them.
     pub fill: u64,
-    /// Keep the window.
+    /// Tell what locations held.
+    pub window: bool,
+    /// Keep the window, which has to be told.
     pub keep: bool,
     /// µs until it is given up as unknown.
     pub patience_us: u64,
@@ -100,14 +102,15 @@ pub struct CutMade {
     pub epoch: u32,
     /// Term of the engine that made it.
     pub term: u64,
-    /// Values at the cut, [`VALUE_BYTES`] each.
+    /// Values at the cut, [`VALUE_BYTES`] each; none unless they were asked for.
     pub values: Arc<Vec<u8>>,
 }
 
-/// The bytes of `values`.
-pub(super) fn pack(values: &[u64]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+/// Makes `bytes` those of `values`.
+pub(super) fn pack(values: &[u64], bytes: &mut Vec<u8>) {
+    bytes.resize(values.len() * VALUE_BYTES, 0);
+    let (places, _) = bytes.as_chunks_mut::<VALUE_BYTES>();
+    for (place, value) in places.iter_mut().zip(values) {
+        *place = value.to_le_bytes();
+    }
 }

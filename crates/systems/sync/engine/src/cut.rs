@@ -11,8 +11,19 @@ const FETCHES: usize = 64;
 struct Fetch {
     values: Vec<Option<u64>>,
     missing: usize,
-    /// When ranges were asked for, by their first location.
+    /// First location that was not asked for.
+    next: u32,
+    /// When ranges that have not come were asked for, by their first location.
     asked: BTreeMap<u32, u64>,
+}
+
+/// A cut that waits or was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    kind: CutKind,
+    fill: u64,
+    /// Somebody wants its window.
+    has_window: bool,
 }
 
 #[derive(Debug, Default)]
@@ -20,7 +31,7 @@ pub(crate) struct Cuts {
     epoch: u32,
     /// Number of the last cut that filled the locations.
     filled: u32,
-    asked: Option<(CutKind, u64)>,
+    asked: Option<Asked>,
     sent: Option<u64>,
     /// Number of a cut that was asked for and is not known to be made. It stays when the switch
     /// refuses for the time being: the refusal may be older than the cut.
@@ -68,17 +79,22 @@ impl Cuts {
         }
     }
 
-    pub(crate) fn ask(&mut self, kind: CutKind, fill: u64) -> bool {
+    /// Asks for a cut, whose window is fetched if somebody wants it.
+    pub(crate) fn ask(&mut self, kind: CutKind, fill: u64, has_window: bool) -> bool {
         let free = self.asked.is_none() && kind != CutKind::None;
         if free {
-            self.asked = Some((kind, fill));
+            self.asked = Some(Asked {
+                kind,
+                fill,
+                has_window,
+            });
         }
         free
     }
 
     /// The cut that is to be asked for, if it was not asked for `retry` µs.
     pub(crate) fn due(&mut self, now: u64, retry: u64) -> Option<(CutKind, u64, u32)> {
-        let (kind, fill) = self.asked?;
+        let Asked { kind, fill, .. } = self.asked?;
         let ready = self.kept(self.incarnation) == self.epoch && self.fetch.is_none();
         if self.sent.is_some_and(|at| now < at + retry) || (self.wanted.is_none() && !ready) {
             return None;
@@ -88,14 +104,17 @@ impl Cuts {
         Some((kind, fill, epoch))
     }
 
-    /// The switch has made cut `epoch`: its number, the first time.
-    pub(crate) fn made(&mut self, epoch: u32) -> Option<u32> {
+    /// The switch has made cut `epoch`, for this engine if it `is_own`: its number, the first time.
+    pub(crate) fn made(&mut self, epoch: u32, is_own: bool) -> Option<u32> {
         if self.wanted != Some(epoch) {
             return None;
         }
         self.wanted = None;
         self.sent = None;
-        self.asked = None;
+        let asked = self.asked.take();
+        if is_own && asked.is_some_and(|asked| !asked.has_window) {
+            self.window_kept(self.incarnation, epoch);
+        }
         Some(epoch)
     }
 
@@ -105,7 +124,9 @@ impl Cuts {
         if kind == CutKind::Filled {
             self.filled = epoch;
         }
-        self.fetch = Some(Fetch::new(locations));
+        // It is over already if nobody wants it.
+        let is_due = epoch > self.kept(self.incarnation);
+        self.fetch = is_due.then(|| Fetch::new(locations));
     }
 
     /// First locations of ranges of `batch` that are to be asked for.
@@ -113,18 +134,17 @@ impl Cuts {
         let Some(fetch) = &mut self.fetch else {
             return Vec::new();
         };
-        fetch.asked.retain(|_, sent| now < *sent + retry);
         let mut due = Vec::new();
-        for first in (0..fetch.values.len()).step_by(batch.max(1) as usize) {
-            if fetch.asked.len() >= FETCHES {
-                break;
+        for (first, sent) in &mut fetch.asked {
+            if now >= *sent + retry {
+                *sent = now;
+                due.push(*first);
             }
-            let end = fetch.values.len().min(first + batch as usize);
-            let lacks = fetch.values[first..end].contains(&None);
-            if lacks && !fetch.asked.contains_key(&(first as u32)) {
-                fetch.asked.insert(first as u32, now);
-                due.push(first as u32);
-            }
+        }
+        while fetch.asked.len() < FETCHES && (fetch.next as usize) < fetch.values.len() {
+            fetch.asked.insert(fetch.next, now);
+            due.push(fetch.next);
+            fetch.next = fetch.next.saturating_add(batch.max(1));
         }
         due
     }
@@ -137,13 +157,18 @@ impl Cuts {
         incarnation: u32,
     ) -> Option<(u32, Vec<u64>)> {
         let fetch = self.fetch.as_mut().filter(|_| epoch == self.epoch)?;
+        let mut first = None;
         for value in values {
+            first.get_or_insert(value.index);
             if let Some(place) = fetch.values.get_mut(value.index as usize)
                 && place.replace(value.value).is_none()
             {
                 fetch.missing -= 1;
-                fetch.asked.remove(&value.index);
             }
+        }
+        // A range comes whole.
+        if let Some(first) = first {
+            fetch.asked.remove(&first);
         }
         if fetch.missing > 0 || incarnation != self.incarnation {
             return None;
@@ -172,6 +197,7 @@ impl Fetch {
         Fetch {
             values: vec![None; locations as usize],
             missing: locations as usize,
+            next: 0,
             asked: BTreeMap::new(),
         }
     }

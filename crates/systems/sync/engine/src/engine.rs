@@ -358,7 +358,13 @@ impl Engine {
     /// Asks for a cut: of [`CutKind::Filled`] all locations become `fill`. One that waits already
     /// goes first, and this one is not taken: false.
     pub fn cut(&mut self, kind: CutKind, fill: u64) -> bool {
-        self.life != Life::Fenced && self.cuts.ask(kind, fill)
+        self.life != Life::Fenced && self.cuts.ask(kind, fill, true)
+    }
+
+    /// As [`Engine::cut`] of [`CutKind::Filled`], with a window that nobody wants: it is neither
+    /// fetched nor delivered, and counts as kept once [`Event::Cut`] says that this engine made it.
+    pub fn reset(&mut self, fill: u64) -> bool {
+        self.life != Life::Fenced && self.cuts.ask(CutKind::Filled, fill, false)
     }
 
     /// The driver has kept the window that cut `epoch` of `incarnation` ended, or gives it up.

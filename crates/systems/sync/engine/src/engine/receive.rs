@@ -45,8 +45,9 @@ impl Engine {
             MessageType::Repaired => self.repaired(now, &message),
             MessageType::Written => self.written(&message),
             MessageType::CutMade => {
-                if let Some(epoch) = self.cuts.made(message.epoch) {
-                    let term = message.number;
+                let term = message.number;
+                let is_own = term == self.settings.term;
+                if let Some(epoch) = self.cuts.made(message.epoch, is_own) {
                     self.events.push_back(Event::Cut { epoch, term });
                 }
             }
