@@ -55,13 +55,19 @@ pub fn udp(source: SocketAddrV4, destination: SocketAddrV4, length: usize) -> Ve
 
 /// A message of the store at `from` to a switch.
 pub fn message(from: Ipv4Addr, to: SocketAddrV4, message: &[u8]) -> Vec<u8> {
+    datagram(SocketAddrV4::new(from, replication::PORT), to, message)
+}
+
+/// A UDP datagram with `payload`.
+pub fn datagram(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     let datagram = udp::Repr {
-        source_port: replication::PORT,
+        source_port: from.port(),
         destination_port: to.port(),
-        payload: message,
+        payload,
     };
-    let datagram = datagram.to_vec(from, *to.ip()).expect("a datagram fits");
-    frame(from, *to.ip(), ipv4::PROTOCOL_UDP, &datagram)
+    let (from, to) = (*from.ip(), *to.ip());
+    let datagram = datagram.to_vec(from, to).expect("a datagram fits");
+    frame(from, to, ipv4::PROTOCOL_UDP, &datagram)
 }
 
 /// Sender of the message in a frame to the store, and the message.
