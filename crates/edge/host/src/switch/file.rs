@@ -2,6 +2,7 @@
 
 mod coordination;
 mod error;
+mod multicast;
 mod ports;
 mod replication;
 mod sync;
@@ -11,6 +12,7 @@ mod value;
 
 pub use coordination::CoordinationFile;
 pub use error::{SwitchFileCause, SwitchFileError};
+pub use multicast::MulticastFile;
 pub use ports::PortsFile;
 pub use replication::ReplicationFile;
 pub use sync::{SyncFile, SyncGroupFile};
@@ -105,6 +107,11 @@ use toml::Spanned;
 ///     address = "10.255.0.1"               # of the switch, for clients and other switches
 ///     port = 1                             # whose egress its copies pass; 0 unless set
 ///
+///     [multicast]                          # of programs that include multicast.p4
+///     address = "10.255.0.1"               # of the switch, for hosts and other switches
+///     port = 1                             # whose egress its held copies pass; 0 unless set
+///     hold_us = 2000                       # before the first return of a copy; 2000 unless set
+///
 ///     [sync]                               # of programs that include sync.p4
 ///     switch = 1                           # this switch's number
 ///     address = "10.0.0.1"                 # at which the engine reaches it
@@ -154,6 +161,8 @@ pub struct SwitchFile {
     pub replication: Option<Spanned<ReplicationFile>>,
     /// This switch's part in coordination.
     pub coordination: Option<Spanned<CoordinationFile>>,
+    /// This switch's part in multicast.
+    pub multicast: Option<Spanned<MulticastFile>>,
     /// This switch's part in sync.
     pub sync: Option<Spanned<SyncFile>>,
     /// The controllers that say where the chains of the store are.
@@ -443,6 +452,10 @@ impl SwitchFile {
             let generates = !self.generators_elsewhere;
             let coordination = file.coordination()?;
             Ok(coordination.apply(switch, incarnation, generates)?)
+        })?;
+        self.each(self.multicast.as_slice(), |file| {
+            let incarnation = 1.max(random() as u32);
+            Ok(file.multicast().apply(switch, incarnation)?)
         })?;
         self.each(self.sync.as_slice(), |file| {
             let incarnation = 1.max(random() as u32);

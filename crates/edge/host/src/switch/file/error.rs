@@ -1,6 +1,7 @@
 //! Errors in a switch's configuration file, with their positions.
 
 use stateplane_coordination_setup::SetupError as CoordinationError;
+use stateplane_multicast_setup::SetupError as MulticastError;
 use stateplane_runtime::StateError;
 use stateplane_setup::{BoundError, SetupError};
 use stateplane_switch::{Port, SwitchError};
@@ -91,6 +92,9 @@ pub enum SwitchFileCause {
     /// The program or the switch does not take what coordination needs.
     #[error(transparent)]
     Coordination(#[from] CoordinationError),
+    /// The program or the switch does not take what multicast needs.
+    #[error(transparent)]
+    Multicast(#[from] MulticastError),
     /// Rates of sync that contradict each other.
     #[error(
         "the rates of group {group} are wrong: `budget_mbps` is 1 to 524288 and at least `least_mbps`, `window_us` at least 1, `finest` at most `coarsest`"
@@ -153,6 +157,7 @@ impl SwitchFileCause {
             SwitchFileCause::Replication(SetupError::State(error)) => error.code(),
             SwitchFileCause::Replication(SetupError::Switch(error)) => error.code(),
             SwitchFileCause::Coordination(error) => error.code(),
+            SwitchFileCause::Multicast(error) => error.code(),
             SwitchFileCause::SyncRate { .. } => "H239",
             SwitchFileCause::RoutedAndPromiscuous(_) => "H241",
             SwitchFileCause::NoSuchPort(_) => "H242",

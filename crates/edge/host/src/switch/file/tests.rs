@@ -414,6 +414,23 @@ fn the_section_coordination_says_number_address_and_port() {
 }
 
 #[test]
+fn the_section_multicast_says_address_port_and_hold_times() {
+    let parse = |more: &str| {
+        let head = "[multicast]\naddress = \"10.255.0.2\"\n";
+        let file = SwitchFile::parse("switch.toml".as_ref(), &format!("{head}{more}"));
+        let said = file.expect("TOML").multicast.expect("it is there");
+        said.get_ref().multicast()
+    };
+    let said = parse("");
+    assert_eq!((said.address, said.port), (Ipv4Addr::new(10, 255, 0, 2), 0));
+    assert_eq!((said.hold.first_us, said.hold.longest_us), (2_000, 32_000));
+    let said = parse("port = 3\nhold_us = 500\n");
+    assert_eq!((said.port, said.hold.longest_us), (3, 8_000));
+    let said = parse("hold_us = 0\nlongest_hold_us = 0\n");
+    assert_eq!((said.hold.first_us, said.hold.longest_us), (1, 1));
+}
+
+#[test]
 fn the_section_sync_says_budgets_in_megabits() {
     let parse = |more: &str| {
         let head = "[sync]\nswitch = 3\naddress = \"10.0.0.1\"\n";
