@@ -39,9 +39,14 @@ control CountPair(in bit<32> source, in bit<32> destination, out bool drops) {
         bucket = (bit<32>)SKETCH_UPPER(
             SKETCH_HASH_OF_PAIR(0, source, destination), UDP_FLOOD_BUCKET_BITS
         );
+        blocked.read(verdict, bucket);
+        drops = verdict == pair;
         pairs.read(held, 2 * bucket);
         pairs.read(count, 2 * bucket + 1);
-        if (count == 0) {
+        if (verdict != 0 && !drops) {
+            // The bucket says how much the blocked pair sends.
+            flood_events.count(1);
+        } else if (count == 0) {
             pairs.write(2 * bucket, pair);
             pairs.write(2 * bucket + 1, 1);
             flood_events.count(0);
@@ -51,8 +56,6 @@ control CountPair(in bit<32> source, in bit<32> destination, out bool drops) {
         } else {
             flood_events.count(1);
         }
-        blocked.read(verdict, bucket);
-        drops = verdict == pair;
         if (drops) {
             flood_events.count(2);
         }

@@ -223,7 +223,7 @@ impl Group {
             let message = "a cut is CARRIED or FILLED".to_owned();
             return reply(Err(ViewError::Malformed(message)));
         }
-        if request.keep && !request.window || request.kind == CutKind::Carried && !request.window {
+        if !request.window && (request.keep || request.kind == CutKind::Carried) {
             let message = "a window that is kept, or of a CARRIED cut, is told".to_owned();
             return reply(Err(ViewError::Malformed(message)));
         }

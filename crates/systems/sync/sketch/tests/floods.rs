@@ -5,6 +5,7 @@ mod world;
 
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
+use stateplane_runtime::Engine as _;
 use stateplane_sketch::Flood;
 use stateplane_wire::sync::Operation;
 use std::collections::BTreeMap;

@@ -43,7 +43,7 @@ fn runs() -> Vec<Vec<(Vec<u8>, Packet)>> {
     let path = capture("mixed-two-way-snap96.pcap");
     let captured = path.map(|path| datagrams(&path, PACKETS));
     let made = drawn(11, PACKETS, 700);
-    let made = made.iter().map(support::Packet::to_ip).collect();
+    let made = made.iter().map(support::Packet::ip).collect();
     let all = [Some(made), captured].into_iter().flatten();
     all.map(|run: Vec<Vec<u8>>| {
         let packets = run.into_iter().filter_map(|ip| {

@@ -5,9 +5,10 @@
 mod support;
 mod world;
 
+use core::net::Ipv4Addr;
 use stateplane_sketch::{Distinct, Family, Key, Pairs, Shape, Sketch, Verdict, detect};
 use std::collections::{BTreeMap, BTreeSet};
-use support::{Packet, SEED, capture, datagrams, drawn, parse};
+use support::{Draws, Packet, SEED, capture, datagrams, drawn, parse};
 use world::{Link, World};
 
 /// Packets of a run: of a capture, or drawn where there is none.
@@ -17,6 +18,20 @@ fn packets(count: usize) -> Vec<Packet> {
         all.iter().filter_map(|ip| parse(ip)).collect()
     });
     captured.unwrap_or_else(|| drawn(21, count, 2_000))
+}
+
+/// Every eighth packet is one of a host with many partners, which of these have from a few to hundreds.
+fn with_spreaders(mut packets: Vec<Packet>) -> Vec<Packet> {
+    let mut draws = Draws(77);
+    for packet in packets.iter_mut().step_by(8) {
+        let own = Ipv4Addr::from_bits(0x0b00_0000 + draws.zipf(60) as u32);
+        let other = Ipv4Addr::from_bits(0x0c00_0000 + draws.below(1 << 20) as u32);
+        (packet.source, packet.destination) = match draws.below(2) {
+            0 => (own, other),
+            _ => (other, own),
+        };
+    }
+    packets
 }
 
 fn exact(packets: &[Packet], key: impl Fn(&Packet) -> Key) -> BTreeMap<Key, u64> {
@@ -114,17 +129,18 @@ fn count_min_is_never_low_beyond_the_bound_while_packets_flow() {
 /// Recall and F1 of four detections at several rates beside those of a sketch of all packets so far.
 #[test]
 fn detections_come_near_the_ideal() {
-    let packets = packets(20_000);
+    let packets = with_spreaders(packets(20_000));
     let sources = exact(&packets, Packet::source);
     let by_destination = exact(&packets, |packet| Key::address(packet.destination));
     let flows = exact(&packets, Packet::flow);
     println!(
-        "µs a packet | detection | recall, F1 of the view | of the sketch itself | certain and wrong"
+        "µs a packet, 2⁻¹⁶ µs a byte | detection | recall, F1 of the view | of the sketch itself | certain and wrong"
     );
-    for interval in [40, 20, 10] {
+    // The last budget is a sixth: what is found then is printed, and promised is only the interval.
+    for (interval, byte_time) in [(40, 524), (10, 524), (10, 3_144)] {
         let link = Link {
             loses_one_in: 0,
-            byte_time: 524,
+            byte_time,
         };
         let mut world = World::new("apps/count-min/count_min.p4", &COUNT_MIN, link);
         let mut other = Sketch::empty(Shape::count_min(SEED, 0, 3, 11)).expect("a shape");
@@ -194,12 +210,12 @@ fn detections_come_near_the_ideal() {
             let sure = found.iter().filter(|it| it.verdict == Verdict::Certainly);
             let wrong = sure.filter(|it| !there.contains(&it.key)).count();
             println!(
-                "{interval} | {name} of {} | {recall:.3}, {f1:.3} | {best_recall:.3}, {best_f1:.3} | {wrong}",
+                "{interval}, {byte_time} | {name} of {} | {recall:.3}, {f1:.3} | {best_recall:.3}, {best_f1:.3} | {wrong}",
                 there.len()
             );
             assert!(!there.is_empty(), "{name}: nothing to find");
             assert!(
-                recall >= best_recall - 0.01 && f1 >= best_f1 - 0.01,
+                byte_time > 524 || recall >= best_recall - 0.01 && f1 >= best_f1 - 0.01,
                 "{name}"
             );
         }

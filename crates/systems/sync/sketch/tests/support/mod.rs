@@ -30,7 +30,7 @@ impl Packet {
     }
 
     /// An IPv4 packet with a UDP header, without checksums.
-    pub fn to_ip(&self) -> Vec<u8> {
+    pub fn ip(&self) -> Vec<u8> {
         let mut ip = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, self.protocol, 0, 0];
         ip.extend(self.source.octets());
         ip.extend(self.destination.octets());
