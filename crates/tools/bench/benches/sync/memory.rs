@@ -90,9 +90,9 @@ impl Followed {
         let groups = plan.map_or(&[][..], |plan| &plan.groups);
         let engines = groups.iter().map(|group| {
             let settings = Settings {
-                group: group.group as u16,
-                locations: group.locations as u32,
-                batch: plan.map_or(1, |plan| plan.batch as u32),
+                group: group.group,
+                locations: group.locations,
+                batch: plan.map_or(1, |plan| plan.batch),
                 poll_us: 1_000,
                 retry_us: 5_000,
                 term: 1,
