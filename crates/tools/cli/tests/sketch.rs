@@ -15,7 +15,7 @@ fn sketch(arguments: &[&str]) -> Output {
 fn objects(output: &Output) -> Vec<Value> {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
-    let lines = text.lines().map(|line| serde_json::from_str(line));
+    let lines = text.lines().map(serde_json::from_str);
     lines.collect::<Result<_, _>>().expect("JSON")
 }
 
@@ -68,12 +68,23 @@ fn flows_are_asked_with_intervals_and_verdicts() {
     assert_eq!(heavy("104"), ["not", "not"]);
     let answers = objects(&sketch(&ask[..5]));
     assert_eq!(answers[0]["flow"], large);
-    assert_eq!((&answers[0]["low"], &answers[0]["high"]), (&100.into(), &104.into()));
+    assert_eq!(
+        (&answers[0]["low"], &answers[0]["high"]),
+        (&100.into(), &104.into())
+    );
     assert_eq!(answers[0]["low_miss"], 0.125);
     let list = folder.path().join("flows");
     std::fs::write(&list, format!("{small}\n\n{large}\n")).expect("it is written");
     let list = list.to_str().expect("a path");
-    let found = objects(&sketch(&["--file", path, "--json", "heavy", "3", "--flows-from", list]));
+    let found = objects(&sketch(&[
+        "--file",
+        path,
+        "--json",
+        "heavy",
+        "3",
+        "--flows-from",
+        list,
+    ]));
     let flows: Vec<&str> = found.iter().filter_map(|it| it["flow"].as_str()).collect();
     assert_eq!(flows, [large, small]);
     let text = sketch(&["--file", path, "ask", large, "--threshold", "50"]);
@@ -93,7 +104,10 @@ fn a_sketch_names_its_own_flows_and_is_saved_again() {
     assert_eq!(found[0]["flow"], "10.9.0.2");
     assert_eq!(found[0]["heavy"], "certainly");
     assert!(sketch(&["--file", path, "save", copy]).status.success());
-    assert_eq!(std::fs::read(copy).expect("it is there"), counted.to_bytes());
+    assert_eq!(
+        std::fs::read(copy).expect("it is there"),
+        counted.to_bytes()
+    );
 }
 
 #[test]
@@ -102,7 +116,10 @@ fn what_is_no_sketch_is_refused_with_a_code() {
     let path = folder.path().join("none");
     std::fs::write(&path, b"SPSK\0\x02").expect("it is written");
     let path = path.to_str().expect("a path");
-    assert_eq!(refusal(&["--file", path, "ask", "10.9.0.2"]), (2, "SKETCH006".to_owned()));
+    assert_eq!(
+        refusal(&["--file", path, "ask", "10.9.0.2"]),
+        (2, "SKETCH006".to_owned())
+    );
     let sizes = ["--rows", "99", "--group", "flows", "ask", "10.9.0.2"];
     assert_eq!(refusal(&sizes), (2, "SKETCH001".to_owned()));
     let (status, told) = refusal(&["ask", "10.9.0.2"]);
