@@ -71,7 +71,7 @@ header! {
              to which all came; PROMISE: the last; SKIP: the base; LEADING: the leader's first own";
         TERM           32  term: u32           => "epoch in which that entry was appended";
         BEFORE         32  before: u32         =>
-            "PROP: term of the entry before; LEAD: map of the receivers";
+            "PROP: term of the entry before; LEAD: map of the receivers; LEADING: the last index";
         TIMESTAMP      64  timestamp: u64      => "the entry's timestamp in the group (rule 2)";
         FINAL          64  final_time: u64     =>
             "DELIVER, COMPLETE: the final timestamp (rule 13); RECEIVED: the greatest that waits; \
@@ -95,7 +95,8 @@ pub mod flag {
         OF_LEADER = 0x02,
         /// The entry is a no-op and has no message (rules 8, 14).
         NO_OP = 0x04,
-        /// DELIVER: a late duplicate, which takes its index and is not delivered (rule 25).
+        /// DELIVER: a late duplicate, which takes its index and is not delivered (rule 25). COMPLETE:
+        /// the final timestamp is forgotten, and the one told is not below it (rule 24).
         VOID = 0x08,
         /// LEADING: the leader's own no-op is committed (rule 11).
         ESTABLISHED = 0x10,

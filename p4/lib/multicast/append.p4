@@ -8,6 +8,7 @@
 #include "metadata.p4"
 #include "multicast_message.p4"
 #include "ports.p4"
+#include "rules.p4"
 #include "send.p4"
 #include "state.p4"
 
@@ -45,7 +46,7 @@ control MulticastAppend(inout multicast_headers_t hdr, inout multicast_metadata_
     bit<64> time;
 
     apply {
-        time = meta.group.last_time + 1;
+        time = (MULTICAST_RULE_LOG_CLOCK ? meta.group.last_time : meta.group.clock) + 1;
         if (meta.group.clock > meta.group.last_time) {
             // A no-op takes the clock itself to the log (rule 14).
             time = meta.entry.id == 0 ? meta.group.clock : meta.group.clock + 1;
@@ -109,7 +110,7 @@ control MulticastNote(in multicast_t message, inout multicast_metadata_t meta) {
         if (message.type == MULTICAST_TYPE_OLD) {
             meta.entry.decided = 0xffffffff;
             meta.entry.done = 0xffffffff;
-            meta.entry.voided = 1;
+            meta.entry.voided = MULTICAST_RULE_VOID ? 1w1 : 1w0;
         } else if (origin != 0) {
             meta.entry.decided = meta.entry.decided | origin;
             if (message.type == MULTICAST_TYPE_DONE) {
@@ -135,9 +136,9 @@ control MulticastAllReceived(in multicast_metadata_t meta, out bit<32> received)
         multicast_receivers.read(receivers, meta.group.at);
         received = meta.group.commit;
 #define MULTICAST_LEAST(i) \
-        if (receivers[i:i] == 1) { \
+        if (receivers[i:i] == 1 && MULTICAST_RULE_ALL_RECEIVED) { \
             multicast_received.read(one, meta.group.at * MULTICAST_MOST_RECEIVERS + i); \
-            if (IS_NEWER(received, one)) { \
+            if (MULTICAST_NEWER(received, one)) { \
                 received = one; \
             } \
         }
@@ -152,7 +153,7 @@ control MulticastCovered(in multicast_metadata_t meta, out bool covered) {
 
     apply {
         multicast_entry_time.read(time, MULTICAST_PLACE(meta, meta.group.commit));
-        covered = time >= meta.entry.final || meta.entry.voided == 1;
+        covered = time >= meta.entry.final || meta.entry.voided == 1 || !MULTICAST_RULE_COVERED;
     }
 }
 
@@ -184,7 +185,7 @@ control MulticastAnswerKnown(
             }
             all_received.apply(meta, received);
             covered_by.apply(meta, covered);
-            have = !IS_NEWER(index, received) && covered;
+            have = !MULTICAST_NEWER(index, received) && covered;
             hdr.message.timestamp = meta.entry.timestamp;
             hdr.message.final = meta.entry.final;
             hdr.message.final_group = meta.entry.final_group;
@@ -195,13 +196,22 @@ control MulticastAnswerKnown(
                 multicast_events.count(MULTICAST_EVENT_OLD);
                 type = MULTICAST_TYPE_OLD;
             }
-            if (old || !IS_NEWER(index, meta.group.commit)) {
+            if (old || !MULTICAST_NEWER(index, meta.group.commit)) {
                 answer.apply(type, hdr, meta);
             } else {
                 multicast_events.count(MULTICAST_EVENT_REPEATED);
             }
-        } else if (old || (have && index - meta.group.base <= MULTICAST_WINDOW / 2)) {
+        } else if (old
+            || (have
+                && (index - meta.group.base <= MULTICAST_WINDOW / 2
+                    || !MULTICAST_RULE_HELD_BACK))) {
             multicast_events.count(MULTICAST_EVENT_COMPLETED);
+            hdr.message.flags = 0;
+            if (old) {
+                // The final timestamp is forgotten: this one is not below it (rules 17, 24).
+                hdr.message.flags = MULTICAST_FLAG_VOID;
+                hdr.message.final = meta.group.last_time;
+            }
             complete.apply(
                 MULTICAST_TYPE_COMPLETE,
                 hdr.ipv4.source,

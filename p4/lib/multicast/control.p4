@@ -8,6 +8,7 @@
 #include "log.p4"
 #include "metadata.p4"
 #include "multicast_message.p4"
+#include "rules.p4"
 #include "send.p4"
 #include "state.p4"
 
@@ -17,13 +18,16 @@ control MulticastHandlePrepare(inout multicast_headers_t hdr, inout multicast_me
     MulticastRefuse() refuse;
 
     apply {
-        if (IS_NEWER(meta.group.promised, hdr.message.epoch)) {
+        if (meta.group.promised != 0 && MULTICAST_NEWER(meta.group.promised, hdr.message.epoch)) {
             refuse.apply(MULTICAST_CODE_FENCED, hdr, meta);
         } else {
             if (hdr.message.epoch != meta.group.promised) {
                 multicast_events.count(MULTICAST_EVENT_PROMISED);
                 meta.group.promised = hdr.message.epoch;
                 multicast_promised.write(meta.group.at, hdr.message.epoch);
+                if (meta.group.leads && !MULTICAST_RULE_STEPS_DOWN) {
+                    multicast_led.write(meta.group.at, hdr.message.epoch);
+                }
             }
             hdr.message.origin = meta.group.member;
             hdr.message.index = meta.group.end;
@@ -75,9 +79,16 @@ control MulticastBeginToLead(inout multicast_headers_t hdr, inout multicast_meta
         multicast_told_complete.write(meta.group.at, meta.group.base);
         take_list.apply(true, hdr.message, meta);
 #define MULTICAST_FORGET(i) \
-        multicast_match.write(meta.group.at * MULTICAST_MOST_MEMBERS + i, meta.group.base);
+        if (MULTICAST_RULE_MATCHES_FORGOTTEN) { \
+            multicast_match.write( \
+                meta.group.at * MULTICAST_MOST_MEMBERS + i, \
+                meta.group.base \
+            ); \
+        }
         MULTICAST_EACH(MULTICAST_FORGET)
-        append_no_op.apply(hdr, meta);
+        if (MULTICAST_RULE_OWN_NO_OP) {
+            append_no_op.apply(hdr, meta);
+        }
     }
 }
 
@@ -85,6 +96,7 @@ control MulticastBeginToLead(inout multicast_headers_t hdr, inout multicast_meta
 control MulticastHandleLead(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastBeginToLead() begin_to_lead;
     MulticastTakeList() take_list;
+    MulticastAppendNoOp() append_no_op;
     MulticastRoom() room_for;
     MulticastSend() send_state;
     MulticastRefuse() refuse;
@@ -92,12 +104,14 @@ control MulticastHandleLead(inout multicast_headers_t hdr, inout multicast_metad
     bit<32> own;
     bit<32> match;
     bit<16> version;
+    bit<8> learner;
     bit<8> flags;
     bool room;
 
     apply {
         room_for.apply(0, meta, room);
-        if (hdr.message.epoch != meta.group.promised || hdr.message.epoch == 0) {
+        if ((hdr.message.epoch != meta.group.promised && MULTICAST_RULE_LEAD_EPOCH)
+            || hdr.message.epoch == 0) {
             refuse.apply(MULTICAST_CODE_FENCED, hdr, meta);
         } else if (!meta.group.leads && !room) {
             // Without its no-op it would lead and never commit: it is asked again.
@@ -106,27 +120,37 @@ control MulticastHandleLead(inout multicast_headers_t hdr, inout multicast_metad
             begin_to_lead.apply(hdr, meta);
         } else {
             multicast_list.read(version, meta.group.at);
-            if (((hdr.message.list_version - version) & 0x8000) == 0
-                && hdr.message.list_version != version) {
-                take_list.apply(false, hdr.message, meta);
+            if (((hdr.message.list_version - version) & 0x8000) == 0) {
+                if (hdr.message.list_version != version) {
+                    take_list.apply(false, hdr.message, meta);
+                }
+                multicast_learner.write(meta.group.at, hdr.message.learner);
             }
             multicast_own.read(own, meta.group.at);
+            learner = hdr.message.learner;
             flags = 0;
-            if (!IS_NEWER(own, meta.group.commit)) {
+            if (!MULTICAST_NEWER(own, meta.group.commit)) {
                 flags = flags | MULTICAST_FLAG_ESTABLISHED;
             }
-            if (hdr.message.learner < MULTICAST_MOST_MEMBERS) {
+            if (learner < MULTICAST_MOST_MEMBERS) {
                 multicast_match.read(
                     match,
-                    meta.group.at * MULTICAST_MOST_MEMBERS + (bit<32>)hdr.message.learner
+                    meta.group.at * MULTICAST_MOST_MEMBERS + (bit<32>)learner
                 );
-                if (!IS_NEWER(own, match)) {
+                if (!MULTICAST_NEWER(own, match)) {
                     flags = flags | MULTICAST_FLAG_JOINED;
+                } else if (meta.group.base == meta.group.end) {
+                    // There is nothing to send it that would tell it where to go on: a no-op goes
+                    // out when its copy returns.
+                    append_no_op.apply(hdr, meta);
                 }
             }
             hdr.message.flags = flags;
+            hdr.message.learner = learner;
             hdr.message.origin = meta.group.member;
             hdr.message.index = own;
+            hdr.message.before = meta.group.end;
+            multicast_list.read(hdr.message.list_version, meta.group.at);
             hdr.message.term = meta.group.last_term;
             hdr.message.timestamp = meta.group.last_time;
             hdr.message.commit = meta.group.commit;

@@ -7,6 +7,7 @@
 #include "metadata.p4"
 #include "multicast_message.p4"
 #include "ports.p4"
+#include "rules.p4"
 
 // Makes a copy what its target is to get.
 control MulticastCopy(
@@ -17,6 +18,7 @@ control MulticastCopy(
     bit<3> kind;
     bit<8> number;
     bool payload;
+    bool dropped;
 
     action reach(bit<32> address, bit<48> mac, bit<48> source_mac) {
         hdr.ipv4.destination = address;
@@ -58,11 +60,13 @@ control MulticastCopy(
 
     apply {
         number = 0;
+        dropped = false;
         multicast_targets.apply();
         hdr.message.origin = meta.group.member;
         payload = meta.bears;
         if ((kind & meta.to) == 0) {
             multicast_events.count(MULTICAST_EVENT_UNKNOWN_TARGET);
+            dropped = true;
             mark_to_drop(standard_metadata);
         } else if (kind == MULTICAST_MEMBERS) {
             hdr.message.type = MULTICAST_TYPE_PROP;
@@ -70,8 +74,10 @@ control MulticastCopy(
             hdr.message.type = meta.receiver_type;
             payload = payload && meta.receiver_payload;
             hdr.message.incarnation = meta.group.incarnation;
-        } else if ((hdr.message.destinations >> number)[0:0] == 0) {
+        } else if ((hdr.message.destinations >> number)[0:0] == 0
+            && MULTICAST_RULE_ADDRESSED_ONLY) {
             // The group is no destination (rule 16).
+            dropped = true;
             mark_to_drop(standard_metadata);
         } else {
             hdr.message.type = meta.leader_type;
@@ -98,6 +104,7 @@ control MulticastCopy(
         hdr.udp.source_port = MULTICAST_UDP_PORT;
         hdr.udp.destination_port = MULTICAST_UDP_PORT;
         hdr.udp.checksum = 0;
+        meta.loops = !dropped && hdr.ipv4.destination == meta.own_address;
     }
 }
 
@@ -114,6 +121,10 @@ control MulticastEgress(
             recirculate_preserving_field_list(MULTICAST_FIELD_LIST);
         } else if (meta.to != 0 && !meta.sends) {
             copy.apply(hdr, meta, standard_metadata);
+        }
+        if (meta.loops) {
+            meta.held = 0;
+            recirculate_preserving_field_list(MULTICAST_FIELD_LIST);
         }
     }
 }

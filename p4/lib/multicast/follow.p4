@@ -7,6 +7,7 @@
 #include "log.p4"
 #include "metadata.p4"
 #include "multicast_message.p4"
+#include "rules.p4"
 #include "send.p4"
 #include "state.p4"
 
@@ -16,7 +17,8 @@ control MulticastFollowBase(in bit<32> base, inout multicast_metadata_t meta) {
     MulticastFreeEntry() free_entry;
 
     apply {
-        if (IS_NEWER(base, meta.group.base) && IS_NEWER(meta.group.commit, meta.group.base)) {
+        if (MULTICAST_NEWER(base, meta.group.base)
+            && MULTICAST_NEWER(meta.group.commit, meta.group.base)) {
             load_entry.apply(meta.group.base + 1, meta);
             free_entry.apply(meta);
         }
@@ -26,11 +28,18 @@ control MulticastFollowBase(in bit<32> base, inout multicast_metadata_t meta) {
 // Takes an epoch that is not older than the one promised; who led stops (rule 9).
 control MulticastTakeEpoch(in bit<32> epoch, inout multicast_metadata_t meta, out bool taken) {
     apply {
-        taken = !IS_NEWER(meta.group.promised, epoch);
-        if (taken && epoch != meta.group.promised) {
+        // Who promised nothing yet takes any: serial numbers have no first one.
+        taken = meta.group.promised == 0
+            || !MULTICAST_NEWER(meta.group.promised, epoch)
+            || !MULTICAST_RULE_FENCE;
+        if (meta.group.promised == 0 || MULTICAST_NEWER(epoch, meta.group.promised)) {
             meta.group.promised = epoch;
-            meta.group.leads = false;
             multicast_promised.write(meta.group.at, epoch);
+            if (MULTICAST_RULE_STEPS_DOWN) {
+                meta.group.leads = false;
+            } else if (meta.group.leads) {
+                multicast_led.write(meta.group.at, epoch);
+            }
         }
         if (!taken || meta.group.leads) {
             multicast_events.count(MULTICAST_EVENT_OTHER_EPOCH);
@@ -71,6 +80,7 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
     bit<8> held;
     bool taken;
     bool behind;
+    bool empty;
 
     apply {
         index = hdr.message.index;
@@ -84,8 +94,13 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
                 multicast_entry_term.read(term, MULTICAST_PLACE(meta, index - 1));
             }
             behind = (index - 1 == meta.group.base || MULTICAST_HAS(meta, index - 1))
-                && term == hdr.message.before;
-            if (!IS_NEWER(index, meta.group.base)) {
+                && (term == hdr.message.before || !MULTICAST_RULE_ENTRY_BEFORE);
+            // Who never had an entry goes on from the leader's base: serial numbers have no first
+            // one.
+            empty = meta.group.last_term == 0 && base != meta.group.base;
+            if (empty) {
+                multicast_events.count(MULTICAST_EVENT_OUT_OF_ORDER);
+            } else if (!MULTICAST_NEWER(index, meta.group.base)) {
                 multicast_events.count(MULTICAST_EVENT_REPEATED);
             } else if (index - meta.group.base > MULTICAST_WINDOW) {
                 multicast_events.count(MULTICAST_EVENT_OUTSIDE_WINDOW);
@@ -98,7 +113,8 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
             } else {
                 multicast_entry_term.read(term, MULTICAST_PLACE(meta, index));
                 multicast_entry_held.read(held, MULTICAST_PLACE(meta, index));
-                if (MULTICAST_HAS(meta, index) && term == hdr.message.term) {
+                if (MULTICAST_HAS(meta, index)
+                    && (term == hdr.message.term || !MULTICAST_RULE_CUT_OFF)) {
                     multicast_events.count(MULTICAST_EVENT_REPEATED);
                     match = index;
                 } else if (held >= 2) {
@@ -119,23 +135,33 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
                     store_entry.apply(meta);
                     match = index;
                 }
-                if (match == index) {
+                if (match == index || !MULTICAST_RULE_COMMIT_MATCHED) {
                     // What is committed at the leader, as far as the logs match.
-                    term = IS_NEWER(hdr.message.commit, index) ? index : hdr.message.commit;
-                    if (IS_NEWER(term, meta.group.commit)) {
+                    term = MULTICAST_NEWER(hdr.message.commit, index)
+                        && MULTICAST_RULE_COMMIT_MATCHED
+                        ? index
+                        : hdr.message.commit;
+                    if (MULTICAST_NEWER(term, meta.group.commit)) {
                         meta.group.commit = term;
                         multicast_commit.write(meta.group.at, term);
                     }
                 }
             }
             wanted = meta.group.end + 1;
-            if (match == meta.group.base && IS_NEWER(index, meta.group.base)) {
+            if (match == meta.group.base && MULTICAST_NEWER(index, meta.group.base)) {
                 // It asks for the entry before, or for the first that it lacks.
-                wanted = IS_NEWER(index - 1, meta.group.end) ? meta.group.end + 1 : index - 1;
-                wanted = IS_NEWER(wanted, meta.group.base) ? wanted : meta.group.base + 1;
+                wanted = MULTICAST_NEWER(index - 1, meta.group.end)
+                    ? meta.group.end + 1
+                    : index - 1;
+                wanted = MULTICAST_NEWER(wanted, meta.group.base) ? wanted : meta.group.base + 1;
             }
-            follow_base.apply(base, meta);
-            follow_base_again.apply(base, meta);
+            if (empty) {
+                match = base;
+                wanted = base;
+            } else {
+                follow_base.apply(base, meta);
+                follow_base_again.apply(base, meta);
+            }
             acknowledge.apply(match, wanted, hdr, meta);
         }
     }
@@ -153,7 +179,7 @@ control MulticastHandleSkip(inout multicast_headers_t hdr, inout multicast_metad
         index = hdr.message.index;
         take_epoch.apply(hdr.message.epoch, meta, taken);
         if (taken) {
-            if (IS_NEWER(index, meta.group.base)) {
+            if (MULTICAST_NEWER(index, meta.group.base) || meta.group.last_term == 0) {
                 multicast_entry_term.read(term, MULTICAST_PLACE(meta, index));
                 if (!MULTICAST_HAS(meta, index) || term != hdr.message.term) {
                     multicast_events.count(MULTICAST_EVENT_SKIPPED);
@@ -168,15 +194,15 @@ control MulticastHandleSkip(inout multicast_headers_t hdr, inout multicast_metad
                     multicast_end.write(meta.group.at, index);
                     multicast_last_term.write(meta.group.at, hdr.message.term);
                     multicast_last_time.write(meta.group.at, hdr.message.timestamp);
-                }
-                if (IS_NEWER(index, meta.group.commit)) {
+                    multicast_commit.write(meta.group.at, index);
+                } else if (MULTICAST_NEWER(index, meta.group.commit)) {
                     // What was freed is committed.
                     meta.group.commit = index;
                     multicast_commit.write(meta.group.at, index);
                 }
             }
             acknowledge.apply(
-                IS_NEWER(index, meta.group.base) ? index : meta.group.base,
+                MULTICAST_NEWER(index, meta.group.base) ? index : meta.group.base,
                 meta.group.end + 1,
                 hdr,
                 meta

@@ -9,6 +9,7 @@
 #include "metadata.p4"
 #include "multicast_message.p4"
 #include "ports.p4"
+#include "rules.p4"
 #include "state.p4"
 
 // A copy came back to a leader: its entry is at hand.
@@ -29,13 +30,13 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
 
     apply {
         own = 32w1 << (bit<8>)meta.group.at;
-        committed = !IS_NEWER(meta.entry.index, meta.group.commit);
+        committed = !MULTICAST_NEWER(meta.entry.index, meta.group.commit);
         majority_of.apply(meta.entry.index, meta, majority, all);
         all_received.apply(meta, received);
         if (meta.entry.id != 0 && committed) {
             lane = MULTICAST_LANE_PLACE(meta, meta.entry.id[63:48], meta.entry.id[47:40]);
             multicast_lane_number.read(number, lane);
-            if (number > meta.entry.id[39:0]) {
+            if (number > meta.entry.id[39:0] && MULTICAST_RULE_VOID) {
                 // Its lane went on: a late duplicate (rule 25).
                 meta.entry.decided = 0xffffffff;
                 meta.entry.done = 0xffffffff;
@@ -43,7 +44,7 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
                 store_marks.apply(meta);
             }
         }
-        if (committed && IS_NEWER(meta.entry.index, received)) {
+        if (committed && MULTICAST_NEWER(meta.entry.index, received)) {
             announce.apply(meta.entry.id != 0, hdr, meta);
         } else {
             put_entry.apply(hdr, meta);
@@ -51,7 +52,8 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
         if (!committed || !all) {
             meta.to = meta.to | MULTICAST_MEMBERS;
         }
-        if ((meta.entry.destinations & ~((meta.entry.decided & meta.entry.done) | own)) != 0) {
+        if ((meta.entry.destinations & ~((meta.entry.decided & meta.entry.done) | own)) != 0
+            && MULTICAST_RULE_FINISH) {
             // Who decided, but is not done, answers with DONE when it is.
             meta.to = meta.to | MULTICAST_LEADERS;
             meta.leader_type = MULTICAST_TYPE_START;
@@ -77,7 +79,7 @@ control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metad
             meta.hold = true;
             meta.attempt = meta.attempt < MULTICAST_HOLDS - 1 ? meta.attempt + 1 : meta.attempt;
             meta.bears = meta.entry.id != 0;
-            if (meta.group.leads) {
+            if (meta.group.leads && MULTICAST_RULE_RETRANSMIT) {
                 retransmit.apply(hdr, meta);
             }
         } else {

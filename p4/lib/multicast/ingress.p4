@@ -11,6 +11,7 @@
 #include "metadata.p4"
 #include "multicast_message.p4"
 #include "ports.p4"
+#include "rules.p4"
 #include "send.p4"
 
 // A message for a member, of a group of this switch.
@@ -42,7 +43,8 @@ control MulticastHandleMessage(inout multicast_headers_t hdr, inout multicast_me
             } else {
                 handle_leader.apply(hdr, meta);
             }
-        } else if (hdr.message.incarnation != meta.group.incarnation) {
+        } else if (hdr.message.incarnation != meta.group.incarnation
+            && MULTICAST_RULE_INCARNATION) {
             multicast_events.count(MULTICAST_EVENT_OTHER_INCARNATION);
             if (hdr.message.type == MULTICAST_TYPE_PREPARE
                 || hdr.message.type == MULTICAST_TYPE_LEAD) {
@@ -103,7 +105,9 @@ control MulticastTake(
         } else {
             meta.payload = hdr.udp.length - length;
             multicast_groups.apply();
-            if (!member || hdr.message.group >= MULTICAST_GROUPS) {
+            // A copy is held while the log has its entry, also when the switch is no member: it may
+            // be one again.
+            if ((!member && !held) || hdr.message.group >= MULTICAST_GROUPS) {
                 multicast_events.count(MULTICAST_EVENT_UNKNOWN_GROUP);
                 if (hdr.message.type == MULTICAST_TYPE_START) {
                     refuse.apply(MULTICAST_CODE_UNKNOWN_GROUP, hdr, meta);
@@ -144,6 +148,7 @@ control MulticastIngress(
         meta.sends = false;
         meta.bears = false;
         meta.to = 0;
+        meta.loops = false;
         multicast_identity.apply();
         if (standard_metadata.checksum_error == 1
             || standard_metadata.parser_error != error.NoError
@@ -152,8 +157,13 @@ control MulticastIngress(
         } else if (!hdr.message.isValid() || hdr.ipv4.destination != meta.own_address) {
             meta.forward = true;
         } else {
-            take.apply(standard_metadata.instance_type == INSTANCE_RECIRCULATED, hdr, meta);
+            take.apply(
+                standard_metadata.instance_type == INSTANCE_RECIRCULATED && meta.held == 1,
+                hdr,
+                meta
+            );
         }
+        meta.held = meta.hold ? 1w1 : 1w0;
         if (meta.hold) {
             clone_preserving_field_list(
                 CloneType.I2E,
@@ -168,6 +178,11 @@ control MulticastIngress(
             hdr.udp.source_port = MULTICAST_UDP_PORT;
             hdr.udp.destination_port = meta.destination_port;
             hdr.udp.checksum = 0;
+            if (meta.destination == meta.own_address) {
+                meta.forward = false;
+                meta.loops = true;
+                standard_metadata.egress_spec = MULTICAST_LOOP_PORT;
+            }
         } else if (meta.to != 0) {
             standard_metadata.mcast_grp = (bit<16>)meta.group.at[7:0] * 8 + (bit<16>)meta.to;
         } else if (!meta.forward) {

@@ -9,11 +9,12 @@
 #include "metadata.p4"
 #include "multicast_message.p4"
 #include "ports.p4"
+#include "rules.p4"
 #include "send.p4"
 #include "state.p4"
 
 // True if the logs of a majority of the members match up to `index` (rules 1, 4). `all` says the
-// same of every member.
+// same of every member and of who learns.
 control MulticastMajority(
     in bit<32> index,
     in multicast_metadata_t meta,
@@ -24,22 +25,29 @@ control MulticastMajority(
     bit<32> match;
     bit<8> size;
     bit<8> votes;
+    bit<8> learner;
+    bool has;
 
     apply {
         multicast_members.read(members, meta.group.at);
+        multicast_learner.read(learner, meta.group.at);
         size = 0;
         votes = 0;
+        all = true;
 #define MULTICAST_VOTE(i) \
-        if (members[i:i] == 1) { \
-            size = size + 1; \
+        if (members[i:i] == 1 || learner == i) { \
             multicast_match.read(match, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
-            if (i == meta.group.member || !IS_NEWER(index, match)) { \
+            has = i == meta.group.member || !MULTICAST_NEWER(index, match); \
+            all = all && has; \
+            if (members[i:i] == 1) { \
+                size = size + 1; \
+            } \
+            if (has && (members[i:i] == 1 || !MULTICAST_RULE_LEARNER_NO_VOTE)) { \
                 votes = votes + 1; \
             } \
         }
         MULTICAST_EACH(MULTICAST_VOTE)
-        majority = votes + votes > size;
-        all = votes == size;
+        majority = votes + votes > size || !MULTICAST_RULE_MAJORITY;
     }
 }
 
@@ -56,7 +64,8 @@ control MulticastAnnounce(
     apply {
         own = 32w1 << (bit<8>)meta.group.at;
         put_entry.apply(hdr, meta);
-        if ((meta.entry.destinations & ~(meta.entry.decided | own)) == 0) {
+        if ((meta.entry.destinations & ~(meta.entry.decided | own)) == 0
+            || !MULTICAST_RULE_UNIFORM) {
             multicast_events.count(MULTICAST_EVENT_DELIVERED);
             meta.to = meta.to | MULTICAST_RECEIVERS;
             meta.receiver_type = MULTICAST_TYPE_DELIVER;
@@ -79,9 +88,9 @@ control MulticastCommit(in bit<32> index, inout multicast_metadata_t meta) {
     apply {
         multicast_own.read(own, meta.group.at);
         majority = false;
-        if (IS_NEWER(index, meta.group.commit)
-            && !IS_NEWER(own, index)
-            && !IS_NEWER(index, meta.group.end)) {
+        if (MULTICAST_NEWER(index, meta.group.commit)
+            && (!MULTICAST_NEWER(own, index) || !MULTICAST_RULE_OWN_TERM)
+            && !MULTICAST_NEWER(index, meta.group.end)) {
             majority_of.apply(index, meta, majority, all);
         }
         if (majority) {
@@ -104,6 +113,7 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
     bit<32> place;
     bit<32> own;
     bit<32> next;
+    bit<32> incarnation;
     bit<8> learner;
 
     apply {
@@ -111,32 +121,33 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
         multicast_learner.read(learner, meta.group.at);
         if (!meta.group.leads) {
             multicast_events.count(MULTICAST_EVENT_NOT_LEADER);
-        } else if (hdr.message.epoch != meta.group.promised) {
+        } else if (hdr.message.epoch != meta.group.promised && MULTICAST_RULE_ACK_EPOCH) {
             multicast_events.count(MULTICAST_EVENT_OTHER_EPOCH);
         } else if (hdr.message.origin >= MULTICAST_MOST_MEMBERS
             || ((members >> hdr.message.origin)[0:0] == 0 && hdr.message.origin != learner)
-            || IS_NEWER(hdr.message.index, meta.group.end)) {
+            || MULTICAST_NEWER(hdr.message.index, meta.group.end)) {
             multicast_events.count(MULTICAST_EVENT_UNKNOWN_MEMBER);
         } else {
             place = meta.group.at * MULTICAST_MOST_MEMBERS + (bit<32>)hdr.message.origin;
             multicast_match.read(match, place);
-            if (IS_NEWER(hdr.message.index, match)) {
+            if (MULTICAST_NEWER(hdr.message.index, match)) {
                 multicast_match.write(place, hdr.message.index);
             }
             commit_matched.apply(hdr.message.index, meta);
             // A vote may complete a majority for less than its own index.
             multicast_own.read(own, meta.group.at);
-            next = IS_NEWER(own, meta.group.commit + 1) ? own : meta.group.commit + 1;
+            next = MULTICAST_NEWER(own, meta.group.commit + 1) ? own : meta.group.commit + 1;
             commit_next.apply(next, meta);
             multicast_announced.read(next, meta.group.at);
-            if (IS_NEWER(meta.group.base, next)) {
+            if (MULTICAST_NEWER(meta.group.base, next)) {
                 next = meta.group.base;
             }
-            if (!IS_NEWER(hdr.message.base, meta.group.base)) {
+            if (!MULTICAST_NEWER(hdr.message.base, meta.group.base) && MULTICAST_RULE_SKIP) {
                 multicast_events.count(MULTICAST_EVENT_SKIPPED);
                 hdr.message.index = meta.group.base;
                 hdr.message.term = meta.group.base_term;
                 multicast_base_time.read(hdr.message.timestamp, meta.group.at);
+                incarnation = hdr.message.incarnation;
                 send_skip.apply(
                     MULTICAST_TYPE_SKIP,
                     hdr.ipv4.source,
@@ -144,7 +155,9 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                     hdr,
                     meta
                 );
-            } else if (IS_NEWER(meta.group.commit, next)) {
+                // For the start that said ACK (rule 5).
+                hdr.message.incarnation = incarnation;
+            } else if (MULTICAST_NEWER(meta.group.commit, next)) {
                 load_entry.apply(next + 1, meta);
                 multicast_announced.write(meta.group.at, next + 1);
                 announce.apply(false, hdr, meta);
@@ -177,10 +190,10 @@ control MulticastProgress(inout multicast_headers_t hdr, inout multicast_metadat
         own = 32w1 << (bit<8>)meta.group.at;
         all_received.apply(meta, received);
         multicast_told_done.read(next, meta.group.at);
-        if (IS_NEWER(meta.group.base, next)) {
+        if (MULTICAST_NEWER(meta.group.base, next)) {
             next = meta.group.base;
         }
-        if (IS_NEWER(received, next)) {
+        if (MULTICAST_NEWER(received, next)) {
             load_done.apply(next + 1, meta);
             covered_done.apply(meta, covered);
             if (covered) {
@@ -193,12 +206,12 @@ control MulticastProgress(inout multicast_headers_t hdr, inout multicast_metadat
             }
         }
         multicast_told_complete.read(next, meta.group.at);
-        if (IS_NEWER(meta.group.base, next)) {
+        if (MULTICAST_NEWER(meta.group.base, next)) {
             next = meta.group.base;
         }
         if (meta.to == 0
-            && IS_NEWER(received, next)
-            && next - meta.group.base < MULTICAST_WINDOW / 2) {
+            && MULTICAST_NEWER(received, next)
+            && (next - meta.group.base < MULTICAST_WINDOW / 2 || !MULTICAST_RULE_HELD_BACK)) {
             load_complete.apply(next + 1, meta);
             covered_complete.apply(meta, covered);
             if (covered) {
@@ -218,10 +231,12 @@ control MulticastProgress(inout multicast_headers_t hdr, inout multicast_metadat
             }
         }
         multicast_told_done.read(told, meta.group.at);
-        if (IS_NEWER(next, meta.group.base) && IS_NEWER(told, meta.group.base)) {
+        if (MULTICAST_NEWER(next, meta.group.base) && MULTICAST_NEWER(told, meta.group.base)) {
             load_free.apply(meta.group.base + 1, meta);
             covered_free.apply(meta, covered);
-            if (covered && (meta.entry.destinations & ~(meta.entry.done | own)) == 0) {
+            if (covered
+                && ((meta.entry.destinations & ~(meta.entry.done | own)) == 0
+                    || !MULTICAST_RULE_DONE)) {
                 free_entry.apply(meta);
             }
         }
@@ -254,7 +269,9 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
                 jumps
             );
         }
-        if (meta.group.leads && !jumps && hdr.message.type != MULTICAST_TYPE_HINT) {
+        if (meta.group.leads
+            && !jumps
+            && (hdr.message.type != MULTICAST_TYPE_HINT || !MULTICAST_RULE_HINT)) {
             find.apply(hdr.message, meta, found, old, index);
             if (!found) {
                 multicast_events.count(MULTICAST_EVENT_UNKNOWN_MESSAGE);
@@ -262,14 +279,15 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
                 own = 32w1 << (bit<8>)meta.group.at;
                 load_entry.apply(index, meta);
                 finished = (meta.entry.destinations & ~(meta.entry.decided | own)) == 0;
-                if (hdr.message.type == MULTICAST_TYPE_OLD && IS_NEWER(index, meta.group.commit)) {
+                if (hdr.message.type == MULTICAST_TYPE_OLD
+                    && MULTICAST_NEWER(index, meta.group.commit)) {
                     // Only what is committed can be void.
                     multicast_events.count(MULTICAST_EVENT_UNKNOWN_MESSAGE);
                 } else {
                     note.apply(hdr.message, meta);
                     if (!finished
                         && (meta.entry.destinations & ~(meta.entry.decided | own)) == 0
-                        && !IS_NEWER(index, meta.group.commit)) {
+                        && !MULTICAST_NEWER(index, meta.group.commit)) {
                         announce.apply(false, hdr, meta);
                         // The other leaders have this group's timestamp or ask for it.
                         meta.to = MULTICAST_RECEIVERS;
@@ -300,17 +318,17 @@ control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_m
             multicast_events.count(MULTICAST_EVENT_NOT_LEADER);
         } else if (hdr.message.origin >= MULTICAST_MOST_RECEIVERS
             || (receivers >> hdr.message.origin)[0:0] == 0
-            || hdr.message.list_version != version
-            || IS_NEWER(hdr.message.index, meta.group.end)) {
+            || (hdr.message.list_version != version && MULTICAST_RULE_LIST_VERSION)
+            || MULTICAST_NEWER(hdr.message.index, meta.group.end)) {
             multicast_events.count(MULTICAST_EVENT_UNKNOWN_RECEIVER);
         } else {
             place = meta.group.at * MULTICAST_MOST_RECEIVERS + (bit<32>)hdr.message.origin;
             multicast_received.read(received, place);
-            if (IS_NEWER(hdr.message.index, received)) {
+            if (MULTICAST_NEWER(hdr.message.index, received)) {
                 multicast_received.write(place, hdr.message.index);
             }
             jumps = true;
-            if (hdr.message.final > meta.group.last_time) {
+            if (hdr.message.final > meta.group.last_time && MULTICAST_RULE_CLOCK_LOGGED) {
                 hear.apply(hdr.message.final, meta, jumps);
             }
             if (!jumps) {

@@ -6,7 +6,7 @@
 #include "events.p4"
 #include "metadata.p4"
 #include "multicast_message.p4"
-#include "serial.p4"
+#include "rules.p4"
 #include "state.p4"
 
 // Place of the entry `index` of a group.
@@ -20,7 +20,7 @@
 
 // True if the log has the entry `index`: it is neither freed nor beyond the end.
 #define MULTICAST_HAS(meta, index) \
-    (IS_NEWER(index, (meta).group.base) && !IS_NEWER(index, (meta).group.end))
+    (MULTICAST_NEWER(index, (meta).group.base) && !MULTICAST_NEWER(index, (meta).group.end))
 
 // Reads what the switch has of the group.
 control MulticastLoadGroup(in bit<8> group, inout multicast_metadata_t meta) {
@@ -60,7 +60,7 @@ control MulticastLoadEntry(in bit<32> index, inout multicast_metadata_t meta) {
         meta.entry.voided = 0;
         meta.entry.final = meta.entry.timestamp;
         meta.entry.final_group = (bit<8>)meta.group.at;
-        if (known_in == meta.group.promised) {
+        if (known_in == meta.group.promised || !MULTICAST_RULE_MARKS_OF_ENTRY) {
             multicast_entry_decided.read(meta.entry.decided, meta.entry.at);
             multicast_entry_done.read(meta.entry.done, meta.entry.at);
             multicast_entry_void.read(meta.entry.voided, meta.entry.at);
@@ -162,11 +162,12 @@ control MulticastFind(
             multicast_lane_freed.read(freed, lane);
             multicast_lane_index.read(index, lane);
             multicast_entry_id.read(id, MULTICAST_PLACE(meta, index));
-            old = message.number < number || message.number <= freed;
+            old = (message.number < number || message.number <= freed) && MULTICAST_RULE_LANE_ENDED;
             found = !old
                 && message.number == number
                 && MULTICAST_HAS(meta, index)
-                && id == message.session ++ message.lane ++ message.number;
+                && (id == message.session ++ message.lane ++ message.number
+                    || !MULTICAST_RULE_LANE_COMPARED);
         }
     }
 }

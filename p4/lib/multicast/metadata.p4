@@ -55,6 +55,11 @@ struct multicast_metadata_t {
     bit<32> held_term;
     @field_list(MULTICAST_FIELD_LIST)
     bit<8> attempt;
+    // 1 of such a copy; a message to the switch itself comes back with 0.
+    @field_list(MULTICAST_FIELD_LIST)
+    bit<1> held;
+    // The packet goes to the switch itself.
+    bool loops;
     // The packet is to be held as it came.
     bool hold;
     bit<32> own_address;

@@ -8,6 +8,10 @@
 const bit<32> MULTICAST_HOLD = 48;
 const bit<8> MULTICAST_HOLDS = 8;
 
+// Port whose egress messages pass that go to this switch itself, as leader of another group: they
+// come back to ingress. It need not exist.
+const bit<9> MULTICAST_LOOP_PORT = 505;
+
 // Replication group g * 8 + MAP reaches for group g, by MAP, its other members, the leaders of
 // other groups and its receivers.
 const bit<3> MULTICAST_MEMBERS = 1;

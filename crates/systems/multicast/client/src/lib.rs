@@ -7,7 +7,7 @@
 mod receiver;
 mod sender;
 
-pub use receiver::{Delivery, Ignored, Receiver, ReceiverConfig};
+pub use receiver::{Delivery, Ignored, Receiver, ReceiverConfig, Snapshot};
 pub use sender::{Call, Event, SendError, Sender, SenderConfig};
 
 /// Id of a message: slot of the session, lane, number (rule 21).

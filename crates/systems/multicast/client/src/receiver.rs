@@ -70,11 +70,29 @@ struct Fact {
     message: Option<Told>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Told {
     id: MessageId,
     at: FinalTime,
     destinations: u32,
+}
+
+/// State of a receiver, with which another begins that joins (rule 26). It belongs to the state of
+/// the program at the same moment: what the program had fetched is not in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    position: u32,
+    timestamp: u64,
+    waiting: BTreeMap<FinalTime, (Told, Vec<u8>)>,
+    ready: VecDeque<Delivery>,
+    taken: BTreeMap<(u16, u8), u64>,
+}
+
+impl Snapshot {
+    /// Index up to which all entries are taken.
+    pub fn position(&self) -> u32 {
+        self.position
+    }
 }
 
 /// A receiver of one group.
@@ -116,6 +134,31 @@ impl Receiver {
             taken: BTreeMap::new(),
             answers: true,
             evicted: false,
+        }
+    }
+
+    /// A receiver that joins with a peer's state: that of `snapshot`, whatever position `config`
+    /// names. The snapshot's position must not be behind the last entry of the leader that first
+    /// had this receiver on its list (rule 26): what lies before is not kept for it.
+    pub fn joining(config: ReceiverConfig, snapshot: Snapshot) -> Receiver {
+        Receiver {
+            position: snapshot.position,
+            timestamp: snapshot.timestamp,
+            waiting: snapshot.waiting,
+            ready: snapshot.ready,
+            taken: snapshot.taken,
+            ..Receiver::new(config)
+        }
+    }
+
+    /// The state for one that joins.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            position: self.position,
+            timestamp: self.timestamp,
+            waiting: self.waiting.clone(),
+            ready: self.ready.clone(),
+            taken: self.taken.clone(),
         }
     }
 

@@ -206,10 +206,14 @@ impl Sender {
             MessageType::Complete => {
                 sent.complete |= group;
                 sent.pending &= !group;
-                sent.at = sent.at.max(FinalTime {
-                    time: message.final_time,
-                    group: message.final_group,
-                });
+                // Of what the group has forgotten it tells a timestamp that is not below the final
+                // one.
+                if message.flags & flag::VOID == 0 {
+                    sent.at = sent.at.max(FinalTime {
+                        time: message.final_time,
+                        group: message.final_group,
+                    });
+                }
                 self.greatest = self.greatest.max(message.final_time);
                 if sent.complete != sent.destinations {
                     return;

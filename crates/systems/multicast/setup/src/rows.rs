@@ -1,6 +1,6 @@
 //! What changes as groups do: their members, receivers and leaders, and sessions.
 
-use crate::SetupError;
+use crate::{IDENTITY_TABLE, SetupError};
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
 use stateplane_runtime::{Engine, Entry, KeyMatch, StateError, TargetState};
@@ -22,6 +22,8 @@ pub(crate) const MEMBERS: u16 = 1;
 pub(crate) const LEADERS: u16 = 2;
 pub(crate) const RECEIVERS: u16 = 4;
 const MAPS: u16 = 8;
+/// Most groups.
+const GROUPS: u8 = 32;
 
 /// rid of a copy for member, receiver or leader 0 of a group.
 const MEMBER_RID: u16 = 1;
@@ -71,6 +73,9 @@ pub struct Hop {
     /// MAC address of the next hop, and the switch's own there.
     pub macs: [BigUint; 2],
 }
+
+/// Port whose egress messages of the switch to itself pass: `MULTICAST_LOOP_PORT` of the library.
+pub(crate) const LOOP_PORT: Port = 505;
 
 /// The hop to `address` by the tables `routes` and `neighbours` of the router (`p4/lib/router.p4`);
 /// none if it has no way there.
@@ -179,9 +184,18 @@ impl Group {
                 *address,
             )
         });
+        let (_, own) = state.table(IDENTITY_TABLE)?.default_action();
         let mut copies = Vec::new();
         for (kind, rid, action, mut data, address) in members.chain(receivers).chain(others) {
-            let Some(Hop { port, macs }) = hop(state, address)? else {
+            let reached = match BigUint::from(address.to_bits()) {
+                // The leader of another group is this switch itself.
+                itself if own.first() == Some(&itself) => Some(Hop {
+                    port: LOOP_PORT,
+                    macs: [BigUint::ZERO, BigUint::ZERO],
+                }),
+                _ => hop(state, address)?,
+            };
+            let Some(Hop { port, macs }) = reached else {
                 unreached.push(address);
                 continue;
             };
@@ -235,6 +249,14 @@ impl Rows {
             targets.extend(copies.into_iter().map(|copy| copy.target));
         }
         fill(state, TARGETS_TABLE, &targets)?;
+        for group in (0..GROUPS).filter(|group| !self.groups.contains_key(group)) {
+            for map in 1..MAPS {
+                let number = u16::from(group) * MAPS + map;
+                if switch.multicast_group(number).is_some() {
+                    switch.remove_multicast_group(number)?;
+                }
+            }
+        }
         for (number, replicas) in replicas {
             switch.set_multicast_group(number, replicas)?;
         }

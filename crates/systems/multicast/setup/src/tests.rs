@@ -110,6 +110,7 @@ fn rows() -> Rows {
         groups: BTreeMap::from([(4, group)]),
         leaders: BTreeMap::from([
             (4, Ipv4Addr::new(10, 0, 1, 10)),
+            (5, multicast().address),
             (6, Ipv4Addr::new(10, 0, 1, 12)),
             (7, Ipv4Addr::new(10, 0, 3, 1)),
         ]),
@@ -126,6 +127,7 @@ fn entries(switch: &Switch<Interp>, table: &str) -> Vec<Entry> {
 #[test]
 fn rows_are_set_and_those_of_before_are_gone() {
     let mut switch = routed();
+    multicast().apply(&mut switch, 99).expect("it fits");
     let unreached = rows().apply(&mut switch).expect("room");
     assert_eq!(unreached, [Ipv4Addr::new(10, 0, 3, 1)]);
     let targets = entries(&switch, "multicast_targets");
@@ -133,14 +135,26 @@ fn rows_are_set_and_those_of_before_are_gone() {
         KeyMatch::Exact(rid) => rid.iter_u64_digits().next().unwrap_or(0),
         other => panic!("{other:?}"),
     });
-    assert_eq!(rids.collect::<Vec<_>>(), [1, 2, 19, 70]);
+    assert_eq!(rids.collect::<Vec<_>>(), [1, 2, 19, 69, 70]);
     let member: Vec<u64> = targets[1]
         .data
         .iter()
         .map(|of| of.iter_u64_digits().sum())
         .collect();
     assert_eq!(member, [5, 0x0a00_010b, 11, 21]);
-    assert_eq!(entries(&switch, "multicast_leaders").len(), 3);
+    assert_eq!(entries(&switch, "multicast_leaders").len(), 4);
+    let reached = |switch: &Switch<Interp>, map: u16| {
+        let replicas = switch.multicast_group(4 * 8 + map)?;
+        Some(replicas.iter().map(|of| (of.rid, of.port)).collect())
+    };
+    let all: Vec<(u16, u16)> = vec![(1, 1), (2, 1), (19, 2), (69, rows::LOOP_PORT), (70, 1)];
+    assert_eq!(reached(&switch, 7), Some(all));
+    assert_eq!(reached(&switch, rows::MEMBERS), Some(vec![(1, 1), (2, 1)]));
+    assert_eq!(
+        reached(&switch, rows::LEADERS),
+        Some(vec![(69, rows::LOOP_PORT), (70, 1)])
+    );
+    assert_eq!(reached(&switch, rows::RECEIVERS), Some(vec![(19, 2)]));
 
     let mut fewer = rows();
     fewer.leaders.remove(&7);
@@ -148,8 +162,8 @@ fn rows_are_set_and_those_of_before_are_gone() {
     let group = fewer.groups.get_mut(&4).expect("it");
     group.others.remove(0);
     assert!(fewer.apply(&mut switch).expect("room").is_empty());
-    assert_eq!(entries(&switch, "multicast_targets").len(), 3);
-    assert_eq!(entries(&switch, "multicast_leaders").len(), 2);
+    assert_eq!(entries(&switch, "multicast_targets").len(), 4);
+    assert_eq!(entries(&switch, "multicast_leaders").len(), 3);
     let sessions = entries(&switch, "multicast_sessions");
     assert_eq!(sessions[0].data, [BigUint::from(2u8)]);
     assert!(Rows::default().apply(&mut switch).expect("room").is_empty());
@@ -160,6 +174,7 @@ fn rows_are_set_and_those_of_before_are_gone() {
     ] {
         assert_eq!(entries(&switch, table), [], "{table}");
     }
+    assert_eq!(reached(&switch, 7), None);
 }
 
 #[test]
@@ -170,6 +185,7 @@ fn numbers_are_those_of_the_library() {
         format!("MULTICAST_HOLDS = {HOLD_SESSIONS};"),
         format!("MULTICAST_MEMBERS = {};", rows::MEMBERS),
         format!("MULTICAST_LEADERS = {};", rows::LEADERS),
+        format!("MULTICAST_LOOP_PORT = {};", rows::LOOP_PORT),
         format!("MULTICAST_RECEIVERS = {};", rows::RECEIVERS),
     ] {
         assert!(text.contains(&declared), "{declared}");
