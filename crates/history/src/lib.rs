@@ -32,6 +32,22 @@
 //! | `ends` | an operation of a living client has not ended in time |
 //! | `serves` | a group does not serve though faults are over |
 //!
+//! Those of [`multicast`] are in its [`checkers`](multicast::checkers):
+//!
+//! | checker | objects when |
+//! |---|---|
+//! | `integrity` | a receiver delivers what was not sent to it, or delivers it twice |
+//! | `prefix` | receivers of one group have different orders |
+//! | `acyclic` | the orders of all receivers together have a circle |
+//! | `finals` | a message has two final timestamps, or a receiver does not deliver in their order |
+//! | `log` | a group has two entries at an index, or timestamps that do not grow |
+//! | `real-time` | a message is before one that was complete when it was sent |
+//! | `genuine` | a group that a message does not address takes part |
+//! | `bounds` | a queue or a window has more than its bound |
+//! | `agreement` | one receiver delivered a message, and another of its groups never does |
+//! | `validity` | a message of a living sender is not delivered |
+//! | `ends` | a living sender never learns what became of a message |
+//!
 //! [`linearization`] searches for an order under any deterministic program, in
 //! small histories; the counter's checker has a rule of its own, which a test
 //! compares with the search.
@@ -40,6 +56,7 @@ mod checker;
 pub mod coordination;
 mod event;
 mod fields;
+pub mod multicast;
 mod operation;
 mod outputs;
 pub mod replication;
