@@ -25,7 +25,7 @@ CRATE ?= $(sort $(shell for manifest in $$(find crates -name Cargo.toml); do \
 
 # Crates of whose tests `make quick` runs only those beside the code: worlds, processes and
 # namespaces take minutes.
-LARGE = bench coordination-sim eval fuzz generate host lab native sim sync-sim
+LARGE = bench coordination-sim eval fuzz generate host lab multicast-sim native sim sync-sim
 
 # Scenarios of the coordination service's simulation, of which `make soak` runs 1,000 seeds each.
 COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-restarts \

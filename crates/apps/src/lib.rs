@@ -7,6 +7,7 @@
 
 pub mod coordination;
 mod counter;
+pub mod datagram;
 mod firewall;
 pub mod heavy_hitter;
 mod key_value;

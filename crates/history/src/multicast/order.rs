@@ -159,6 +159,7 @@ impl Checker<Multicast> for Finals {
 }
 
 /// Objects to receivers whose orders, put together, have a circle. Timestamps are not looked at.
+#[derive(Default)]
 pub(super) struct Acyclic {
     deliveries: Deliveries,
     /// Event of the last delivery of each message.
@@ -168,15 +169,6 @@ pub(super) struct Acyclic {
 impl Acyclic {
     /// Its name in texts.
     pub(super) const NAME: &'static str = "acyclic";
-}
-
-impl Default for Acyclic {
-    fn default() -> Self {
-        Self {
-            deliveries: Deliveries::default(),
-            events: BTreeMap::new(),
-        }
-    }
 }
 
 impl Checker<Multicast> for Acyclic {

@@ -2,12 +2,12 @@
 //! repeated ones, and noise.
 
 use crate::device::Device;
-use crate::frame::{datagram, frame};
 use crate::options::{Options, Rule};
 use crate::places::{CONTROLLER, CONTROLLER_PORT, Places, SWITCHES, client_address, switch_socket};
 use crate::scenario::Scenario;
 use crate::simulator::{LANES, Simulator};
 use core::net::SocketAddrV4;
+use stateplane_apps::datagram::{datagram, frame};
 use stateplane_wire::coordination::{
     Key, Kind, MessageType, Operand, Operation, Outcome, Packet, Repr, flag,
 };

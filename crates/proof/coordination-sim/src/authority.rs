@@ -2,13 +2,13 @@
 //! allow (rules 9, 12, 15) and no controller would.
 
 use crate::client::group_name;
-use crate::frame::{datagram, frame};
 use crate::options::Rule;
 use crate::places::{
     CONTROLLER, Places, SWITCHES, client_address, switch_address, switch_at, switch_socket,
 };
 use crate::scenario::Scenario;
 use core::net::SocketAddrV4;
+use stateplane_apps::datagram::{datagram, frame};
 use stateplane_groups::{Controller, Decision, Settings, Switch};
 use stateplane_wire::coordination::{MessageType, Operand, Packet, Repr, flag};
 use stateplane_wire::coordination_control::{self as control, Message};

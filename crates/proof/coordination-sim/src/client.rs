@@ -1,6 +1,5 @@
 //! Clients: an agent each, what it asks, and what its answers are in a history.
 
-use crate::frame::frame;
 use crate::options::Rule;
 use crate::places::{CONTROLLER, client_address, switch_socket};
 use crate::reaping::Reaping;
@@ -8,6 +7,7 @@ use crate::scenario::Scenario;
 use crate::subscriber::Subscriber;
 use core::net::SocketAddrV4;
 use stateplane_apps::coordination::{self, Listing, Progress};
+use stateplane_apps::datagram::frame;
 use stateplane_coordination::{
     Action, Agent, Chain, Delete, Event, Fate, Guard, Lanes, Operation, Owner, Place, Reading,
     Session, SessionSettings, SessionState, Settings, Ticket, When, Write,

@@ -4,13 +4,13 @@
 use crate::attacks::{EPOCH, GENERATION, INCARNATION, configure};
 use crate::authority::ControllerNode;
 use crate::device::Device;
-use crate::frame::{datagram, frame};
 use crate::options::Options;
 use crate::places::{
     CONTROLLER, CONTROLLER_PORT, Places, SWITCHES, client_address, switch_address, switch_socket,
 };
 use crate::scenario::Scenario;
 use crate::simulator::{LANES, Simulator};
+use stateplane_apps::datagram::{datagram, frame};
 use stateplane_coordination::{
     Action, Agent, Chain, Event, Lanes, Operation, Owner, Place, Reaper, ReaperSettings, Session,
     SessionSettings, SessionState, Settings, Write,

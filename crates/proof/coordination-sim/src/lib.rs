@@ -18,7 +18,6 @@ mod client;
 mod crowd;
 mod device;
 pub mod event;
-mod frame;
 mod options;
 mod places;
 mod plan;

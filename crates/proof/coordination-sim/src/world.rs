@@ -5,13 +5,13 @@ mod observer;
 use crate::authority::{ControllerNode, DETECTION};
 use crate::client::{ClientNode, group_name, lanes_of};
 use crate::device::Device;
-use crate::frame::{datagram, frame};
 use crate::options::Options;
 use crate::places::{Party, Places, SWITCHES, client_address, switch_address};
 use crate::plan::{Misfortune, Plan, Planned};
 use crate::report::Coverage;
 use crate::simulator::SimError;
 use observer::Observer;
+use stateplane_apps::datagram::{datagram, frame};
 use stateplane_coordination::Lanes;
 use stateplane_history::coordination::{
     Coordination, CoordinationEvent, Event, EventKind, History, Scanned, Told,

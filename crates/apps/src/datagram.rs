@@ -1,10 +1,10 @@
-//! Datagrams in frames.
+//! Datagrams in frames, as hosts of simulations send and take them.
 
 use core::net::SocketAddrV4;
 use stateplane_wire::{ethernet, ipv4, udp};
 
 /// A frame with a datagram.
-pub(crate) fn frame(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
+pub fn frame(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     let datagram = udp::Repr {
         source_port: from.port(),
         destination_port: to.port(),
@@ -19,7 +19,7 @@ pub(crate) fn frame(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec
 }
 
 /// Sender, destination and bytes of the datagram in a frame; `None` if a host would not take it.
-pub(crate) fn datagram(frame: &[u8]) -> Option<(SocketAddrV4, SocketAddrV4, &[u8])> {
+pub fn datagram(frame: &[u8]) -> Option<(SocketAddrV4, SocketAddrV4, &[u8])> {
     let ethernet = ethernet::Packet::new_checked(frame).ok()?;
     if ethernet.ethertype() != ethernet::TYPE_IPV4 {
         return None;

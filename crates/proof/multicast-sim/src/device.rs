@@ -1,0 +1,154 @@
+//! A switch that runs the program, as the world drives it.
+
+use rustc_hash::FxHashMap;
+use stateplane_apps::table::{address, exact, insert, number};
+use stateplane_multicast_setup::{Hold, Multicast, Rows, SetupError};
+use stateplane_runtime::{Engine, KeyMatch, StateError, Value};
+use stateplane_switch::{Switch, SwitchConfig};
+
+use crate::places::{HOLD_PORT, NETWORK_PORT, Places, switch_address};
+use crate::scenario::Scenario;
+
+/// How long copies are held: shorter than on machines, so that runs are.
+const HOLD: Hold = Hold {
+    first_us: 400,
+    longest_us: 6_400,
+};
+
+/// A switch without IO. Times are of its own clock, in µs.
+pub(crate) trait Device {
+    fn handle_frame(&mut self, now: u64, frame: &[u8]);
+    fn handle_timeout(&mut self, now: u64);
+    fn poll_transmit(&mut self) -> Option<(u16, Vec<u8>)>;
+    fn poll_timeout(&self) -> Option<u64>;
+    /// Element of a register of at most 64 bits; 0 if there is none.
+    fn word(&self, register: &str, index: u64) -> u64;
+    fn set_word(&mut self, register: &str, index: u64, value: u64);
+    /// Packets counted at an index of the library's events.
+    fn events(&self, index: u64) -> u64;
+    fn set_rows(&mut self, rows: &Rows);
+    /// A table, register or counter was not there, or had no room.
+    fn failed(&mut self) -> Option<SetupError>;
+}
+
+/// A switch with an engine.
+pub(crate) struct P4Switch<E: Engine> {
+    switch: Switch<E>,
+    /// Places of registers by name.
+    registers: FxHashMap<String, usize>,
+    failure: Option<SetupError>,
+}
+
+impl<E: Engine> P4Switch<E> {
+    /// The switch at `place`; `founds` if its groups begin with it.
+    pub(crate) fn new(
+        engine: E,
+        scenario: &Scenario,
+        place: usize,
+        incarnation: u32,
+        founds: bool,
+    ) -> Result<Self, SetupError> {
+        let config = SwitchConfig {
+            ports: vec![NETWORK_PORT, HOLD_PORT],
+            ..SwitchConfig::default()
+        };
+        let mut switch = Switch::new(engine, config)?;
+        let own = switch_address(place);
+        let multicast = Multicast {
+            address: own,
+            port: HOLD_PORT,
+            hold: HOLD,
+        };
+        multicast.apply(&mut switch, incarnation)?;
+        let state = switch.engine_mut().state_mut();
+        for to in Places::new(scenario).addresses().filter(|to| *to != own) {
+            let to = address(to);
+            let whole = KeyMatch::Prefix {
+                value: to.clone(),
+                length: 32,
+            };
+            insert(state, "routes", vec![whole], "connected", Vec::new())?;
+            // Ethernet addresses are not looked at.
+            let data = vec![number(NETWORK_PORT), number(2u8), number(1u8)];
+            insert(state, "neighbours", exact(to), "forward", data)?;
+        }
+        let registers = state.registers().iter().enumerate();
+        let registers = registers.map(|(place, of)| (of.name().to_owned(), place));
+        let mut device = Self {
+            registers: registers.collect(),
+            switch,
+            failure: None,
+        };
+        if founds {
+            device.found(scenario);
+        }
+        Ok(device)
+    }
+
+    /// Logs begin where the scenario says, as if all before had been freed.
+    fn found(&mut self, scenario: &Scenario) {
+        let (index, time) = (scenario.first_index.into(), scenario.first_time);
+        for group in 0..scenario.groups.into() {
+            for register in ["multicast_base", "multicast_end", "multicast_commit"] {
+                self.set_word(register, group, index);
+            }
+            for register in [
+                "multicast_base_time",
+                "multicast_last_time",
+                "multicast_clock",
+            ] {
+                self.set_word(register, group, time);
+            }
+        }
+    }
+}
+
+impl<E: Engine> Device for P4Switch<E> {
+    fn handle_frame(&mut self, now: u64, frame: &[u8]) {
+        self.switch.handle_frame(now, NETWORK_PORT, frame);
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        self.switch.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self) -> Option<(u16, Vec<u8>)> {
+        let transmit = self.switch.poll_transmit()?;
+        Some((transmit.port, transmit.frame))
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.switch.poll_timeout()
+    }
+
+    fn word(&self, register: &str, index: u64) -> u64 {
+        let registers = self.switch.engine().state().registers();
+        let place = self.registers.get(register);
+        let register = place.and_then(|place| registers.get(*place));
+        register.and_then(|of| of.word(index)).unwrap_or(0) as u64
+    }
+
+    fn set_word(&mut self, register: &str, index: u64, value: u64) {
+        let state = self.switch.engine_mut().state_mut();
+        let written = state
+            .register_mut(register)
+            .and_then(|of| of.write(index, &Value::from(value)));
+        let failed: Option<StateError> = written.err();
+        self.failure = self.failure.take().or(failed.map(SetupError::from));
+    }
+
+    fn events(&self, index: u64) -> u64 {
+        let events = self.switch.engine().state().counter("multicast_events");
+        let count = events.and_then(|events| events.read(index));
+        count.map_or(0, |count| count.packets)
+    }
+
+    fn set_rows(&mut self, rows: &Rows) {
+        let failed = rows.apply(&mut self.switch).err();
+        self.failure = self.failure.take().or(failed);
+    }
+
+    fn failed(&mut self) -> Option<SetupError> {
+        self.failure.take()
+    }
+}
