@@ -37,7 +37,8 @@ control CountPair(in bit<32> source, in bit<32> destination, out bool drops) {
     apply {
         pair = source ++ destination;
         bucket = (bit<32>)SKETCH_UPPER(
-            SKETCH_HASH_OF_PAIR(0, source, destination), UDP_FLOOD_BUCKET_BITS
+            SKETCH_HASH_OF_PAIR(0, source, destination),
+            UDP_FLOOD_BUCKET_BITS
         );
         blocked.read(verdict, bucket);
         drops = verdict == pair;

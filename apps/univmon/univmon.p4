@@ -40,8 +40,7 @@ control CountPacket(
     bit<64> held;
 
     action add() {
-        element = level * LEVEL_COUNTERS
-            + (bit<32>)SKETCH_UPPER(value, UNIVMON_COLUMN_BITS + 1);
+        element = level * LEVEL_COUNTERS + (bit<32>)SKETCH_UPPER(value, UNIVMON_COLUMN_BITS + 1);
         counts.read(own, element);
         own = own + 1;
         counts.write(element, own);
