@@ -156,7 +156,8 @@ fn command_lines_that_are_not_run_are_accepted() {
             // Words in brackets may be given; what follows `--` is a command of its own.
             let words = words.split(" -- ").next().unwrap_or(words);
             let words = words.replace(['[', ']'], "").replace("...", "");
-            let mut words: Vec<&str> = words.split_whitespace().collect();
+            let words = words.split_whitespace().map(|word| word.trim_matches('\''));
+            let mut words: Vec<&str> = words.collect();
             words.push("--help");
             let output = stateplane(&words).output().unwrap();
             assert!(
