@@ -708,7 +708,8 @@ where
 {
     let refused = |error: &dyn std::fmt::Display| SwitchServerError::Control(error.to_string());
     let state = engine.state();
-    let has = |table: &str| state.tables().iter().any(|it| it.name() == table);
+    let names = || state.tables().iter().map(|it| it.name().rsplit('.').next());
+    let has = |table: &str| names().any(|name| name == Some(table));
     if let Some((_, library)) = ON_ONE_WORKER.iter().find(|(table, _)| has(table)) {
         return Err(SwitchServerError::OneWorker(library));
     }
