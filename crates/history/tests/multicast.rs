@@ -29,7 +29,7 @@ fn stored(folder: &str) -> Vec<(String, Document)> {
 }
 
 #[test]
-fn bad_histories_are_rejected_by_the_checker_they_name_and_no_other() {
+fn bad_histories_are_rejected_by_the_checker_they_name() {
     let mut rejecting = BTreeSet::new();
     for (name, document) in stored("multicast_bad") {
         let Some(Expectation::Rejected { by, .. }) = &document.expectation else {
@@ -37,7 +37,8 @@ fn bad_histories_are_rejected_by_the_checker_they_name_and_no_other() {
         };
         let violations = judge(&document.history);
         let objecting: BTreeSet<_> = violations.iter().map(|of| of.checker).collect();
-        assert_eq!(objecting, BTreeSet::from([*by]), "{name}: {violations:?}");
+        // One wrong delivery may break several promises: others may object too.
+        assert!(objecting.contains(by), "{name}: {violations:?}");
         for violation in &violations {
             let relevant = violation.relevant(&document.history, 4);
             assert!(!relevant.is_empty(), "{name}: {violation}");
