@@ -1,4 +1,4 @@
-//! What has to arrive does, in time.
+//! Agreement and validity: messages that have to arrive do, in time.
 
 use super::event::{Event, EventKind, Multicast, MulticastEvent, Subject, Violation};
 use super::order::Deliveries;

@@ -135,7 +135,7 @@ pub enum MulticastEvent {
         node: u32,
         /// The group.
         group: u8,
-        /// What is filled.
+        /// The bounded thing that is filled: a queue or a window.
         what: Filled,
         /// Messages or entries.
         count: u64,

@@ -1,4 +1,4 @@
-//! What receivers deliver was sent to them, and is delivered once; and who takes part.
+//! Integrity: a delivered message was sent to the receiver, and comes once; only addressed groups take part.
 
 use super::event::{Event, EventKind, Multicast, MulticastEvent, Subject, Violation};
 use crate::checker::{Checker, Objections};

@@ -1,4 +1,4 @@
-//! What is complete is before what is sent later (rule 17).
+//! Real-time order: a complete message is before one that is sent later (rule 17).
 
 use super::event::{Event, EventKind, Final, Multicast, MulticastEvent, Subject, Violation};
 use crate::checker::{Checker, Objections};

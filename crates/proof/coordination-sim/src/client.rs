@@ -302,7 +302,7 @@ impl ClientNode {
         }
     }
 
-    /// What a list tells in a history. Records that histories do not name are none.
+    /// Progress of a list as a history has it. Records that histories do not name are none.
     fn scanned(&self, listing: &Listing, progress: Progress) -> EventKind {
         let named = progress.record.filter(|(key, _)| is_named(*key));
         let scanned = match progress.scanned {

@@ -111,7 +111,7 @@ impl Group {
         let told = self.engine.told(now)?;
         if !self.is_packed {
             self.is_packed = true;
-            // What a reader still has is left to it.
+            // A buffer that a reader still has is left to it.
             if Arc::get_mut(&mut self.packed).is_none() {
                 self.packed = Arc::default();
             }

@@ -37,9 +37,7 @@ impl Kind {
             Self::Protected => "protected",
         }
     }
-}
 
-impl Kind {
     /// The name for people.
     pub(super) const fn title(self) -> &'static str {
         match self {
