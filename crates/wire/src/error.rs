@@ -15,6 +15,8 @@ pub enum Header {
     Tcp,
     /// A message between switch and store ([`crate::replication`]).
     Replication,
+    /// A greeting between switch and store ([`crate::greeting`]).
+    Greeting,
     /// A message between replicas ([`crate::chain`]).
     Chain,
     /// The entry inside a chain message ([`crate::chain`]).
@@ -42,6 +44,7 @@ impl fmt::Display for Header {
             Header::Udp => "UDP",
             Header::Tcp => "TCP",
             Header::Replication => "replication message",
+            Header::Greeting => "greeting",
             Header::Chain => "chain message",
             Header::ChainEntry => "chain entry",
             Header::SnapshotItem => "item of a snapshot",

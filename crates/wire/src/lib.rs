@@ -29,6 +29,7 @@ pub mod coordination;
 pub mod coordination_control;
 mod error;
 pub mod ethernet;
+pub mod greeting;
 pub mod ipv4;
 pub mod layout;
 pub mod multicast;
@@ -49,6 +50,8 @@ pub const LAYOUTS: &[&layout::Layout] = &[
     &udp::LAYOUT,
     &tcp::LAYOUT,
     &replication::LAYOUT,
+    &greeting::LAYOUT,
+    &greeting::SETTING_LAYOUT,
     &chain::LAYOUT,
     &chain::ENTRY_LAYOUT,
     &chain::SHARD_LAYOUT,

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use stateplane_wire::chain::{self, Creation, Decision, Entry, Item, ItemHolder, LeaseKind};
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, Member, Message, Row};
 use stateplane_wire::coordination_control as clients;
+use stateplane_wire::greeting::{Greeting, Setting, SettingName};
 use stateplane_wire::replication::{self, Key, MessageType};
 use stateplane_wire::{ethernet, ipv4, multicast, sync, tcp, udp};
 
@@ -309,6 +310,36 @@ fn items_of_snapshots() {
         (name, bytes)
     });
     compare("item", named(messages));
+}
+
+#[test]
+fn greetings_between_switch_and_store() {
+    let setting = |name, value, line| Setting {
+        name,
+        index: 0x0102,
+        value,
+        line,
+    };
+    let settings = vec![
+        setting(SettingName::StateLength, Some(0x0304_0506), None),
+        setting(SettingName::Incarnation, None, Some(0x0708_090a)),
+    ];
+    let greeting = Greeting {
+        answers: false,
+        number: 0x1112_1314,
+        switch_id: 0x2122_2324,
+        incarnation: 0x3132_3334,
+        address: A,
+        settings,
+        file: "switch.toml".to_owned(),
+    };
+    let answer = Greeting {
+        answers: true,
+        address: B,
+        ..greeting.clone()
+    };
+    let messages = [("greeting", greeting.to_vec()), ("answer", answer.to_vec())];
+    compare("greeting", named(messages));
 }
 
 #[test]

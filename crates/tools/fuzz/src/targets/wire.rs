@@ -4,7 +4,8 @@ use crate::corpus;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, NatPool, Replica};
 use stateplane_wire::{
-    chain, control, coordination_control, ethernet, ipv4, multicast, replication, sync, tcp, udp,
+    chain, control, coordination_control, ethernet, greeting, ipv4, multicast, replication, sync, tcp,
+    udp,
 };
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -62,6 +63,9 @@ pub(super) fn decoders(input: &[u8]) {
                 assert_eq!(chain::Item::parse(&bytes), Ok((item, &[][..])));
             }
         }
+    }
+    if let Ok(greeting) = greeting::Greeting::parse(input) {
+        assert_eq!(greeting::Greeting::parse(&greeting.to_vec()), Ok(greeting));
     }
     if let Ok(message) = control::Message::parse(input) {
         assert_eq!(control::Message::parse(&message.to_vec()), Ok(message));
