@@ -7,12 +7,16 @@
 
 mod bound;
 mod chain;
+mod complete;
+mod flows;
 mod misuse;
 #[cfg(test)]
 mod tests;
 
 pub use bound::{BoundError, check_bound};
 pub use chain::{Chain, Server};
+pub use complete::{Incomplete, check_complete};
+pub use flows::Flows;
 pub use misuse::{Misuse, check_use};
 
 use core::net::Ipv4Addr;

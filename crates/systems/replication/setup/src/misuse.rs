@@ -8,7 +8,7 @@ use stateplane_ir::{
 use std::collections::BTreeSet;
 
 /// The struct of the library that says to which flow a packet belongs.
-const METADATA: &str = "replication_metadata_t";
+pub(crate) const METADATA: &str = "replication_metadata_t";
 /// The header of the library's messages, from which it takes a key itself.
 const MESSAGE: &str = "replication_t";
 /// The header by which the library looks at UDP's ports.
@@ -75,7 +75,7 @@ pub fn check_use(program: &Program) -> Result<(), Misuse> {
 }
 
 /// Struct and member that the last step of a place leads to.
-fn member<'a>(program: &'a Program, place: &Place) -> Option<(&'a str, &'a str, Type)> {
+pub(crate) fn member<'a>(program: &'a Program, place: &Place) -> Option<(&'a str, &'a str, Type)> {
     let (last, path) = place.path.split_last()?;
     let Projection::Field(field) = last else {
         return None;

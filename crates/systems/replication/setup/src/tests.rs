@@ -39,6 +39,78 @@ fn switch(program: &str) -> Switch<Interp> {
 }
 
 #[test]
+fn flows_are_found_in_programs() {
+    let flows = |path: &str| {
+        let program = stateplane_compile::shipped(path).program();
+        Flows::of(&program.expect("the application compiles"))
+    };
+    let counter = Flows {
+        classes: [1].into(),
+        state_length: 8,
+        shards: Some(4),
+    };
+    assert_eq!(flows("apps/counter/counter.p4"), Some(counter));
+    let nat = flows("apps/nat/nat.p4").expect("it is replicated");
+    assert!(nat.classes.contains(&2), "{nat:?}");
+    assert_eq!(nat.state_length, 6);
+    assert_eq!(flows("apps/nat/unprotected.p4"), None);
+}
+
+#[test]
+fn what_is_missing_is_refused() {
+    let program = stateplane_compile::shipped("apps/counter/counter.p4").program();
+    let flows = Flows::of(&program.expect("it compiles")).expect("it is replicated");
+    let set = |replication: &Replication, incarnation| {
+        let mut switch = switch("apps/counter/counter.p4");
+        replication
+            .apply(&mut switch, incarnation, true)
+            .expect("it is set");
+        switch
+    };
+    let check = |switch: &Switch<Interp>| check_complete(switch, &flows, false);
+    let whole = replication();
+    assert_eq!(check(&set(&whole, 1)), Ok(()));
+    assert_eq!(
+        check(&switch("apps/counter/counter.p4")),
+        Err(Incomplete::NoIdentity)
+    );
+    assert_eq!(check(&set(&whole, 0)), Err(Incomplete::NoIdentity));
+    let mut without = whole.clone();
+    without.chains.clear();
+    assert_eq!(check(&set(&without, 1)), Err(Incomplete::NoChains));
+    assert_eq!(check_complete(&set(&without, 1), &flows, true), Ok(()));
+    without.chains = whole.chains[..3].to_vec();
+    let missing = Incomplete::Shards {
+        program: 4,
+        missing: 3,
+    };
+    assert_eq!(check(&set(&without, 1)), Err(missing));
+    for (number, needed) in [(15, 64), (16, 114), (23, 114), (32, 122), (39, 122)] {
+        let mut switch = set(&whole, 1);
+        let session = switch.mirror_session(number).expect("it is set");
+        let cut = MirrorSession {
+            truncate: Some(needed - 1),
+            ..session
+        };
+        switch.set_mirror_session(number, cut).expect("it is taken");
+        let short = Incomplete::ShortSession {
+            number,
+            truncate: needed - 1,
+            needed,
+        };
+        assert_eq!(check(&switch), Err(short));
+        let whole_frame = MirrorSession {
+            truncate: None,
+            ..session
+        };
+        switch
+            .set_mirror_session(number, whole_frame)
+            .expect("it is taken");
+        assert_eq!(check(&switch), Ok(()));
+    }
+}
+
+#[test]
 fn holds_double_up_to_the_longest() {
     let hold = Hold::default();
     let held: Vec<u64> = (0..10).map(|n| hold.us(n) / 1000).collect();
