@@ -7,6 +7,7 @@ mod error;
 mod file;
 mod file_backend;
 mod server;
+mod told;
 pub mod view;
 
 pub use backend::{Decided, DecisionBackend, Kept, Record};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::controller::{ControllerFile, CoordinationFile};
+use crate::lines::Lines;
 use crate::store::StoreFile;
 
 mod error;
@@ -56,6 +57,8 @@ pub struct Deployment {
     pub coordination: Option<CoordinationFile>,
     #[serde(skip)]
     path: PathBuf,
+    #[serde(skip)]
+    lines: Lines,
 }
 
 /// All sections.
@@ -93,8 +96,14 @@ impl Deployment {
             .map_err(|cause| DeploymentError::of_parser(path, text, cause, SECTIONS))?;
         Ok(Deployment {
             path: path.into(),
+            lines: Lines::of(text),
             ..deployment
         })
+    }
+
+    /// The line that sets the key at `path`, such as `replication.class.0.id`, if one does.
+    pub(crate) fn line(&self, path: &str) -> Option<u32> {
+        self.lines.line(path)
     }
 
     /// The file's path.

@@ -9,6 +9,8 @@ pub mod coordination_client;
 pub mod datagram;
 pub mod deployment;
 pub mod files;
+mod greeting;
+mod lines;
 pub mod metrics;
 mod poll;
 pub mod ports;

@@ -4,9 +4,11 @@ mod disk;
 mod error;
 mod fair;
 mod file;
+mod greeter;
 mod health;
 mod server;
 mod sockets;
+mod told;
 pub mod view;
 
 pub use disk::Disk;

@@ -6,8 +6,11 @@ mod control;
 mod error;
 mod file;
 mod forwarding;
+mod greeter;
+mod neighbours;
 mod remote;
 mod report;
+mod run;
 mod sealing;
 mod server;
 mod workers;
@@ -18,17 +21,17 @@ pub use control::{Attachment, ControlPlane, Made};
 pub use error::SwitchServerError;
 pub use file::{
     Arguments, ChainServerFile, ChainsFile, DefaultFile, EntryFile, GeneratorFile,
-    MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, PortsFile, RegisterFile,
-    ReplicaFile, ReplicationFile, Setting, SwitchFile, SwitchFileCause, SwitchFileError, SyncFile,
-    SyncGroupFile, WatchFile,
+    MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, PortAddressFile,
+    PortsFile, RegisterFile, ReplicaFile, ReplicationClassFile, ReplicationFile, Setting,
+    SwitchFile, SwitchFileCause, SwitchFileError, SyncFile, SyncGroupFile, WatchFile,
 };
+pub use greeter::{GreetingReport, HeadReport};
 pub use remote::{Remote, RemoteCalls};
 pub use report::{
     ControlReport, CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SealReport,
     SwitchReport, TableReport,
 };
+pub use run::{Beside, RunOptions, run_controlled, run_switch, run_workers};
 pub use sealing::Sealing;
-pub use server::{
-    Beside, Notify, RunOptions, Status, SwitchServer, run_controlled, run_switch, run_workers,
-};
+pub use server::{Notify, Status, SwitchServer};
 pub use workers::flow_hash;

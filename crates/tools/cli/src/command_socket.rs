@@ -38,18 +38,25 @@ pub enum Command {
         /// Another program's file.
         program: Option<PathBuf>,
     },
+    /// Tell of the heads of the store's chains.
+    Heads,
 }
 
 impl Command {
     fn to_json(&self) -> Value {
-        let Command::Reload { program } = self;
-        json!({ "reload": { "program": program } })
+        match self {
+            Command::Reload { program } => json!({ "reload": { "program": program } }),
+            Command::Heads => json!({ "heads": {} }),
+        }
     }
 
     fn from_json(text: &str) -> Result<Command, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if value.get("heads").is_some_and(Value::is_object) {
+            return Ok(Command::Heads);
+        }
         let Some(reload) = value.get("reload").and_then(Value::as_object) else {
-            return Err("there is only the command \"reload\"".to_owned());
+            return Err("there are only the commands \"reload\" and \"heads\"".to_owned());
         };
         let program = match reload.get("program") {
             None | Some(Value::Null) => None,
@@ -249,14 +256,13 @@ mod tests {
     fn commands_and_answers_pass_the_socket() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
-        let socket = listen(
-            Some(&path),
-            "nat.p4".as_ref(),
-            |Command::Reload { program }| Answer {
-                exit: 3,
-                text: format!("{program:?}\nnot \"loaded\""),
+        let socket = listen(Some(&path), "nat.p4".as_ref(), |command| Answer {
+            exit: 3,
+            text: match command {
+                Command::Reload { program } => format!("{program:?}\nnot \"loaded\""),
+                Command::Heads => String::new(),
             },
-        );
+        });
         let socket = socket.unwrap();
         let command = Command::Reload {
             program: Some("a b.p4".into()),
@@ -280,8 +286,10 @@ mod tests {
         ] {
             assert!(Command::from_json(text).is_err(), "{text}");
         }
-        let plain = Command::Reload { program: None };
-        assert_eq!(Command::from_json(&plain.to_json().to_string()), Ok(plain));
+        for command in [Command::Reload { program: None }, Command::Heads] {
+            let text = command.to_json().to_string();
+            assert_eq!(Command::from_json(&text), Ok(command));
+        }
     }
 
     #[test]

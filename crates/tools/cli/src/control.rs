@@ -4,6 +4,7 @@
 mod ask;
 mod coordination;
 pub mod ctl;
+mod heads;
 pub mod registers;
 mod store;
 pub mod tables;

@@ -1,6 +1,7 @@
 //! `stateplane controller`: makes the chains of the store and of coordination.
 
 use crate::exit::{CommandError, Failure};
+use crate::log::LogArguments;
 use crate::operator::{self, Candidate};
 use crate::signal::stop_flag;
 use crate::store::{read_keys, ready, refused_keys, show};
@@ -37,10 +38,13 @@ pub struct ControllerArguments {
     /// when it changes; see docs/message-authentication.md
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArguments,
 }
 
 /// Runs the command.
 pub fn run(arguments: &ControllerArguments) -> Result<(), CommandError> {
+    arguments.log.start();
     let path = &arguments.config;
     let refused =
         |error: DeploymentError| CommandError::coded(Failure::Input, error.code(), &error);
@@ -91,10 +95,7 @@ fn told() -> impl FnMut(&EtcdError) + Send + 'static {
     move |error| {
         let text = error.to_string();
         if text != last {
-            eprintln!(
-                "error[{}]: {text}; the controller goes on trying",
-                error.code()
-            );
+            tracing::error!(code = error.code(), "{text}; the controller goes on trying");
             last = text;
         }
     }

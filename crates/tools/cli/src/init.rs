@@ -164,7 +164,7 @@ fn make(
     for switch in switches {
         let tables = tables(path, switch)?;
         let made = deployment
-            .switch_file(file, switch)
+            .switch_file(file, switch, class.id)
             .map_err(|error| refused(path, &error))?;
         starts.push(run.switch(switch, &(tables + &made))?);
     }

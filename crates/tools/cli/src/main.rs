@@ -20,6 +20,7 @@ mod ir_file;
 mod kv;
 mod lab;
 mod manual;
+mod log;
 mod metrics;
 mod operator;
 mod p4runtime;

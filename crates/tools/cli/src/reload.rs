@@ -74,10 +74,13 @@ impl<E: Engine + Send + 'static> Reloader<E> {
             exit: failure as u8,
             text,
         };
+        let program = match command {
+            Command::Reload { program } => program,
+            Command::Heads => return self.heads(),
+        };
         if let Some(refusal) = self.refusal {
             return answer(Failure::Input, format!("error: {refusal}"));
         }
-        let Command::Reload { program } = command;
         let mut arguments = self.program.clone();
         if let Some(path) = program {
             arguments.program = path;
@@ -102,5 +105,25 @@ impl<E: Engine + Send + 'static> Reloader<E> {
         );
         eprintln!("reload: {text}");
         Answer { exit: 0, text }
+    }
+
+    /// The report of greetings as JSON.
+    fn heads(&self) -> Answer {
+        let report = self.remote.call(|server| server.report().greeting);
+        let (exit, text) = match report {
+            Some(Some(report)) => match serde_json::to_string(&report) {
+                Ok(text) => (0, text),
+                Err(error) => (Failure::System as u8, error.to_string()),
+            },
+            Some(None) => {
+                let text = "error: the switch's program is not replicated, or a controller sets it";
+                (Failure::Input as u8, text.to_owned())
+            }
+            None => (
+                Failure::System as u8,
+                "error: the switch has stopped".to_owned(),
+            ),
+        };
+        Answer { exit, text }
     }
 }

@@ -3,6 +3,7 @@
 use crate::command_socket;
 use crate::engine::EngineChoice;
 use crate::exit::{CommandError, Failure};
+use crate::log::LogArguments;
 use crate::metrics;
 use crate::p4runtime::{self, MakeEngine, P4RuntimeArguments, Settings};
 use crate::program::ProgramArguments;
@@ -21,7 +22,7 @@ use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
 use stateplane_native::{Compiled, Native};
 use stateplane_runtime::{Engine, Fellow};
-use stateplane_setup::check_use;
+use stateplane_setup::{Flows, check_use};
 use stateplane_switch::Switch;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
@@ -85,6 +86,8 @@ pub struct RunArguments {
     /// several times
     #[arg(long = "sealed-port", value_name = "N", requires = "keys")]
     sealed_ports: Vec<u16>,
+    #[command(flatten)]
+    log: LogArguments,
     #[command(flatten)]
     p4runtime: P4RuntimeArguments,
 }
@@ -183,7 +186,7 @@ where
         // An end of its own: it talks to controllers, the ports to stores.
         let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
         std::thread::spawn(move || {
-            let told = |error: &ChainsError| eprintln!("error[{}]: {error}", error.code());
+            let told = |error: &ChainsError| tracing::error!(code = error.code(), "{error}");
             if let Err(error) = follow_chains(&chains, guard, &followed, &mut { told }) {
                 told(&error);
             }
@@ -253,6 +256,7 @@ fn refused(error: SwitchServerError) -> CommandError {
         SwitchServerError::Port(_)
         | SwitchServerError::Wait(_)
         | SwitchServerError::NoSignOfLife { .. }
+        | SwitchServerError::Unfit { .. }
         | SwitchServerError::Control(_)
         | SwitchServerError::Random(_) => Failure::System,
         _ => Failure::Input,
@@ -280,8 +284,20 @@ impl RunArguments {
     }
 }
 
+/// Logs a notice about a port.
+fn tell(number: u16, name: &str, notice: &PortNotice) {
+    match notice {
+        PortNotice::Up(_) | PortNotice::NoXdp(_) | PortNotice::CaptureEnded { .. } => {
+            tracing::info!("port {number}={name}: {notice}");
+        }
+        PortNotice::Down => tracing::error!("port {number}={name}: {notice}"),
+        _ => tracing::warn!("port {number}={name}: {notice}"),
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
+    arguments.log.start();
     let settings = arguments.p4runtime.settings(&arguments.ports)?;
     let served = arguments.p4runtime.is_served();
     let (program, interface) = p4runtime::compile(&arguments.program, served)?;
@@ -329,8 +345,10 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let mut damaged = false;
     let mut notify = |number: u16, name: &str, notice: &PortNotice| {
         damaged |= matches!(notice, PortNotice::CaptureDamaged(_));
-        let start = if terminal && !json { "\r\x1b[K" } else { "" };
-        eprintln!("{start}port {number}={name}: {notice}");
+        if terminal && !json {
+            eprint!("\r\x1b[K");
+        }
+        tell(number, name, notice);
     };
     let sealing = arguments.sealing(&file)?;
     let options = RunOptions {
@@ -340,6 +358,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         notify: &mut notify,
         patience,
         sealing,
+        flows: Flows::of(&program),
     };
     let ran = match arguments.engine {
         EngineChoice::Native => {

@@ -1,6 +1,7 @@
 //! `stateplane store`: one server of the state store.
 
 use crate::exit::{CommandError, Failure};
+use crate::log::LogArguments;
 use crate::metrics;
 use crate::operator;
 use crate::signal::stop_flag;
@@ -39,10 +40,13 @@ pub struct StoreArguments {
     /// when it changes; see docs/message-authentication.md
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArguments,
 }
 
 /// Runs the command.
 pub fn run(arguments: &StoreArguments) -> Result<(), CommandError> {
+    arguments.log.start();
     let deployment = deployment(arguments).map_err(|error| failed(&error))?;
     let stop = stop_flag()?;
     let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
@@ -89,7 +93,7 @@ pub fn show(report: &impl Serialize) {
 
 /// Reports why a changed key file is refused.
 pub fn refused_keys(error: &KeysError) {
-    eprintln!("error[{}]: {error}; the keys so far stay", error.code());
+    tracing::error!(code = error.code(), "{error}; the keys so far stay");
 }
 
 /// The keys of the file at `path`.

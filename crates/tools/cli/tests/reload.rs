@@ -252,7 +252,10 @@ fn a_store_tells_its_counts() {
     let wanted = "stateplane_store_events_total{event=\"granted\"} 0";
     assert!(metrics.contains(wanted), "{metrics}");
     store.signal("TERM");
-    let report: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    // Behind the log.
+    let mut lines = lines.map(Result::unwrap);
+    let line = lines.find(|line| line.starts_with('{')).unwrap();
+    let report: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(report["replica"]["granted"], 0);
 }
 

@@ -41,7 +41,6 @@ impl Network {
             namespaces.ip(name, &[&["neigh", "add", address], &mac[..]].concat());
         };
         namespaces.ip(engine, &["address", "add", "10.0.9.9/24", "dev", "eth0"]);
-        neighbour(engine, "10.0.9.1");
         namespaces.ip(host, &["address", "add", "10.0.8.8/24", "dev", "eth0"]);
         neighbour(host, "10.0.8.1");
         for source in 0..SOURCES {

@@ -13,6 +13,7 @@ use stateplane_wire::control::{MAGIC, Message};
 use stateplane_wire::coordination_control;
 
 use super::backend::{switch_number, switch_of};
+use super::told::Told;
 use super::{
     ControllerError, ControllerView, CoordinationView, Decided, DecisionBackend, Kept,
     MOST_RECORDS, Record, Stored, server_number,
@@ -77,6 +78,7 @@ pub struct ControllerServer<B> {
     leads: Arc<AtomicBool>,
     remote: Option<RemoteCalls<ControllerServer<B>>>,
     report: ControllerReport,
+    told: Told,
 }
 
 impl<B: DecisionBackend> ControllerServer<B> {
@@ -108,6 +110,7 @@ impl<B: DecisionBackend> ControllerServer<B> {
             leads: Arc::default(),
             remote: None,
             report: ControllerReport::default(),
+            told: Told::default(),
         })
     }
 
@@ -268,8 +271,11 @@ impl<B: DecisionBackend> ControllerServer<B> {
             {}
             self.begin(kept)?;
             self.leads.store(true, Ordering::Relaxed);
+            tracing::info!("this controller leads");
+            self.told = Told::default();
             let outcome = self.serve(stop, refused, &mut buffer);
             self.leads.store(false, Ordering::Relaxed);
+            tracing::info!("this controller leads no more");
             outcome?;
             if stop.load(Ordering::Relaxed) {
                 break;
@@ -306,6 +312,7 @@ impl<B: DecisionBackend> ControllerServer<B> {
             let due = cores.poll_timeout().min(boot_time_us() + LONGEST_WAIT);
             readable.wait_until(due).map_err(ControllerError::Receive)?;
             self.receive(buffer)?;
+            self.tell_changes();
             if let Some(cores) = &mut self.cores {
                 cores.handle_timeout(boot_time_us());
                 while let Some(broken) = cores.poll_broken() {
@@ -318,6 +325,21 @@ impl<B: DecisionBackend> ControllerServer<B> {
             }
         }
         Ok(())
+    }
+
+    /// Says what changed since the last look, if it is time for one.
+    fn tell_changes(&mut self) {
+        if !self.told.is_due(boot_time_us()) {
+            return;
+        }
+        if self.systems.chains.is_some() {
+            let view = self.view();
+            self.told.store(&view);
+        }
+        if self.systems.groups.is_some() {
+            let view = self.coordination_view();
+            self.told.coordination(&view);
+        }
     }
 
     fn begin(&mut self, kept: Kept) -> Result<(), ControllerError> {

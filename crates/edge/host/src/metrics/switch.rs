@@ -3,7 +3,8 @@
 use super::{Families, Labels};
 use crate::ports::HostPortCounters;
 use crate::switch::{
-    ControlReport, PacketReport, PortReport, ProgramReport, SealReport, SwitchReport,
+    ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport, SealReport,
+    SwitchReport,
 };
 use stateplane_runtime::Count;
 
@@ -61,11 +62,52 @@ pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &Progra
     if let Some(seals) = &report.seals {
         sealed(&mut families, seals);
     }
+    if let Some(greeting) = &report.greeting {
+        greeted(&mut families, greeting);
+    }
     if let Some(control) = &report.control {
         controlled(&mut families, control);
     }
     objects(&mut families, program);
     families.text()
+}
+
+/// Picks a number of a head.
+type OfHead = fn(&HeadReport) -> u64;
+
+fn greeted(families: &mut Families, greeting: &GreetingReport) {
+    families.gauge(
+        "stateplane_store_admitted",
+        "1 once a store has fitted the switch, which lets its data ports be up",
+        vec![(Vec::new(), u64::from(greeting.admitted))],
+    );
+    let gauges: [(_, _, OfHead); 3] = [
+        (
+            "stateplane_store_fits",
+            "1 if the head of a chain answers and its settings are those of the switch",
+            |head| u64::from(head.fits),
+        ),
+        (
+            "stateplane_store_differences",
+            "Number of settings that the head of a chain has otherwise than the switch",
+            |head| head.differences.len() as u64,
+        ),
+        (
+            "stateplane_store_silent_ms",
+            "Time in ms for which the head of a chain has not answered; 0 if it answers",
+            |head| head.silent_ms.unwrap_or(0),
+        ),
+    ];
+    for (name, help, of) in gauges {
+        let samples = greeting.heads.iter().map(|head| {
+            let labels = vec![
+                ("address", head.address.to_string()),
+                ("port", head.port.to_string()),
+            ];
+            (labels, of(head))
+        });
+        families.gauge(name, help, samples.collect());
+    }
 }
 
 fn port_labels(port: &PortReport) -> Labels {
@@ -319,6 +361,16 @@ mod tests {
                 wrong_address: 6,
                 ..SealReport::default()
             }),
+            greeting: Some(GreetingReport {
+                admitted: true,
+                heads: vec![HeadReport {
+                    address: [10, 0, 0, 11].into(),
+                    port: 2,
+                    fits: false,
+                    differences: vec!["shards".to_owned()],
+                    silent_ms: Some(1500),
+                }],
+            }),
             control: Some(ControlReport {
                 open: 3,
                 closed_late: 8,
@@ -350,6 +402,10 @@ mod tests {
         for line in [
             "# TYPE stateplane_port_up gauge",
             "# TYPE stateplane_dropped_packets counter",
+            "stateplane_store_admitted{} 1",
+            r#"stateplane_store_fits{address="10.0.0.11",port="2"} 0"#,
+            r#"stateplane_store_differences{address="10.0.0.11",port="2"} 1"#,
+            r#"stateplane_store_silent_ms{address="10.0.0.11",port="2"} 1500"#,
             r#"stateplane_port_up{port="3",interface="eth\"0"} 1"#,
             r#"stateplane_port_received_packets_total{port="3",interface="eth\"0"} 7"#,
             r#"stateplane_port_lost_packets_total{port="3",interface="eth\"0",reason="rx_overrun"} 5"#,

@@ -103,6 +103,11 @@ impl InterfacePort {
         self.own = Some(OwnAddresses::new(macs, interface));
     }
 
+    /// MAC address of the interface.
+    pub(crate) fn hardware_address(&self) -> Option<MacAddress> {
+        self.interfaces.hardware_address(&self.name).ok()
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -142,6 +142,14 @@ impl Port {
         }
     }
 
+    /// MAC address of the interface, if it has one.
+    pub(crate) fn hardware_address(&self) -> Option<MacAddress> {
+        match &self.kind {
+            Kind::Interface(port) => port.hardware_address(),
+            Kind::Capture(_) => None,
+        }
+    }
+
     /// The interface's name, or the captures'.
     pub fn name(&self) -> &str {
         match &self.kind {

@@ -62,7 +62,11 @@ pub fn open_datagram<'a>(
                 message: &bytes[..length],
             });
         }
-        Opened::Heard { answer } | Opened::Refused { answer, .. } => answer?,
+        Opened::Heard { answer } => answer?,
+        Opened::Refused { refusal, answer } => {
+            guard.tell_refused(now, *from.ip(), refusal);
+            answer?
+        }
     };
     // Lost as on a wire if the system does not take it: who asked asks again.
     let _ = socket.send_to(&answer.0, from);

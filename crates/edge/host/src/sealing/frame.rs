@@ -67,7 +67,11 @@ pub fn open_frame(
             set_length(frame, length);
             return Arrived::Pass(MESSAGE + length);
         }
-        Opened::Heard { answer } | Opened::Refused { answer, .. } => answer,
+        Opened::Heard { answer } => answer,
+        Opened::Refused { refusal, answer } => {
+            guard.tell_refused(now, from, refusal);
+            answer
+        }
     };
     answer.map_or(Arrived::Dropped, |answer| {
         Arrived::Answered(answer_frame(frame, &answer.0))

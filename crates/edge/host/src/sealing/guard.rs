@@ -13,6 +13,9 @@ use crate::random::random_bits;
 /// µs between looks at the file.
 const LOOK_PERIOD: u64 = 1_000_000;
 
+/// µs between two notices of refused messages.
+const TELL_PERIOD: u64 = 1_000_000;
+
 /// Seals and opens with the keys of a file, and reads it again when it changes.
 #[derive(Debug)]
 pub struct Guard {
@@ -22,6 +25,9 @@ pub struct Guard {
     stamps: Vec<Stamp>,
     next_look: u64,
     wrong_address: u64,
+    /// When the next refused message is told, and how many came since the last was.
+    tell_again: u64,
+    untold: u64,
 }
 
 impl Guard {
@@ -50,6 +56,8 @@ impl Guard {
             stamps: keys.stamps,
             next_look: 0,
             wrong_address: 0,
+            tell_again: 0,
+            untold: 0,
         })
     }
 
@@ -78,6 +86,27 @@ impl Guard {
         self.by_address = by_address(&keys);
         self.stamps = keys.stamps;
         Ok(())
+    }
+
+    /// Says that a message from `from` was refused, at most once a second. Those that are normal
+    /// after a start are not said.
+    pub(crate) fn tell_refused(&mut self, now: u64, from: Ipv4Addr, refusal: Refusal) {
+        let reason = match refusal {
+            Refusal::Truncated | Refusal::NotSealed => "it is not sealed, or not as it should be",
+            Refusal::UnknownSender => "the file of keys has no peer with this address",
+            Refusal::UnknownKey => "its key is not in the file of keys",
+            Refusal::Forged => "its seal does not fit the keys: both sides need the same",
+            Refusal::Replayed | Refusal::TooOld => "it came before",
+            Refusal::Unproven => return,
+        };
+        self.untold += 1;
+        if now < self.tell_again {
+            return;
+        }
+        self.tell_again = now + TELL_PERIOD;
+        let count = std::mem::take(&mut self.untold);
+        let keys = self.path.display();
+        tracing::warn!(address = %from, count, "message refused: {reason} ({keys})");
     }
 
     /// Counters of sealed messages since the start.

@@ -2,6 +2,7 @@
 //! chain never changes.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
@@ -9,11 +10,14 @@ use stateplane_disk::DiskReport;
 use stateplane_invariant::BrokenCounts;
 use stateplane_store::{Counters, Recipient, Server, ServerCounters, Setup};
 use stateplane_wire::control::Member;
+use stateplane_wire::greeting::is_greeting;
 use stateplane_wire::replication::Key;
 
 use super::disk::Disk;
+use super::greeter::Greeter;
 use super::health::HealthChecks;
 use super::sockets::{Port, Sockets};
+use super::told::Told;
 use super::view::{self, DigestView, FlowView, RecordView, StoreView, hexadecimal};
 use super::{HostCounters, StoreError};
 use crate::broken::say_broken;
@@ -42,6 +46,8 @@ pub struct StoreReport {
     pub replica: Counters,
     /// Beside the chains.
     pub server: ServerCounters,
+    /// Switches whose settings differ from the server's.
+    pub unfit_switches: u64,
     /// Broken invariants; the disk has its own.
     pub broken: BrokenCounts,
     /// Sealed messages, if any are.
@@ -60,6 +66,8 @@ pub struct StoreServer {
     controllers: Vec<SocketAddrV4>,
     disk: Option<Disk>,
     health: HealthChecks,
+    greeter: Greeter,
+    told: Told,
     address: Ipv4Addr,
     remote: Option<RemoteCalls<StoreServer>>,
 }
@@ -123,6 +131,8 @@ impl StoreServer {
             controllers: controllers.flat_map(|it| it.sockets()).collect(),
             disk,
             health: HealthChecks::start(file),
+            greeter: Greeter::new(deployment, file, address),
+            told: Told::default(),
             address,
             remote: None,
         })
@@ -147,6 +157,7 @@ impl StoreServer {
             host: self.sockets.counters(),
             replica: self.server.counters(),
             server: *self.server.server_counters(),
+            unfit_switches: self.greeter.differing() as u64,
             seals: self.sockets.seals(),
             disk: self.disk.as_ref().map(Disk::report),
         }
@@ -237,6 +248,7 @@ impl StoreServer {
             }
             self.serve_requests(most);
             for (server, healthy) in self.health.changes() {
+                self.told.health(server, healthy);
                 self.server.set_healthy(server, healthy);
             }
             self.server.handle_timeout(boot_time_us());
@@ -246,6 +258,9 @@ impl StoreServer {
                     return Err(StoreError::LostEntries { folder, lost });
                 }
                 disk.save(&mut self.server, boot_time_us())?;
+            }
+            if self.told.look(boot_time_us(), &self.server) {
+                self.greeter.look(boot_time_us());
             }
             self.say_broken();
             self.send_all();
@@ -286,11 +301,15 @@ impl StoreServer {
     }
 
     fn serve_requests(&mut self, most: usize) {
-        let server = &mut self.server;
+        let (server, greeter) = (&mut self.server, &mut self.greeter);
         self.sockets.serve_requests(most, |requests| {
             server.look_ahead(requests.iter().map(|(_, bytes)| bytes.as_slice()));
             for (from, bytes) in requests {
-                server.handle_request(boot_time_us(), *from, bytes);
+                if is_greeting(bytes) {
+                    greeter.handle(boot_time_us(), *from, bytes, server);
+                } else {
+                    server.handle_request(boot_time_us(), *from, bytes);
+                }
             }
         });
     }
@@ -308,6 +327,9 @@ impl StoreServer {
                     }
                 }
             }
+        }
+        while let Some((to, answer)) = self.greeter.poll_answer() {
+            self.sockets.send(Port::Requests, to, Arc::new(answer));
         }
         self.sockets.flush();
     }

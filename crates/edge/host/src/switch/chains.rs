@@ -1,6 +1,7 @@
 //! Keeps a switch's table of chains as the controller of the store says.
 
 use super::file::{Arguments, ChainsFile, EntryFile, Setting};
+use super::greeter::HeadFile;
 use super::{Remote, SwitchFileCause};
 use crate::clock::boot_time_us;
 use crate::datagram::receive;
@@ -114,11 +115,16 @@ pub fn follow_chains<E: Engine + 'static>(
             next = 0;
         }
         for row in news {
-            match file.entry(&row) {
-                Some(entry) => {
-                    let set = remote.call(move |server| server.set_entry(&entry));
-                    if let Some(Err(error)) = set {
-                        told(&error);
+            match file.entry(&row)? {
+                Some((entry, head)) => {
+                    let shard = row.shard;
+                    let set = remote.call(move |server| server.set_chain(shard, head, &entry));
+                    match set {
+                        Some(Err(error)) => told(&error),
+                        _ => tracing::info!(
+                            shard, head = %row.head.ip(), epoch = row.epoch,
+                            "the chain begins at another server, or anew"
+                        ),
                     }
                 }
                 None => told(&ChainsError::UnknownServer {
@@ -131,11 +137,13 @@ pub fn follow_chains<E: Engine + 'static>(
 }
 
 impl ChainsFile {
-    /// The entry for `row`, if its head is known.
-    fn entry(&self, row: &Row) -> Option<EntryFile> {
+    /// The entry for `row` and its head, if that is known.
+    fn entry(&self, row: &Row) -> Result<Option<(EntryFile, HeadFile)>, ChainsError> {
         let head = row.head.ip();
-        let server = self.servers.iter().find(|server| server.address == *head)?;
-        Some(self.entry_for(row.shard, row.epoch, server.address, &server.mac))
+        let mut servers = self.servers.iter();
+        let server = servers.find(|server| server.address == *head);
+        let entry = server.map(|it| self.entry_for(row.shard, row.epoch, it.address, &it.mac));
+        Ok(entry.zip(self.head(*head)?))
     }
 
     /// The entry of a shard whose chain's head is at `address`.

@@ -2,6 +2,7 @@
 
 use super::SwitchFileError;
 use crate::ports::PortError;
+use stateplane_setup::Incomplete;
 use stateplane_switch::{Port, SwitchError};
 use std::io;
 
@@ -28,6 +29,20 @@ pub enum SwitchServerError {
         "a program with the {0} library runs on one worker: it reads and writes its state in several steps for each packet; leave out --workers"
     )]
     OneWorker(&'static str),
+    /// The program is replicated, and the configuration lacks what that needs.
+    #[error(transparent)]
+    Incomplete(#[from] Incomplete),
+    /// No store fitted the switch in the time given at the start.
+    #[error(
+        "no store fits the switch after {waited_s} s, so its data ports stay down: {}",
+        differences.join("; ")
+    )]
+    Unfit {
+        /// Seconds waited.
+        waited_s: u64,
+        /// What differs.
+        differences: Vec<String>,
+    },
     /// The configuration file is refused.
     #[error(transparent)]
     File(#[from] SwitchFileError),
@@ -71,6 +86,8 @@ impl SwitchServerError {
             SwitchServerError::Control(_) => "H216",
             SwitchServerError::SealedPort(_) => "H217",
             SwitchServerError::OneWorker(_) => "H218",
+            SwitchServerError::Incomplete(error) => error.code(),
+            SwitchServerError::Unfit { .. } => "H219",
             SwitchServerError::File(error) => error.code(),
         }
     }

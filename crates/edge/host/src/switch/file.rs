@@ -2,6 +2,7 @@
 
 mod coordination;
 mod error;
+mod greeting;
 mod multicast;
 mod ports;
 mod replication;
@@ -13,11 +14,12 @@ mod value;
 pub use coordination::CoordinationFile;
 pub use error::{SwitchFileCause, SwitchFileError};
 pub use multicast::MulticastFile;
-pub use ports::PortsFile;
-pub use replication::ReplicationFile;
+pub use ports::{PortAddressFile, PortsFile};
+pub use replication::{ReplicationClassFile, ReplicationFile};
 pub use sync::{SyncFile, SyncGroupFile};
 pub use value::{Arguments, Setting};
 
+use crate::lines::Lines;
 use serde::Deserialize;
 use stateplane_runtime::{Engine, Entry, Shape, Table, TargetState, Value};
 use stateplane_setup::{CHAIN_ACTION, CHAINS_TABLE, check_bound};
@@ -84,6 +86,7 @@ use toml::Spanned;
 ///     [ports]                              # which frames they take
 ///     routed = [2]                         # to their MAC addresses and to groups; so are ports
 ///     promiscuous = [0]                    # of [neighbours] and [replication] if not named here
+///     addresses = [{ port = 2, address = "fe80::1" }] # told to neighbours that ask, beside those below
 ///
 ///     [neighbours]                         # one entry for each neighbour
 ///     table = "router.neighbours"          # of one exact key
@@ -101,6 +104,7 @@ use toml::Spanned;
 ///     shards = 4
 ///     heads = [{ address = "10.10.0.11", mac = "02:00:00:00:c0:00" }] # unless [chains] tells
 ///     mtu = 1700                           # of the path to the store; 1500 unless set
+///     classes = [{ id = 1, first_lease = "zero" }] # compared with the store's
 ///
 ///     [coordination]                       # of programs that include coordination.p4
 ///     switch = 1                           # this switch's number
@@ -172,6 +176,8 @@ pub struct SwitchFile {
     /// Offsets of the line ends, to number the lines.
     #[serde(skip)]
     line_ends: Vec<usize>,
+    #[serde(skip)]
+    lines: Lines,
     /// The generators are another switch's, or stand still.
     #[serde(skip)]
     generators_elsewhere: bool,
@@ -401,6 +407,7 @@ impl SwitchFile {
         Ok(SwitchFile {
             path: path.to_owned(),
             line_ends,
+            lines: Lines::of(text),
             ..file
         })
     }

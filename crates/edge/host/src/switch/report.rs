@@ -1,5 +1,6 @@
 //! Report of a switch's events, as data.
 
+use super::GreetingReport;
 use crate::ports::{HostPortCounters, PortMode};
 use crate::sealing::FrameCounters;
 use serde::Serialize;
@@ -23,6 +24,9 @@ pub struct SwitchReport {
     /// Sealed messages, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seals: Option<SealReport>,
+    /// Greetings of the store, of a replicated program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub greeting: Option<GreetingReport>,
     /// Connections of controllers, if they are served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlReport>,

@@ -74,6 +74,24 @@ impl Sealing {
         Some((*self.ports.first()?, error))
     }
 
+    /// The likely reason for which a peer is not heard, if the seals tell one.
+    pub(super) fn complaint(&self) -> Option<&'static str> {
+        let counters = self.guard.counters();
+        if counters.forged + counters.unknown_key > 0 {
+            Some("its seals do not fit: both sides need the same keys")
+        } else if counters.unknown_receiver > 0 {
+            Some("the file of keys has no peer with its address")
+        } else if counters.not_sealed + counters.truncated > 0 {
+            Some("its messages are not sealed: give it --keys too, or neither side")
+        } else if counters.opened == 0 {
+            Some(
+                "nothing sealed comes from it: give it --keys too, with the key of this switch, or neither side",
+            )
+        } else {
+            None
+        }
+    }
+
     pub(super) fn report(&self) -> SealReport {
         SealReport {
             messages: *self.guard.counters(),

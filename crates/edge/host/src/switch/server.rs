@@ -1,19 +1,19 @@
 //! Drives a switch with frames and time.
 
 use super::forwarding::Forwarding;
+use super::greeter::{Greeter, HeadFile};
+use super::neighbours::Neighbours;
 use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
-use super::workers::Workers;
+use super::run::RunOptions;
 use super::{
-    Attachment, ChainsError, ControlPlane, EntryFile, RemoteCalls, Sealing, SwitchFile,
-    SwitchServerError, file,
+    ChainsError, ControlPlane, EntryFile, RemoteCalls, Sealing, SwitchFile, SwitchServerError, file,
 };
 
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{MacAddress, Port as HostPort, PortError, PortNotice, PortSpec};
-use crate::random::{draw_registers, random_bits};
-use stateplane_runtime::{Adopted, Engine, Fellow};
-use stateplane_switch::{Port, Switch, SwitchConfig, SwitchError};
+use stateplane_runtime::{Adopted, Engine};
+use stateplane_switch::{Port, Switch, SwitchError};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,14 +23,6 @@ const LONGEST_WAIT: u64 = 100_000;
 
 /// Time in µs after which frames are sent although more of the same burst wait.
 const SEND_AFTER: u64 = 100;
-
-/// Tables by which programs are known whose ingress no other packet may come between, and their
-/// libraries. That of a replicated program is one block that no other worker enters.
-const ON_ONE_WORKER: [(&str, &str); 3] = [
-    ("coordination_identity", "coordination"),
-    ("multicast_identity", "multicast"),
-    ("sync_identity", "sync"),
-];
 
 /// Asks for a report from time to time.
 pub struct Status<'a> {
@@ -46,6 +38,8 @@ pub type Notify<'a> = dyn FnMut(Port, &str, &PortNotice) + 'a;
 struct ServedPort {
     number: Port,
     port: HostPort,
+    /// MAC address of its interface.
+    hardware: Option<MacAddress>,
     outgoing: Vec<Vec<u8>>,
 }
 
@@ -69,6 +63,8 @@ pub struct SwitchServer<E: Engine> {
     /// Requests of other threads.
     remote: Option<RemoteCalls<E>>,
     sealing: Option<Sealing>,
+    greeter: Option<Greeter>,
+    neighbours: Neighbours,
 }
 
 impl<E: Engine> SwitchServer<E> {
@@ -103,7 +99,7 @@ impl<E: Engine> SwitchServer<E> {
         )
     }
 
-    fn with(
+    pub(super) fn with(
         switch: Forwarding<E>,
         specs: &[(Port, PortSpec)],
         control: Option<Box<dyn ControlPlane<E>>>,
@@ -135,6 +131,7 @@ impl<E: Engine> SwitchServer<E> {
             let port = HostPort::open(spec)?;
             ports.push(ServedPort {
                 number: *number,
+                hardware: port.hardware_address(),
                 port,
                 outgoing: Vec::new(),
             });
@@ -153,6 +150,8 @@ impl<E: Engine> SwitchServer<E> {
             cpu_port,
             remote: None,
             sealing,
+            greeter: None,
+            neighbours: Neighbours::default(),
         };
         server.listen();
         server.start()?;
@@ -208,6 +207,23 @@ impl<E: Engine> SwitchServer<E> {
         Ok(file::set_entry(state, entry)?)
     }
 
+    /// Sets the entry of a shard's chain, whose head is greeted from here on.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_entry`](Self::set_entry).
+    pub(super) fn set_chain(
+        &mut self,
+        shard: u16,
+        head: HeadFile,
+        entry: &EntryFile,
+    ) -> Result<(), ChainsError> {
+        if let Some(greeter) = &mut self.greeter {
+            greeter.set_head(shard, head);
+        }
+        self.set_entry(entry)
+    }
+
     /// Contents of the program's tables and counters.
     pub fn program_report(&mut self) -> ProgramReport {
         self.switch.counted().program
@@ -245,6 +261,7 @@ impl<E: Engine> SwitchServer<E> {
                 .collect(),
             port_state_failed: self.port_state_failed,
             seals: self.sealing.as_ref().map(Sealing::report),
+            greeting: self.greeter.as_ref().map(|it| it.report(boot_time_us())),
             control: self.control.as_ref().map(|control| control.report()),
         }
     }
@@ -264,11 +281,34 @@ impl<E: Engine> SwitchServer<E> {
         status: Option<Status<'_>>,
         notify: &mut Notify<'_>,
     ) -> Result<SwitchReport, SwitchServerError> {
-        let served = self.serve(stop, status, notify);
+        let served = self.serve(stop, status, notify, &mut |_| {});
         for served in &mut self.ports {
             served.port.close();
         }
         self.tell_notices(notify);
+        served.map(|()| self.report())
+    }
+
+    /// Like [`run`](Self::run), with the greetings, addresses and routed ports of `file`, and all
+    /// that `options` say.
+    pub(super) fn run_with(
+        &mut self,
+        file: &SwitchFile,
+        greeter: Option<Greeter>,
+        remote: Option<RemoteCalls<E>>,
+        options: RunOptions<'_>,
+    ) -> Result<SwitchReport, SwitchServerError> {
+        self.route_ports(&file.routed_ports()?);
+        self.neighbours = Neighbours::new(file.own_addresses()?);
+        self.greeter = greeter;
+        self.set_patience(options.patience);
+        self.set_remote(remote);
+        tracing::info!("the ports are open");
+        let served = self.serve(options.stop, options.status, options.notify, options.ready);
+        for served in &mut self.ports {
+            served.port.close();
+        }
+        self.tell_notices(options.notify);
         served.map(|()| self.report())
     }
 
@@ -277,7 +317,9 @@ impl<E: Engine> SwitchServer<E> {
         stop: &AtomicBool,
         mut status: Option<Status<'_>>,
         notify: &mut Notify<'_>,
+        ready: &mut dyn FnMut(&SwitchReport),
     ) -> Result<(), SwitchServerError> {
+        let mut is_ready = false;
         let mut next_look = 0;
         let mut give_up_at = self
             .patience
@@ -300,14 +342,20 @@ impl<E: Engine> SwitchServer<E> {
                 (status.show)(&self.report());
                 *time = now + micros(status.period);
             }
+            if !is_ready && !self.waits_for_the_store() {
+                is_ready = true;
+                self.look_at_links(notify);
+                ready(&self.report());
+            }
             let control = self.serve_control();
             self.serve_remote();
+            let greetings = self.greet();
             let due = self.switch.poll_timeout();
             if due.is_none() && self.has_ended() {
                 break;
             }
             let captured = self.ports.iter_mut().filter_map(|port| port.port.due(now));
-            let due = captured.chain(due).chain(control);
+            let due = captured.chain(due).chain(control).chain(greetings);
             let due = due.fold(next_look, u64::min);
             self.readable
                 .wait_until(due)
@@ -333,7 +381,16 @@ impl<E: Engine> SwitchServer<E> {
         give_up_at: Option<u64>,
         now: u64,
     ) -> Result<Option<u64>, SwitchServerError> {
+        let waits = self.waits_for_the_store();
+        let differences = self.greeter.as_ref().map(Greeter::differences);
+        let differences = differences.filter(|_| waits).unwrap_or_default();
         match (give_up_at, self.switch.stale_watch()) {
+            (Some(time), _) if now >= time && !differences.is_empty() => {
+                Err(SwitchServerError::Unfit {
+                    waited_s: self.patience.unwrap_or_default().as_secs(),
+                    differences,
+                })
+            }
             (Some(time), Some(watch)) if now >= time => Err(SwitchServerError::NoSignOfLife {
                 waited_s: self.patience.unwrap_or_default().as_secs(),
                 register: watch.register.clone(),
@@ -341,7 +398,7 @@ impl<E: Engine> SwitchServer<E> {
                 ports: watch.ports.clone(),
             }),
             (time, Some(_)) => Ok(time),
-            (_, None) => Ok(None),
+            (time, None) => Ok(time.filter(|_| waits)),
         }
     }
 
@@ -366,6 +423,31 @@ impl<E: Engine> SwitchServer<E> {
         self.control.is_none() && !self.ports.iter().any(|served| served.port.is_open_ended())
     }
 
+    /// True until a store fits the switch; of a switch without greetings never.
+    fn waits_for_the_store(&self) -> bool {
+        let greeter = self.greeter.as_ref();
+        greeter.is_some_and(|it| !it.is_admitted() && !it.goes_without())
+    }
+
+    /// Greets the heads that are due, and returns when the next one is.
+    fn greet(&mut self) -> Option<u64> {
+        let greeter = self.greeter.as_mut()?;
+        let (now, port) = (boot_time_us(), greeter.port());
+        if greeter.due().is_some_and(|due| due <= now) {
+            let sealing = self.sealing.as_ref().filter(|it| it.covers(port));
+            greeter.handle_timeout(now, &|| sealing.and_then(Sealing::complaint));
+            if let Ok(at) = self.ports.binary_search_by_key(&port, |it| it.number) {
+                while let Some(frame) = greeter.poll_frame() {
+                    self.ports[at].outgoing.push(frame);
+                    self.outgoing_since.get_or_insert(now);
+                }
+            }
+        }
+        let due = greeter.due();
+        self.send();
+        due
+    }
+
     fn forward_captures(&mut self) {
         let now = boot_time_us();
         for at in 0..self.ports.len() {
@@ -377,6 +459,8 @@ impl<E: Engine> SwitchServer<E> {
 
     fn forward_burst(&mut self, at: usize, descriptor: usize) {
         let number = self.ports[at].number;
+        let hardware = self.ports[at].hardware;
+        let mut answers = Vec::new();
         let count = self.ports[at].port.receive(descriptor, boot_time_us());
         for next in 0..count {
             self.switch
@@ -400,6 +484,16 @@ impl<E: Engine> SwitchServer<E> {
                     }
                 }
             }
+            let mut greeter = self.greeter.as_mut().filter(|it| it.port() == number);
+            if greeter.as_mut().is_some_and(|it| it.handle(now, frame)) {
+                continue;
+            }
+            if self.neighbours.may_ask(frame)
+                && let Some(answer) = self.neighbours.answer(number, hardware, frame)
+            {
+                answers.push(answer);
+                continue;
+            }
             self.switch.handle_frame(now, number, frame);
             self.collect();
             if self
@@ -410,6 +504,10 @@ impl<E: Engine> SwitchServer<E> {
             }
         }
         self.ports[at].port.release();
+        if !answers.is_empty() {
+            self.ports[at].outgoing.append(&mut answers);
+            self.outgoing_since.get_or_insert_with(boot_time_us);
+        }
         self.switch.end_burst();
         self.send();
     }
@@ -470,6 +568,14 @@ impl<E: Engine> SwitchServer<E> {
     fn follow_watches(&mut self, notify: &mut Notify<'_>) {
         let mut changed = false;
         while let Some((number, up)) = self.switch.poll_port_state() {
+            if up {
+                tracing::info!(port = number, "a watch is fresh again: the port is raised");
+            } else {
+                tracing::error!(
+                    port = number,
+                    "a watch is stale (the store does not answer probes): the port is lowered"
+                );
+            }
             self.pending.insert(number, up);
             changed = true;
         }
@@ -482,7 +588,11 @@ impl<E: Engine> SwitchServer<E> {
     fn set_pending(&mut self) {
         let ports = &self.ports;
         let failed = &mut self.port_state_failed;
+        let greeter = self.greeter.as_ref();
         self.pending.retain(|number, up| {
+            if *up && greeter.is_some_and(|it| it.holds_down(*number)) {
+                return true;
+            }
             let Ok(at) = ports.binary_search_by_key(number, |served| served.number) else {
                 return false;
             };
@@ -572,172 +682,4 @@ fn check_distinct(specs: &[(Port, PortSpec)]) -> Result<(), PortError> {
         }
     }
     Ok(())
-}
-
-/// Observers of [`run_switch`] and the flag that stops it.
-pub struct RunOptions<'a> {
-    /// Ends the run when it is set.
-    pub stop: &'a AtomicBool,
-    /// Called when frames are taken, with the report at that time.
-    pub ready: &'a mut dyn FnMut(&SwitchReport),
-    /// Asks for reports.
-    pub status: Option<Status<'a>>,
-    /// Function that is told of ports that fail, return, or change their mode.
-    pub notify: &'a mut Notify<'a>,
-    /// Gives up after so long without the sign of life that a watch waits for.
-    pub patience: Option<Duration>,
-    /// Ports through which messages of the replication protocol pass sealed.
-    pub sealing: Option<Sealing>,
-}
-
-/// Runs a switch around `engine` between `ports` until it is stopped: applies `file`,
-/// opens the ports, says that it is ready, and forwards. Returns what it did.
-///
-/// # Errors
-///
-/// [`SwitchServerError`] if the file does not fit the program, an interface cannot be
-/// opened, or the system refuses to go on.
-pub fn run_switch<E: Engine>(
-    engine: E,
-    file: &SwitchFile,
-    ports: &[(Port, PortSpec)],
-    options: RunOptions<'_>,
-) -> Result<SwitchReport, SwitchServerError> {
-    run_controlled(engine, file, ports, options, Beside::default())
-}
-
-/// Attachments through which others reach a running switch.
-pub struct Beside<'a, E: Engine> {
-    /// A control plane.
-    pub control: Option<Attachment<'a, E>>,
-    /// Requests of other threads.
-    pub remote: Option<RemoteCalls<E>>,
-}
-
-impl<E: Engine> Default for Beside<'_, E> {
-    fn default() -> Self {
-        Beside {
-            control: None,
-            remote: None,
-        }
-    }
-}
-
-/// Like [`run_switch`], with a control plane and calls of other threads.
-///
-/// # Errors
-///
-/// As [`run_switch`], and [`SwitchServerError::Control`] if the control plane cannot be
-/// made.
-pub fn run_controlled<E: Engine>(
-    engine: E,
-    file: &SwitchFile,
-    ports: &[(Port, PortSpec)],
-    options: RunOptions<'_>,
-    beside: Beside<'_, E>,
-) -> Result<SwitchReport, SwitchServerError> {
-    let specs = ports;
-    let Beside {
-        control: attachment,
-        remote,
-    } = beside;
-    let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
-    let interfaces = specs.iter().map(|(number, _)| *number);
-    let ports = interfaces.chain(cpu_port).collect();
-    let config = SwitchConfig {
-        ports,
-        ..SwitchConfig::default()
-    };
-    let switch = configured(engine, config, file)?;
-    let control = attachment.map(|attachment| (attachment.make)(&switch));
-    let control = control.transpose().map_err(SwitchServerError::Control)?;
-    let mut server = SwitchServer::with(
-        Forwarding::Alone(Box::new(switch)),
-        specs,
-        control,
-        cpu_port,
-        options.sealing,
-    )?;
-    server.route_ports(&file.routed_ports()?);
-    server.set_patience(options.patience);
-    server.set_remote(remote);
-    (options.ready)(&server.report());
-    server.run(options.stop, options.status, options.notify)
-}
-
-/// A switch with what its file says.
-fn configured<E: Engine>(
-    engine: E,
-    config: SwitchConfig,
-    file: &SwitchFile,
-) -> Result<Switch<E>, SwitchServerError> {
-    let mut switch = Switch::new(engine, config)?;
-    draw_registers(switch.engine_mut().state_mut()).map_err(SwitchServerError::Random)?;
-    let mut failure = None;
-    let mut draw = || {
-        random_bits().unwrap_or_else(|error| {
-            failure = Some(error);
-            0
-        })
-    };
-    file.apply(&mut switch, &mut draw)?;
-    match failure {
-        Some(error) => Err(SwitchServerError::Random(error)),
-        None => Ok(switch),
-    }
-}
-
-/// Like [`run_switch`], on `workers` threads besides that of the ports, each with a fellow
-/// of `engine`. Frames fall to them by their flows ([`flow_hash`](super::flow_hash)); the
-/// packet generators are the first one's.
-///
-/// # Errors
-///
-/// As [`run_switch`]; [`SwitchServerError::OneWorker`] if the program may have one alone,
-/// [`SwitchServerError::Control`] if it cannot be shared or there are no threads left.
-pub fn run_workers<E: Fellow + Send + 'static>(
-    mut engine: E,
-    workers: usize,
-    file: &SwitchFile,
-    ports: &[(Port, PortSpec)],
-    options: RunOptions<'_>,
-    remote: Option<RemoteCalls<E>>,
-) -> Result<SwitchReport, SwitchServerError>
-where
-    E::InFlight: Send,
-{
-    let refused = |error: &dyn std::fmt::Display| SwitchServerError::Control(error.to_string());
-    let state = engine.state();
-    let names = || state.tables().iter().map(|it| it.name().rsplit('.').next());
-    let has = |table: &str| names().any(|name| name == Some(table));
-    if let Some((_, library)) = ON_ONE_WORKER.iter().find(|(table, _)| has(table)) {
-        return Err(SwitchServerError::OneWorker(library));
-    }
-    let config = SwitchConfig {
-        ports: ports.iter().map(|(number, _)| *number).collect(),
-        ..SwitchConfig::default()
-    };
-    let without_generators = file.without_generators();
-    let fellows: Result<Vec<E>, _> = (1..workers as u64)
-        .map(|seed| engine.fellow(seed))
-        .collect();
-    let fellows = fellows.map_err(|error| refused(&error))?;
-    let mut switches = Vec::new();
-    for fellow in fellows {
-        switches.push(configured(fellow, config.clone(), &without_generators)?);
-    }
-    switches.insert(0, configured(engine, config, file)?);
-    let workers = Workers::start(switches).map_err(|error| refused(&error))?;
-    let mut server = SwitchServer::with(
-        Forwarding::Workers(workers),
-        ports,
-        None,
-        None,
-        options.sealing,
-    )?;
-    server.route_ports(&file.routed_ports()?);
-    server.set_patience(options.patience);
-    server.set_remote(remote);
-    (options.ready)(&server.report());
-    server.run(options.stop, options.status, options.notify)
 }

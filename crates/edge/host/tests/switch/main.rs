@@ -379,6 +379,7 @@ fn one_call_runs_a_switch_from_its_file() {
                 notify: &mut |_, _, _| {},
                 patience: None,
                 sealing: None,
+                flows: None,
             },
         );
         let report = report.unwrap();
@@ -413,6 +414,7 @@ fn a_switch_without_a_sign_of_life_gives_up() {
                 notify: &mut |_, _, _| {},
                 patience: Some(Duration::from_millis(200)),
                 sealing: None,
+                flows: None,
             },
         );
         let error = error.unwrap_err();

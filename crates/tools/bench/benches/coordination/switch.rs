@@ -106,6 +106,7 @@ fn serve(program: &str, text: &str) {
             notify: &mut |_, _, _| {},
             patience: None,
             sealing: None,
+            flows: None,
         };
         if let Err(error) = run_switch(engine, &file, &ports, options) {
             eprintln!("{error}");

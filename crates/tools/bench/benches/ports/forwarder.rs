@@ -269,6 +269,7 @@ pub fn run_switch(job: &str, access: &str) {
             notify: &mut |_, _, _| {},
             patience: None,
             sealing: None,
+            flows: None,
         };
         if let Err(error) = run(engine, &file, &ports, options) {
             eprintln!("{error}");

@@ -1,6 +1,6 @@
 //! `stateplane ctl`: ports, counters and the program of a switch; the store; coordination.
 
-use super::{SwitchArguments, columns, coordination, indices, read, store, wrong};
+use super::{SwitchArguments, columns, coordination, heads, indices, read, store, wrong};
 use crate::exit::CommandError;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -51,6 +51,7 @@ enum CtlCommand {
         #[arg(long)]
         keep: bool,
     },
+    Heads(heads::HeadsArguments),
     Store(store::StoreArguments),
     Coordination(coordination::CoordinationArguments),
 }
@@ -71,6 +72,7 @@ pub fn run(arguments: &CtlArguments) -> Result<(), CommandError> {
             reset,
         } => counters(switch, counter, index.as_deref(), *reset),
         CtlCommand::Pipeline { source } => pipeline(switch, *source),
+        CtlCommand::Heads(arguments) => heads::run(switch, arguments),
         CtlCommand::Store(arguments) => store::run(switch, arguments),
         CtlCommand::Coordination(arguments) => coordination::run(switch, arguments),
         CtlCommand::Program { file, keep } => Ok(switch.open()?.set_program(read(file)?, *keep)?),

@@ -60,7 +60,7 @@ const KINDS: [Kind; 7] = [
 ];
 
 /// Words in place of types.
-const TYPES: [(&str, &str); 22] = [
+const TYPES: [(&str, &str); 23] = [
     ("bool", "true or false"),
     ("u8", "integer to 255"),
     ("u16", "integer to 65535"),
@@ -72,6 +72,7 @@ const TYPES: [(&str, &str); 22] = [
     ("Port", "port's number"),
     ("String", "text"),
     ("PathBuf", "path"),
+    ("IpAddr", "IPv4 or IPv6 address, a text"),
     ("Ipv4Addr", "IPv4 address"),
     ("SocketAddr", "address:port"),
     ("SocketAddrV4", "IPv4 address:port"),

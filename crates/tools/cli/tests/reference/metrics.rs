@@ -17,7 +17,8 @@ use stateplane_host::sealing;
 use stateplane_host::store::view::{PoolView, ReplicaView, ServiceServerView, StoreView};
 use stateplane_host::store::{DiskReport, StoreReport};
 use stateplane_host::switch::{
-    ControlReport, CounterReport, PortReport, ProgramReport, SealReport, SwitchReport, TableReport,
+    ControlReport, CounterReport, GreetingReport, HeadReport, PortReport, ProgramReport,
+    SealReport, SwitchReport, TableReport,
 };
 use stateplane_host::sync::{GroupReport, SyncReport};
 use stateplane_runtime::Count;
@@ -300,6 +301,16 @@ fn switch() -> String {
             .map(|reason| (reason.name(), 0))
             .collect(),
         seals: Some(SealReport::default()),
+        greeting: Some(GreetingReport {
+            admitted: true,
+            heads: vec![HeadReport {
+                address: ANY,
+                port: 0,
+                fits: true,
+                differences: Vec::new(),
+                silent_ms: None,
+            }],
+        }),
         control: Some(ControlReport::default()),
         ..SwitchReport::default()
     };

@@ -33,9 +33,10 @@ fn engine(command: &[String]) -> &str {
 fn ports(log: &str) -> String {
     let mut modes = BTreeMap::new();
     for line in log.lines() {
-        let told = line
-            .strip_prefix("port ")
-            .and_then(|it| it.split_once(": "));
+        // By itself, or behind time, level and place in the log.
+        let logged = || Some(line.split_once(": port ")?.1);
+        let told = line.strip_prefix("port ").or_else(logged);
+        let told = told.and_then(|it| it.split_once(": "));
         if let Some((port, mode)) = told {
             let again = mode.strip_prefix("up again (");
             let again = again.and_then(|mode| mode.strip_suffix(')'));
@@ -60,7 +61,7 @@ mod tests {
     #[test]
     fn ports_of_one_mode_stand_together() {
         let log = "port 0=eth0: AF_PACKET\nport 1=eth1: AF_XDP (copy)\nnothing\n\
-                   port 2=eth2: AF_PACKET\nport 0=eth0: up again (AF_XDP (copy))\n";
+                   port 2=eth2: AF_PACKET\n2026-01-01T00:00:00.000000Z  INFO stateplane::run: port 0=eth0: up again (AF_XDP (copy))\n";
         assert_eq!(
             ports(log),
             "ports 2=eth2: AF_PACKET; ports 0=eth0, 1=eth1: AF_XDP (copy)"

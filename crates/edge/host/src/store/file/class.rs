@@ -79,6 +79,20 @@ pub enum FirstLeaseFile {
     None,
 }
 
+impl FirstLeaseFile {
+    /// Its number in greetings ([`SettingName::FirstLease`]).
+    ///
+    /// [`SettingName::FirstLease`]: stateplane_wire::greeting::SettingName::FirstLease
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            FirstLeaseFile::Zero => 0,
+            FirstLeaseFile::NatOutbound => 1,
+            FirstLeaseFile::None => 2,
+            FirstLeaseFile::Server => 3,
+        }
+    }
+}
+
 /// Position of the service's endpoint in the keys of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -195,7 +195,8 @@ impl Deployment {
         }
     }
 
-    /// The file of `switch`, one of the deployment's, as TOML, behind its `tables`.
+    /// The file of `switch`, one of the deployment's, as TOML, behind its `tables`. Its program's
+    /// flows are of `class`, and begin with zero state.
     ///
     /// # Errors
     ///
@@ -204,6 +205,7 @@ impl Deployment {
         &self,
         file: &StoreFile,
         switch: &DeploymentSwitchFile,
+        class: u8,
     ) -> Result<String, InitError> {
         let (port, links) = (switch.store_port()?, switch.watched()?);
         let server = |address: &Ipv4Addr| {
@@ -214,7 +216,8 @@ impl Deployment {
         };
         let mut text = format!(
             "[replication]\nswitch = {}\naddress = \"{}\"\nmac = {:?}\nport = {port}\n\
-             links = {links:?}\nmtu = {}\n",
+             links = {links:?}\nmtu = {}\n\
+             classes = [{{ id = {class}, first_lease = \"zero\" }}]\n",
             switch.number, switch.address, switch.mac, switch.mtu
         );
         // Writing to a string cannot fail.

@@ -6,6 +6,7 @@ use crate::ports::MacAddress;
 use serde::Deserialize;
 use stateplane_switch::Port;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// Which ports are routed and which are promiscuous. A port that `[neighbours]` or
 /// `[replication]` gives a MAC address is routed unless it is named here; all others are
@@ -19,6 +20,23 @@ pub struct PortsFile {
     /// Ports that take every frame of their links.
     #[serde(default)]
     pub promiscuous: Vec<Port>,
+    /// Addresses of the switch that are told to neighbours who ask (ARP, neighbour solicitations),
+    /// beside those of `[replication]`, `[coordination]` and `[sync]`, which are told without being
+    /// named; none unless set.
+    #[serde(default)]
+    pub addresses: Vec<PortAddressFile>,
+}
+
+/// An address of the switch at a port.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortAddressFile {
+    /// The port.
+    pub port: Port,
+    /// The IPv4 or IPv6 address.
+    pub address: IpAddr,
+    /// The MAC address there; that of the port's interface unless set.
+    pub mac: Option<String>,
 }
 
 impl PortsFile {
@@ -27,7 +45,12 @@ impl PortsFile {
         if let Some(port) = self.routed.iter().find(|it| self.promiscuous.contains(it)) {
             return Err(SwitchFileCause::RoutedAndPromiscuous(*port));
         }
-        let mut named = self.routed.iter().chain(&self.promiscuous);
+        let with_addresses = self.addresses.iter().map(|it| &it.port);
+        let mut named = self
+            .routed
+            .iter()
+            .chain(&self.promiscuous)
+            .chain(with_addresses);
         match named.find(|port| !ports.contains(port)) {
             Some(port) => Err(SwitchFileCause::NoSuchPort(*port)),
             None => Ok(()),

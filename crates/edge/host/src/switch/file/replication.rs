@@ -1,6 +1,7 @@
 //! The section `[replication]`: what the replication library needs of this switch.
 
 use super::{ChainServerFile, SwitchFileCause};
+use crate::store::FirstLeaseFile;
 use serde::Deserialize;
 use stateplane_runtime::parse_value;
 use stateplane_setup::{Chain, Hold, Probe, Replication, Server};
@@ -36,6 +37,10 @@ pub struct ReplicationFile {
     /// Bytes of the longest IP packet on the path to the store; 1500 unless set.
     #[serde(default = "ethernet_mtu")]
     pub mtu: u16,
+    /// Classes of the program's flows whose first leases the switch compares with the store's; none
+    /// unless set.
+    #[serde(default)]
+    pub classes: Vec<ReplicationClassFile>,
     /// ms before a request is first sent again; 20 unless set.
     pub hold_ms: Option<u64>,
     /// Most ms before a request is sent again; 500 unless set.
@@ -44,6 +49,16 @@ pub struct ReplicationFile {
     pub probe_ms: Option<u64>,
     /// ms without an answer after which `links` go down; 1000 unless set.
     pub silence_ms: Option<u64>,
+}
+
+/// A class of flows, as the program expects it of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplicationClassFile {
+    /// Byte 0 of the class's keys.
+    pub id: u8,
+    /// Source of the state that a flow's first lease request gets.
+    pub first_lease: FirstLeaseFile,
 }
 
 fn first_epoch() -> u32 {

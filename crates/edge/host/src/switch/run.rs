@@ -1,0 +1,204 @@
+//! Runs a switch from its file: on one thread, or with workers.
+
+use super::forwarding::Forwarding;
+use super::greeter::Greeter;
+use super::server::{Notify, Status, SwitchServer};
+use super::workers::Workers;
+use super::{Attachment, RemoteCalls, Sealing, SwitchFile, SwitchReport, SwitchServerError};
+
+use crate::ports::PortSpec;
+use crate::random::{draw_registers, random_bits};
+use stateplane_runtime::{Engine, Fellow};
+use stateplane_setup::{Flows, check_complete};
+use stateplane_switch::{Port, Switch, SwitchConfig};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Tables by which programs are known whose ingress no other packet may come between, and their
+/// libraries. That of a replicated program is one block that no other worker enters.
+const ON_ONE_WORKER: [(&str, &str); 3] = [
+    ("coordination_identity", "coordination"),
+    ("multicast_identity", "multicast"),
+    ("sync_identity", "sync"),
+];
+
+/// Observers of [`run_switch`] and the flag that stops it.
+pub struct RunOptions<'a> {
+    /// Ends the run when it is set.
+    pub stop: &'a AtomicBool,
+    /// Called when frames are taken, with the report at that time.
+    pub ready: &'a mut dyn FnMut(&SwitchReport),
+    /// Asks for reports.
+    pub status: Option<Status<'a>>,
+    /// Function that is told of ports that fail, return, or change their mode.
+    pub notify: &'a mut Notify<'a>,
+    /// Gives up after so long without the sign of life that a watch waits for.
+    pub patience: Option<Duration>,
+    /// Ports through which messages of the replication protocol pass sealed.
+    pub sealing: Option<Sealing>,
+    /// Flows of a replicated program, which are compared with the store's.
+    pub flows: Option<Flows>,
+}
+
+/// Runs a switch around `engine` between `ports` until it is stopped: applies `file`,
+/// opens the ports, says that it is ready, and forwards. Returns what it did.
+///
+/// # Errors
+///
+/// [`SwitchServerError`] if the file does not fit the program, an interface cannot be
+/// opened, or the system refuses to go on.
+pub fn run_switch<E: Engine>(
+    engine: E,
+    file: &SwitchFile,
+    ports: &[(Port, PortSpec)],
+    options: RunOptions<'_>,
+) -> Result<SwitchReport, SwitchServerError> {
+    run_controlled(engine, file, ports, options, Beside::default())
+}
+
+/// Attachments through which others reach a running switch.
+pub struct Beside<'a, E: Engine> {
+    /// A control plane.
+    pub control: Option<Attachment<'a, E>>,
+    /// Requests of other threads.
+    pub remote: Option<RemoteCalls<E>>,
+}
+
+impl<E: Engine> Default for Beside<'_, E> {
+    fn default() -> Self {
+        Beside {
+            control: None,
+            remote: None,
+        }
+    }
+}
+
+/// Like [`run_switch`], with a control plane and calls of other threads.
+///
+/// # Errors
+///
+/// As [`run_switch`], and [`SwitchServerError::Control`] if the control plane cannot be
+/// made.
+pub fn run_controlled<E: Engine>(
+    engine: E,
+    file: &SwitchFile,
+    ports: &[(Port, PortSpec)],
+    mut options: RunOptions<'_>,
+    beside: Beside<'_, E>,
+) -> Result<SwitchReport, SwitchServerError> {
+    let specs = ports;
+    let Beside {
+        control: attachment,
+        remote,
+    } = beside;
+    let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
+    let interfaces = specs.iter().map(|(number, _)| *number);
+    let ports = interfaces.chain(cpu_port).collect();
+    let config = SwitchConfig {
+        ports,
+        ..SwitchConfig::default()
+    };
+    let switch = configured(engine, config, file)?;
+    // A control plane may set later what the file lacks.
+    let greeter = match &options.flows {
+        Some(flows) if attachment.is_none() => greeter(&switch, file, flows)?,
+        _ => None,
+    };
+    let control = attachment.map(|attachment| (attachment.make)(&switch));
+    let control = control.transpose().map_err(SwitchServerError::Control)?;
+    let mut server = SwitchServer::with(
+        Forwarding::Alone(Box::new(switch)),
+        specs,
+        control,
+        cpu_port,
+        options.sealing.take(),
+    )?;
+    server.run_with(file, greeter, remote, options)
+}
+
+/// Greetings of a switch with a replicated program, which is complete.
+fn greeter<E: Engine>(
+    switch: &Switch<E>,
+    file: &SwitchFile,
+    flows: &Flows,
+) -> Result<Option<Greeter>, SwitchServerError> {
+    check_complete(switch, flows, file.follows_a_controller())?;
+    Ok(file.greeter(flows, switch.engine().state())?)
+}
+
+/// A switch with what its file says.
+fn configured<E: Engine>(
+    engine: E,
+    config: SwitchConfig,
+    file: &SwitchFile,
+) -> Result<Switch<E>, SwitchServerError> {
+    let mut switch = Switch::new(engine, config)?;
+    draw_registers(switch.engine_mut().state_mut()).map_err(SwitchServerError::Random)?;
+    let mut failure = None;
+    let mut draw = || {
+        random_bits().unwrap_or_else(|error| {
+            failure = Some(error);
+            0
+        })
+    };
+    file.apply(&mut switch, &mut draw)?;
+    match failure {
+        Some(error) => Err(SwitchServerError::Random(error)),
+        None => Ok(switch),
+    }
+}
+
+/// Like [`run_switch`], on `workers` threads besides that of the ports, each with a fellow
+/// of `engine`. Frames fall to them by their flows ([`flow_hash`](super::flow_hash)); the
+/// packet generators are the first one's.
+///
+/// # Errors
+///
+/// As [`run_switch`]; [`SwitchServerError::OneWorker`] if the program may have one alone,
+/// [`SwitchServerError::Control`] if it cannot be shared or there are no threads left.
+pub fn run_workers<E: Fellow + Send + 'static>(
+    mut engine: E,
+    workers: usize,
+    file: &SwitchFile,
+    ports: &[(Port, PortSpec)],
+    mut options: RunOptions<'_>,
+    remote: Option<RemoteCalls<E>>,
+) -> Result<SwitchReport, SwitchServerError>
+where
+    E::InFlight: Send,
+{
+    let refused = |error: &dyn std::fmt::Display| SwitchServerError::Control(error.to_string());
+    let state = engine.state();
+    let names = || state.tables().iter().map(|it| it.name().rsplit('.').next());
+    let has = |table: &str| names().any(|name| name == Some(table));
+    if let Some((_, library)) = ON_ONE_WORKER.iter().find(|(table, _)| has(table)) {
+        return Err(SwitchServerError::OneWorker(library));
+    }
+    let config = SwitchConfig {
+        ports: ports.iter().map(|(number, _)| *number).collect(),
+        ..SwitchConfig::default()
+    };
+    let without_generators = file.without_generators();
+    let fellows: Result<Vec<E>, _> = (1..workers as u64)
+        .map(|seed| engine.fellow(seed))
+        .collect();
+    let fellows = fellows.map_err(|error| refused(&error))?;
+    let mut switches = Vec::new();
+    for fellow in fellows {
+        switches.push(configured(fellow, config.clone(), &without_generators)?);
+    }
+    switches.insert(0, configured(engine, config, file)?);
+    let greeter = match &options.flows {
+        Some(flows) => greeter(&switches[0], file, flows)?,
+        None => None,
+    };
+    let workers = Workers::start(switches).map_err(|error| refused(&error))?;
+    let mut server = SwitchServer::with(
+        Forwarding::Workers(workers),
+        ports,
+        None,
+        None,
+        options.sealing.take(),
+    )?;
+    server.run_with(file, greeter, remote, options)
+}
