@@ -11,7 +11,7 @@
 use core::net::Ipv4Addr;
 
 use crate::coordination::{Address, MAX_CHAIN};
-use crate::error::split;
+use crate::reader::{Reader, zeros};
 use crate::table::header;
 use crate::{Error, Header};
 
@@ -331,57 +331,13 @@ impl Chain {
     }
 }
 
-struct Reader<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], Error> {
-        let (taken, rest) = split(Header::CoordinationControl, self.rest)?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    /// Takes `length` bytes of padding, at least `least`.
-    fn room(&mut self, length: u16, least: u16) -> Result<(), Error> {
-        if length < least {
-            return Err(unknown("room", length.into()));
-        }
-        let needed = length.into();
-        let Some((padding, rest)) = self.rest.split_at_checked(needed) else {
-            return Err(Error::Truncated {
-                header: Header::CoordinationControl,
-                needed,
-                found: self.rest.len(),
-            });
-        };
-        self.rest = rest;
-        zeros(padding)
-    }
-
-    fn end(&self) -> Result<(), Error> {
-        if self.rest.is_empty() {
-            return Ok(());
-        }
-        Err(Error::TrailingBytes {
-            header: Header::CoordinationControl,
-            extra: self.rest.len(),
-        })
-    }
-}
+const NAME: Header = Header::CoordinationControl;
 
 fn unknown(field: &'static str, found: u32) -> Error {
     Error::Unknown {
-        header: Header::CoordinationControl,
+        header: NAME,
         field,
         found,
-    }
-}
-
-fn zeros(padding: &[u8]) -> Result<(), Error> {
-    match padding.iter().find(|byte| **byte != 0) {
-        Some(found) => Err(unknown("padding", (*found).into())),
-        None => Ok(()),
     }
 }
 
@@ -412,7 +368,7 @@ impl Message {
     /// [`Error::Truncated`], [`Error::TrailingBytes`], or [`Error::Unknown`] for another magic, a
     /// type or flags without meaning, padding that is not 0, and too many rows.
     pub fn parse(bytes: &[u8]) -> Result<Message, Error> {
-        let mut reader = Reader { rest: bytes };
+        let mut reader = Reader::new(NAME, bytes);
         let front = Front::from_header(reader.take()?);
         if front.magic != MAGIC {
             return Err(unknown("magic", u32::from_be_bytes(front.magic)));
@@ -438,14 +394,14 @@ impl Message {
             }
             3 => {
                 let front = OpenFront::from_header(reader.take()?);
-                zeros(&front.padding)?;
+                zeros(NAME, &front.padding)?;
                 let OpenFront { nonce, lanes, .. } = front;
                 Message::Open { nonce, lanes }
             }
             4 => Message::Opened(Opened::from_header(reader.take()?)),
             5 => {
                 let front = CloseFront::from_header(reader.take()?);
-                zeros(&front.padding)?;
+                zeros(NAME, &front.padding)?;
                 Message::Close(Lanes {
                     session: front.session,
                     first: front.first_lane,
@@ -455,7 +411,7 @@ impl Message {
             }
             6 => {
                 let front = EndedFront::from_header(reader.take()?);
-                zeros(&front.padding)?;
+                zeros(NAME, &front.padding)?;
                 let session = front.session;
                 Message::Ended { session }
             }

@@ -34,6 +34,8 @@ pub enum Header {
     Sync,
     /// A message of multicast ([`crate::multicast`]).
     Multicast,
+    /// A message between multicast's controller and hosts ([`crate::multicast_control`]).
+    MulticastControl,
 }
 
 impl fmt::Display for Header {
@@ -53,6 +55,7 @@ impl fmt::Display for Header {
             Header::CoordinationControl => "coordination control message",
             Header::Sync => "sync message",
             Header::Multicast => "multicast message",
+            Header::MulticastControl => "multicast control message",
         })
     }
 }

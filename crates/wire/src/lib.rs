@@ -33,7 +33,9 @@ pub mod greeting;
 pub mod ipv4;
 pub mod layout;
 pub mod multicast;
+pub mod multicast_control;
 pub mod numbers;
+mod reader;
 pub mod replication;
 pub mod sync;
 mod table;
@@ -83,4 +85,21 @@ pub const LAYOUTS: &[&layout::Layout] = &[
     &sync::LAYOUT,
     &sync::VALUE_LAYOUT,
     &multicast::LAYOUT,
+    &multicast_control::LAYOUT,
+    &multicast_control::BEAT_LAYOUT,
+    &multicast_control::STANDING_LAYOUT,
+    &multicast_control::VIEW_LAYOUT,
+    &multicast_control::GROUP_LAYOUT,
+    &multicast_control::MEMBER_LAYOUT,
+    &multicast_control::RECEIVER_LAYOUT,
+    &multicast_control::SESSION_LAYOUT,
+    &multicast_control::LEARN_LAYOUT,
+    &multicast_control::LEADERS_LAYOUT,
+    &multicast_control::LEADER_LAYOUT,
+    &multicast_control::OPEN_LAYOUT,
+    &multicast_control::OPENED_LAYOUT,
+    &multicast_control::CLOSE_LAYOUT,
+    &multicast_control::CLOSED_LAYOUT,
+    &multicast_control::JOIN_LAYOUT,
+    &multicast_control::JOINED_LAYOUT,
 ];

@@ -12,6 +12,7 @@ use stateplane_wire::chain::{self, Creation, Decision, Entry, Item, ItemHolder, 
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, Member, Message, Row};
 use stateplane_wire::coordination_control as clients;
 use stateplane_wire::greeting::{Greeting, Setting, SettingName};
+use stateplane_wire::multicast_control as hosts;
 use stateplane_wire::replication::{self, Key, MessageType};
 use stateplane_wire::{ethernet, ipv4, multicast, sync, tcp, udp};
 
@@ -511,6 +512,154 @@ fn messages_between_clients_and_controller() {
     ];
     compare(
         "coordination_control",
+        named(messages.map(|(name, message)| (name, message.to_vec()))),
+    );
+}
+
+fn a_beat() -> hosts::Beat {
+    let mut standing = hosts::Standing {
+        group: 3,
+        flags: hosts::LEADS,
+        promised: 0x0102_0304,
+        base: 0x0506_0708,
+        end: 0x090a_0b0c,
+        commit: 0x0d0e_0f10,
+        lacks_members: 0x11,
+        lacks_receivers: 0x12,
+        lacks_decided: 0x1314_1516,
+        lacks_done: 0x1718_191a,
+        received: [0; 32],
+    };
+    standing.set_received_by(0x2000_0001..0x2000_0009);
+    let mut beat = hosts::Beat {
+        switch: 0x3132_3334,
+        incarnation: 0x3536_3738,
+        number: 0x393a_3b3c_3d3e_3f40,
+        controller: 0x4142_4344,
+        version: 0x4546_4748_494a_4b4c,
+        held: [0; 32],
+        standings: vec![standing],
+        room: 3,
+    };
+    beat.set_holds(0);
+    beat.set_holds(255);
+    beat
+}
+
+fn a_view() -> hosts::Message {
+    let member = |number, role| hosts::Member {
+        number,
+        role,
+        switch: 0x0102_0304,
+        incarnation: 0x0506_0708,
+        address: A,
+    };
+    let group = hosts::Group {
+        group: 31,
+        record: 0x1112_1314,
+        epoch: 0x1516_1718,
+        leader: B,
+        list: 0x191a,
+        members: vec![
+            member(0, hosts::role::MEMBER),
+            member(7, hosts::role::LEARNER),
+        ],
+        receivers: vec![hosts::Receiver {
+            number: 5,
+            address: B,
+        }],
+    };
+    let session = hosts::Session {
+        slot: 0x2122,
+        lanes: 8,
+        state: hosts::slot::OPEN,
+    };
+    hosts::Message::View {
+        controller: 0x3132_3334,
+        after: 0x3536_3738_393a_3b3c,
+        version: 0x3d3e_3f40_4142_4344,
+        rows: vec![hosts::Row::Group(group), hosts::Row::Session(session)],
+    }
+}
+
+#[test]
+fn messages_between_hosts_and_multicasts_controller() {
+    use hosts::Message;
+    let (slot, incarnation) = (0x0102, 0x0304);
+    let leader = hosts::Leader {
+        group: 4,
+        epoch: 0x1112_1314,
+        leader: A,
+    };
+    let messages = [
+        ("beat", Message::Beat(a_beat())),
+        ("view", a_view()),
+        (
+            "learn",
+            Message::Learn(hosts::Learn {
+                slot,
+                incarnation,
+                room: hosts::room_for_leaders(0),
+            }),
+        ),
+        (
+            "leaders",
+            Message::Leaders {
+                controller: 0x0506_0708,
+                slot,
+                incarnation,
+                open: true,
+                leaders: vec![leader],
+            },
+        ),
+        (
+            "open",
+            Message::Open {
+                nonce: 0x0102_0304_0506_0708,
+                lanes: 9,
+            },
+        ),
+        (
+            "opened",
+            Message::Opened(hosts::Opened {
+                nonce: 0x0102_0304_0506_0708,
+                slot,
+                incarnation,
+                lanes: 9,
+                groups: 0x1112_1314,
+                longest: 0x1516,
+                ttl_ms: 0x1718_191a,
+                reason: hosts::reason::OPENED,
+            }),
+        ),
+        ("close", Message::Close { slot, incarnation }),
+        ("closed", Message::Closed { slot, incarnation }),
+        (
+            "join",
+            Message::Join {
+                nonce: 0x0102_0304_0506_0708,
+                group: 9,
+                number: hosts::NO_NUMBER,
+                position: 0x1112_1314,
+                leaves: true,
+            },
+        ),
+        (
+            "joined",
+            Message::Joined(hosts::Joined {
+                nonce: 0x0102_0304_0506_0708,
+                group: 9,
+                state: hosts::joined::LISTED,
+                number: 7,
+                list: 0x1112,
+                window: 0x1314_1516,
+                from_index: 0x1718_191a,
+                from_time: 0x1b1c_1d1e_1f20_2122,
+            }),
+        ),
+    ];
+    compare(
+        "multicast_control",
         named(messages.map(|(name, message)| (name, message.to_vec()))),
     );
 }

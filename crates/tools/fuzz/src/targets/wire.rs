@@ -4,8 +4,8 @@ use crate::corpus;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, NatPool, Replica};
 use stateplane_wire::{
-    chain, control, coordination_control, ethernet, greeting, ipv4, multicast, replication, sync, tcp,
-    udp,
+    chain, control, coordination_control, ethernet, greeting, ipv4, multicast, multicast_control,
+    replication, sync, tcp, udp,
 };
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -71,6 +71,9 @@ pub(super) fn decoders(input: &[u8]) {
         assert_eq!(control::Message::parse(&message.to_vec()), Ok(message));
     }
     if let Ok(message) = coordination_control::Message::parse(input) {
+        assert_eq!(message.to_vec(), input);
+    }
+    if let Ok(message) = multicast_control::Message::parse(input) {
         assert_eq!(message.to_vec(), input);
     }
     if let Ok(packet) = sync::Packet::new_checked(input) {

@@ -1,0 +1,341 @@
+//! Members that are exchanged (rules 5, 11, 12).
+
+use super::*;
+
+#[test]
+fn a_switch_that_starts_anew_learns_before_it_votes_again() {
+    let mut world = settled(3);
+    let leader = world.leader(0);
+    let other = (1..=3).find(|it| *it != leader).unwrap();
+    world.reset(other);
+    let mut sizes = vec![3];
+    let mut learned = false;
+    for _ in 0..400 {
+        world.run(5_000);
+        let config = world.config(0);
+        let start = |it: &&Member| it.switch == other && it.incarnation == other * 1000 + 1;
+        if let Some(learner) = config.learner {
+            assert!(start(&&learner));
+            learned = true;
+        }
+        if config.members().iter().any(|it| start(&it)) {
+            assert!(learned);
+        }
+        if sizes.last() != Some(&config.members().len()) {
+            sizes.push(config.members().len());
+        }
+    }
+    assert_eq!(sizes, [3, 4, 3]);
+    assert!(world.controller.is_settled());
+    let counters = world.controller.counters();
+    assert_eq!((counters.joined, counters.left), (3, 3));
+}
+
+#[test]
+fn a_switch_that_stays_away_is_replaced() {
+    let mut world = settled(4);
+    let away = world.leader(0);
+    world.nodes.get_mut(&away).unwrap().down = true;
+    world.run(world.settings.replace_after / 2);
+    assert!(switches_of(&world, 0).contains(&away));
+    world.run(world.settings.replace_after + 1_000_000);
+    assert!(world.controller.is_settled());
+    for group in 0..GROUPS {
+        assert!(!switches_of(&world, group).contains(&away));
+        assert_eq!(switches_of(&world, group).len(), 3);
+    }
+}
+
+#[test]
+fn a_drained_switch_leaves_its_groups_and_comes_back() {
+    let mut world = settled(4);
+    let drained = world.leader(0);
+    world.controller.drain(world.now, drained, true);
+    world.run(2_000_000);
+    assert!((0..GROUPS).all(|group| !switches_of(&world, group).contains(&drained)));
+    assert!(world.controller.is_settled());
+    world.controller.drain(world.now, drained, false);
+    world.run(2_000_000);
+    assert!(world.controller.is_settled());
+    assert!((0..GROUPS).any(|group| switches_of(&world, group).contains(&drained)));
+}
+
+#[test]
+fn a_number_is_not_anothers_while_its_switch_may_answer_by_it() {
+    let mut world = settled(4);
+    let away = world.leader(0);
+    let number = world.config(0).leader.unwrap();
+    // Its host does not hear that it is no member any more.
+    world.nodes.get_mut(&away).unwrap().cut = true;
+    world.run(3_000_000);
+    assert!(!switches_of(&world, 0).contains(&away));
+    let former = |world: &World| {
+        let config = world.config(0);
+        config
+            .former
+            .iter()
+            .any(|it| it.switch == away && it.number == number)
+    };
+    assert!(former(&world));
+    for _ in 0..2 {
+        let other = world.leader(0);
+        world.reset(other);
+        world.run(2_000_000);
+        assert!(former(&world));
+        let holders = world.config(0).holders();
+        let of_number = holders.iter().filter(|it| it.number == number);
+        assert!(of_number.clone().all(|it| it.switch == away));
+    }
+    world.nodes.get_mut(&away).unwrap().cut = false;
+    world.run(3_000_000);
+    assert!(!former(&world));
+}
+
+#[test]
+fn a_learner_that_takes_too_long_leaves_its_place_for_a_while() {
+    let mut settings = settings(4);
+    settings.join_timeout = 300_000;
+    settings.retry_after = 3_000_000;
+    let mut world = World::with(settings, 1);
+    world.load = true;
+    world.run(2_000_000);
+    let outside = (1..=4)
+        .find(|it| !switches_of(&world, 0).contains(it))
+        .unwrap();
+    world.nodes.get_mut(&outside).unwrap().deaf = true;
+    let away = (1..=4)
+        .find(|it| *it != outside && *it != world.leader(0))
+        .unwrap();
+    world.nodes.get_mut(&away).unwrap().down = true;
+    world.run(2_500_000);
+    assert!(world.controller.counters().join_timeouts >= 1);
+    assert_eq!(world.config(0).learner, None);
+    world.nodes.get_mut(&outside).unwrap().deaf = false;
+    world.run(8_000_000);
+    assert!(world.controller.is_settled());
+    assert!(switches_of(&world, 0).contains(&outside));
+}
+
+#[test]
+fn a_learner_that_dies_learns_no_more() {
+    let mut world = settled(3);
+    let other = (1..=3).find(|it| *it != world.leader(0)).unwrap();
+    world.reset(other);
+    world.nodes.get_mut(&other).unwrap().deaf = true;
+    world.run(500_000);
+    assert_eq!(world.config(0).learner.unwrap().switch, other);
+    world.nodes.get_mut(&other).unwrap().down = true;
+    world.run(500_000);
+    assert_eq!(world.config(0).learner, None);
+    assert_eq!(world.config(0).epoch, 1);
+}
+
+/// A group whose next configuration has a fourth member, and whose leader never said that its no-op
+/// is committed: the numbers of the first configuration, and that of the new member.
+fn unsettled() -> (World, Vec<Member>, Member) {
+    let mut world = settled(4);
+    let away = world.leader(0);
+    let number = world.config(0).leader.unwrap();
+    world.nodes.get_mut(&away).unwrap().down = true;
+    for _ in 0..20_000 {
+        world.run(500);
+        let config = world.config(0);
+        if config.configs.len() == 2 {
+            let first = config.configs[0].clone();
+            let new = *config
+                .members()
+                .iter()
+                .find(|it| !first.contains(it))
+                .unwrap();
+            assert!(first.iter().any(|it| it.number == number));
+            // From here on nobody hears of anything.
+            for node in world.nodes.values_mut() {
+                node.deaf = true;
+            }
+            // Another epoch of these configurations, which nobody promised.
+            world.restart();
+            world.run(50_000);
+            assert_eq!(world.config(0).configs.len(), 2);
+            return (world, first, new);
+        }
+    }
+    panic!("nobody joins");
+}
+
+#[test]
+fn a_change_needs_majorities_of_all_configurations_since_the_last_established() {
+    let (mut world, first, new) = unsettled();
+    // The new member and one of the first configuration: no majority of either.
+    let living: Vec<u32> = first.iter().map(|it| it.switch).collect();
+    let living: Vec<u32> = living
+        .into_iter()
+        .filter(|it| !world.nodes[it].down)
+        .collect();
+    world.nodes.get_mut(&new.switch).unwrap().deaf = false;
+    world.nodes.get_mut(&living[0]).unwrap().deaf = false;
+    world.run(3_000_000);
+    let state = world.controller.group(0).unwrap();
+    assert_eq!(state.config.configs.len(), 2);
+    assert_eq!(
+        (state.config.leader, state.promised.count_ones()),
+        (None, 2)
+    );
+    // With the other one there are three of four, and two of three.
+    world.nodes.get_mut(&living[1]).unwrap().deaf = false;
+    world.run(200_000);
+    let state = world.controller.group(0).unwrap();
+    assert!(state.established, "{state:?}");
+    // Both of the first configuration without the new one are a majority of that alone.
+    let (mut world, _, new) = unsettled();
+    for (switch, node) in &mut world.nodes {
+        node.deaf = *switch == new.switch;
+    }
+    world.run(3_000_000);
+    let state = world.controller.group(0).unwrap();
+    assert_eq!(
+        (state.config.leader, state.promised.count_ones()),
+        (None, 2)
+    );
+}
+
+#[test]
+fn a_member_taken_out_that_alone_can_lead_is_taken_back() {
+    let mut world = settled(4);
+    let leader = world.leader(0);
+    // The leader leaves: in the epoch without it, it is the only one with the longest log.
+    world.controller.drain(world.now, leader, true);
+    let out = loop {
+        world.run(500);
+        let config = world.config(0);
+        if config.configs.len() == 2 && config.members().len() == 3 {
+            assert!(!config.members().iter().any(|it| it.switch == leader));
+            break config;
+        }
+    };
+    let witness = *out.voters().iter().find(|it| it.switch == leader).unwrap();
+    for node in world.nodes.values_mut() {
+        node.deaf = true;
+    }
+    // Another epoch of these configurations begins, in which all promise.
+    world.restart();
+    world.run(50_000);
+    let epoch = world.config(0).epoch;
+    let promise = |world: &mut World, member: Member| {
+        let index = if member == witness { 500 } else { 400 };
+        let message = stateplane_wire::multicast::Repr {
+            group: 0,
+            epoch,
+            origin: member.number,
+            incarnation: member.incarnation,
+            index,
+            term: 1,
+            ..stateplane_wire::multicast::Repr::new(
+                stateplane_wire::multicast::MessageType::Promise,
+            )
+        };
+        let from = SocketAddrV4::new(member.address, 4799);
+        let bytes = message.to_vec().unwrap();
+        world.controller.handle_message(world.now, from, &bytes);
+        world.run(10_000);
+    };
+    // Two are a majority of the present configuration, and none of the one before.
+    for member in &out.members()[..2] {
+        promise(&mut world, *member);
+    }
+    assert_eq!(
+        (world.config(0).epoch, world.config(0).leader),
+        (epoch, None)
+    );
+    promise(&mut world, witness);
+    world.run(10_000);
+    let config = world.config(0);
+    assert_eq!(config.epoch, epoch + 1);
+    assert_eq!(config.configs.len(), 2);
+    assert!(config.members().contains(&witness));
+    assert_eq!(world.controller.counters().restored, 1);
+}
+
+#[test]
+fn the_number_of_a_learner_is_used_once_in_an_epoch() {
+    let mut world = settled(5);
+    let outside: Vec<u32> = (1..=5)
+        .filter(|it| !switches_of(&world, 0).contains(it))
+        .collect();
+    for switch in &outside {
+        world.nodes.get_mut(switch).unwrap().deaf = true;
+    }
+    let away = (1..=5)
+        .find(|it| !outside.contains(it) && *it != world.leader(0))
+        .unwrap();
+    world.nodes.get_mut(&away).unwrap().down = true;
+    world.run(2_000_000);
+    let first = world.config(0).learner.unwrap();
+    let epoch = world.config(0).epoch;
+    // It starts anew, and its new start learns in the same epoch.
+    world.reset(first.switch);
+    world.nodes.get_mut(&first.switch).unwrap().deaf = true;
+    world.run(1_000_000);
+    let second = world.config(0).learner.unwrap();
+    assert_eq!(world.config(0).epoch, epoch);
+    assert_ne!(second, first);
+    assert_ne!(second.number, first.number);
+}
+
+#[test]
+fn a_configuration_is_not_settled_before_its_leader_committed() {
+    let (mut world, first, _) = unsettled();
+    for node in world.nodes.values_mut() {
+        node.deaf = false;
+    }
+    while world.config(0).leader.is_none() {
+        world.run(100);
+    }
+    // The others do not hear of its no-op.
+    let leader = world.leader(0);
+    for (switch, node) in &mut world.nodes {
+        node.deaf = *switch != leader;
+    }
+    for _ in 0..40 {
+        world.run(1_000);
+        let state = world.controller.group(0).unwrap();
+        assert!(!state.established);
+        assert_eq!(state.config.configs[0], first);
+    }
+    for node in world.nodes.values_mut() {
+        node.deaf = false;
+    }
+    world.run(1_000_000);
+    assert_eq!(world.config(0).configs.len(), 1);
+}
+
+#[test]
+fn a_group_whose_members_are_all_lost_is_founded_anew_by_an_operators_word() {
+    let mut world = settled(4);
+    let error = |world: &mut World, group| {
+        let error = world.controller.refound(world.now, group).unwrap_err();
+        assert!(!error.to_string().is_empty());
+        error.code()
+    };
+    assert_eq!(error(&mut world, GROUPS), "K131");
+    assert_eq!(error(&mut world, 0), "K132");
+    for switch in 1..=4 {
+        world.nodes.get_mut(&switch).unwrap().down = true;
+    }
+    world.run(500_000);
+    assert_eq!(error(&mut world, 0), "K133");
+    for switch in 1..=4 {
+        world.reset(switch);
+    }
+    world.run(3_000_000);
+    assert!(!world.controller.is_settled());
+    let epoch = world.config(0).epoch;
+    world.committed.clear();
+    world.refounds = true;
+    for group in 0..GROUPS {
+        world.controller.refound(world.now, group).unwrap();
+    }
+    world.run(1_000_000);
+    assert!(world.controller.is_settled());
+    assert!(world.config(0).epoch > epoch);
+    assert!(!world.committed[&0].is_empty());
+}
