@@ -10,6 +10,7 @@ use stateplane_host::controller::{
     Backend, ControllerError, Decided, EtcdFile, Kept, Record, Stored,
 };
 use stateplane_membership::Version as _;
+use stateplane_multicast_groups as multicast;
 use stateplane_wire::control::ChainConfig;
 use tokio::runtime::Runtime;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
@@ -139,6 +140,7 @@ impl EtcdBackend {
                 get_all(&self.key("chains/")),
                 get_all(&self.key("drained/")),
                 get_all(&self.key("coordination/")),
+                get_all(&self.key("multicast/")),
             ],
             failure: Vec::new(),
         })?;
@@ -168,6 +170,14 @@ impl EtcdBackend {
             self.revisions.insert(key, value.mod_revision);
             kept.add(Record::Config(Decided::Coordination(decision)));
         }
+        for value in read(all, 3) {
+            let key = String::from_utf8_lossy(&value.key).into_owned();
+            let Some(decision) = multicast::Decision::parse(&value.value) else {
+                return Err(EtcdError::Foreign { key });
+            };
+            self.revisions.insert(key, value.mod_revision);
+            kept.add(Record::Config(Decided::Multicast(decision)));
+        }
         for value in read(all, 1) {
             let key = String::from_utf8_lossy(&value.key).into_owned();
             let number = key.rsplit('/').next().map(str::parse);
@@ -190,6 +200,10 @@ impl EtcdBackend {
             }
             Decided::Coordination(decision) => {
                 let key = format!("coordination/{}", decision.number());
+                (self.key(&key), decision.to_vec())
+            }
+            Decided::Multicast(decision) => {
+                let key = format!("multicast/{}", decision.number());
                 (self.key(&key), decision.to_vec())
             }
         }

@@ -7,10 +7,12 @@
 //! |---|---|
 //! | `leader` | the name of the controller that leads; bound to a lease of etcd, so that it goes with the controller |
 //! | `chains/NUMBER` | the newest configuration of a chain |
+//! | `coordination/NUMBER` | the newest decision about a group of coordination, or about its lanes |
+//! | `multicast/NUMBER` | the newest decision about a group of multicast, or about its sessions |
 //! | `drained/NUMBER` | there if the server with that number is to lose its shards |
 //!
 //! Every write is a transaction that requires the lease at `leader` to be the writer's,
-//! and each chain's key to be as the writer last saw it. So a controller that leads no
+//! and each decision's key to be as the writer last saw it. So a controller that leads no
 //! more, and does not know it, changes nothing, and no chain gets two configurations of
 //! one number.
 

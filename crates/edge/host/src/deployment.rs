@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::controller::{ControllerFile, CoordinationFile};
+use crate::controller::{ControllerFile, CoordinationFile, MulticastFile};
 use crate::lines::Lines;
 use crate::store::StoreFile;
 
@@ -55,6 +55,8 @@ pub struct Deployment {
     pub replication: Option<StoreFile>,
     /// The system of coordination: its switches and groups.
     pub coordination: Option<CoordinationFile>,
+    /// The system of multicast: its switches and groups.
+    pub multicast: Option<MulticastFile>,
     #[serde(skip)]
     path: PathBuf,
     #[serde(skip)]
@@ -66,6 +68,7 @@ const SECTIONS: &[Section] = &[
     Section::of::<ControllerFile>("controller"),
     Section::of::<StoreFile>("replication"),
     Section::of::<CoordinationFile>("coordination"),
+    Section::of::<MulticastFile>("multicast"),
 ];
 
 fn unspecified() -> Ipv4Addr {
@@ -129,6 +132,16 @@ impl Deployment {
     pub fn coordination(&self) -> Result<&CoordinationFile, DeploymentError> {
         let section = self.coordination.as_ref();
         section.ok_or_else(|| self.lacks("coordination"))
+    }
+
+    /// The section `[multicast]`.
+    ///
+    /// # Errors
+    ///
+    /// [`DeploymentError::NoSection`] if the file has none.
+    pub fn multicast(&self) -> Result<&MulticastFile, DeploymentError> {
+        let section = self.multicast.as_ref();
+        section.ok_or_else(|| self.lacks("multicast"))
     }
 
     /// The section `[replication]`, to change.

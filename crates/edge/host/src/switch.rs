@@ -7,6 +7,7 @@ mod error;
 mod file;
 mod forwarding;
 mod greeter;
+mod multicast;
 mod neighbours;
 mod remote;
 mod report;
@@ -21,11 +22,12 @@ pub use control::{Attachment, ControlPlane, Made};
 pub use error::SwitchServerError;
 pub use file::{
     Arguments, ChainServerFile, ChainsFile, DefaultFile, EntryFile, GeneratorFile,
-    MirrorSessionFile, MulticastGroupFile, NeighbourFile, NeighboursFile, PortAddressFile,
-    PortsFile, RegisterFile, ReplicaFile, ReplicationClassFile, ReplicationFile, Setting,
-    SwitchFile, SwitchFileCause, SwitchFileError, SyncFile, SyncGroupFile, WatchFile,
+    MirrorSessionFile, MulticastFile, MulticastGroupFile, NeighbourFile, NeighboursFile,
+    PortAddressFile, PortsFile, RegisterFile, ReplicaFile, ReplicationClassFile, ReplicationFile,
+    Setting, SwitchFile, SwitchFileCause, SwitchFileError, SyncFile, SyncGroupFile, WatchFile,
 };
 pub use greeter::{GreetingReport, HeadReport};
+pub use multicast::{FollowError, Following, follow_multicast};
 pub use remote::{Remote, RemoteCalls};
 pub use report::{
     ControlReport, CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SealReport,

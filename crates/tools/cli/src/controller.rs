@@ -1,4 +1,4 @@
-//! `stateplane controller`: makes the chains of the store and of coordination.
+//! `stateplane controller`: makes the chains of the store and of coordination, and multicast's groups.
 
 use crate::exit::{CommandError, Failure};
 use crate::log::LogArguments;
@@ -20,12 +20,13 @@ use std::sync::Arc;
 ///
 /// The controller makes a chain of store servers for each shard, and of coordination's switches for
 /// each group, removes those that fail, and adds those that return; `lab/deployment.toml` is an
-/// example. Prints `ready` when it receives messages; on exit, prints its counters to standard error
+/// example. Of multicast's switches it makes groups, appoints their leaders, and keeps the lists of
+/// receivers and the sessions of senders. Prints `ready` when it receives messages; on exit, prints its counters to standard error
 /// as JSON.
 #[derive(Args)]
 pub struct ControllerArguments {
     /// Deployment file (TOML) with the section `[controller]`, and `[replication]`,
-    /// `[coordination]` or both
+    /// `[coordination]`, `[multicast]` or several of them
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Address of this controller, if the deployment names several
@@ -60,11 +61,14 @@ pub fn run(arguments: &ControllerArguments) -> Result<(), CommandError> {
     let chains = replication.map(|it| it.settings(controller)).transpose();
     let coordination = deployment.coordination.as_ref();
     let groups = coordination.map(|it| it.settings(address)).transpose();
+    let multicast = deployment.multicast.as_ref();
+    let multicast = multicast.map(|it| it.settings(address)).transpose();
     let systems = Systems {
         chains: chains.map_err(|error| failed(&error))?,
         groups: groups.map_err(|error| failed(&error))?,
+        multicast: multicast.map_err(|error| failed(&error))?,
     };
-    if systems.chains.is_none() && systems.groups.is_none() {
+    if systems.is_empty() {
         return Err(failed(&ControllerError::NoSystem { path: path.clone() }));
     }
     let operators = deployment.operator_port;

@@ -135,6 +135,9 @@ impl<B: DecisionBackend> Clone for Candidate<B> {
     }
 }
 
+/// Lets a switch of one of the systems lose its groups, or take part again.
+type DrainSwitch<B> = fn(&mut ControllerServer<B>, u32, bool) -> Result<(), ControllerError>;
+
 impl<B: DecisionBackend + 'static> Candidate<B> {
     /// Lets it do `work`, if it leads.
     fn call<T: Send + 'static>(
@@ -151,16 +154,23 @@ impl<B: DecisionBackend + 'static> Candidate<B> {
         Arc::new(move || {
             let asked = candidate.call(|server| {
                 let coordination = server.coordination_view();
-                (server.report(), server.view(), coordination)
+                let multicast = server.multicast_view();
+                (server.report(), server.view(), coordination, multicast)
             });
-            let (report, view, coordination) = asked.unwrap_or_default();
-            Some(controller_metrics(&report, &view, &coordination))
+            let (report, view, coordination, multicast) = asked.unwrap_or_default();
+            Some(controller_metrics(
+                &report,
+                &view,
+                &coordination,
+                &multicast,
+            ))
         })
     }
 
-    /// Requests that the controller answers: `/controller`, `/coordination`, and if they are
-    /// posted, `/drain?server=…&drained=…`, `/coordination/drain?switch=…&drained=…` and
-    /// `/coordination/refound?group=…`.
+    /// Requests that the controller answers: `/controller`, `/coordination`, `/multicast`, and if
+    /// they are posted, `/drain?server=…&drained=…`, `/coordination/drain?switch=…&drained=…`,
+    /// `/coordination/refound?group=…`, `/multicast/drain?switch=…&drained=…` and
+    /// `/multicast/refound?group=…`.
     pub fn answers(&self) -> Answers {
         let candidate = self.clone();
         Arc::new(move |question| match question.path.as_str() {
@@ -173,8 +183,18 @@ impl<B: DecisionBackend + 'static> Candidate<B> {
                 let view = candidate.call(|server| server.coordination_view());
                 json(Some(view.unwrap_or_default()))
             }
-            "/coordination/drain" => candidate.drain_switch(question),
+            "/coordination/drain" => {
+                candidate.drain_switch(question, ControllerServer::drain_switch)
+            }
+            "/multicast" => {
+                let view = candidate.call(|server| server.multicast_view());
+                json(Some(view.unwrap_or_default()))
+            }
+            "/multicast/drain" => {
+                candidate.drain_switch(question, ControllerServer::drain_multicast)
+            }
             "/coordination/refound" => candidate.refound(question),
+            "/multicast/refound" => candidate.refound_multicast(question),
             _ => Reply::Unknown,
         })
     }
@@ -191,13 +211,13 @@ impl<B: DecisionBackend + 'static> Candidate<B> {
         done(self.call(move |controller| controller.drain(server, drained)))
     }
 
-    fn drain_switch(&self, question: &Question) -> Reply {
+    fn drain_switch(&self, question: &Question, drain: DrainSwitch<B>) -> Reply {
         let switch = question.value("switch").and_then(|it| it.parse().ok());
         let drained = question.value("drained").and_then(|it| it.parse().ok());
         let (Some(switch), Some(drained), true) = (switch, drained, question.changes) else {
             return Reply::Wrong("POST switch (its number) and drained (true or false)".into());
         };
-        done(self.call(move |controller| controller.drain_switch(switch, drained)))
+        done(self.call(move |controller| drain(controller, switch, drained)))
     }
 
     fn refound(&self, question: &Question) -> Reply {
@@ -206,5 +226,13 @@ impl<B: DecisionBackend + 'static> Candidate<B> {
             return Reply::Wrong("POST group (its number)".into());
         };
         done(self.call(move |controller| controller.refound(group)))
+    }
+
+    fn refound_multicast(&self, question: &Question) -> Reply {
+        let group = question.value("group").and_then(|it| it.parse().ok());
+        let (Some(group), true) = (group, question.changes) else {
+            return Reply::Wrong("POST group (its number)".into());
+        };
+        done(self.call(move |controller| controller.refound_multicast(group)))
     }
 }

@@ -15,8 +15,9 @@ use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec, check_unused};
 use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
-    Attachment, Beside, ChainsError, Remote, RunOptions, Sealing, Status, SwitchFile, SwitchReport,
-    SwitchServerError, follow_chains, remote, run_controlled, run_workers,
+    Attachment, Beside, ChainsError, FollowError, Remote, RunOptions, Sealing, Status, SwitchFile,
+    SwitchReport, SwitchServerError, follow_chains, follow_multicast, remote, run_controlled,
+    run_workers,
 };
 use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
@@ -169,7 +170,7 @@ where
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     let remote = Arc::new(remote);
     let _metrics = metrics::serve(arguments.metrics, scrape(arguments, remote.clone()))?;
-    let followed = remote.clone();
+    let (followed, ordered) = (remote.clone(), remote.clone());
     let mut reloader = Reloader {
         program: arguments.program.clone(),
         make,
@@ -188,6 +189,20 @@ where
         std::thread::spawn(move || {
             let told = |error: &ChainsError| tracing::error!(code = error.code(), "{error}");
             if let Err(error) = follow_chains(&chains, guard, &followed, &mut { told }) {
+                told(&error);
+            }
+        });
+    }
+    let multicast = file.multicast.as_ref();
+    if let Some(following) = multicast.and_then(|file| file.get_ref().following()) {
+        if arguments.workers > 1 {
+            let error = FollowError::Workers;
+            return Err(CommandError::coded(Failure::Input, error.code(), error));
+        }
+        let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
+        std::thread::spawn(move || {
+            let told = |error: &FollowError| eprintln!("error[{}]: {error}", error.code());
+            if let Err(error) = follow_multicast(&following, guard, &ordered, &mut { told }) {
                 told(&error);
             }
         });

@@ -23,8 +23,14 @@ pub enum ControllerError {
     /// The settings of coordination contradict each other.
     #[error("[coordination]: {0}")]
     Groups(#[from] stateplane_groups::SettingsError),
+    /// The settings of multicast contradict each other.
+    #[error("[multicast]: {0}")]
+    Multicast(#[from] stateplane_multicast_groups::SettingsError),
     /// The deployment has nothing to control.
-    #[error("{}: there is no section of a system: add [replication] or [coordination]", path.display())]
+    #[error(
+        "{}: there is no section of a system: add [replication], [coordination] or [multicast]",
+        path.display()
+    )]
     NoSystem {
         /// The file.
         path: PathBuf,
@@ -32,15 +38,23 @@ pub enum ControllerError {
     /// A request about a system that the deployment does not have.
     #[error("the deployment has no [{0}] section")]
     NotThere(&'static str),
-    /// A switch that the section `[coordination]` does not name.
-    #[error("there is no switch {0} in [coordination]")]
-    NoSwitch(u32),
+    /// A switch that the section of its system does not name.
+    #[error("there is no switch {number} in [{section}]")]
+    NoSwitch {
+        /// Its number.
+        number: u32,
+        /// The section.
+        section: &'static str,
+    },
     /// A store server that was never heard and that no chain names.
     #[error("the controller knows no server {0}: it was never heard, and no chain names it")]
     NoServer(Ipv4Addr),
     /// A group that cannot be founded anew.
     #[error("{0}")]
     Refound(#[from] stateplane_groups::RefoundError),
+    /// A group of multicast that cannot be founded anew.
+    #[error("{0}")]
+    RefoundMulticast(#[from] stateplane_multicast_groups::RefoundError),
     /// A time that does not fit.
     #[error("controller: {name} = {value} is too long: at most {most}")]
     TooLong {
@@ -101,7 +115,9 @@ impl ControllerError {
             ControllerError::NoController { .. } => "H401",
             ControllerError::Settings(error) => error.code(),
             ControllerError::Groups(error) => error.code(),
+            ControllerError::Multicast(error) => error.code(),
             ControllerError::Refound(error) => error.code(),
+            ControllerError::RefoundMulticast(error) => error.code(),
             ControllerError::TooLong { .. } => "H402",
             ControllerError::Log(error) => error.code(),
             ControllerError::Bind { .. } => "H406",
@@ -113,7 +129,7 @@ impl ControllerError {
             ControllerError::NoElection { .. } => "H412",
             ControllerError::NoSystem { .. } => "H414",
             ControllerError::NotThere(_) => "H415",
-            ControllerError::NoSwitch(_) => "H416",
+            ControllerError::NoSwitch { .. } => "H416",
             ControllerError::NoServer(_) => "H417",
         }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use stateplane_disk::{Files, RecordLog};
 use stateplane_groups::Decision;
+use stateplane_multicast_groups as multicast;
 use stateplane_wire::control::ChainConfig;
 
 use super::{Backend, ControllerError, Decided, Kept, Record, Stored};
@@ -18,6 +19,9 @@ const DRAINED: u8 = 2;
 
 /// First byte of a decision about coordination.
 const COORDINATION: u8 = 3;
+
+/// First byte of a decision about multicast.
+const MULTICAST: u8 = 4;
 
 /// Records beyond twice those in force with which the log is written anew.
 const SURPLUS: u64 = 1024;
@@ -123,6 +127,11 @@ fn bytes(record: &Record) -> Vec<u8> {
             bytes.extend(decision.to_vec());
             bytes
         }
+        Record::Config(Decided::Multicast(decision)) => {
+            let mut bytes = vec![MULTICAST];
+            bytes.extend(decision.to_vec());
+            bytes
+        }
         Record::Drained { server, drained } => {
             let [a, b, c, d] = server.to_be_bytes();
             vec![DRAINED, a, b, c, d, u8::from(*drained)]
@@ -139,6 +148,9 @@ fn parse(bytes: &[u8]) -> Option<Record> {
         (COORDINATION, _) => Some(Record::Config(Decided::Coordination(Decision::parse(
             rest,
         )?))),
+        (MULTICAST, _) => Some(Record::Config(Decided::Multicast(
+            multicast::Decision::parse(rest)?,
+        ))),
         (DRAINED, &[a, b, c, d, drained]) => Some(Record::Drained {
             server: u32::from_be_bytes([a, b, c, d]),
             drained: drained == 1,
@@ -180,6 +192,13 @@ mod tests {
         }))
     }
 
+    fn slots(version: u32) -> Decided {
+        Decided::Multicast(multicast::Decision::Slots(multicast::SlotBook {
+            version,
+            slots: vec![multicast::Slot::default()],
+        }))
+    }
+
     fn kept(backend: &mut FileBackend) -> Kept {
         backend.lead(&AtomicBool::new(false)).unwrap().unwrap()
     }
@@ -196,6 +215,7 @@ mod tests {
             &[drained(5, true), Record::Config(config(1, 2))],
             &[drained(6, true), drained(5, false)],
             &[Record::Config(lanes(1)), Record::Config(lanes(2))],
+            &[Record::Config(slots(3)), Record::Config(slots(4))],
         ] {
             assert_eq!(backend.store(records).unwrap(), Stored::Kept);
         }
@@ -205,6 +225,7 @@ mod tests {
         assert_eq!(kept.configs[&1], config(1, 2));
         assert_eq!(kept.configs[&2], config(2, 7));
         assert_eq!(kept.configs[&lanes(0).number()], lanes(2));
+        assert_eq!(kept.configs[&slots(0).number()], slots(4));
         assert_eq!(Vec::from_iter(kept.drained), [6]);
     }
 
@@ -259,7 +280,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut log = RecordLog::open(&SystemFiles, &path, 0, None, |_| true).unwrap();
-        log.append(b"\x04 no decision");
+        log.append(b"\x05 no decision");
         log.sync().unwrap();
         drop(log);
         assert_eq!(FileBackend::open(&path).unwrap_err().code(), "H404");

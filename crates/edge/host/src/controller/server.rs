@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use stateplane_chains::{Controller, ControllerCounters, Settings};
+use stateplane_chains::{Controller, ControllerCounters};
 use stateplane_groups as groups;
 use stateplane_invariant::BrokenCounts;
-use stateplane_wire::control::{MAGIC, Message};
-use stateplane_wire::coordination_control;
+use stateplane_multicast_groups as multicast;
 
-use super::backend::{switch_number, switch_of};
+use super::backend::Drainable;
+use super::cores::{Cores, Systems, is_own};
 use super::told::Told;
 use super::{
-    ControllerError, ControllerView, CoordinationView, Decided, DecisionBackend, Kept,
-    MOST_RECORDS, Record, Stored, server_number,
+    ControllerError, ControllerView, CoordinationView, DecisionBackend, Kept, MOST_RECORDS,
+    MulticastView, Record, Stored, server_number,
 };
 use crate::broken::say_broken;
 use crate::clock::boot_time_us;
@@ -32,21 +32,6 @@ const BURST: usize = 64;
 /// Longest wait in µs, so that a request to stop is seen.
 const LONGEST_WAIT: u64 = 50_000;
 
-/// The systems that a controller makes decisions for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Systems {
-    /// Chains of the store.
-    pub chains: Option<Settings>,
-    /// Groups of coordination, at the controller's own address.
-    pub groups: Option<groups::Settings>,
-}
-
-/// The core of each system, while the controller leads.
-struct Cores {
-    chains: Option<Controller>,
-    groups: Option<groups::Controller>,
-}
-
 /// All counts of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerReport {
@@ -55,6 +40,9 @@ pub struct ControllerReport {
     /// In the core of groups, since it leads, if the deployment has coordination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coordination: Option<groups::ControllerCounters>,
+    /// In the core of multicast, since it leads, if the deployment has multicast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multicast: Option<multicast::ControllerCounters>,
     /// Broken invariants, since it leads.
     pub broken: BrokenCounts,
     /// Datagrams that the system did not take.
@@ -132,6 +120,10 @@ impl<B: DecisionBackend> ControllerServer<B> {
         self.cores.as_ref()?.groups.as_ref()
     }
 
+    fn multicast(&self) -> Option<&multicast::Controller> {
+        self.cores.as_ref()?.multicast.as_ref()
+    }
+
     /// The controller's view of servers and chains.
     pub fn view(&self) -> ControllerView {
         ControllerView {
@@ -154,6 +146,14 @@ impl<B: DecisionBackend> ControllerServer<B> {
         }
     }
 
+    /// The controller's view of switches and groups of multicast.
+    pub fn multicast_view(&self) -> MulticastView {
+        MulticastView {
+            leads: self.cores.is_some(),
+            ..self.multicast().map(MulticastView::of).unwrap_or_default()
+        }
+    }
+
     /// Report of the events since the start.
     pub fn report(&self) -> ControllerReport {
         let (chains, groups) = (self.chains(), self.groups());
@@ -161,12 +161,16 @@ impl<B: DecisionBackend> ControllerServer<B> {
         if let Some(groups) = groups {
             broken += groups.broken();
         }
+        if let Some(multicast) = self.multicast() {
+            broken += multicast.broken();
+        }
         ControllerReport {
             controller: chains
                 .map(Controller::counters)
                 .copied()
                 .unwrap_or_default(),
             coordination: groups.map(|it| *it.counters()),
+            multicast: self.multicast().map(|it| *it.counters()),
             broken,
             seals: (self.guard.as_ref()).map(|guard| SealReport::of(guard, self.impersonated)),
             ..self.report
@@ -190,7 +194,7 @@ impl<B: DecisionBackend> ControllerServer<B> {
                 return Err(ControllerError::NoServer(address));
             }
         }
-        self.keep_drained(server, drained)?;
+        self.keep_drained(Drainable::Server(server), drained)?;
         if let Some(chains) = self.cores.as_mut().and_then(|it| it.chains.as_mut()) {
             chains.drain(boot_time_us(), server, drained);
         }
@@ -210,12 +214,39 @@ impl<B: DecisionBackend> ControllerServer<B> {
             let groups = self.groups();
             let groups = groups.ok_or(ControllerError::NotThere("coordination"))?;
             if !groups.switches().any(|switch| switch.number == number) {
-                return Err(ControllerError::NoSwitch(number));
+                return Err(ControllerError::NoSwitch {
+                    number,
+                    section: "coordination",
+                });
             }
         }
-        self.keep_drained(switch_number(number), drained)?;
+        self.keep_drained(Drainable::Coordination(number), drained)?;
         if let Some(groups) = self.cores.as_mut().and_then(|it| it.groups.as_mut()) {
             groups.drain(boot_time_us(), number, drained);
+        }
+        Ok(())
+    }
+
+    /// Lets a switch of multicast lose its groups, or take part again; also when this controller is
+    /// gone.
+    ///
+    /// # Errors
+    ///
+    /// As [`ControllerServer::drain_switch`], of multicast.
+    pub fn drain_multicast(&mut self, number: u32, drained: bool) -> Result<(), ControllerError> {
+        if self.cores.is_some() {
+            let multicast = self.multicast();
+            let multicast = multicast.ok_or(ControllerError::NotThere("multicast"))?;
+            if !multicast.switches().any(|switch| switch.number == number) {
+                return Err(ControllerError::NoSwitch {
+                    number,
+                    section: "multicast",
+                });
+            }
+        }
+        self.keep_drained(Drainable::Multicast(number), drained)?;
+        if let Some(core) = self.cores.as_mut().and_then(|it| it.multicast.as_mut()) {
+            core.drain(boot_time_us(), number, drained);
         }
         Ok(())
     }
@@ -235,10 +266,26 @@ impl<B: DecisionBackend> ControllerServer<B> {
         Ok(groups.refound(boot_time_us(), group)?)
     }
 
-    fn keep_drained(&mut self, server: u32, drained: bool) -> Result<(), ControllerError> {
+    /// Founds a group of multicast anew, with empty logs, whose members are all lost.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError::NoLeader`] if it does not lead; [`ControllerError::NotThere`] without
+    /// multicast; [`ControllerError::RefoundMulticast`].
+    pub fn refound_multicast(&mut self, group: u8) -> Result<(), ControllerError> {
+        let Some(cores) = &mut self.cores else {
+            return Err(ControllerError::NoLeader);
+        };
+        let multicast = cores.multicast.as_mut();
+        let multicast = multicast.ok_or(ControllerError::NotThere("multicast"))?;
+        Ok(multicast.refound(boot_time_us(), group)?)
+    }
+
+    fn keep_drained(&mut self, what: Drainable, drained: bool) -> Result<(), ControllerError> {
         if self.cores.is_none() {
             return Err(ControllerError::NoLeader);
         }
+        let server = what.number();
         let stored = self.backend.store(&[Record::Drained { server, drained }])?;
         if stored == Stored::LeadAnew {
             self.cores = None;
@@ -345,43 +392,12 @@ impl<B: DecisionBackend> ControllerServer<B> {
     fn begin(&mut self, kept: Kept) -> Result<(), ControllerError> {
         let incarnation = random_bits().map_err(ControllerError::Random)? as u32;
         let (incarnation, now) = (incarnation.max(1), boot_time_us());
-        let (mut configs, mut decisions) = (Vec::new(), Vec::new());
-        for decided in kept.configs.into_values() {
-            match decided {
-                Decided::Chain(config) => configs.push(config),
-                Decided::Coordination(decision) => decisions.push(decision),
-            }
+        let mut seed = groups::Seed::default();
+        for word in seed.chunks_exact_mut(8) {
+            let bits = random_bits().map_err(ControllerError::Random)?;
+            word.copy_from_slice(&bits.to_be_bytes());
         }
-        let mut cores = Cores {
-            chains: None,
-            groups: None,
-        };
-        if let Some(settings) = self.systems.chains.clone() {
-            cores.chains = Some(Controller::new(settings, incarnation, configs, now)?);
-        }
-        if let Some(settings) = self.systems.groups.clone() {
-            let mut seed = groups::Seed::default();
-            for word in seed.chunks_exact_mut(8) {
-                let bits = random_bits().map_err(ControllerError::Random)?;
-                word.copy_from_slice(&bits.to_be_bytes());
-            }
-            let controller = groups::Controller::new(settings, incarnation, seed, decisions, now)?;
-            cores.groups = Some(controller);
-        }
-        for number in kept.drained {
-            match (switch_of(number), &mut cores) {
-                (None, Cores { chains, .. }) => {
-                    if let Some(chains) = chains {
-                        chains.drain(now, number, true);
-                    }
-                }
-                (Some(switch), Cores { groups, .. }) => {
-                    if let Some(groups) = groups {
-                        groups.drain(now, switch, true);
-                    }
-                }
-            }
-        }
+        let cores = Cores::new(&self.systems, incarnation, seed, kept, now)?;
         self.cores = Some(cores);
         Ok(())
     }
@@ -437,96 +453,5 @@ impl<B: DecisionBackend> ControllerServer<B> {
             }
         }
         Ok(Stored::Kept)
-    }
-}
-
-impl Cores {
-    /// Gives a message to the core of its system.
-    fn handle_message(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
-        match (&mut self.chains, &mut self.groups) {
-            (Some(chains), Some(_)) if bytes.starts_with(&MAGIC) => {
-                chains.handle_message(now, from, bytes);
-            }
-            (_, Some(groups)) => groups.handle_message(now, from, bytes),
-            (Some(chains), None) => chains.handle_message(now, from, bytes),
-            (None, None) => {}
-        }
-    }
-
-    fn handle_timeout(&mut self, now: u64) {
-        if let Some(chains) = &mut self.chains {
-            chains.handle_timeout(now);
-        }
-        if let Some(groups) = &mut self.groups {
-            groups.handle_timeout(now);
-        }
-    }
-
-    fn poll_timeout(&self) -> u64 {
-        let chains = self.chains.as_ref().map(Controller::poll_timeout);
-        let groups = self.groups.as_ref().map(groups::Controller::poll_timeout);
-        chains.into_iter().chain(groups).min().unwrap_or(u64::MAX)
-    }
-
-    fn poll_broken(&mut self) -> Option<stateplane_invariant::Broken> {
-        let chains = self.chains.as_mut().and_then(Controller::poll_broken);
-        chains.or_else(|| self.groups.as_mut()?.poll_broken())
-    }
-
-    fn is_behind(&self) -> bool {
-        self.chains.as_ref().is_some_and(Controller::is_behind)
-            || self
-                .groups
-                .as_ref()
-                .is_some_and(groups::Controller::is_behind)
-    }
-
-    fn poll_record(&mut self) -> Option<Decided> {
-        let chains = self.chains.as_mut().and_then(Controller::poll_record);
-        let chains = chains.map(Decided::Chain);
-        chains.or_else(|| {
-            self.groups
-                .as_mut()?
-                .poll_record()
-                .map(Decided::Coordination)
-        })
-    }
-
-    fn handle_stored(&mut self, now: u64, decided: &Decided) {
-        match (decided, &mut self.chains, &mut self.groups) {
-            (Decided::Chain(config), Some(chains), _) => chains.handle_stored(now, config),
-            (Decided::Coordination(decision), _, Some(groups)) => {
-                groups.handle_stored(now, decision);
-            }
-            _ => {}
-        }
-    }
-
-    fn poll_transmit(&mut self) -> Option<(SocketAddrV4, Vec<u8>)> {
-        let chains = self.chains.as_mut().and_then(Controller::poll_transmit);
-        let chains = chains.map(|it| (it.to, it.bytes));
-        chains.or_else(|| {
-            let transmit = self.groups.as_mut()?.poll_transmit()?;
-            Some((transmit.to, transmit.bytes))
-        })
-    }
-}
-
-/// True if `message`, which the peer of number `peer` at `from` sealed, speaks for that peer: a
-/// server is known by its address, a switch by its number, and one of coordination by both.
-fn is_own(systems: &Systems, peer: u32, from: SocketAddrV4, message: &[u8]) -> bool {
-    if !message.starts_with(&MAGIC) && !coordination_control::Message::is_one(message) {
-        let switches = systems.groups.iter().flat_map(|groups| &groups.switches);
-        let mut sender = switches.filter(|switch| switch.address == *from.ip());
-        // The controller counts what is not for it.
-        return sender.all(|switch| switch.number == peer);
-    }
-    match Message::parse(message) {
-        Ok(Message::Heartbeat(heartbeat)) => {
-            let member = heartbeat.from;
-            member.server == server_number(*from.ip()) && member.links == from
-        }
-        Ok(Message::Subscribe { switch, .. }) => switch == peer,
-        _ => true,
     }
 }

@@ -1,11 +1,18 @@
 //! View of a controller for operators.
 
+mod multicast;
+
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 use stateplane_chains::Controller;
 use stateplane_groups as groups;
+
+pub use multicast::{
+    MulticastGroupView, MulticastLogView, MulticastMemberView, MulticastReceiverView,
+    MulticastSwitchView, MulticastView, MulticastWaitsView,
+};
 
 /// A controller and what it knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

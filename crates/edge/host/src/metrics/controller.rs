@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 
 use super::{Families, Labels, events};
-use crate::controller::{ControllerReport, ControllerView, CoordinationView};
+use crate::controller::{ControllerReport, ControllerView, CoordinationView, MulticastView};
 
 /// A controller's metrics as OpenMetrics text. Events are named as in
 /// [`ControllerCounters`](stateplane_chains::ControllerCounters), those of coordination as in
-/// [its own](stateplane_groups::ControllerCounters).
+/// [its own](stateplane_groups::ControllerCounters), those of multicast as in
+/// [its own](stateplane_multicast_groups::ControllerCounters).
 pub fn controller_metrics(
     report: &ControllerReport,
     view: &ControllerView,
     coordination: &CoordinationView,
+    multicast: &MulticastView,
 ) -> String {
     let mut families = Families::default();
     let without = ControllerReport {
         coordination: None,
+        multicast: None,
         ..*report
     };
     families.counter(
@@ -25,6 +28,9 @@ pub fn controller_metrics(
     );
     if let Some(report) = &report.coordination {
         add_coordination(&mut families, events(report), coordination);
+    }
+    if let Some(report) = &report.multicast {
+        add_multicast(&mut families, events(report), multicast);
     }
     for (name, help, value) in [
         (
@@ -100,6 +106,87 @@ pub fn controller_metrics(
         families.gauge(name, help, vec![(Vec::new(), value)]);
     }
     families.text()
+}
+
+/// Adds the metrics of multicast.
+fn add_multicast(families: &mut Families, events: Vec<(Labels, u64)>, view: &MulticastView) {
+    families.counter(
+        "stateplane_multicast_events",
+        "Events of multicast since this controller became the leader",
+        events,
+    );
+    let alive = view.switches.iter().filter(|switch| switch.alive).count();
+    for (name, help, value) in [
+        (
+            "stateplane_multicast_behind",
+            "1 if switches promised epochs that this controller does not know",
+            u64::from(view.behind),
+        ),
+        (
+            "stateplane_multicast_settled",
+            "1 if every group has an established leader and all its members, where the controller \
+             wants them",
+            view.settled.into(),
+        ),
+        (
+            "stateplane_multicast_groups_down",
+            "Number of groups without an established leader",
+            view.down() as u64,
+        ),
+        (
+            "stateplane_multicast_switches_alive",
+            "Number of switches that were heard lately",
+            alive as u64,
+        ),
+        (
+            "stateplane_multicast_sessions",
+            "Number of sessions that are open",
+            view.sessions as u64,
+        ),
+        (
+            "stateplane_multicast_slots_waiting",
+            "Number of slots of ended sessions of which logs may hold entries",
+            view.ended as u64,
+        ),
+        (
+            "stateplane_multicast_lanes",
+            "Number of lanes granted",
+            view.lanes.into(),
+        ),
+    ] {
+        families.gauge(name, help, vec![(Vec::new(), value)]);
+    }
+    let label = |group: u8| vec![("group", group.to_string())];
+    let groups = view.groups.iter();
+    families.gauge(
+        "stateplane_multicast_epoch",
+        "Epoch of each group",
+        groups
+            .clone()
+            .map(|it| (label(it.group), it.epoch.into()))
+            .collect(),
+    );
+    families.gauge(
+        "stateplane_multicast_window_taken",
+        "Entries of each group's window that are taken",
+        groups
+            .clone()
+            .map(|it| (label(it.group), it.taken().into()))
+            .collect(),
+    );
+    let behind = groups.flat_map(|it| {
+        let receivers = it.receivers.iter();
+        receivers.map(move |receiver| {
+            let mut labels = label(it.group);
+            labels.push(("receiver", receiver.address.to_string()));
+            (labels, receiver.behind.unwrap_or(0).into())
+        })
+    });
+    families.gauge(
+        "stateplane_multicast_receiver_behind",
+        "Committed entries that each receiver has not said to have",
+        behind.collect(),
+    );
 }
 
 /// Adds the metrics of coordination.
@@ -210,7 +297,7 @@ mod tests {
         report.controller.deaths = 4;
         report.led = 2;
         let none = CoordinationView::default();
-        let text = controller_metrics(&report, &view, &none);
+        let text = controller_metrics(&report, &view, &none, &MulticastView::default());
         assert!(!text.contains("coordination"), "{text}");
         for line in [
             "stateplane_controller_events_total{event=\"deaths\"} 4",
@@ -261,7 +348,12 @@ mod tests {
             coordination: Some(counters),
             ..ControllerReport::default()
         };
-        let text = controller_metrics(&report, &ControllerView::default(), &view);
+        let text = controller_metrics(
+            &report,
+            &ControllerView::default(),
+            &view,
+            &MulticastView::default(),
+        );
         for line in [
             "stateplane_controller_events_total{event=\"deaths\"} 0",
             "stateplane_coordination_events_total{event=\"deaths\"} 3",

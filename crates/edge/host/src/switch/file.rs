@@ -115,6 +115,8 @@ use toml::Spanned;
 ///     address = "10.255.0.1"               # of the switch, for hosts and other switches
 ///     port = 1                             # whose egress its held copies pass; 0 unless set
 ///     hold_us = 2000                       # before the first return of a copy; 2000 unless set
+///     controllers = ["10.0.0.20:4795"]     # that say which groups and sessions there are
+///     switch = 1                           # this switch's number, as they know it
 ///
 ///     [sync]                               # of programs that include sync.p4
 ///     switch = 1                           # this switch's number
@@ -462,6 +464,7 @@ impl SwitchFile {
         })?;
         self.each(self.multicast.as_slice(), |file| {
             let incarnation = 1.max(random() as u32);
+            file.check()?;
             Ok(file.multicast().apply(switch, incarnation)?)
         })?;
         self.each(self.sync.as_slice(), |file| {

@@ -224,6 +224,11 @@ impl<E: Engine> SwitchServer<E> {
         self.set_entry(entry)
     }
 
+    /// The switch, unless workers run the program.
+    pub(super) fn alone(&mut self) -> Option<&mut Switch<E>> {
+        self.switch.alone()
+    }
+
     /// Contents of the program's tables and counters.
     pub fn program_report(&mut self) -> ProgramReport {
         self.switch.counted().program

@@ -1,0 +1,185 @@
+//! Keeps a switch's tables of multicast as the controller says, and tells it that the switch lives.
+
+mod rows;
+mod standing;
+
+use super::Remote;
+use crate::clock::boot_time_us;
+use crate::datagram::receive;
+use crate::poll::Readable;
+use crate::sealing::{Guard, KeysError, open_datagram, send_datagram};
+use stateplane_multicast_groups::Follower;
+use stateplane_multicast_setup::SetupError;
+use stateplane_runtime::{Engine, StateError};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use rows::View;
+use standing::look;
+
+/// Shortest time between two BEATs.
+const LEAST_BEAT_US: u64 = 1_000;
+
+/// How a switch follows the controllers of multicast.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Following {
+    /// Addresses and UDP ports of the controllers; they are reached by the machine's own network,
+    /// not by the switch's ports.
+    pub controllers: Vec<SocketAddrV4>,
+    /// Number of the switch, which no other has.
+    pub switch: u32,
+    /// Bytes of the longest payload.
+    pub longest: u16,
+    /// µs between two BEATs.
+    pub beat_us: u64,
+}
+
+/// Why a switch cannot follow.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// The socket towards the controllers cannot be used.
+    #[error("multicast: no socket to the controllers: {0}")]
+    Socket(io::Error),
+    /// The program lacks a register of the library.
+    #[error("multicast: {0}")]
+    State(#[from] StateError),
+    /// The program or the switch does not take a row.
+    #[error("multicast: {0}")]
+    Rows(#[from] SetupError),
+    /// A host or switch that the program's tables do not lead to.
+    #[error(
+        "multicast: the tables of the router lead nowhere for {0}: add a route and the neighbour"
+    )]
+    NoRoute(Ipv4Addr),
+    /// The file of keys changed, and is not taken; the keys so far stay.
+    #[error("multicast: {0}; the keys so far stay")]
+    Keys(#[from] KeysError),
+    /// Workers run the program, each with its own copy of the tables.
+    #[error(
+        "multicast: a switch with several workers does not follow a controller: use --workers 1"
+    )]
+    Workers,
+}
+
+impl FollowError {
+    /// A short stable code, for messages and tests; that of the inner error if there is one.
+    pub fn code(&self) -> &'static str {
+        match self {
+            FollowError::Socket(_) => "H248",
+            FollowError::State(error) => error.code(),
+            FollowError::Rows(error) => error.code(),
+            FollowError::NoRoute(_) => "H249",
+            FollowError::Keys(error) => error.code(),
+            FollowError::Workers => "H218",
+        }
+    }
+}
+
+/// Follows the controllers for the switch behind `remote`, until that has stopped. With a guard only
+/// sealed messages are accepted and sent. `told` gets errors; the rest takes effect all the same.
+///
+/// # Errors
+///
+/// [`FollowError::Socket`].
+pub fn follow_multicast<E: Engine + 'static>(
+    following: &Following,
+    mut guard: Option<Guard>,
+    remote: &Arc<Remote<E>>,
+    told: &mut dyn FnMut(&FollowError),
+) -> Result<(), FollowError> {
+    let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+    let open = || {
+        let socket = UdpSocket::bind(any)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    };
+    let socket = open().map_err(FollowError::Socket)?;
+    let descriptor = socket.as_raw_fd();
+    let mut readable = Readable::new([descriptor]).map_err(FollowError::Socket)?;
+    let mut last = String::new();
+    // What stays wrong is said once, not with each BEAT.
+    let mut tell = |error: &FollowError| {
+        let text = error.to_string();
+        if text != last {
+            told(error);
+            last = text;
+        }
+    };
+    let mut follower: Option<Follower> = None;
+    let mut view = View::new(following.switch, following.longest);
+    let mut buffer = vec![0; 65_536];
+    let mut next = 0;
+    loop {
+        let now = boot_time_us();
+        if now >= next {
+            next = now + following.beat_us.max(LEAST_BEAT_US);
+            if let Some(Err(error)) = guard.as_mut().map(|guard| guard.look(now)) {
+                tell(&FollowError::Keys(error));
+            }
+            let ended = follower
+                .as_ref()
+                .map_or(Vec::new(), |it| it.ended().to_vec());
+            let looked = remote.call(move |server| {
+                let switch = server.alone().ok_or(FollowError::Workers)?;
+                Ok(look(switch.engine().state(), &ended)?)
+            });
+            match looked {
+                None => return Ok(()),
+                Some(Err(error)) => tell(&error),
+                Some(Ok(seen)) => {
+                    let same = follower.as_ref().map(Follower::incarnation);
+                    if same != Some(seen.incarnation) {
+                        // Another program runs, whose logs are empty (rule 5).
+                        follower = Some(Follower::new(following.switch, seen.incarnation));
+                        view = View::new(following.switch, following.longest);
+                    }
+                    if let Some(follower) = &mut follower {
+                        let beat = follower.beat(seen.standings, seen.held);
+                        for controller in &following.controllers {
+                            // One that is gone takes nothing: it hears the next one.
+                            let _ = send_datagram(guard.as_mut(), &socket, *controller, &beat);
+                        }
+                    }
+                }
+            }
+        }
+        readable.wait_until(next).map_err(FollowError::Socket)?;
+        let received = receive(&socket, &mut buffer).map_err(FollowError::Socket)?;
+        let known = received.filter(|(_, from)| following.controllers.contains(from));
+        let (Some((length, from)), Some(follower)) = (known, &mut follower) else {
+            continue;
+        };
+        let bytes = &buffer[..length];
+        let opened = open_datagram(guard.as_mut(), boot_time_us(), &socket, from, bytes);
+        let Some(received) = opened else {
+            continue;
+        };
+        let news = follower.handle_message(received.message);
+        if news.is_empty() {
+            continue;
+        }
+        // What is in effect is said at once, and the rest is asked for.
+        next = 0;
+        view.take(news);
+        let rows = view.rows(follower.incarnation());
+        let applied = remote.call(move |server| {
+            let switch = server.alone().ok_or(FollowError::Workers)?;
+            Ok(rows.apply(switch)?)
+        });
+        match applied {
+            None => return Ok(()),
+            Some(Err(error)) => {
+                tell(&error);
+                follower.doubt();
+                next = boot_time_us() + following.beat_us.max(LEAST_BEAT_US);
+            }
+            Some(Ok(unreached)) => {
+                for address in unreached {
+                    tell(&FollowError::NoRoute(address));
+                }
+            }
+        }
+    }
+}
