@@ -9,22 +9,20 @@ pub use opened::{ConnectError, Opened};
 pub use session::SessionClient;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-use std::sync::Arc;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use stateplane_coordination::{Connection, ConnectionEvent, Settings};
 
 use crate::clock::boot_time_us;
-use crate::datagram::Endpoint;
+use crate::datagram::{Link, address_towards};
 use crate::random::random_bits;
-use crate::sealing::{Guard, KeysError, SealReport, open_datagram};
+use crate::sealing::{Guard, KeysError, SealReport};
 
 /// A connection on a socket of its own. Times are µs of [`boot_time_us`].
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
-    endpoint: Endpoint,
-    guard: Option<Guard>,
+    link: Link,
 }
 
 /// How a client reaches the service.
@@ -61,17 +59,16 @@ impl Client {
             Some(address) => address,
             None => address_towards(&config.controllers)?,
         };
-        let endpoint = Endpoint::open(SocketAddrV4::new(address, 0))?;
+        let link = Link::open(SocketAddrV4::new(address, 0), guard)?;
         let settings = Settings {
             deadline_us: config.deadline_us,
-            ..Settings::new(endpoint.local_addr()?, 1)
+            ..Settings::new(link.local_addr()?, 1)
         };
         let now = boot_time_us();
         let (controllers, seed) = (&config.controllers, random_bits()?);
         Ok(Client {
             connection: Connection::new(now, controllers, settings, config.lanes, seed),
-            endpoint,
-            guard,
+            link,
         })
     }
 
@@ -87,13 +84,12 @@ impl Client {
 
     /// Datagrams that the system did not take.
     pub fn lost(&self) -> u64 {
-        self.endpoint.lost()
+        self.link.lost()
     }
 
     /// Counts of sealed messages, if messages are sealed.
     pub fn seals(&self) -> Option<SealReport> {
-        let guard = self.guard.as_ref()?;
-        Some(SealReport::of(guard, 0))
+        self.link.seals()
     }
 
     /// Reads the file of keys again if it changed, at most once a second.
@@ -102,10 +98,7 @@ impl Client {
     ///
     /// The new file's, once for each change; the keys so far stay.
     pub fn look(&mut self) -> Result<(), KeysError> {
-        match &mut self.guard {
-            Some(guard) => guard.look(boot_time_us()),
-            None => Ok(()),
-        }
+        self.link.look()
     }
 
     /// The next event, if there is one without waiting.
@@ -126,23 +119,10 @@ impl Client {
             .poll_timeout()
             .unwrap_or(u64::MAX)
             .min(until);
-        // A timer takes a number of seconds that the system knows; an hour is as good as ever.
-        let now = boot_time_us();
-        self.endpoint.wait_until(due.min(now + 3_600_000_000))?;
-        loop {
-            let more = self.endpoint.take()?;
-            let now = boot_time_us();
-            for (from, bytes) in self.endpoint.taken() {
-                let guard = self.guard.as_mut();
-                let opened = open_datagram(guard, now, self.endpoint.socket(), from, bytes);
-                if let Some(received) = opened {
-                    self.connection.handle_datagram(now, from, received.message);
-                }
-            }
-            if !more {
-                break;
-            }
-        }
+        let connection = &mut self.connection;
+        self.link.receive(due, |now, from, message| {
+            connection.handle_datagram(now, from, message);
+        })?;
         let now = boot_time_us();
         self.connection.handle_timeout(now);
         self.flush();
@@ -151,27 +131,8 @@ impl Client {
 
     fn flush(&mut self) {
         while let Some((to, message)) = self.connection.poll_transmit() {
-            let trailer = match &mut self.guard {
-                None => None,
-                // The guard counts a message to an unknown peer, which is not sent.
-                Some(guard) => match guard.seal(*to.ip(), &message) {
-                    None => continue,
-                    trailer => trailer,
-                },
-            };
-            self.endpoint.push_sealed(to, Arc::new(message), trailer);
+            self.link.send(to, message);
         }
-        self.endpoint.flush();
-    }
-}
-
-/// The address from which the system would send to the first of `targets`.
-fn address_towards(targets: &[SocketAddrV4]) -> io::Result<Ipv4Addr> {
-    let target = targets.first().ok_or(io::ErrorKind::InvalidInput)?;
-    let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    probe.connect(target)?;
-    match probe.local_addr()? {
-        SocketAddr::V4(local) => Ok(*local.ip()),
-        SocketAddr::V6(_) => Err(io::ErrorKind::Unsupported.into()),
+        self.link.flush();
     }
 }

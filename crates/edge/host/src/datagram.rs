@@ -5,10 +5,12 @@
 
 mod burst;
 mod endpoint;
+mod link;
 mod outgoing;
 
 pub(crate) use burst::Burst;
 pub use endpoint::Endpoint;
+pub(crate) use link::{Link, address_towards};
 pub(crate) use outgoing::Outgoing;
 
 use std::io;

@@ -12,6 +12,8 @@ pub mod files;
 mod greeting;
 mod lines;
 pub mod metrics;
+pub mod multicast_receiver;
+pub mod multicast_sender;
 mod poll;
 pub mod ports;
 pub mod random;

@@ -1,7 +1,7 @@
 //! Commands for people on the calls that controllers use: `stateplane tables`,
 //! `stateplane registers`, `stateplane ctl`.
 
-mod ask;
+pub mod ask;
 mod coordination;
 pub mod ctl;
 mod heads;
@@ -58,7 +58,7 @@ impl From<ClientError> for CommandError {
 }
 
 /// Cells of a row of a table.
-fn row(cells: &[&dyn ToString]) -> Vec<String> {
+pub(crate) fn row(cells: &[&dyn ToString]) -> Vec<String> {
     cells.iter().map(|cell| cell.to_string()).collect()
 }
 
@@ -111,7 +111,7 @@ impl SwitchArguments {
 }
 
 /// Rows in columns of equal width; the first row is the head.
-fn columns(rows: &[Vec<String>]) -> Vec<String> {
+pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));

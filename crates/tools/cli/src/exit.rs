@@ -35,7 +35,8 @@ failures! {
     Mismatch = 5,
     /// another holds the lock (`kv`)
     Taken = 6,
-    /// it is not known whether a change was made, or a lock was held (`kv`, `view`)
+    /// it is not known whether a change was made, a lock was held, or a message was delivered (`kv`,
+    /// `view`, `multicast`)
     Unknown = 7,
 }
 

@@ -156,7 +156,7 @@ impl ConditionArguments {
     }
 }
 
-fn controller(text: &str) -> Result<SocketAddrV4, String> {
+pub(crate) fn controller(text: &str) -> Result<SocketAddrV4, String> {
     let alone = text
         .parse()
         .map(|address| SocketAddrV4::new(address, stateplane_wire::control::PORT));

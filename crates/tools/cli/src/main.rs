@@ -22,6 +22,7 @@ mod lab;
 mod manual;
 mod log;
 mod metrics;
+mod multicast;
 mod operator;
 mod p4runtime;
 mod plan;
@@ -80,6 +81,7 @@ enum Command {
     View(view::ViewArguments),
     Sketch(sketch::SketchArguments),
     Kv(kv::KvArguments),
+    Multicast(multicast::MulticastArguments),
     Sim(sim::SimArguments),
     Plan(plan::PlanArguments),
     /// Study actions on state that take several clock cycles: hazards, locks, throughput, latency.
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         Command::Sketch(arguments) => sketch::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Multicast(arguments) => multicast::run(&arguments),
         Command::Hazards(command) => hazards::run(&command),
         Command::Completions(arguments) => {
             manual::complete(&arguments, Arguments::command());

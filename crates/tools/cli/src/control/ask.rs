@@ -3,7 +3,9 @@
 
 use crate::exit::{CommandError, Failure};
 use serde::de::DeserializeOwned;
-use stateplane_host::controller::{ControllerFile, ControllerView, CoordinationView};
+use stateplane_host::controller::{
+    ControllerFile, ControllerView, CoordinationView, MulticastFile, MulticastView,
+};
 use stateplane_host::deployment;
 use stateplane_host::store::view::{DigestView, FlowView, RecordView, StoreView};
 use std::io::{Read, Write};
@@ -27,6 +29,7 @@ pub struct Deployment {
     chain: Vec<Ipv4Addr>,
     /// Places of each group, if the deployment has coordination.
     slots: Option<u16>,
+    multicast: Option<MulticastFile>,
     port: u16,
 }
 
@@ -50,6 +53,7 @@ impl Deployment {
             controller: file.controller,
             chain: file.replication.map_or(Vec::new(), |it| it.chain),
             slots: file.coordination.map(|it| it.slots),
+            multicast: file.multicast,
             port,
         })
     }
@@ -100,6 +104,51 @@ impl Deployment {
         self.leading(controller, "/coordination", |view: &CoordinationView| {
             view.leads
         })
+    }
+
+    /// The controller that leads, and what it knows of multicast.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no controller leads, or the deployment has no multicast.
+    pub fn multicast(&self) -> Result<(Ipv4Addr, MulticastView), CommandError> {
+        let controller = self
+            .controller
+            .as_ref()
+            .filter(|_| self.multicast.is_some());
+        let controller = controller.ok_or_else(|| {
+            let message = "the deployment lacks the section [controller] or [multicast]";
+            CommandError::new(Failure::Input, message)
+        })?;
+        self.leading(controller, "/multicast", |view: &MulticastView| view.leads)
+    }
+
+    /// Lets the switch of multicast at `address` lose its groups, or take part again.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no controller leads, or there is no such switch.
+    pub fn drain_multicast(&self, address: Ipv4Addr, drained: bool) -> Result<(), CommandError> {
+        let (leader, _) = self.multicast()?;
+        let file = self.multicast.as_ref();
+        let number = file.and_then(|file| file.number_of(address));
+        let number = number.ok_or_else(|| {
+            let message = format!("there is no switch {address} in [multicast]");
+            CommandError::new(Failure::Input, message)
+        })?;
+        let path = format!("/multicast/drain?switch={number}&drained={drained}");
+        self.post(leader, &path)
+    }
+
+    /// Founds a group of multicast anew.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no controller leads, the deployment has no multicast, or a member of the
+    /// group lives.
+    pub fn refound_multicast(&self, group: u8) -> Result<(), CommandError> {
+        let (leader, _) = self.multicast()?;
+        self.post(leader, &format!("/multicast/refound?group={group}"))
     }
 
     /// The controllers, as clients of coordination reach them.
