@@ -1,7 +1,7 @@
 //! The commands that turn a topology into namespaces.
 
 use crate::error::LabError;
-use crate::topology::{Kind, Node, Topology};
+use crate::topology::{End, Kind, Node, Topology};
 use std::fmt::Write;
 
 const BRIDGE: &str = "bridge0";
@@ -85,7 +85,7 @@ pub(crate) fn script(topology: &Topology, node: &Node, lowered: &[&str]) -> Stri
         let _ = writeln!(script, "link set {BRIDGE} up");
     }
     for (_, end) in topology.ends_of(&node.name) {
-        if let (Some(address), true) = (end.address, has_kernel_addresses(node)) {
+        if let (Some(address), true) = (end.address, is_kernels(node, end)) {
             let _ = writeln!(script, "address add {address} dev {}", end.interface);
         }
         if !lowered.contains(&end.interface.as_str()) {
@@ -102,19 +102,17 @@ pub(crate) fn script(topology: &Topology, node: &Node, lowered: &[&str]) -> Stri
     script
 }
 
-fn has_kernel_addresses(node: &Node) -> bool {
-    !matches!(node.kind, Kind::Switch | Kind::Bridge)
+/// True if the kernel has the address of `end`, an interface of `node`.
+fn is_kernels(node: &Node, end: &End) -> bool {
+    end.kernel || !matches!(node.kind, Kind::Switch | Kind::Bridge)
 }
 
 /// Lines for `ip -batch` in the node's namespace: permanent neighbours and static
 /// routes, which the kernel forgets when an interface is taken down.
 pub(crate) fn reachability(topology: &Topology, node: &Node) -> String {
     let mut batch = String::new();
-    if !has_kernel_addresses(node) {
-        return batch;
-    }
     for (_, end) in topology.ends_of(&node.name) {
-        if end.address.is_none() {
+        if end.address.is_none() || !is_kernels(node, end) {
             continue;
         }
         for other in topology.neighbours(end) {

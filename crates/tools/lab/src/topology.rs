@@ -104,6 +104,9 @@ pub struct End {
     /// Ethernet address; if the file gives none, `02:00:00:00:LL:EE` from the link's
     /// number (from 1) and the end's (1 or 2).
     pub mac: Mac,
+    /// True if a switch's interface gets the address in the kernel: its process talks through it,
+    /// and its program has nothing of it.
+    pub kernel: bool,
 }
 
 /// A process that runs on a node.

@@ -62,6 +62,10 @@ struct FileEnd {
     /// Ethernet address; `02:00:00:00:LL:EE` from the link's number, from 1, and the end's, 1 or
     /// 2, unless set.
     mac: Option<Mac>,
+    /// True if a switch's interface gets the address in the kernel too: the switch's process
+    /// reaches others through it, such as its controller.
+    #[serde(default)]
+    kernel: bool,
 }
 
 /// A text, or several.
@@ -90,6 +94,7 @@ impl FileEnd {
             interface: self.interface,
             address: self.address,
             mac: self.mac.unwrap_or(Mac([2, 0, 0, high, low, number])),
+            kernel: self.kernel,
         }
     }
 }
