@@ -7,8 +7,12 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Ident, Item, LitStr, Token};
 
-use stateplane_host::controller::view::{ChainView, GroupView, MemberView, ServerView};
-use stateplane_host::controller::{ControllerReport, ControllerView, CoordinationView};
+use stateplane_host::controller::view::{
+    ChainView, GroupView, MemberView, MulticastGroupView, MulticastReceiverView, ServerView,
+};
+use stateplane_host::controller::{
+    ControllerReport, ControllerView, CoordinationView, MulticastView,
+};
 use stateplane_host::metrics::{
     SwitchInfo, controller_metrics, store_metrics, switch_metrics, sync_metrics,
 };
@@ -377,6 +381,7 @@ fn store() -> String {
 fn controller() -> String {
     let report = ControllerReport {
         coordination: Some(stateplane_groups::ControllerCounters::default()),
+        multicast: Some(stateplane_multicast_groups::ControllerCounters::default()),
         seals: Some(sealing::SealReport::default()),
         ..ControllerReport::default()
     };
@@ -413,7 +418,26 @@ fn controller() -> String {
         }],
         ..CoordinationView::default()
     };
-    controller_metrics(&report, &view, &groups)
+    let receiver = MulticastReceiverView {
+        number: 0,
+        address: Ipv4Addr::LOCALHOST,
+        behind: Some(0),
+    };
+    let multicast = MulticastView {
+        groups: vec![MulticastGroupView {
+            group: 1,
+            epoch: 1,
+            leader: None,
+            established: false,
+            members: Vec::new(),
+            learner: None,
+            list: 0,
+            receivers: vec![receiver],
+            log: None,
+        }],
+        ..MulticastView::default()
+    };
+    controller_metrics(&report, &view, &groups, &multicast)
 }
 
 fn engine() -> String {
