@@ -74,7 +74,8 @@ fn an_unknown_key_is_refused_with_its_place_and_the_nearest() {
             "[controller]",
             "[cucumber]",
             "d.toml:4:2: there is no key `cucumber` here; \
-             there are `listen`, `operator_port`, `controller`, `replication`, `coordination`",
+             there are `listen`, `operator_port`, `controller`, `replication`, `coordination`, \
+             `multicast`",
         ),
     ] {
         let error = replaced(from, to);

@@ -168,6 +168,13 @@ impl Controller {
             return Some(Step::Learn(None));
         }
         if group.joined {
+            // A member that is gone leaves first: otherwise the next configuration needs the vote
+            // of the one that comes, which may be gone in a moment too.
+            let gone = members.iter().find(|member| !self.servers.is_alive(member));
+            if let Some(gone) = gone.filter(|_| members.len() >= self.settings.replicas.into()) {
+                let stay = members.iter().filter(|it| *it != gone).copied();
+                return self.without(members, stay.collect());
+            }
             let with: Vec<Member> = members.iter().copied().chain([learner]).collect();
             return Some(Step::Epoch(vec![members.to_vec(), with]));
         }
@@ -177,6 +184,13 @@ impl Controller {
         }
         let is_wanted = self.wanted(group.config.group).contains(&learner.switch);
         (!is_wanted).then_some(Step::Learn(None))
+    }
+
+    /// The step from `members` to those that `stay`, if a majority of these is alive.
+    fn without(&self, members: &[Member], stay: Vec<Member>) -> Option<Step> {
+        let alive = |member: &&Member| self.servers.is_alive(member);
+        let living = stay.iter().filter(alive).count();
+        (living * 2 > stay.len()).then(|| Step::Epoch(vec![members.to_vec(), stay]))
     }
 
     /// The step of a group that is established: one member too many leaves, one that lacks learns.

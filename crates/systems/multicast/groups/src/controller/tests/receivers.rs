@@ -1,5 +1,6 @@
 //! Lists of receivers (rule 26).
 
+use stateplane_wire::multicast::{MessageType, Repr, flag};
 use stateplane_wire::multicast_control::{Joined, Message, NO_NUMBER, joined};
 
 use super::*;
@@ -42,6 +43,18 @@ fn a_receiver_is_told_its_place_when_the_leader_has_it_on_its_list() {
     assert_eq!(ask(&mut world, 1, NO_NUMBER, false).state, joined::WAITS);
     world.nodes.get_mut(&leader).unwrap().deaf = true;
     world.run(30_000);
+    // What the leader says with the list of before.
+    let start = world.config(0).leading().unwrap();
+    let leading = Repr {
+        epoch: world.config(0).epoch,
+        incarnation: start.incarnation,
+        origin: start.number,
+        flags: flag::ESTABLISHED,
+        ..Repr::new(MessageType::Leading)
+    };
+    let bytes = leading.to_vec().unwrap();
+    let program = SocketAddrV4::new(start.address, 4799);
+    world.controller.handle_message(world.now, program, &bytes);
     assert_eq!(ask(&mut world, 1, NO_NUMBER, false).state, joined::WAITS);
     world.nodes.get_mut(&leader).unwrap().deaf = false;
     let first = join(&mut world, 1);
