@@ -34,6 +34,10 @@ COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-
 # Scenarios of sync's simulation, of which `make soak` runs 2,000 seeds each.
 SYNC = quiet overload slow-sweep lossy storm exact restarts cuts writes mixed
 
+# Scenarios of multicast's simulation, of which `make soak` runs 1,000 seeds each.
+MULTICAST = quiet lossy leaders two-leaders lost-memory exchanges receivers dying-senders \
+  several-groups last-numbers small-window mixed
+
 # Crates with golden files.
 GOLDEN = check hazards p4info protect store synchronise syntax trace wire
 
@@ -126,6 +130,9 @@ soak: build tools
 	$(STATEPLANE) sim --program nat --scenario port-churn --first-seed 100000 --seeds 240
 	for scenario in $(COORDINATION); do \
 	  $(STATEPLANE) sim --program coordination --scenario $$scenario --first-seed 100000 --seeds 1000; \
+	done
+	for scenario in $(MULTICAST); do \
+	  $(STATEPLANE) sim --program multicast --scenario $$scenario --first-seed 100000 --seeds 1000; \
 	done
 	for scenario in $(SYNC); do \
 	  $(STATEPLANE) sim --program sync --scenario $$scenario --first-seed 100000 --seeds 2000; \

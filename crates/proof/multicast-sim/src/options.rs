@@ -87,8 +87,6 @@ rules! {
     Watermark = "watermark", None;
     /// A receiver drops what it took (rule 20).
     Once = "once", None;
-    /// Lanes granted are at most a quarter of the window (rule 22).
-    LanesGranted = "lanes-granted", None;
     /// A receiver takes nothing while its queue is full (rule 26).
     QueueBound = "queue-bound", None;
     /// Who joins has a peer's state that is not behind the list's first entry (rule 26).

@@ -1,10 +1,10 @@
 //! A few seeds of every scenario, judged by every checker.
 
 use stateplane_multicast_sim::event::{
-    CUT_OFF, LED, NO_OP, OLD, REFUSED, REPEATED, RETRANSMITTED, SKIPPED,
+    CUT_OFF, FREED, OTHER_EPOCH, OUT_OF_ORDER, REFUSED, REPEATED, RETRANSMITTED, SKIPPED,
 };
 use stateplane_multicast_sim::{Coverage, Options, Report, Scenario, Simulator};
-use stateplane_world::EngineKind;
+use stateplane_world::{Chosen, EngineKind};
 
 fn run(scenario: Scenario, seeds: u64) -> Coverage {
     let simulator = Simulator::new(Options::new(scenario)).expect("a world");
@@ -12,25 +12,16 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
     for seed in 0..seeds {
         let report = simulator.run(seed).expect("a run");
         assert!(report.is_good(), "{report}");
-        let Coverage {
-            sent,
-            completed,
-            delivered,
-            deaths,
-            appointed,
-            joined,
-            lost,
-            events,
-        } = report.coverage;
-        assert!(completed * 2 > sent, "little was complete: {report}");
-        sum.sent += sent;
-        sum.completed += completed;
-        sum.delivered += delivered;
-        sum.deaths += deaths;
-        sum.appointed += appointed;
-        sum.joined += joined;
-        sum.lost += lost;
-        for (sum, count) in sum.events.iter_mut().zip(events) {
+        let of = report.coverage;
+        assert!(of.completed > 0, "nothing was sent: {report}");
+        sum.sent += of.sent;
+        sum.completed += of.completed;
+        sum.delivered += of.delivered;
+        sum.deaths += of.deaths;
+        sum.appointed += of.appointed;
+        sum.joined += of.joined;
+        sum.lost += of.lost;
+        for (sum, count) in sum.events.iter_mut().zip(of.events) {
             *sum += count;
         }
     }
@@ -42,72 +33,81 @@ fn covers(scenario: Scenario, seeds: u64, events: &[usize]) -> Coverage {
     let name = scenario.name;
     let coverage = run(scenario, seeds);
     for &event in events {
-        assert!(
-            coverage.events[event] > 0,
-            "{name}: event {event} never happened"
-        );
+        let count = coverage.events[event];
+        assert!(count > 0, "{name}: event {event} never happened");
     }
     coverage
 }
 
 #[test]
-fn quiet_links_complete_everything() {
-    let coverage = covers(Scenario::quiet(), 4, &[LED, NO_OP]);
+fn quiet_links_carry_everything() {
+    let coverage = covers(Scenario::quiet(), 8, &[FREED]);
     assert_eq!(coverage.completed, coverage.sent);
+    assert_eq!(coverage.appointed, 8 * 3);
 }
 
 #[test]
 fn lossy_links() {
-    covers(Scenario::lossy(), 6, &[RETRANSMITTED]);
+    covers(
+        Scenario::lossy(),
+        10,
+        &[REPEATED, RETRANSMITTED, OUT_OF_ORDER],
+    );
 }
 
 #[test]
-fn leaders() {
-    let coverage = covers(Scenario::leaders(), 6, &[LED, REFUSED]);
-    assert!(coverage.appointed > 60);
+fn leaders_change_at_any_time() {
+    let coverage = covers(Scenario::leaders(), 10, &[CUT_OFF, OTHER_EPOCH]);
+    assert!(coverage.appointed > 10 * 10);
 }
 
 #[test]
 fn two_leaders() {
-    covers(Scenario::two_leaders(), 6, &[CUT_OFF, RETRANSMITTED]);
+    covers(Scenario::two_leaders(), 10, &[CUT_OFF, OTHER_EPOCH]);
 }
 
 #[test]
 fn lost_memory() {
-    let coverage = covers(Scenario::lost_memory(), 6, &[SKIPPED]);
-    assert!(coverage.deaths > 10);
+    let coverage = covers(Scenario::lost_memory(), 10, &[SKIPPED]);
+    assert!(coverage.deaths > 20);
 }
 
 #[test]
-fn exchanges() {
-    covers(Scenario::exchanges(), 6, &[SKIPPED]);
+fn members_are_exchanged() {
+    let coverage = covers(Scenario::exchanges(), 8, &[SKIPPED, CUT_OFF]);
+    assert!(coverage.appointed > 8 * 10);
 }
 
 #[test]
-fn receivers() {
-    let coverage = covers(Scenario::receivers(), 6, &[RETRANSMITTED]);
-    assert!(coverage.joined > 6);
+fn receivers_are_slow_and_die_and_join() {
+    assert!(run(Scenario::receivers(), 10).joined > 10);
 }
 
 #[test]
-fn dying_senders() {
-    covers(Scenario::dying_senders(), 6, &[RETRANSMITTED]);
+fn senders_die() {
+    let coverage = run(Scenario::dying_senders(), 10);
+    assert!(coverage.completed < coverage.sent);
 }
 
 #[test]
-fn several_groups() {
-    covers(Scenario::several_groups(), 6, &[OLD]);
+fn messages_to_several_groups() {
+    covers(Scenario::several_groups(), 8, &[RETRANSMITTED]);
 }
 
 #[test]
-fn last_numbers() {
-    let coverage = covers(Scenario::last_numbers(), 6, &[SKIPPED]);
-    assert!(coverage.deaths > 3);
+fn indices_begin_again() {
+    covers(Scenario::last_numbers(), 8, &[SKIPPED]);
 }
 
 #[test]
-fn small_window() {
-    covers(Scenario::small_window(), 6, &[REPEATED, RETRANSMITTED]);
+fn small_windows() {
+    covers(Scenario::small_window(), 8, &[REFUSED]);
+}
+
+#[test]
+fn mixed() {
+    let coverage = covers(Scenario::mixed(), 8, &[SKIPPED, CUT_OFF, OTHER_EPOCH]);
+    assert!(coverage.deaths > 0 && coverage.joined > 0);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn equal_seeds_give_equal_traces_on_both_engines() {
     let run = |engine| -> Report {
         let options = Options::new(Scenario::mixed()).engine(engine);
         let simulator = Simulator::new(options).expect("a world");
-        simulator.run(1).expect("a run")
+        simulator.run(4).expect("a run")
     };
     let native = run(EngineKind::Native);
     let interp = run(EngineKind::Interp);
@@ -134,16 +134,23 @@ fn scenarios_and_their_settings_are_said_again() {
     let changed = ["groups=1".to_owned(), "link.loss=500".to_owned()];
     let scenario = Scenario::mixed().with_settings(&changed).expect("settings");
     assert_eq!(scenario.settings(), changed);
-    for wrong in ["groups=0", "window=20", "members=6", "lanes=9", "groups"] {
-        let settings = [wrong.to_owned()];
+    for wrong in ["groups=0", "window=24", "members=6", "flows=1", "groups"] {
+        let wrong = [wrong.to_owned()];
         assert!(
-            Scenario::mixed().with_settings(&settings).is_err(),
-            "{wrong}"
+            Scenario::mixed().with_settings(&wrong).is_err(),
+            "{wrong:?}"
         );
     }
+    let options = Options {
+        chosen: Chosen {
+            packets: Some("1,4-6".parse().expect("numbers")),
+            faults: Some("none".parse().expect("numbers")),
+        },
+        ..Options::new(scenario)
+    };
     assert_eq!(
-        Options::new(scenario).command(7),
+        options.command(7),
         "stateplane sim --program multicast --scenario mixed --seed 7 --set groups=1 --set \
-         link.loss=500"
+         link.loss=500 --packets 1,4-6 --faults none"
     );
 }

@@ -1,6 +1,7 @@
 //! `stateplane sim`: the whole world in virtual time.
 
 mod coordination;
+mod multicast;
 mod seeds;
 mod sync;
 
@@ -55,8 +56,8 @@ pub struct SimArguments {
     /// Engine of the switches: machine code, or the reference interpreter
     #[arg(long, default_value = EngineKind::default().name(), value_parser = PossibleValuesParser::new(EngineKind::ALL.map(EngineKind::name)))]
     engine: String,
-    /// Scenario: traffic, links and faults. The programs `coordination` and `sync` have scenarios
-    /// of their own
+    /// Scenario: traffic, links and faults. The programs `coordination`, `multicast` and
+    /// `sync` have scenarios of their own
     #[arg(long, default_value = "mixed", value_parser = PossibleValuesParser::new(scenarios()))]
     scenario: String,
     /// Change a setting of the scenario, such as flows=8 or chain_link.loss=0; may be given several
@@ -91,6 +92,7 @@ fn programs() -> Vec<&'static str> {
     let programs = ProgramKind::all().into_iter().map(ProgramKind::name);
     programs
         .chain([stateplane_coordination_sim::PROGRAM])
+        .chain([stateplane_multicast_sim::PROGRAM])
         .chain([stateplane_sync_sim::PROGRAM])
         .collect()
 }
@@ -109,9 +111,14 @@ fn either(
 /// Names of the scenarios of all programs.
 fn scenarios() -> Vec<&'static str> {
     let of_coordination = stateplane_coordination_sim::Scenario::ALL;
+    let of_multicast = stateplane_multicast_sim::Scenario::ALL;
     let of_sync = stateplane_sync_sim::Scenario::ALL;
     let others = either(
         of_coordination.into_iter().map(|scenario| scenario.name),
+        of_multicast.into_iter().map(|scenario| scenario.name),
+    );
+    let others = either(
+        others.into_iter(),
         of_sync.into_iter().map(|scenario| scenario.name),
     );
     either(
@@ -123,11 +130,13 @@ fn scenarios() -> Vec<&'static str> {
 /// Names of the rules of all programs.
 fn rules() -> Vec<&'static str> {
     let of_coordination = stateplane_coordination_sim::Rule::ALL.iter();
+    let of_multicast = stateplane_multicast_sim::Rule::ALL.iter();
     let of_sync = stateplane_sync_sim::Rule::ALL.iter();
     let others = either(
         of_coordination.map(|rule| rule.name()),
-        of_sync.map(|rule| rule.name()),
+        of_multicast.map(|rule| rule.name()),
     );
+    let others = either(others.into_iter(), of_sync.map(|rule| rule.name()));
     either(Rule::ALL.into_iter().map(Rule::name), others.into_iter())
 }
 
@@ -136,6 +145,9 @@ pub fn run(arguments: &SimArguments) -> Result<(), CommandError> {
     let shipped = arguments.p4.is_none() && arguments.app.is_none();
     if shipped && arguments.program == stateplane_coordination_sim::PROGRAM {
         return coordination::run(arguments);
+    }
+    if shipped && arguments.program == stateplane_multicast_sim::PROGRAM {
+        return multicast::run(arguments);
     }
     if shipped && arguments.program == stateplane_sync_sim::PROGRAM {
         return sync::run(arguments);

@@ -127,7 +127,8 @@ impl Group {
     fn free_number(&self) -> Option<u8> {
         let starts = self.starts();
         let taken = |number: &u8| starts.iter().any(|(of, _)| of == number);
-        (0..NUMBERS).find(|number| !taken(number) && !self.used.contains(number))
+        let was = |number: &u8| self.used.contains(number) || self.promises.contains_key(number);
+        (0..NUMBERS).find(|number| !taken(number) && !was(number))
     }
 
     /// Has a start learn. Without `promises` it is not asked to promise first.

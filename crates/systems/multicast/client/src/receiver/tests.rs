@@ -253,3 +253,32 @@ proptest! {
         prop_assert_eq!(lanes, expected);
     }
 }
+
+#[test]
+fn who_joins_goes_on_with_a_peers_state() {
+    let mut peer = Receiver::new(CONFIG);
+    let (first, second) = (entry(1, 10, 1, 10), entry(2, 11, 2, 20));
+    assert_eq!(peer.handle_message(&with_payload(&first, b"a")), Ok(()));
+    assert_eq!(peer.handle_message(&with_payload(&second, b"b")), Ok(()));
+    let snapshot = peer.snapshot();
+    assert_eq!(snapshot.position(), 2);
+    let config = ReceiverConfig {
+        number: 5,
+        list_version: 4,
+        ..CONFIG
+    };
+    let mut joiner = Receiver::joining(config, snapshot);
+    // What the peer's program had not fetched, and what waits, is the joiner's too.
+    for receiver in [&mut peer, &mut joiner] {
+        assert_eq!(delivered(receiver), [1]);
+        assert_eq!(receiver.handle_message(&no_op(3, 20)), Ok(()));
+        assert_eq!(delivered(receiver), [2]);
+    }
+    // It drops what the peer took, and answers for itself.
+    let again = entry(4, 21, 1, 21);
+    assert_eq!(joiner.handle_message(&with_payload(&again, b"a")), Ok(()));
+    assert_eq!(delivered(&mut joiner), []);
+    let received = joiner.poll_transmit().expect("it answers");
+    assert_eq!((received.origin, received.list_version), (5, 4));
+    assert_eq!(received.index, 4);
+}

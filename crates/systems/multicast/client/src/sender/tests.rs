@@ -65,6 +65,23 @@ fn a_call_is_complete_when_every_group_has_answered() {
 }
 
 #[test]
+fn a_forgotten_final_time_moves_what_the_host_knows() {
+    let mut sender = Sender::new(CONFIG);
+    let call = sender.send(0, 1, Vec::new()).unwrap();
+    starts(&mut sender);
+    let forgotten = Repr {
+        flags: flag::VOID,
+        ..complete(call, 0, 30)
+    };
+    sender.handle_message(&forgotten);
+    let at = FinalTime { time: 0, group: 0 };
+    assert_eq!(sender.poll_event(), Some(Event::Complete { call, at }));
+    sender.send(5, 0b10, Vec::new()).unwrap();
+    let (_, start) = sender.poll_transmit().unwrap();
+    assert_eq!(start.final_time, 30);
+}
+
+#[test]
 fn only_who_has_not_answered_is_asked_again_ever_later() {
     let mut sender = Sender::new(CONFIG);
     let call = sender.send(0, 0b11, Vec::new()).unwrap();
