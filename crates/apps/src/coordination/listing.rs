@@ -15,6 +15,24 @@ pub struct Progress {
     pub record: Option<(Key, Seen)>,
 }
 
+impl Progress {
+    /// The progress in a history that names some records: the answer that has another shows none.
+    /// Each answer counts, since a list may miss what is written behind the places that it has seen.
+    #[must_use]
+    pub fn of_named(self, is_named: impl Fn(Key) -> bool) -> Progress {
+        let record = self.record.filter(|(key, _)| is_named(*key));
+        let scanned = match self.scanned {
+            Scanned::Record if record.is_none() => Scanned::Nothing,
+            scanned => scanned,
+        };
+        Progress {
+            scanned,
+            record,
+            ..self
+        }
+    }
+}
+
 /// A list under way.
 #[derive(Debug)]
 pub struct Listing {

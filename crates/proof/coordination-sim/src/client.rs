@@ -304,17 +304,13 @@ impl ClientNode {
 
     /// Progress of a list as a history has it. Records that histories do not name are none.
     fn scanned(&self, listing: &Listing, progress: Progress) -> EventKind {
-        let named = progress.record.filter(|(key, _)| is_named(*key));
-        let scanned = match progress.scanned {
-            Scanned::Record if named.is_none() => Scanned::Nothing,
-            scanned => scanned,
-        };
-        let (key, seen) = named.map_or((None, None), |(key, seen)| (Some(key), Some(seen)));
+        let progress = progress.of_named(is_named);
+        let (key, seen) = progress.record.unzip();
         EventKind::Of(CoordinationEvent::Scanned {
             node: Self::node(self.client),
             group: group_name(listing.group),
             list: listing.number,
-            scanned,
+            scanned: progress.scanned,
             number: progress.number,
             key: key.map(object_of),
             seen,

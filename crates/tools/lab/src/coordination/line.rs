@@ -1,11 +1,14 @@
 //! Lines of the workers to the lab: a line of JSON for each operation, which becomes a history.
 
+use super::workers::group_name;
 use serde::{Deserialize, Serialize};
+use stateplane_apps::coordination::{Listing, Progress};
 use stateplane_history::Object;
 use stateplane_history::coordination::{
     Asked, Condition, Coordination, CoordinationEvent, Event, EventKind, History, Holder, Kind,
     Outcome, Request, Response, Scanned, Seen,
 };
+use stateplane_wire::coordination::Key;
 use std::sync::Arc;
 
 /// A line.
@@ -81,7 +84,7 @@ pub struct OperationLine {
     pub record: RecordLine,
 }
 
-/// Progress of a list. Scans that show no record which the history names have no line.
+/// Progress of a list: its begin, each answered scan, its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanLine {
     /// Time in ns.
@@ -141,6 +144,29 @@ impl RecordLine {
 }
 
 impl ScanLine {
+    /// The line of a list's progress. `name` gives the names of the records that the history has.
+    pub fn of(
+        (at_ns, client): (u64, u32),
+        listing: &Listing,
+        progress: Progress,
+        name: impl Fn(Key) -> Option<String>,
+    ) -> Self {
+        let progress = progress.of_named(|key| name(key).is_some());
+        let (key, seen) = progress.record.unzip();
+        Self {
+            at_ns,
+            client,
+            group: group_name(listing.group),
+            list: listing.number,
+            scanned: progress.scanned.name().to_owned(),
+            number: progress.number,
+            key: key.and_then(name),
+            record: seen
+                .as_ref()
+                .map_or_else(RecordLine::default, RecordLine::of),
+        }
+    }
+
     fn event(&self) -> Result<EventKind, String> {
         let scanned = Scanned::from_name(&self.scanned);
         Ok(EventKind::Of(CoordinationEvent::Scanned {

@@ -81,3 +81,21 @@ fn lines_that_tell_no_operation_are_refused() {
         assert!(history(&[line]).is_err(), "{to}");
     }
 }
+
+/// A list by client 2 of group g0, whose only record is written meanwhile.
+const LIST: [&str; 4] = [
+    r#"{"event":"scan","at_ns":500,"client":2,"group":"g0","list":9,"scanned":"begin","number":0}"#,
+    r#"{"event":"scan","at_ns":800,"client":2,"group":"g0","list":9,"scanned":"nothing","number":0}"#,
+    r#"{"event":"scan","at_ns":7000,"client":2,"group":"g0","list":9,"scanned":"nothing","number":281474976710657}"#,
+    r#"{"event":"scan","at_ns":7000,"client":2,"group":"g0","list":9,"scanned":"end","number":281474976710657}"#,
+];
+
+#[test]
+fn a_list_may_lack_a_record_that_was_written_behind_its_first_answer() {
+    let [begin, before, behind, end] = LIST;
+    let lines = [begin, before, WRITE, READ, behind, end];
+    assert_eq!(objections(&read(&lines)), [""; 0]);
+    // Without its first answer the list would seem to have begun behind the write.
+    let lines = [begin, WRITE, READ, behind, end];
+    assert_eq!(objections(&read(&lines)), [checkers::LISTS]);
+}

@@ -10,7 +10,7 @@ use stateplane_coordination::{
     Action, ConnectionEvent, Delete, Event, Fate, Operation, Owner, Place, Reading, Session,
     SessionSettings, SessionState, Ticket, When, Write,
 };
-use stateplane_history::coordination::{Outcome, Response, Scanned};
+use stateplane_history::coordination::{Outcome, Response};
 use stateplane_host::coordination_client::{Client, ClientConfig};
 use stateplane_wire::coordination::Key;
 use std::collections::BTreeMap;
@@ -352,28 +352,11 @@ impl Workers<'_> {
         Ok(())
     }
 
-    /// Writes what a list tells of the workers' records.
+    /// Writes the progress of a list.
     fn scanned(&self, now: u64, listing: &Listing, progress: Progress) -> io::Result<()> {
-        let record = progress.record.as_ref();
-        let key = record.and_then(|(key, _)| name_of(*key));
-        let tells = match progress.scanned {
-            Scanned::Begin | Scanned::End => true,
-            Scanned::Record => key.is_some(),
-            Scanned::Nothing => false,
-        };
-        if !tells {
-            return Ok(());
-        }
-        self.shared.write(&Line::Scan(Box::new(ScanLine {
-            at_ns: now * 1000,
-            client: self.workers[0].name,
-            group: group_name(listing.group),
-            list: listing.number,
-            scanned: progress.scanned.name().to_owned(),
-            number: progress.number,
-            key,
-            record: record.map_or_else(RecordLine::default, |(_, seen)| RecordLine::of(seen)),
-        })))
+        let client = self.workers[0].name;
+        let line = ScanLine::of((now * 1000, client), listing, progress, name_of);
+        self.shared.write(&Line::Scan(Box::new(line)))
     }
 
     /// The next operation of a worker, and its line.
