@@ -100,36 +100,32 @@ impl Checker<Coordination> for Ends {
 /// reads though its chain may be broken, so that its answers to one kind say nothing of the other.
 type Numbered = bool;
 
+/// An operation asked since faults were over.
+struct Call {
+    node: u32,
+    at: u64,
+    numbered: Numbered,
+    /// The event that told that its outcome is unknown.
+    unknown: Option<usize>,
+}
+
 /// Objects to groups that are asked and do not serve within the system's time once faults are over.
+/// Calls of clients that died, or whose session ended, ask for nothing: such a client may get no
+/// answer.
+#[derive(Default)]
 pub(super) struct Serves {
     /// When faults were over, and the event that says so.
     whole: Option<(usize, u64)>,
     /// Calls since then.
-    asked: BTreeMap<(Object, u64), (u64, Numbered)>,
-    /// Groups that were asked in the first half of the time.
-    wanted: BTreeSet<(Object, Numbered)>,
+    calls: BTreeMap<(Object, u64), Call>,
     /// Groups that answered one of the calls in time.
     served: BTreeSet<(Object, Numbered)>,
     last: u64,
-    found: Objections<Coordination>,
 }
 
 impl Serves {
     /// Its name in texts.
     pub(super) const NAME: &'static str = "serves";
-}
-
-impl Default for Serves {
-    fn default() -> Self {
-        Self {
-            whole: None,
-            asked: BTreeMap::new(),
-            wanted: BTreeSet::new(),
-            served: BTreeSet::new(),
-            last: 0,
-            found: Objections::new(Self::NAME),
-        }
-    }
 }
 
 impl Checker<Coordination> for Serves {
@@ -147,17 +143,18 @@ impl Checker<Coordination> for Serves {
         };
         match &event.kind {
             EventKind::Call {
+                node,
                 object,
                 operation,
                 request,
-                ..
             } => {
-                let numbered = !request.reads();
-                let name = (object.clone(), *operation);
-                self.asked.insert(name, (event.at, numbered));
-                if event.at - since <= system.serves_within / 2 {
-                    self.wanted.insert((object.clone(), numbered));
-                }
+                let call = Call {
+                    node: *node,
+                    at: event.at,
+                    numbered: !request.reads(),
+                    unknown: None,
+                };
+                self.calls.insert((object.clone(), *operation), call);
             }
             EventKind::Return {
                 object,
@@ -165,43 +162,53 @@ impl Checker<Coordination> for Serves {
                 response,
                 ..
             } => {
-                let asked = self.asked.get(&(object.clone(), *operation));
+                let call = self.calls.get(&(object.clone(), *operation));
                 let answered = response.outcome != Outcome::Never;
                 let in_time = event.at - since <= system.serves_within;
-                if let Some((_, numbered)) = asked.filter(|_| answered && in_time) {
-                    self.served.insert((object.clone(), *numbered));
+                if let Some(call) = call.filter(|_| answered && in_time) {
+                    self.served.insert((object.clone(), call.numbered));
                 }
             }
             EventKind::Of(CoordinationEvent::Unknown {
                 group, operation, ..
             }) => {
-                let asked = self.asked.get(&(group.clone(), *operation));
-                let within = system.serves_within;
-                if asked.is_some_and(|(at, _)| at - since > within) && system.groups.contains(group)
-                {
-                    let because = format!(
-                        "operation {operation}, asked more than {within} µs after faults were over, is unknown"
-                    );
-                    self.found.add(group.clone(), index, because);
+                if let Some(call) = self.calls.get_mut(&(group.clone(), *operation)) {
+                    call.unknown.get_or_insert(index);
                 }
             }
+            EventKind::Died { node } => self.calls.retain(|_, call| call.node != *node),
             _ => {}
         }
     }
 
-    fn finish(mut self: Box<Self>, system: &Coordination) -> Vec<Violation<Coordination>> {
-        if let Some((index, since)) = self.whole
-            && self.last - since > system.serves_within
-        {
-            let promised = |(group, _): &&(Object, Numbered)| system.groups.contains(group);
-            for name in self.wanted.difference(&self.served).filter(promised) {
-                let (group, numbered) = name;
-                let what = if *numbered { "no write" } else { "no read" };
-                let within = system.serves_within;
-                let because = format!("{what} was answered within {within} µs");
-                self.found.add(group.clone(), index, because);
+    fn finish(self: Box<Self>, system: &Coordination) -> Vec<Violation<Coordination>> {
+        let mut found = Objections::new(Self::NAME);
+        let Some((index, since)) = self.whole else {
+            return found.into_violations();
+        };
+        let within = system.serves_within;
+        let mut wanted = BTreeSet::new();
+        for ((group, operation), call) in &self.calls {
+            if !system.groups.contains(group) {
+                continue;
+            }
+            if call.at - since <= within / 2 {
+                wanted.insert((group.clone(), call.numbered));
+            }
+            if let Some(event) = call.unknown.filter(|_| call.at - since > within) {
+                let because = format!(
+                    "operation {operation}, asked more than {within} µs after faults were over, is unknown"
+                );
+                found.add(group.clone(), event, because);
             }
         }
-        self.found.into_violations()
+        if self.last - since > within {
+            for (group, numbered) in wanted.difference(&self.served) {
+                let kind = if *numbered { "no write" } else { "no read" };
+                let because = format!("{kind} was answered within {within} µs");
+                found.add(group.clone(), index, because);
+            }
+        }
+        found.into_violations()
     }
 }

@@ -15,7 +15,6 @@ use stateplane_coordination::{
 use stateplane_history::Object;
 use stateplane_history::coordination::{
     Asked, Condition, CoordinationEvent, EventKind, Guard as Guarded, Holder, Request, Response,
-    Scanned,
 };
 use stateplane_wire::coordination::Key;
 use stateplane_wire::coordination_control::{self as control, Learn, Message};
@@ -474,6 +473,11 @@ impl ClientNode {
             }
             let Some(ticket) = event.ticket() else {
                 self.wanted |= matches!(event, Event::ChainWanted { .. });
+                if event == Event::LanesEnded {
+                    // It asks for nothing from here on.
+                    let node = Self::node(self.client);
+                    self.notes.push(EventKind::Died { node });
+                }
                 continue;
             };
             let Some(pending) = self.asked.get(&ticket) else {
