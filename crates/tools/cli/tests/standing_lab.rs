@@ -21,10 +21,16 @@ state failed
 refused stateplane lab fail nothing
 stateplane lab recover switch1
 state recovered
+sleep 100 & other=$!
+started=$(cut -d ' ' -f 22 /proc/$other/stat)
+echo "{\"prefix\":\"sp${other}n0\",\"topology\":\"other\",\"owner\":$other,\"started\":$started}" > /run/stateplane-lab/sp${other}n0
+state beside-the-lab-of-another-command:
 stateplane lab down
+kill -0 $other && echo "the other command runs on"
 refused stateplane lab exec switch1 true
 refused stateplane lab recover switch1
 refused stateplane lab up first/network.toml --detach --variant none
+stateplane lab down --all
 echo "$(ls /run/netns | wc -l) namespaces, $(ls /run/stateplane-lab | wc -l) records"
 "#;
 
@@ -47,10 +53,13 @@ fn nodes_of_a_lab_that_stands_fail_and_come_back() {
         "failed DOWN",
         "refused with 2",
         "recovered UP",
+        "beside-the-lab-of-another-command: UP",
         "1 lab taken down",
+        "the other command runs on",
         "refused with 4",
         "refused with 4",
         "refused with 2",
+        "1 lab taken down",
         "0 namespaces, 0 records",
     ];
     let mut lines = said.lines();
@@ -60,11 +69,7 @@ fn nodes_of_a_lab_that_stands_fail_and_come_back() {
             "no {line:?} in its place in: {context}"
         );
     }
-    for reason in [
-        "no node `nothing`",
-        "no lab is running",
-        "no variant `none`",
-    ] {
+    for reason in ["no node `nothing`", "no lab stands", "no variant `none`"] {
         assert!(
             errors(&output).contains(reason),
             "no {reason:?} in: {context}"

@@ -17,9 +17,13 @@ use std::process::ExitCode;
 pub enum Command {
     /// Build a topology, start its processes, and keep it until ^C or `lab down`.
     Up(standing::UpArguments),
-    /// Take all labs down, and remove what dead ones left.
-    Down,
-    /// Run a command in a node of the lab that root brought up last.
+    /// Take the labs of `lab up` down, and remove what dead ones left.
+    Down {
+        /// Also take down the labs of commands that run, such as `lab demo`; the commands end.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Run a command in a node of the lab that root brought up last with `lab up`.
     ///
     /// The lab of an ordinary user lies in namespaces of its own: `nsenter --user --net
     /// --mount --target PID` enters those of its process.
@@ -30,8 +34,8 @@ pub enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// Make a node of the lab that root brought up last fail: kill its processes and take its links
-    /// down, as when its machine loses power.
+    /// Make a node of that lab fail: kill its processes and take its links down, as when its machine
+    /// loses power.
     Fail {
         /// The node.
         node: String,
@@ -111,8 +115,8 @@ impl Command {
     pub fn run(&self) -> Result<ExitCode, LabError> {
         match self {
             Self::Up(arguments) => standing::up(arguments),
-            Self::Down => {
-                let count = runs::down()?;
+            Self::Down { all } => {
+                let count = runs::down(*all)?;
                 let labs = if count == 1 { "lab" } else { "labs" };
                 println!("{count} {labs} taken down");
                 Ok(ExitCode::SUCCESS)

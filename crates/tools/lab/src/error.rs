@@ -105,8 +105,8 @@ pub enum LabError {
         /// Time waited, in seconds.
         seconds: u64,
     },
-    /// No lab is running that could be entered or taken down.
-    #[error("no lab is running; start one with `stateplane lab up FILE`")]
+    /// No lab stands that could be entered.
+    #[error("no lab stands; bring one up with `stateplane lab up FILE`")]
     NoLab,
     /// The topology declares no traffic, so there is nothing to demonstrate.
     #[error("{}: no [traffic] table; the demonstration needs one", .0.display())]

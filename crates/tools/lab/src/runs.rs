@@ -51,6 +51,12 @@ impl Run {
         started(self.owner) == Some(self.started)
     }
 
+    /// True if it was brought up for other commands to enter, and still is: its owner takes requests.
+    /// Labs of other commands (a demo, a run of scenarios) are theirs alone.
+    pub fn stands(&self) -> bool {
+        self.is_alive() && self.socket().exists()
+    }
+
     fn record(&self) -> PathBuf {
         Path::new(RECORDS).join(&self.prefix)
     }
@@ -129,16 +135,18 @@ pub fn sweep() -> Result<usize, LabError> {
     Ok(swept)
 }
 
-/// Takes every lab down: asks living owners to stop (SIGTERM), then removes what is
-/// left; gives the number of labs.
+/// Takes down the labs that stand, or `all` labs, also those of commands that run: asks living
+/// owners to stop (SIGTERM), then removes what is left, also of dead owners; gives the number of
+/// labs.
 ///
 /// # Errors
 /// `LAB001` without root, `LAB006` if an owner does not stop within 20 s or a
 /// namespace cannot be removed.
-pub fn down() -> Result<usize, LabError> {
+pub fn down(all: bool) -> Result<usize, LabError> {
     tool::require_root()?;
     tool::require(&tool::BUILDING)?;
-    let runs = list();
+    let mut runs = list();
+    runs.retain(|run| all || run.stands() || !run.is_alive());
     for run in runs.iter().filter(|run| run.is_alive()) {
         let owner = run.owner.to_string();
         signal("TERM", [owner.as_str()])?;

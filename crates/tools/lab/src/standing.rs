@@ -132,12 +132,12 @@ fn detached(arguments: &UpArguments) -> Result<ExitCode, LabError> {
     }
 }
 
-/// The lab that was brought up last.
+/// The lab that stands and was brought up last.
 fn newest() -> Result<Run, LabError> {
     tool::require_root()?;
     tool::require(&tool::BUILDING)?;
-    let alive = runs::list().into_iter().rfind(Run::is_alive);
-    alive.ok_or(LabError::NoLab)
+    let standing = runs::list().into_iter().rfind(Run::stands);
+    standing.ok_or(LabError::NoLab)
 }
 
 /// The namespace of a node of `run`.
@@ -159,7 +159,7 @@ fn namespace(run: &Run, node: &str) -> Result<String, LabError> {
     })
 }
 
-/// Becomes a command in a node of the lab that was brought up last.
+/// Becomes a command in a node of the standing lab that was brought up last.
 pub(crate) fn exec(node: &str, command: &[String]) -> Result<ExitCode, LabError> {
     let namespace = namespace(&newest()?, node)?;
     // This process becomes the command, so that a signal to it reaches the command.
@@ -192,7 +192,7 @@ impl Change {
     }
 }
 
-/// Asks the owner of the lab that was brought up last for a change of a node.
+/// Asks the owner of the standing lab that was brought up last for a change of a node.
 pub(crate) fn ask(change: Change, node: &str) -> Result<ExitCode, LabError> {
     let run = newest()?;
     namespace(&run, node)?;
