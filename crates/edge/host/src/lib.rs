@@ -11,6 +11,8 @@ pub mod deployment;
 pub mod files;
 mod greeting;
 mod lines;
+#[cfg(test)]
+mod log_lines;
 pub mod metrics;
 pub mod multicast_receiver;
 pub mod multicast_sender;

@@ -387,6 +387,10 @@ impl<B: DecisionBackend> ControllerServer<B> {
             let view = self.coordination_view();
             self.told.coordination(&view);
         }
+        if self.systems.multicast.is_some() {
+            let view = self.multicast_view();
+            self.told.multicast(&view);
+        }
     }
 
     fn begin(&mut self, kept: Kept) -> Result<(), ControllerError> {

@@ -1,15 +1,15 @@
 //! The controller's log of changes: servers and switches that are lost or back, chains that are
-//! shorter or longer.
+//! shorter or longer, groups of multicast without a leader.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use super::view::{ControllerView, CoordinationView, MemberView};
+use super::view::{ControllerView, CoordinationView, MulticastGroupView, MulticastView};
 
 /// µs between looks at what changed.
 const PERIOD: u64 = 100_000;
 
-/// Words for one of the two systems.
+/// Words for one of the systems.
 struct Words {
     member: &'static str,
     chains: &'static str,
@@ -21,7 +21,11 @@ const STORE: Words = Words {
 };
 const COORDINATION: Words = Words {
     member: "coordination switch",
-    chains: "groups",
+    chains: "groups of coordination",
+};
+const MULTICAST: Words = Words {
+    member: "multicast switch",
+    chains: "groups of multicast",
 };
 
 /// What was told last of one system.
@@ -32,12 +36,22 @@ struct System {
     settled: bool,
 }
 
+/// A group of multicast, as it was told last.
+#[derive(Debug, Default)]
+struct Led {
+    /// Its leader, once that takes messages.
+    leader: Option<Ipv4Addr>,
+    receivers: BTreeSet<Ipv4Addr>,
+}
+
 /// What was told last.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     next: u64,
     store: System,
     coordination: System,
+    multicast: System,
+    led: BTreeMap<u8, Led>,
 }
 
 /// Chains that lost and got the same members, by their number of members after it.
@@ -56,7 +70,8 @@ impl Told {
     /// Tells what changed in `view`.
     pub(super) fn store(&mut self, view: &ControllerView) {
         let alive = view.servers.iter().map(|it| (it.address, it.alive));
-        let chains = view.chains.iter().map(|it| (it.chain, &it.members[..]));
+        let chains = view.chains.iter();
+        let chains = chains.map(|it| (it.chain, it.members.iter().map(|it| it.address).collect()));
         self.store
             .tell(&STORE, alive, chains, view.replicas, view.settled);
     }
@@ -64,18 +79,67 @@ impl Told {
     /// Tells what changed in `view`.
     pub(super) fn coordination(&mut self, view: &CoordinationView) {
         let alive = view.switches.iter().map(|it| (it.address, it.alive));
-        let chains = view.groups.iter().map(|it| (it.group, &it.members[..]));
+        let chains = view.groups.iter();
+        let chains = chains.map(|it| (it.group, it.members.iter().map(|it| it.address).collect()));
         self.coordination
             .tell(&COORDINATION, alive, chains, view.replicas, view.settled);
+    }
+
+    /// Tells what changed in `view`.
+    pub(super) fn multicast(&mut self, view: &MulticastView) {
+        let alive = view.switches.iter();
+        let alive = alive
+            .filter(|it| it.incarnation.is_some())
+            .map(|it| (it.address, it.alive));
+        let groups = view.groups.iter().map(|it| {
+            let members = it.members.iter().map(|it| it.address);
+            (it.group.into(), members.collect())
+        });
+        self.multicast
+            .tell(&MULTICAST, alive, groups, view.replicas, view.settled);
+        for group in &view.groups {
+            self.led.entry(group.group).or_default().tell(group);
+        }
+    }
+}
+
+impl Led {
+    fn tell(&mut self, view: &MulticastGroupView) {
+        let (group, epoch) = (view.group, view.epoch);
+        let leader = view.leader.filter(|_| view.established);
+        match (std::mem::replace(&mut self.leader, leader), leader) {
+            (before, Some(leader)) if before != Some(leader) => {
+                tracing::info!(group, epoch, %leader, "the group takes messages");
+            }
+            (Some(before), None) => tracing::warn!(
+                group, epoch, %before,
+                "the group takes no messages until it has another leader"
+            ),
+            _ => {}
+        }
+        let receivers: BTreeSet<Ipv4Addr> = view.receivers.iter().map(|it| it.address).collect();
+        if receivers != self.receivers {
+            let left: Vec<_> = self.receivers.difference(&receivers).collect();
+            let came: Vec<_> = receivers.difference(&self.receivers).collect();
+            let count = receivers.len();
+            tracing::info!(
+                group,
+                ?left,
+                ?came,
+                count,
+                "the group has other receivers: those left asked for it, or were silent"
+            );
+            self.receivers = receivers;
+        }
     }
 }
 
 impl System {
-    fn tell<'a>(
+    fn tell(
         &mut self,
         words: &Words,
         alive: impl Iterator<Item = (Ipv4Addr, bool)>,
-        chains: impl Iterator<Item = (u16, &'a [MemberView])>,
+        chains: impl Iterator<Item = (u16, BTreeSet<Ipv4Addr>)>,
         replicas: usize,
         settled: bool,
     ) {
@@ -93,7 +157,6 @@ impl System {
         }
         let mut changes = Changes::new();
         for (chain, members) in chains {
-            let members: BTreeSet<Ipv4Addr> = members.iter().map(|it| it.address).collect();
             let before = self.chains.insert(chain, members.clone());
             let before = before.unwrap_or_default();
             if before != members {
@@ -118,8 +181,11 @@ impl System {
             }
         }
         if settled && !std::mem::replace(&mut self.settled, settled) {
-            tracing::info!("every one of the {names} is as the servers alive allow");
+            tracing::info!("every one of the {names} is as those alive allow");
         }
         self.settled = settled;
     }
 }
+
+#[cfg(test)]
+mod tests;
