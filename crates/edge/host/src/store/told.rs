@@ -16,6 +16,9 @@ const COUNTED: u64 = 1_000_000;
 /// for the leases of many flows at once.
 const LEASE_STORM: u64 = 5_000;
 
+/// Chains that one line names.
+const MOST_NAMED: usize = 8;
+
 /// Picks a counter.
 type Of = fn(&Counters) -> u64;
 
@@ -76,6 +79,80 @@ struct Place {
     suspects: bool,
 }
 
+/// A change of this server's place in a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Joins,
+    Placed { length: u8 },
+    Shorter { length: u8, before: u8 },
+    Longer { length: u8, before: u8 },
+    Moved { length: u8 },
+    Left,
+    Unheard,
+    HeardAgain,
+}
+
+impl Change {
+    /// Changes from `before` to `place`.
+    fn between(before: Option<&Place>, place: &Place) -> impl Iterator<Item = Change> {
+        let Place {
+            epoch,
+            length,
+            position,
+            suspects,
+        } = *place;
+        let of_place = match before {
+            None if position >= length => Some(Change::Joins),
+            None => Some(Change::Placed { length }),
+            Some(before) if before.length > length => Some(Change::Shorter {
+                length,
+                before: before.length,
+            }),
+            Some(before) if before.length < length => Some(Change::Longer {
+                length,
+                before: before.length,
+            }),
+            Some(before) => (before.position != position || before.epoch != epoch)
+                .then_some(Change::Moved { length }),
+        };
+        let suspected = before.filter(|before| before.suspects);
+        let of_next = match (suspected, suspects) {
+            (None, true) => Some(Change::Unheard),
+            (Some(before), false) if before.epoch == epoch => Some(Change::HeardAgain),
+            _ => None,
+        };
+        of_place.into_iter().chain(of_next)
+    }
+
+    /// Tells that it befell `chains`.
+    fn tell(self, chains: &[u16]) {
+        let count = chains.len();
+        let named = &chains[..count.min(MOST_NAMED)];
+        match self {
+            Change::Joins => tracing::info!(chains = ?named, count, "joins chains"),
+            Change::Placed { length } => {
+                tracing::info!(chains = ?named, count, length, "has a place in chains");
+            }
+            Change::Shorter { length, before } => {
+                tracing::warn!(chains = ?named, count, length, before, "chains are shorter");
+            }
+            Change::Longer { length, before } => {
+                tracing::info!(chains = ?named, count, length, before, "chains are longer");
+            }
+            Change::Moved { length } => {
+                tracing::info!(chains = ?named, count, length, "has another place in chains");
+            }
+            Change::Left => tracing::warn!(chains = ?named, count, "this server has left chains"),
+            Change::Unheard => {
+                tracing::warn!(chains = ?named, count, "the next server of chains is not heard");
+            }
+            Change::HeardAgain => {
+                tracing::info!(chains = ?named, count, "the next server of chains is heard again");
+            }
+        }
+    }
+}
+
 /// What was told last.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -122,19 +199,27 @@ impl Told {
             (chain, place)
         });
         let places: BTreeMap<u16, Place> = places.collect();
-        for (&chain, place) in &places {
-            let before = self.places.get(&chain);
-            if before != Some(place) {
-                tell_place(chain, before, place);
+        self.tell_places(places);
+    }
+
+    /// Tells how `places` differ from those before: each change once, with the chains that it
+    /// befell.
+    fn tell_places(&mut self, places: BTreeMap<u16, Place>) {
+        let before = std::mem::replace(&mut self.places, places);
+        let mut changes: BTreeMap<Change, Vec<u16>> = BTreeMap::new();
+        for (&chain, place) in &self.places {
+            for change in Change::between(before.get(&chain), place) {
+                changes.entry(change).or_default().push(chain);
             }
         }
-        for (chain, place) in &self.places {
-            if !places.contains_key(chain) {
-                let epoch = place.epoch;
-                tracing::warn!(chain, epoch, "this server has left the chain");
-            }
+        let left = before.keys().filter(|it| !self.places.contains_key(it));
+        let left: Vec<u16> = left.copied().collect();
+        if !left.is_empty() {
+            changes.insert(Change::Left, left);
         }
-        self.places = places;
+        for (change, chains) in changes {
+            change.tell(&chains);
+        }
     }
 
     fn events(&mut self, counters: Counters) {
@@ -159,42 +244,5 @@ impl Told {
     }
 }
 
-fn tell_place(chain: u16, before: Option<&Place>, place: &Place) {
-    let Place {
-        epoch,
-        length,
-        position,
-        suspects,
-    } = *place;
-    match before {
-        None if position >= length => tracing::info!(chain, epoch, "joins the chain"),
-        None => tracing::info!(chain, epoch, position, length, "has a place in the chain"),
-        Some(before) if before.length > length => tracing::warn!(
-            chain,
-            epoch,
-            position,
-            length,
-            before = before.length,
-            "the chain is shorter"
-        ),
-        Some(before) if before.length < length => tracing::info!(
-            chain,
-            epoch,
-            position,
-            length,
-            before = before.length,
-            "the chain is longer"
-        ),
-        Some(before) if before.position != position || before.epoch != epoch => {
-            tracing::info!(chain, epoch, position, length, "another place in the chain");
-        }
-        Some(_) => {}
-    }
-    match (before.is_some_and(|before| before.suspects), suspects) {
-        (false, true) => tracing::warn!(chain, epoch, "the next server of the chain is not heard"),
-        (true, false) if before.is_some_and(|before| before.epoch == epoch) => {
-            tracing::info!(chain, epoch, "the next server of the chain is heard again");
-        }
-        _ => {}
-    }
-}
+#[cfg(test)]
+mod tests;
