@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod sealing;
 mod server;
+mod told;
 mod workers;
 
 pub use crate::remote::remote;

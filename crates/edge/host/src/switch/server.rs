@@ -1,10 +1,14 @@
 //! Drives a switch with frames and time.
 
+mod frames;
+mod links;
+
 use super::forwarding::Forwarding;
 use super::greeter::{Greeter, HeadFile};
 use super::neighbours::Neighbours;
 use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
 use super::run::RunOptions;
+use super::told::Told;
 use super::{
     ChainsError, ControlPlane, EntryFile, RemoteCalls, Sealing, SwitchFile, SwitchServerError, file,
 };
@@ -64,6 +68,7 @@ pub struct SwitchServer<E: Engine> {
     remote: Option<RemoteCalls<E>>,
     sealing: Option<Sealing>,
     greeter: Option<Greeter>,
+    told: Told,
     neighbours: Neighbours,
 }
 
@@ -151,6 +156,7 @@ impl<E: Engine> SwitchServer<E> {
             remote: None,
             sealing,
             greeter: None,
+            told: Told::default(),
             neighbours: Neighbours::default(),
         };
         server.listen();
@@ -338,6 +344,10 @@ impl<E: Engine> SwitchServer<E> {
                 self.look_at_links(notify);
                 self.tell_notices(notify);
                 self.look_at_keys(now, notify);
+                if self.greeter.is_some() && self.told.is_due(now) {
+                    let program = self.program_report();
+                    self.told.look(&program);
+                }
                 next_look = now + LONGEST_WAIT;
                 give_up_at = self.await_life(give_up_at, now)?;
             }
@@ -407,22 +417,6 @@ impl<E: Engine> SwitchServer<E> {
         }
     }
 
-    /// Lets watches speak before any interface is set up: a neighbour should not see
-    /// a link come up for an instant.
-    fn start(&mut self) -> Result<(), SwitchServerError> {
-        self.switch.settle(boot_time_us());
-        let wanted: BTreeMap<Port, bool> =
-            std::iter::from_fn(|| self.switch.poll_port_state()).collect();
-        for served in &self.ports {
-            served
-                .port
-                .set_up(*wanted.get(&served.number).unwrap_or(&true))?;
-        }
-        self.collect();
-        self.send();
-        Ok(())
-    }
-
     /// True if no frame will come any more.
     fn has_ended(&self) -> bool {
         self.control.is_none() && !self.ports.iter().any(|served| served.port.is_open_ended())
@@ -453,70 +447,6 @@ impl<E: Engine> SwitchServer<E> {
         due
     }
 
-    fn forward_captures(&mut self) {
-        let now = boot_time_us();
-        for at in 0..self.ports.len() {
-            if self.ports[at].port.due(now).is_some_and(|due| due <= now) {
-                self.forward_burst(at, 0);
-            }
-        }
-    }
-
-    fn forward_burst(&mut self, at: usize, descriptor: usize) {
-        let number = self.ports[at].number;
-        let hardware = self.ports[at].hardware;
-        let mut answers = Vec::new();
-        let count = self.ports[at].port.receive(descriptor, boot_time_us());
-        for next in 0..count {
-            self.switch
-                .announce(number, self.ports[at].port.as_received(next));
-        }
-        for next in 0..count {
-            let Some(mut frame) = self.ports[at].port.frame(next) else {
-                continue;
-            };
-            // The clock is read when the frame has left the ring, and for each frame
-            // anew: a time that lies behind makes a lease look longer than it is.
-            let now = boot_time_us();
-            if let Some(sealing) = self.sealing.as_mut().filter(|it| it.covers(number)) {
-                match sealing.open(now, number, frame) {
-                    Some(length) => frame = &mut frame[..length],
-                    None => {
-                        if sealing.has_answers() {
-                            self.outgoing_since.get_or_insert(now);
-                        }
-                        continue;
-                    }
-                }
-            }
-            let mut greeter = self.greeter.as_mut().filter(|it| it.port() == number);
-            if greeter.as_mut().is_some_and(|it| it.handle(now, frame)) {
-                continue;
-            }
-            if self.neighbours.may_ask(frame)
-                && let Some(answer) = self.neighbours.answer(number, hardware, frame)
-            {
-                answers.push(answer);
-                continue;
-            }
-            self.switch.handle_frame(now, number, frame);
-            self.collect();
-            if self
-                .outgoing_since
-                .is_some_and(|since| now.saturating_sub(since) >= SEND_AFTER)
-            {
-                self.send();
-            }
-        }
-        self.ports[at].port.release();
-        if !answers.is_empty() {
-            self.ports[at].outgoing.append(&mut answers);
-            self.outgoing_since.get_or_insert_with(boot_time_us);
-        }
-        self.switch.end_burst();
-        self.send();
-    }
-
     /// Lets the control plane work, and returns when it wants to again.
     fn serve_control(&mut self) -> Option<u64> {
         let switch = self.switch.alone()?;
@@ -532,131 +462,6 @@ impl<E: Engine> SwitchServer<E> {
             self.collect();
             self.send();
         }
-    }
-
-    fn collect(&mut self) {
-        while let Some(transmit) = self.switch.poll_transmit() {
-            if self.cpu_port == Some(transmit.port) {
-                if let Some(control) = &mut self.control {
-                    control.packet_in(&transmit.frame);
-                }
-                self.switch.recycle(transmit.frame);
-                continue;
-            }
-            if let Ok(at) = self
-                .ports
-                .binary_search_by_key(&transmit.port, |served| served.number)
-            {
-                self.ports[at].outgoing.push(transmit.frame);
-                self.outgoing_since.get_or_insert_with(boot_time_us);
-            }
-        }
-    }
-
-    fn send(&mut self) {
-        if self.outgoing_since.take().is_none() {
-            return;
-        }
-        for served in &mut self.ports {
-            if let Some(sealing) = self.sealing.as_mut().filter(|it| it.covers(served.number)) {
-                sealing.seal(served.number, &mut served.outgoing);
-            }
-            if !served.outgoing.is_empty() {
-                served.port.send(&served.outgoing, boot_time_us());
-                for frame in served.outgoing.drain(..) {
-                    self.switch.recycle(frame);
-                }
-            }
-        }
-    }
-
-    fn follow_watches(&mut self, notify: &mut Notify<'_>) {
-        let mut changed = false;
-        while let Some((number, up)) = self.switch.poll_port_state() {
-            if up {
-                tracing::info!(port = number, "a watch is fresh again: the port is raised");
-            } else {
-                tracing::error!(
-                    port = number,
-                    "a watch is stale (the store does not answer probes): the port is lowered"
-                );
-            }
-            self.pending.insert(number, up);
-            changed = true;
-        }
-        if changed {
-            self.look_at_links(notify);
-        }
-    }
-
-    /// Sets interfaces up or down as watches asked.
-    fn set_pending(&mut self) {
-        let ports = &self.ports;
-        let failed = &mut self.port_state_failed;
-        let greeter = self.greeter.as_ref();
-        self.pending.retain(|number, up| {
-            if *up && greeter.is_some_and(|it| it.holds_down(*number)) {
-                return true;
-            }
-            let Ok(at) = ports.binary_search_by_key(number, |served| served.number) else {
-                return false;
-            };
-            let refused = ports[at].port.set_up(*up).is_err();
-            *failed += u64::from(refused);
-            refused
-        });
-    }
-
-    fn look_at_links(&mut self, notify: &mut Notify<'_>) {
-        self.set_pending();
-        for served in &mut self.ports {
-            let (up, change) = served.port.look();
-            if let Some(change) = change {
-                notify(served.number, served.port.name(), &change);
-            }
-            self.switch.set_link_up(served.number, up);
-            if let Some(bytes) = served.port.longest() {
-                self.switch.set_longest_frame(served.number, bytes);
-            }
-        }
-        self.listen();
-    }
-
-    fn tell_notices(&mut self, notify: &mut Notify<'_>) {
-        for served in &mut self.ports {
-            for notice in served.port.take_notices() {
-                notify(served.number, served.port.name(), &notice);
-            }
-        }
-    }
-
-    /// Lets the keys be read again if their file changed.
-    fn look_at_keys(&mut self, now: u64, notify: &mut Notify<'_>) {
-        let Some(sealing) = &mut self.sealing else {
-            return;
-        };
-        if let Some((port, error)) = sealing.look(now)
-            && let Ok(at) = self.ports.binary_search_by_key(&port, |it| it.number)
-        {
-            notify(port, self.ports[at].port.name(), &PortNotice::Keys(error));
-        }
-    }
-
-    /// Waits for the descriptors that the ports have.
-    fn listen(&mut self) {
-        let mut descriptors = Vec::new();
-        self.readers.clear();
-        for (at, served) in self.ports.iter().enumerate() {
-            for (number, descriptor) in served.port.descriptors().into_iter().enumerate() {
-                descriptors.push(descriptor);
-                self.readers.push((at, number));
-            }
-        }
-        // They are served in each round; their descriptors only end the wait.
-        descriptors.extend(self.control.iter().map(|control| control.descriptor()));
-        descriptors.extend(self.remote.iter().map(RemoteCalls::descriptor));
-        descriptors.extend(self.switch.descriptor());
-        self.readable.replace(descriptors);
     }
 }
 

@@ -606,7 +606,7 @@ fn switches_learn_where_heads_are() {
     world.pass(500_000);
     let mut table = crate::Rows::new(1);
     let switch = SocketAddrV4::new(Ipv4Addr::new(10, 9, 9, 9), 4795);
-    let mut learn = |world: &mut World| {
+    let learn = |world: &mut World, table: &mut crate::Rows| {
         let mut learned = BTreeMap::new();
         loop {
             world
@@ -624,11 +624,17 @@ fn switches_learn_where_heads_are() {
             learned.extend(news.into_iter().map(|row| (row.shard, row)));
         }
     };
-    assert_eq!(learn(&mut world).len(), usize::from(SHARDS));
-    assert!(learn(&mut world).is_empty());
+    assert_eq!(learn(&mut world, &mut table).len(), usize::from(SHARDS));
+    assert!(learn(&mut world, &mut table).is_empty());
+    let sign = table.ask_for_a_sign();
+    world.controller.handle_message(world.now, switch, &sign);
+    let sent = std::iter::from_fn(|| world.controller.poll_transmit());
+    let answers: Vec<_> = sent.filter(|transmit| transmit.to == switch).collect();
+    assert_eq!(answers.len(), 1);
+    assert!(table.handle_message(&answers[0].bytes).is_empty());
     world.silent.insert(1);
     world.pass(500_000);
-    let learned = learn(&mut world);
+    let learned = learn(&mut world, &mut table);
     for (shard, row) in &learned {
         let config = world.controller.configuration(*shard).unwrap();
         assert_eq!(row.head, config.members[0].requests);
