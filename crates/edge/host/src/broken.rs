@@ -2,7 +2,7 @@
 
 use stateplane_invariant::Broken;
 
-/// Reports a broken invariant on standard error.
+/// Logs a broken invariant.
 pub(crate) fn say_broken(broken: &Broken) {
-    eprintln!("error[{}]: {broken}", broken.invariant.code());
+    tracing::error!(code = broken.invariant.code(), "{broken}");
 }

@@ -103,7 +103,7 @@ impl<E: Engine + Send + 'static> Reloader<E> {
             "{warnings}{} runs; {adopted}",
             self.program.program.display()
         );
-        eprintln!("reload: {text}");
+        tracing::info!("reload: {text}");
         Answer { exit: 0, text }
     }
 

@@ -201,7 +201,7 @@ where
         }
         let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
         std::thread::spawn(move || {
-            let told = |error: &FollowError| eprintln!("error[{}]: {error}", error.code());
+            let told = |error: &FollowError| tracing::error!(code = error.code(), "{error}");
             if let Err(error) = follow_multicast(&following, guard, &ordered, &mut { told }) {
                 told(&error);
             }
