@@ -10,6 +10,7 @@ mod support;
 
 use cases::{Case, STORE, SWITCH, case, of_settings, of_the_program, of_the_way, replaced};
 use lane::Lane;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use support::missing;
 
@@ -97,8 +98,19 @@ fn followed(servers: &[&str]) -> String {
         )
 }
 
+/// Waits for the line of a log with `text`, which is the only one, of `level`, and has `values`.
+fn one_line(lane: &Lane, log: &Path, level: &str, text: &str, values: &[&str]) {
+    let said = lane.wait("logs", log, text);
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains(text)).collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    assert!(lines[0].contains(&format!(" {level} ")), "{}", lines[0]);
+    for value in values {
+        assert!(lines[0].contains(value), "no {value}: {}", lines[0]);
+    }
+}
+
 #[test]
-fn logs_tell_of_a_dead_store_a_cut_link_and_a_dead_switch() {
+fn logs_tell_of_a_dead_store_a_cut_link_a_dead_controller_and_a_dead_switch() {
     if let Some(reason) = missing(&["ip"]) {
         eprintln!("not tested: {reason}");
         return;
@@ -112,72 +124,48 @@ fn logs_tell_of_a_dead_store_a_cut_link_and_a_dead_switch() {
              heartbeat_ms = 50\ndetection_ms = 500\n"
         );
     let config = lane.write("store.toml", &store).display().to_string();
-    let start = |what: &str, host: &str| {
+    let start = |what: &str, host: &str, log: &str| {
         let own = format!("10.10.0.{host}");
-        lane.start(
-            "d",
-            &format!("{host}.log"),
-            &[what, "--config", &config, "--listen", &own],
-        )
+        lane.start("d", log, &[what, "--config", &config, "--listen", &own])
     };
-    let (_controller, controller) = start("controller", "20");
-    let mut stores: Vec<_> = ["11", "12", "13"].map(|host| start("store", host)).into();
-    let case = "logs";
-    let file = lane.write("switch.toml", &followed(&["11", "12", "13"]));
+    let (mut controlling, controller) = start("controller", "20", "20.log");
+    let hosts = ["11", "12", "13"];
+    let mut stores = hosts.map(|host| start("store", host, &format!("{host}.log")));
+    let file = lane.write("switch.toml", &followed(&hosts));
     let (mut switch, log) = lane.switch("s", "switch.log", &file, None);
-    lane.wait(case, &log, "ready");
+    lane.wait("logs", &log, "ready");
     lane.wait(
-        case,
+        "logs",
         &controller,
-        "every one of the chains is as the servers alive allow",
+        "every one of the chains is as those alive allow",
     );
 
     stores[1].0.signal("KILL");
-    let said = lane.wait(case, &controller, "store server is lost");
-    let line = said.lines().find(|line| line.contains("is lost")).unwrap();
-    assert!(
-        line.contains(" WARN ") && line.contains("10.10.0.12"),
-        "{line}"
-    );
-    let said = lane.wait(case, &controller, "chains are shorter");
-    let line = said
-        .lines()
-        .find(|line| line.contains("are shorter"))
-        .unwrap();
-    assert!(
-        line.contains("left=[10.10.0.12]") && line.contains("members=2"),
-        "{line}"
-    );
+    let dead = ["10.10.0.12"];
+    one_line(&lane, &controller, "WARN", "store server is lost", &dead);
+    let shorter = ["left=[10.10.0.12]", "members=2", "replicas=3"];
+    one_line(&lane, &controller, "WARN", "chains are shorter", &shorter);
     for neighbour in [0, 2] {
-        let said = lane.wait(case, &stores[neighbour].1, "the chain is shorter");
-        let line = said
-            .lines()
-            .find(|line| line.contains("is shorter"))
-            .unwrap();
-        assert!(
-            line.contains("length=2") && line.contains("before=3"),
-            "{line}"
-        );
+        let shorter = ["length=2", "before=3"];
+        let told = &stores[neighbour].1;
+        one_line(&lane, told, "WARN", "chains are shorter", &shorter);
     }
 
-    lane.net
-        .ip(&lane.full("s"), &["link", "set", "eth1", "down"]);
-    let said = lane.wait(case, &log, "port 1=eth1: down");
-    let line = said
-        .lines()
-        .find(|line| line.contains("1=eth1: down"))
-        .unwrap();
-    assert!(line.contains("ERROR"), "{line}");
+    let net = lane.full("s");
+    lane.net.ip(&net, &["link", "set", "eth1", "down"]);
+    one_line(&lane, &log, "ERROR", "port 1=eth1: down", &[]);
     lane.store_link("down");
-    lane.wait(case, &log, "the store does not answer greetings");
-    let said = lane.wait(case, &log, "the port is lowered");
-    let line = said
-        .lines()
-        .rfind(|line| line.contains("is lowered"))
-        .unwrap();
-    assert!(line.contains("port=0"), "{line}");
+    lane.wait("logs", &log, "the store does not answer greetings");
+    one_line(&lane, &log, "ERROR", "the port is lowered", &["port=0"]);
     lane.store_link("up");
-    lane.wait(case, &log, "the store answers greetings again");
+    lane.wait("logs", &log, "the store answers greetings again");
+    lane.wait("logs", &log, "the port is raised");
+
+    controlling.signal("KILL");
+    let last = ["10.10.0.20:4795"];
+    one_line(&lane, &log, "WARN", "no controller answers", &last);
+    let (_controlling, _) = start("controller", "20", "20-again.log");
+    one_line(&lane, &log, "INFO", "a controller answers again", &last);
 
     switch.signal("KILL");
     let text = "a switch is silent";
