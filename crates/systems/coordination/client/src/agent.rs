@@ -3,6 +3,7 @@
 mod flight;
 mod lanes;
 mod operations;
+mod proof;
 mod reply;
 
 use core::net::SocketAddrV4;
@@ -16,6 +17,7 @@ use crate::{Action, Chain, Counters, Event, Lane, Operation, Settings, Ticket, W
 use flight::{Flight, RoundTrip};
 use lanes::GroupLanes;
 use operations::{Pending, Phase};
+use proof::Proof;
 
 /// A range of lanes that a session has (rules 5, 19).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,9 @@ pub struct Lanes {
     /// Incarnation of all of them.
     pub incarnation: u16,
 }
+
+/// Generation of a group that was founded once.
+const FIRST_GENERATION: u16 = 1;
 
 /// Why an agent does not take an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +76,7 @@ pub struct Agent {
     /// True if the lanes are of no more use.
     lanes_ended: bool,
     groups: Vec<GroupLanes>,
+    proof: Proof,
     /// Time from which the chain of each group may be asked for again.
     learn_from: Vec<u64>,
     pending: BTreeMap<Ticket, Pending>,
@@ -100,6 +106,7 @@ impl Agent {
             directory: Directory::new(groups),
             lanes: None,
             lanes_ended: false,
+            proof: Proof::default(),
             groups: (0..groups).map(|_| GroupLanes::default()).collect(),
             learn_from: vec![0; groups.into()],
             pending: BTreeMap::new(),
@@ -164,13 +171,19 @@ impl Agent {
 
     /// Takes a chain from the controller. Older ones than known are dropped.
     pub fn learn(&mut self, now: u64, chain: Chain) {
-        let group = chain.group;
+        let (group, generation) = (chain.group, chain.generation);
         match self.directory.learn(chain) {
             Learnt::Nothing => return,
             Learnt::Chain => {}
-            Learnt::Founding => self.refounded(group),
+            Learnt::First if generation <= FIRST_GENERATION => {}
+            Learnt::First => self.doubt(group),
+            Learnt::Founding => {
+                self.refounded(group);
+                self.doubt(group);
+            }
         }
         self.counters.chains += 1;
+        self.prove(now);
         self.ask_again(now, group);
     }
 

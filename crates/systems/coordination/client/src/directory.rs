@@ -57,7 +57,9 @@ pub(crate) enum Learnt {
     Nothing,
     /// Another configuration of the same founding.
     Chain,
-    /// Another founding, or the first that is known.
+    /// The first that is known.
+    First,
+    /// Another founding.
     Founding,
 }
 
@@ -93,14 +95,11 @@ impl Directory {
         {
             return Learnt::Nothing;
         }
-        let same = known
-            .as_ref()
-            .is_some_and(|known| known.generation == chain.generation);
-        *known = Some(chain);
-        if same {
-            Learnt::Chain
-        } else {
-            Learnt::Founding
+        let generation = chain.generation;
+        match known.replace(chain) {
+            None => Learnt::First,
+            Some(known) if known.generation == generation => Learnt::Chain,
+            Some(_) => Learnt::Founding,
         }
     }
 }

@@ -161,6 +161,7 @@ impl Session {
             closes: false,
         };
         session.write(now, agent, false, When::Absent)?;
+        agent.session_opens();
         Ok(session)
     }
 
@@ -260,6 +261,7 @@ impl Session {
             End::Answered(answer) if answer.outcome == Outcome::Done => {
                 self.valid_until = self.asked_at.saturating_add(self.settings.shrunk_us());
                 self.state = SessionState::Connected;
+                agent.session_is_open(now);
                 self.next = self.asked_at.saturating_add(self.settings.keepalive_us);
                 self.handle_timeout(now, agent);
             }

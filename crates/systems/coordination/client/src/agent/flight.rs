@@ -18,6 +18,8 @@ pub(super) enum Purpose {
     Operation(Ticket),
     /// Asks for the fate of an operation (rule 6).
     Resolve(Ticket),
+    /// Reads the session's record (rule 19).
+    Proof,
 }
 
 /// A request under way.
@@ -205,6 +207,9 @@ impl Agent {
         flight.due = now.saturating_add(wait);
         self.due.insert((flight.due, Due::Repeat(id)));
         let group = flight.group;
+        if flight.lane.is_some() && self.proof.is_wanted(group) {
+            return;
+        }
         let Some(chain) = self.directory.chain(group) else {
             return self.want_chain(now, group);
         };

@@ -151,6 +151,7 @@ impl Agent {
                 continue;
             };
             let ticket = match flight.purpose {
+                Purpose::Proof => continue,
                 Purpose::Resolve(ticket) => ticket,
                 Purpose::Operation(ticket) => {
                     let Some(pending) = self.drop_pending(ticket) else {
@@ -168,6 +169,7 @@ impl Agent {
 
     /// Ends all that is under way or waits on the lanes.
     pub(super) fn drop_lanes(&mut self) {
+        self.drop_proof();
         (0..self.settings.groups).for_each(|group| self.end_group(group));
     }
 

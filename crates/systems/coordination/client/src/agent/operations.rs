@@ -63,18 +63,9 @@ impl Agent {
         let reads = pending.is_judged_here() && pending.judged.is_none();
         if reads || !pending.operation.action.is_numbered() {
             let (message, value) = message_of(&pending.operation, reads, None, self.handle);
-            self.next_read = self.next_read.wrapping_add(1);
-            while self.next_read == 0 || self.reads.contains_key(&self.next_read) {
-                self.next_read = self.next_read.wrapping_add(1);
-            }
-            let purpose = Purpose::Operation(ticket);
-            let mut flight = Flight::new(purpose, group, self.next_read, message, value);
-            flight.member = pending.operation.action.member();
-            // Reads take no number of a lane; the field names one that the switches have.
-            if let Some(lanes) = self.lanes {
-                flight.message.lane = lanes.first;
-                flight.message.lane_incarnation = lanes.incarnation;
-            }
+            let member = pending.operation.action.member();
+            let mut flight = self.reading(Purpose::Operation(ticket), group, message, value);
+            flight.member = member;
             let id = self.launch(now, flight);
             self.flying(ticket, Phase::Flying(id));
             return;
@@ -89,6 +80,27 @@ impl Agent {
         let id = self.launch(now, flight);
         self.occupy(group, lane, id);
         self.flying(ticket, Phase::Flying(id));
+    }
+
+    /// A request that takes no number of a lane.
+    pub(super) fn reading(
+        &mut self,
+        purpose: Purpose,
+        group: u16,
+        message: Repr<'static>,
+        value: Vec<u8>,
+    ) -> Flight {
+        self.next_read = self.next_read.wrapping_add(1);
+        while self.next_read == 0 || self.reads.contains_key(&self.next_read) {
+            self.next_read = self.next_read.wrapping_add(1);
+        }
+        let mut flight = Flight::new(purpose, group, self.next_read, message, value);
+        // The field names a lane that the switches have.
+        if let Some(lanes) = self.lanes {
+            flight.message.lane = lanes.first;
+            flight.message.lane_incarnation = lanes.incarnation;
+        }
+        flight
     }
 
     fn flying(&mut self, ticket: Ticket, phase: Phase) {
@@ -115,12 +127,10 @@ impl Agent {
             .map(|(id, _)| *id)
             .collect();
         for id in reads {
-            if let Some(Flight {
-                purpose: Purpose::Operation(ticket),
-                ..
-            }) = self.end_flight(id)
-            {
-                self.fail(ticket, Reason::Refounded);
+            match self.end_flight(id).map(|flight| flight.purpose) {
+                Some(Purpose::Operation(ticket)) => self.fail(ticket, Reason::Refounded),
+                Some(Purpose::Proof) => self.proof.is_lost(),
+                Some(Purpose::Resolve(_)) | None => {}
             }
         }
     }

@@ -110,6 +110,7 @@ impl Agent {
         let of_former = match flight.purpose {
             Purpose::Operation(_) => reply.handle != flight.request,
             Purpose::Resolve(_) => reply.handle >= flight.request,
+            Purpose::Proof => false,
         };
         if flight.lane.is_some() && of_former {
             self.counters.malformed += 1;
@@ -137,6 +138,7 @@ impl Agent {
                 self.resolved(ticket, fate);
             }
             Purpose::Operation(ticket) => self.complete(now, ticket, reply, outcome),
+            Purpose::Proof => self.proved(now, reply, outcome),
         }
         if let Some(lane) = flight.lane {
             self.free_lane(now, flight.group, lane);
@@ -255,7 +257,7 @@ impl Agent {
 fn flight_lane(purpose: Purpose) -> Option<Ticket> {
     match purpose {
         Purpose::Operation(ticket) => Some(ticket),
-        Purpose::Resolve(_) => None,
+        Purpose::Resolve(_) | Purpose::Proof => None,
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Service {
     pub busy: u32,
     /// Groups that do not answer.
     pub down: BTreeSet<u16>,
+    /// How often each group was founded anew.
+    generations: BTreeMap<u16, u16>,
     pub records: BTreeMap<(u16, Key), Stored>,
     /// Entries with an effect, in their order: operation, lane and request.
     pub executed: Vec<(u8, u16, u32)>,
@@ -81,7 +83,14 @@ impl Service {
         let client = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 9), port);
         let mut agent = Agent::new(Settings::new(client, GROUPS), port.into());
         for group in 0..GROUPS {
-            agent.learn(self.now, chain(group));
+            let generation = self.generations.get(&group).copied().unwrap_or_default();
+            agent.learn(
+                self.now,
+                Chain {
+                    generation,
+                    ..chain(group)
+                },
+            );
         }
         agent.set_lanes(Lanes {
             session: self.sessions,
@@ -145,7 +154,11 @@ impl Service {
         let mut reply = request;
         reply.message_type = MessageType::Reply;
         let operation = Operation::from_u8(request.operation).expect("an operation");
-        if self.busy > 0 {
+        let generation = self.generations.get(&request.group).copied();
+        if request.generation != generation.unwrap_or_default() {
+            reply.outcome = Outcome::WrongGeneration as u8;
+            value.clear();
+        } else if self.busy > 0 {
             self.busy -= 1;
             reply.outcome = Outcome::Busy as u8;
             value.clear();
@@ -169,6 +182,22 @@ impl Service {
             ..reply
         };
         Some((request.client(), reply.to_vec().expect("a reply that fits")))
+    }
+
+    /// Rule 17: the group begins anew, empty; its chain from then on.
+    pub fn found_anew(&mut self, group: u16) -> Chain {
+        let generation = self.generations.entry(group).or_default();
+        *generation += 1;
+        let generation = *generation;
+        self.records.retain(|(of, _), _| *of != group);
+        self.log.retain(|(of, _), _| *of != group);
+        self.lanes.retain(|(of, _), _| *of != group);
+        self.numbers.remove(&group);
+        self.subscribers.retain(|(of, _), _| *of != group);
+        Chain {
+            generation,
+            ..chain(group)
+        }
     }
 
     pub fn newest(&self, group: u16) -> u64 {
