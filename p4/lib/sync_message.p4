@@ -11,12 +11,19 @@
 #define SYNC_BATCH 16
 #endif
 
-const bit<16> SYNC_UDP_PORT = 4798;
-const bit<8> SYNC_VERSION = 1;
+// Most frozen values of a FETCHED: 4, 16, 32, 64 or 168, as many as 1,500 bytes of IPv4 take.
+#ifndef SYNC_FETCH
+#define SYNC_FETCH 168
+#endif
+#include "sync/frozen.p4"
 
-// Bytes of the message without its values, and of a value.
+const bit<16> SYNC_UDP_PORT = 4798;
+const bit<8> SYNC_VERSION = 2;
+
+// Bytes of the message without its values, of a value, and of a frozen value.
 const bit<16> SYNC_MESSAGE_BYTES = 128;
 const bit<16> SYNC_VALUE_BYTES = 12;
+const bit<16> SYNC_FROZEN_BYTES = 8;
 
 const bit<8> SYNC_TYPE_START = 0x01;
 const bit<8> SYNC_TYPE_POLL = 0x02;
@@ -77,7 +84,7 @@ header sync_t {
     bit<64> number;
     bit<64> operand;
     bit<48> time;
-    bit<16> reserved;
+    bit<16> fetch;
     bit<32> sweep;
     bit<32> lost;
 }
@@ -85,6 +92,12 @@ header sync_t {
 header sync_value_t {
     bit<32> index;
     bit<64> value;
+}
+
+// Frozen values of a FETCHED, of which `count` leave the switch.
+header sync_frozen_t {
+#define SYNC_FROZEN_FIELD(i) bit<64> value_##i;
+    SYNC_EACH_FROZEN(SYNC_FROZEN_FIELD)
 }
 
 // A frame of the packet generator: the turn of a group's carrier.
@@ -117,6 +130,7 @@ struct sync_headers_t {
     udp_t udp;
     sync_t message;
     sync_value_t[SYNC_BATCH] values;
+    sync_frozen_t frozen;
 }
 
 #endif

@@ -3,8 +3,8 @@
 //!
 //! `docs/sync-protocol.md` says what the fields mean and when each message is sent; [`LAYOUT`]
 //! says where they lie (ApproSync Fig. 7, and what the page's rules need besides). One UDP
-//! datagram holds one message: a fixed header and at most [`MAX_VALUES`] values. All integers are
-//! big-endian.
+//! datagram holds one message: a fixed header, and at most [`MAX_VALUES`] values or [`MAX_FROZEN`]
+//! frozen ones. All integers are big-endian.
 
 use crate::error::{exactly, split};
 use crate::numbers::numbers;
@@ -15,10 +15,16 @@ use crate::{Error, Header};
 pub const PORT: u16 = 4798;
 
 /// The version of the message format, the value of [`field::VERSION`].
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Most values of a message.
 pub const MAX_VALUES: usize = 32;
+
+/// Most frozen values of a FETCHED: as many as 1,500 bytes of IPv4 take.
+pub const MAX_FROZEN: usize = 168;
+
+/// Bytes of a frozen value, whose location its place says.
+pub const FROZEN_LENGTH: usize = 8;
 
 /// First distance that is not counted: from here on a bound is told as unbounded (rule 4).
 pub const UNBOUNDED: u64 = 1 << 40;
@@ -27,21 +33,23 @@ pub const UNBOUNDED: u64 = 1 << 40;
 pub const TIME_END: u64 = 1 << 48;
 
 header! {
-    layout pub LAYOUT = "sync message", then "the values, count times 12 bytes";
+    layout pub LAYOUT = "sync message", then "the values, count times 12 bytes; FETCHED: count times 8";
     length pub HEADER_LENGTH = 128;
     /// Meaning of a message.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Repr<'a> {
         /// Type of the message.
         message_type: MessageType,
-        /// The values, at most [`MAX_VALUES`].
+        /// The values, at most [`MAX_VALUES`]; FETCHED has none.
         values: Values<'a>,
+        /// What locations from `position` on held, at most [`MAX_FROZEN`]; FETCHED alone has them.
+        frozen: Frozen<'a>,
     }
     offsets field;
     view Packet;
     may_not_fit Sync;
     fields {
-        VERSION      8 (version: u8)       => "1";
+        VERSION      8 (version: u8)       => "2";
         TYPE         8 (type_number: u8)   => "type of message, see below";
         OUTCOME      8  outcome: u8        =>
             "WRITTEN: what became of the write; REFUSED: why";
@@ -87,7 +95,8 @@ header! {
             "CUT: the value that fills all locations; from a switch: that of the last cut; WRITE: \
              the value that SET_IF_EQUAL expects";
         TIME        48  time: u64          => "clock of the switch in µs";
-        RESERVED    16 (reserved: u16)     => "0";
+        FETCH       16  fetch: u16         =>
+            "from a switch: frozen values of a FETCHED at most; to a switch: 0 (rule 16)";
         SWEEP       32  sweep: u32         =>
             "µs that the last whole sweep took, A; 0 before its end (rule 12)";
         LOST        32  lost: u32          =>
@@ -236,11 +245,39 @@ impl Value {
     }
 }
 
+/// The frozen values of a FETCHED, as they lie: 8 bytes each, big-endian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Frozen<'a>(&'a [u8]);
+
+impl<'a> Frozen<'a> {
+    /// The values that lie one behind the other; a part of one is left out.
+    pub fn new(bytes: &'a [u8]) -> Frozen<'a> {
+        Frozen(&bytes[..bytes.len() / FROZEN_LENGTH * FROZEN_LENGTH])
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len() / FROZEN_LENGTH
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The values in the order of their locations.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let (whole, _) = self.0.as_chunks::<FROZEN_LENGTH>();
+        whole.iter().map(|bytes| u64::from_be_bytes(*bytes))
+    }
+}
+
 /// A view over the bytes of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     header: &'a [u8; HEADER_LENGTH],
     values: Values<'a>,
+    frozen: Frozen<'a>,
     message_type: MessageType,
 }
 
@@ -258,20 +295,22 @@ impl<'a> Packet<'a> {
         let mut packet = Packet {
             header,
             values: Values(&[]),
+            frozen: Frozen(&[]),
             message_type: MessageType::Start,
         };
         Error::unless_spoken(name, packet.version(), VERSION)?;
         let number = packet.type_number();
         let known = MessageType::from_u8(number);
         packet.message_type = Error::unless_known(name, "type", number, known)?;
-        if packet.count() > MAX_VALUES {
+        let (most, each) = behind_it(packet.message_type);
+        if packet.count() > most {
             return Err(Error::Unknown {
                 header: name,
                 field: "count",
                 found: packet.count() as u32,
             });
         }
-        let length = packet.count() * VALUE_LENGTH;
+        let length = packet.count() * each;
         if behind.len() < length {
             return Err(Error::Truncated {
                 header: name,
@@ -285,7 +324,10 @@ impl<'a> Packet<'a> {
                 extra: behind.len() - length,
             });
         }
-        packet.values = Values(behind);
+        match packet.message_type {
+            MessageType::Fetched => packet.frozen = Frozen(behind),
+            _ => packet.values = Values(behind),
+        }
         Ok(packet)
     }
 
@@ -300,23 +342,42 @@ impl<'a> Packet<'a> {
     pub fn values(&self) -> Values<'a> {
         self.values
     }
+
+    /// The frozen values.
+    #[inline]
+    pub fn frozen(&self) -> Frozen<'a> {
+        self.frozen
+    }
+}
+
+/// Most values behind the header of a message, and bytes of each.
+fn behind_it(message_type: MessageType) -> (usize, usize) {
+    match message_type {
+        MessageType::Fetched => (MAX_FROZEN, FROZEN_LENGTH),
+        _ => (MAX_VALUES, VALUE_LENGTH),
+    }
 }
 
 impl<'a> Repr<'a> {
     /// A message of type `message_type`, with every other field zero or empty.
     pub fn new(message_type: MessageType) -> Repr<'a> {
-        Repr::from_header(&[0; HEADER_LENGTH], message_type, Values(&[]))
+        Repr::from_header(&[0; HEADER_LENGTH], message_type, Values(&[]), Frozen(&[]))
     }
 
     /// Reads every field of a checked message.
     #[inline]
     pub fn parse(packet: &Packet<'a>) -> Repr<'a> {
-        Repr::from_header(packet.header, packet.message_type, packet.values)
+        Repr::from_header(
+            packet.header,
+            packet.message_type,
+            packet.values,
+            packet.frozen,
+        )
     }
 
     /// Bytes of the message.
     pub fn buffer_len(&self) -> usize {
-        HEADER_LENGTH + self.values.0.len()
+        HEADER_LENGTH + self.values.0.len() + self.frozen.0.len()
     }
 
     /// Writes the message into `buffer`.
@@ -324,22 +385,29 @@ impl<'a> Repr<'a> {
     /// # Errors
     ///
     /// [`Error::Buffer`] unless `buffer` is [`Repr::buffer_len`] long;
-    /// [`Error::Unrepresentable`] if there are more than [`MAX_VALUES`] values or the time does
-    /// not fit 48 bits.
+    /// [`Error::Unrepresentable`] if there are more values than a message of the type has, or the
+    /// time does not fit 48 bits.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<(), Error> {
         let name = Header::Sync;
         exactly(name, buffer, self.buffer_len())?;
-        if self.values.len() > MAX_VALUES {
+        let (most, _) = behind_it(self.message_type);
+        let (count, others) = match self.message_type {
+            MessageType::Fetched => (self.frozen.len(), self.values.len()),
+            _ => (self.values.len(), self.frozen.len()),
+        };
+        if count > most || others > 0 {
             return Err(Error::Unrepresentable {
                 header: name,
                 field: "count",
             });
         }
         let kind = self.message_type as u8;
-        let header = self.header_bytes(VERSION, kind, self.values.len(), 0)?;
+        let header = self.header_bytes(VERSION, kind, count)?;
         let (front, rest) = buffer.split_at_mut(HEADER_LENGTH);
         front.copy_from_slice(&header);
-        rest.copy_from_slice(self.values.0);
+        let (values, frozen) = rest.split_at_mut(self.values.0.len());
+        values.copy_from_slice(self.values.0);
+        frozen.copy_from_slice(self.frozen.0);
         Ok(())
     }
 

@@ -694,8 +694,18 @@ fn sync_messages() {
             time: 0x8182_8384_8586,
             sweep: 0x8788_898a,
             lost: 0x8b8c_8d8e,
-            values: sync::Values::new(&values),
+            fetch: 0x8f90,
             ..sync::Repr::new(*kind)
+        };
+        let message = match kind {
+            sync::MessageType::Fetched => sync::Repr {
+                frozen: sync::Frozen::new(&values),
+                ..message
+            },
+            _ => sync::Repr {
+                values: sync::Values::new(&values),
+                ..message
+            },
         };
         let name = format!("{kind:?}").to_lowercase();
         (name, message.to_vec().expect("a message"))

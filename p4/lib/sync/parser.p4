@@ -102,6 +102,7 @@ control SyncDeparser(packet_out packet, in sync_headers_t hdr) {
         packet.emit(hdr.udp);
         packet.emit(hdr.message);
         packet.emit(hdr.values);
+        packet.emit(hdr.frozen);
     }
 }
 

@@ -333,26 +333,29 @@ control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     }
 }
 
-// Reads a frozen value.
+// Reads what a location held at the last cut. Of one that has not crossed it, that is what it holds:
+// it crosses before it is read or written.
 control SyncFetchOne(
     in sync_metadata_t meta,
-    in bit<64> index,
-    in bit<64> end,
-    inout bit<8> count,
-    inout sync_value_t fetched
+    in bit<32> first,
+    in bit<32> offset,
+    in bit<1> parity,
+    out bit<64> frozen
 ) {
-    SyncSettle() settle;
+    SyncAccess() access;
+    bit<32> index;
+    bit<1> crossed;
 
     apply {
-        fetched.setInvalid();
-        if (index < end) {
-            if (SYNC_RULE_FROZEN) {
-                settle.apply(meta.group, index[31:0], meta.shape);
+        frozen = 0;
+        index = first + offset;
+        if (index < meta.shape.size) {
+            sync_frozen.read(frozen, meta.shape.base + index);
+            sync_crossed.read(crossed, meta.shape.base + index);
+            if (crossed != parity && SYNC_RULE_FROZEN) {
+                frozen = 0;
+                access.apply(meta.group, index, false, frozen);
             }
-            fetched.setValid();
-            fetched.index = index[31:0];
-            sync_frozen.read(fetched.value, meta.shape.base + index[31:0]);
-            count = count + 1;
         }
     }
 }
@@ -360,14 +363,14 @@ control SyncFetchOne(
 // The values of the window that the last cut ended (rule 16).
 control SyncHandleFetch(inout sync_headers_t hdr, inout sync_metadata_t meta) {
 #define SYNC_FETCHER(i) SyncFetchOne() fetch_##i;
-    SYNC_EACH(SYNC_FETCHER)
+    SYNC_EACH_FROZEN(SYNC_FETCHER)
     SyncDropValues() drop_values;
     SyncDescribe() describe;
     SyncAnswer() answer;
     SyncRefuse() refuse;
     bit<32> epoch;
+    bit<32> first;
     bit<64> end;
-    bit<8> count;
 
     apply {
         sync_epoch.read(epoch, meta.at);
@@ -377,17 +380,19 @@ control SyncHandleFetch(inout sync_headers_t hdr, inout sync_metadata_t meta) {
         }
         if (hdr.message.epoch != epoch || epoch == 0) {
             refuse.apply(SYNC_OUTCOME_OTHER_EPOCH, hdr, meta);
-        } else if (hdr.message.queued > SYNC_BATCH || hdr.message.position >= end) {
+        } else if (hdr.message.queued > SYNC_FETCH || hdr.message.position >= end) {
             refuse.apply(SYNC_OUTCOME_MALFORMED, hdr, meta);
         } else {
             sync_events.count(SYNC_EVENT_FETCHED);
             drop_values.apply(hdr);
-            count = 0;
-#define SYNC_FETCH(i) \
-            fetch_##i.apply(meta, hdr.message.position + i, end, count, hdr.values[i]);
-            SYNC_EACH(SYNC_FETCH)
+            first = hdr.message.position[31:0];
+            end = end - hdr.message.position;
+            hdr.frozen.setValid();
+#define SYNC_FETCH_VALUE(i) \
+            fetch_##i.apply(meta, first, i, epoch[0:0], hdr.frozen.value_##i);
+            SYNC_EACH_FROZEN(SYNC_FETCH_VALUE)
             describe.apply(hdr, meta);
-            hdr.message.count = count;
+            hdr.message.count = end[7:0];
             hdr.message.type = SYNC_TYPE_FETCHED;
             hdr.message.outcome = SYNC_OUTCOME_DONE;
             answer.apply(hdr, meta);

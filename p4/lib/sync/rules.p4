@@ -116,7 +116,7 @@ const bool SYNC_RULE_CROSS = false;
 const bool SYNC_RULE_CROSS = true;
 #endif
 
-// A fetch has locations cross before it reads them (rule 16).
+// Of locations that have not crossed a fetch reads what they hold (rule 16).
 #ifdef SYNC_FAULT_FROZEN
 const bool SYNC_RULE_FROZEN = false;
 #else

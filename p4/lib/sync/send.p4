@@ -34,7 +34,7 @@ control SyncDescribe(inout sync_headers_t hdr, inout sync_metadata_t meta) {
         hdr.message.switch_id = meta.switch_id;
         sync_incarnation.read(hdr.message.incarnation, 0);
         hdr.message.time = meta.now;
-        hdr.message.reserved = 0;
+        hdr.message.fetch = SYNC_FETCH;
         sync_term.read(hdr.message.term, meta.at);
         sync_stamp.read(hdr.message.stamp, meta.at);
         sync_shift.read(hdr.message.after, meta.at);
@@ -92,7 +92,11 @@ control SyncSend(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     bit<16> length;
 
     apply {
-        length = UDP_BYTES + SYNC_MESSAGE_BYTES + (bit<16>)hdr.message.count * SYNC_VALUE_BYTES;
+        length = (bit<16>)hdr.message.count * SYNC_VALUE_BYTES;
+        if (hdr.message.type == SYNC_TYPE_FETCHED) {
+            length = (bit<16>)hdr.message.count * SYNC_FROZEN_BYTES;
+        }
+        length = length + UDP_BYTES + SYNC_MESSAGE_BYTES;
         hdr.tick.setInvalid();
         hdr.ethernet.ether_type = ETHERTYPE_IPV4;
         hdr.ipv4.version = 4;
@@ -106,7 +110,7 @@ control SyncSend(inout sync_headers_t hdr, inout sync_metadata_t meta) {
         hdr.ipv4.protocol = IP_PROTOCOL_UDP;
         hdr.udp.length = length;
         hdr.udp.checksum = 0;
-        // What a tick or a request had behind its headers stays here.
+        // What a tick or a request had behind its headers stays here, and frozen values of nobody.
         truncate((bit<32>)(ETHERNET_BYTES + IPV4_BYTES + length));
         spend.apply(SYNC_FRAMING_BYTES + ETHERNET_BYTES + IPV4_BYTES + length, meta);
         meta.sends = true;
@@ -145,7 +149,7 @@ control SyncRefuse(in bit<8> outcome, inout sync_headers_t hdr, inout sync_metad
             sync_term.read(hdr.message.term, meta.at);
         }
         hdr.message.time = meta.now;
-        hdr.message.reserved = 0;
+        hdr.message.fetch = SYNC_FETCH;
         drop_values.apply(hdr);
         answer.apply(hdr, meta);
     }

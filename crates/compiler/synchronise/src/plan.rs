@@ -121,6 +121,17 @@ pub(crate) fn batch(groups: usize) -> u32 {
     }
 }
 
+/// Most frozen values of a FETCHED (SYNC_FETCH), which the switch tells the engine: as many as
+/// 1,500 bytes of IPv4 take, and fewer where many groups make each of them long code.
+pub(crate) fn fetch(groups: usize) -> u32 {
+    match groups {
+        0..=2 => 168,
+        3..=4 => 64,
+        5..=16 => 16,
+        _ => 4,
+    }
+}
+
 /// Most locations of a program: the library numbers them, and the places of rings, by 32 bits.
 pub(crate) const LOCATIONS: u64 = 1 << 28;
 

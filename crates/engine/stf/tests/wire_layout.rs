@@ -65,7 +65,8 @@ const COORDINATION: Library = Library {
     ],
 };
 
-/// A frame of the packet generator and what the parser looks ahead at have no layout.
+/// A frame of the packet generator, what the parser looks ahead at, and plain numbers one behind
+/// the other have no layout.
 const SYNC: Library = Library {
     file: "lib/sync_message.p4",
     program: "apps/packet-counter/packet_counter.p4",
@@ -77,7 +78,12 @@ const SYNC: Library = Library {
         ("sync_t", &sync::LAYOUT),
         ("sync_value_t", &sync::VALUE_LAYOUT),
     ],
-    without_layout: &["sync_tick_t", "sync_front_t", "sync_port_front_t"],
+    without_layout: &[
+        "sync_frozen_t",
+        "sync_tick_t",
+        "sync_front_t",
+        "sync_port_front_t",
+    ],
 };
 
 const MULTICAST: Library = Library {
@@ -372,6 +378,7 @@ fn constants_of_sync_have_the_same_names_and_values() {
         ("SYNC_VERSION", sync::VERSION.into()),
         ("SYNC_MESSAGE_BYTES", sync::HEADER_LENGTH as u64),
         ("SYNC_VALUE_BYTES", sync::VALUE_LENGTH as u64),
+        ("SYNC_FROZEN_BYTES", sync::FROZEN_LENGTH as u64),
     ];
     let p4 = p4_constants(&SYNC);
     for (name, value) in others {

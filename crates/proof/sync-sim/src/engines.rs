@@ -12,6 +12,9 @@ use crate::scenario::Scenario;
 /// Values in a message: SYNC_BATCH of the switch's program.
 pub(crate) const BATCH: u32 = 4;
 
+/// Frozen values in a message: SYNC_FETCH of the switch's program.
+pub(crate) const FETCH: u32 = 4;
+
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 
 /// A start of an engine process: an engine for each group.

@@ -35,7 +35,7 @@ rules! {
     Budget = "budget", Some("SYNC_FAULT_BUDGET");
     /// A location crosses the cut before it is written (rule 15).
     Cross = "cross", Some("SYNC_FAULT_CROSS");
-    /// A fetch has locations cross before it reads them (rule 16).
+    /// Of locations that have not crossed a fetch reads what they hold (rule 16).
     Frozen = "frozen", Some("SYNC_FAULT_FROZEN");
     /// A cut that was made is not made again (rule 18).
     CutNumber = "cut-number", Some("SYNC_FAULT_CUT_NUMBER");

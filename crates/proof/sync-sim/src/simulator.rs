@@ -1,7 +1,7 @@
 //! Runs seeds.
 
 use crate::device::{Device, P4Switch};
-use crate::engines::BATCH;
+use crate::engines::{BATCH, FETCH};
 use crate::options::{Options, Rule};
 use crate::report::Report;
 use crate::world::World;
@@ -66,6 +66,7 @@ impl Simulator {
         let scenario = &options.scenario;
         let mut macros = vec![
             ("SYNC_BATCH".to_owned(), BATCH.to_string()),
+            ("SYNC_FETCH".to_owned(), FETCH.to_string()),
             ("SYNC_WINDOW".to_owned(), scenario.window.to_string()),
         ];
         let fault = options.without.and_then(Rule::macro_name);

@@ -37,6 +37,7 @@ fn example(values: &[u8]) -> Repr<'_> {
         time: 0x7172_7374_7576,
         sweep: 0x797a_7b7c,
         lost: 0x7d7e_7f80,
+        fetch: 0x7778,
         values: Values::new(values),
         ..Repr::new(MessageType::Update)
     }
@@ -45,10 +46,8 @@ fn example(values: &[u8]) -> Repr<'_> {
 #[test]
 fn fields_lie_where_the_protocol_page_says() {
     let values = values();
-    let mut expected = vec![1, 0x82, 3, 4, 5, 6, 2, 8];
-    expected.extend(0x09..=0x76);
-    expected.extend([0, 0]);
-    expected.extend(0x79..=0x80);
+    let mut expected = vec![2, 0x82, 3, 4, 5, 6, 2, 8];
+    expected.extend(0x09..=0x80);
     assert_eq!(expected.len(), HEADER_LENGTH);
     expected.extend(0x81..=0x8c);
     expected.extend(0x91..=0x9c);
@@ -74,7 +73,7 @@ fn what_is_not_the_message_is_refused() {
         bytes[at] = value;
         Packet::new_checked(&bytes).unwrap_err().code()
     };
-    assert_eq!(with(field::VERSION, 2), "WIRE003");
+    assert_eq!(with(field::VERSION, 1), "WIRE003");
     assert_eq!(with(field::TYPE, 0x07), "WIRE004");
     assert_eq!(with(field::COUNT, 33), "WIRE004");
     assert_eq!(with(field::COUNT, 3), "WIRE001");
@@ -96,6 +95,44 @@ fn what_does_not_fit_is_not_written() {
     assert_eq!(many.to_vec().unwrap_err().code(), "WIRE007");
     let short = Repr::new(MessageType::Update).emit(&mut [0; HEADER_LENGTH - 1]);
     assert_eq!(short.unwrap_err().code(), "WIRE008");
+}
+
+#[test]
+fn frozen_values_lie_one_behind_the_other() {
+    let bytes: Vec<u8> = (0..3 * FROZEN_LENGTH as u8).collect();
+    let message = Repr {
+        frozen: Frozen::new(&bytes[..2 * FROZEN_LENGTH + 1]),
+        ..Repr::new(MessageType::Fetched)
+    };
+    let whole = message.to_vec().unwrap();
+    assert_eq!(whole.len(), HEADER_LENGTH + 2 * FROZEN_LENGTH);
+    assert_eq!(whole[HEADER_LENGTH..], bytes[..2 * FROZEN_LENGTH]);
+    let packet = Packet::new_checked(&whole).unwrap();
+    assert_eq!((packet.count(), packet.values().len()), (2, 0));
+    let read: Vec<u64> = packet.frozen().iter().collect();
+    assert_eq!(read, [0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f]);
+    let refused = Packet::new_checked(&whole[..whole.len() - 1]);
+    assert_eq!(refused.unwrap_err().code(), "WIRE001");
+}
+
+#[test]
+fn a_message_has_values_of_its_own_kind_and_no_more_than_it_takes() {
+    let bytes = [0; (MAX_FROZEN + 1) * FROZEN_LENGTH];
+    let with = |message_type, values, frozen: usize| {
+        let message = Repr {
+            values: Values::new(&bytes[..values * VALUE_LENGTH]),
+            frozen: Frozen::new(&bytes[..frozen * FROZEN_LENGTH]),
+            ..Repr::new(message_type)
+        };
+        message.to_vec().map(|bytes| bytes.len()).ok()
+    };
+    let most = HEADER_LENGTH + MAX_FROZEN * FROZEN_LENGTH;
+    assert_eq!(with(MessageType::Fetched, 0, MAX_FROZEN), Some(most));
+    // It fits an MTU of 1,500 bytes behind the headers of IPv4 and UDP.
+    assert_eq!(most, 1500 - 20 - 8);
+    assert_eq!(with(MessageType::Fetched, 0, MAX_FROZEN + 1), None);
+    assert_eq!(with(MessageType::Fetched, 1, 0), None);
+    assert_eq!(with(MessageType::Update, 0, 1), None);
 }
 
 #[test]
@@ -123,19 +160,24 @@ proptest! {
             stamp,
             position,
             time,
-            values: Values::new(&bytes),
             ..Repr::new(MessageType::ALL[kind])
+        };
+        let message = match message.message_type {
+            MessageType::Fetched => Repr { frozen: Frozen::new(&bytes), ..message },
+            _ => Repr { values: Values::new(&bytes), ..message },
         };
         let written = message.to_vec().unwrap();
         let read = Repr::parse(&Packet::new_checked(&written).unwrap());
         prop_assert_eq!(read, message);
-        prop_assert!(read.values.iter().eq(values));
+        if message.message_type != MessageType::Fetched {
+            prop_assert!(read.values.iter().eq(values));
+        }
     }
 
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         if let Ok(packet) = Packet::new_checked(&bytes) {
-            prop_assert_eq!(packet.values().len(), packet.count());
+            prop_assert_eq!(packet.values().len() + packet.frozen().len(), packet.count());
         }
     }
 }

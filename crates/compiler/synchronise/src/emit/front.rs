@@ -1,7 +1,7 @@
 //! Text in front of the program: its registers, the library, and the functions that access them.
 
 use super::{Called, Emit};
-use crate::plan::Group;
+use crate::plan::{Group, fetch};
 use crate::registers::{Element, Register};
 use stateplane_ir::SIDE_EFFECTS_WAIT;
 use stateplane_syntax::tree::Declaration;
@@ -158,11 +158,13 @@ impl Emit<'_> {
             "\n// One location and one place of the rings are for what changes nothing.\n\
              #define SYNC_GROUPS {}\n#define SYNC_LOCATIONS {}\n#define SYNC_RINGS {}\n\
              #ifndef SYNC_BATCH\n#define SYNC_BATCH {}\n#endif\n\
+             #ifndef SYNC_FETCH\n#define SYNC_FETCH {}\n#endif\n\
              #ifndef SYNC_WINDOW\n#define SYNC_WINDOW {}\n#endif\n",
             plan.groups.len(),
             plan.locations() + 1,
             plan.rings() + 1,
             plan.batch,
+            fetch(plan.groups.len()),
             plan.window,
         );
         self.rates(out);

@@ -101,6 +101,9 @@ void sync_hold_5(in bit<32> index, in bit<64> value) {
 #ifndef SYNC_BATCH
 #define SYNC_BATCH 8
 #endif
+#ifndef SYNC_FETCH
+#define SYNC_FETCH 16
+#endif
 #ifndef SYNC_WINDOW
 #define SYNC_WINDOW 1024
 #endif

@@ -1,6 +1,6 @@
 //! Cuts, and the windows that they end (rules 15 to 18, 26).
 
-use stateplane_wire::sync::{CutKind, Value};
+use stateplane_wire::sync::{CutKind, MAX_FROZEN};
 use std::collections::BTreeMap;
 
 /// Ranges of frozen values that are asked for at once.
@@ -11,6 +11,8 @@ const FETCHES: usize = 64;
 struct Fetch {
     values: Vec<Option<u64>>,
     missing: usize,
+    /// Locations of a range.
+    step: u32,
     /// First location that was not asked for.
     next: u32,
     /// When ranges that have not come were asked for, by their first location.
@@ -40,6 +42,8 @@ pub(crate) struct Cuts {
     /// Last window kept, by incarnation.
     kept: BTreeMap<u32, u32>,
     incarnation: u32,
+    /// Frozen values that a message of the switch has at most.
+    most: u32,
 }
 
 impl Cuts {
@@ -68,14 +72,16 @@ impl Cuts {
         self.wanted = None;
     }
 
-    /// A view begins with `epoch` cuts. The last window is fetched unless it is kept.
-    pub(crate) fn begin(&mut self, incarnation: u32, epoch: u32, locations: u32) {
+    /// A view begins with `epoch` cuts, of a switch whose messages have `most` frozen values at
+    /// most. The last window is fetched unless it is kept.
+    pub(crate) fn begin(&mut self, (incarnation, epoch): (u32, u32), most: u16, locations: u32) {
+        self.most = u32::from(most).clamp(1, MAX_FROZEN as u32);
         self.incarnation = incarnation;
         self.epoch = epoch;
         self.filled = 0;
         self.fetch = None;
         if epoch > self.kept(incarnation) {
-            self.fetch = Some(Fetch::new(locations));
+            self.fetch = Some(Fetch::new(locations, self.most));
         }
     }
 
@@ -126,11 +132,11 @@ impl Cuts {
         }
         // It is over already if nobody wants it.
         let is_due = epoch > self.kept(self.incarnation);
-        self.fetch = is_due.then(|| Fetch::new(locations));
+        self.fetch = is_due.then(|| Fetch::new(locations, self.most));
     }
 
-    /// First locations of ranges of `batch` that are to be asked for.
-    pub(crate) fn fetches(&mut self, now: u64, retry: u64, batch: u32) -> Vec<u32> {
+    /// Ranges that are to be asked for: first location, and how many.
+    pub(crate) fn fetches(&mut self, now: u64, retry: u64) -> Vec<(u32, u32)> {
         let Some(fetch) = &mut self.fetch else {
             return Vec::new();
         };
@@ -144,33 +150,32 @@ impl Cuts {
         while fetch.asked.len() < FETCHES && (fetch.next as usize) < fetch.values.len() {
             fetch.asked.insert(fetch.next, now);
             due.push(fetch.next);
-            fetch.next = fetch.next.saturating_add(batch.max(1));
+            fetch.next = fetch.next.saturating_add(fetch.step);
         }
-        due
+        due.into_iter().map(|first| (first, fetch.step)).collect()
     }
 
-    /// Frozen values of the last window came: its number and values, once it is whole.
+    /// Frozen values of the last window came, of locations from `first` on: its number and values,
+    /// once it is whole.
     pub(crate) fn fetched(
         &mut self,
         epoch: u32,
-        values: impl Iterator<Item = Value>,
-        incarnation: u32,
+        first: u64,
+        values: impl Iterator<Item = u64>,
     ) -> Option<(u32, Vec<u64>)> {
         let fetch = self.fetch.as_mut().filter(|_| epoch == self.epoch)?;
-        let mut first = None;
-        for value in values {
-            first.get_or_insert(value.index);
-            if let Some(place) = fetch.values.get_mut(value.index as usize)
-                && place.replace(value.value).is_none()
-            {
+        let first = usize::try_from(first).ok()?;
+        for (place, value) in fetch.values.iter_mut().skip(first).zip(values) {
+            if place.replace(value).is_none() {
                 fetch.missing -= 1;
             }
         }
-        // A range comes whole.
-        if let Some(first) = first {
-            fetch.asked.remove(&first);
+        // What came of a range in part is asked for again.
+        let mut range = fetch.values.iter().skip(first).take(fetch.step as usize);
+        if range.all(Option::is_some) {
+            fetch.asked.remove(&(first as u32));
         }
-        if fetch.missing > 0 || incarnation != self.incarnation {
+        if fetch.missing > 0 {
             return None;
         }
         let fetch = self.fetch.take()?;
@@ -193,8 +198,9 @@ impl Cuts {
 }
 
 impl Fetch {
-    fn new(locations: u32) -> Fetch {
+    fn new(locations: u32, step: u32) -> Fetch {
         Fetch {
+            step,
             values: vec![None; locations as usize],
             missing: locations as usize,
             next: 0,

@@ -506,7 +506,6 @@ impl Engine {
     }
 
     fn send_cut(&mut self, now: u64) {
-        let batch = self.settings.batch;
         if let Some((kind, fill, epoch)) = self.cuts.due(now, self.settings.retry_us) {
             self.send(MessageType::Cut, |message| {
                 message.kind = kind as u8;
@@ -515,11 +514,11 @@ impl Engine {
             });
         }
         let epoch = self.cuts.epoch();
-        for first in self.cuts.fetches(now, self.settings.retry_us, batch) {
+        for (first, count) in self.cuts.fetches(now, self.settings.retry_us) {
             self.send(MessageType::Fetch, |message| {
                 message.epoch = epoch;
                 message.position = first.into();
-                message.queued = batch;
+                message.queued = count;
             });
         }
     }

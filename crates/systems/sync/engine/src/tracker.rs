@@ -180,12 +180,16 @@ impl Tracker {
     /// How far values that were sent and are not in the view may move it, in all (rule 5).
     pub fn hidden(&self) -> u64 {
         let missing = self.missing();
+        let mut missing = missing.iter().peekable();
+        let mut named = self.named.keys().peekable();
         let mut hidden = 0_u64;
         let knots = self.knots.iter().zip(self.knots.iter().skip(1));
         for ((&at, &before), (&end, &after)) in knots {
-            let open = self.named.range(at..end).next().is_some()
-                || missing.iter().any(|lost| lost.start < end && at < lost.end);
-            if open {
+            while missing.next_if(|lost| lost.end <= at).is_some() {}
+            while named.next_if(|named| **named < at).is_some() {}
+            if named.peek().is_some_and(|named| **named < end)
+                || missing.peek().is_some_and(|lost| lost.start < end)
+            {
                 hidden = hidden.saturating_add(after.saturating_sub(before));
             }
         }

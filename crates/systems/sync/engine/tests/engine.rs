@@ -3,10 +3,14 @@
 use proptest::prelude::*;
 use stateplane_sync::{Engine, Event, Settings, WriteError};
 use stateplane_wire::sync::{
-    CutKind, HEADER_LENGTH, MessageType, Operation, Outcome, Packet, Repr, UNBOUNDED, Value, Values,
+    CutKind, Frozen, HEADER_LENGTH, MessageType, Operation, Outcome, Packet, Repr, UNBOUNDED,
+    Value, Values,
 };
 
 const INCARNATION: u32 = 77;
+
+/// Frozen values that the switch has in a message at most.
+const FETCH: u16 = 3;
 
 fn settings() -> Settings {
     Settings {
@@ -75,6 +79,12 @@ impl Bench {
         self.sent.iter().filter(|(one, ..)| *one == kind).count()
     }
 
+    /// Positions of the messages of a kind that were sent.
+    fn asked_from(&self, kind: MessageType) -> Vec<u64> {
+        let of_kind = self.sent.iter().filter(|(one, ..)| *one == kind);
+        of_kind.map(|(_, position, _)| *position).collect()
+    }
+
     fn receive(
         &mut self,
         kind: MessageType,
@@ -90,10 +100,27 @@ impl Bench {
             incarnation: INCARNATION,
             starter: self.starter,
             poll: self.poll,
+            fetch: FETCH,
             values: Values::new(&bytes),
             ..Repr::new(kind)
         };
         fill(&mut message);
+        let bytes = message.to_vec().expect("it fits");
+        self.engine.handle_datagram(self.now, &bytes);
+    }
+
+    /// Frozen values of locations from `first` on, at cut `epoch`.
+    fn fetched(&mut self, epoch: u32, first: u64, values: &[u64]) {
+        let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_be_bytes()).collect();
+        let message = Repr {
+            group: 3,
+            incarnation: INCARNATION,
+            starter: self.starter,
+            epoch,
+            position: first,
+            frozen: Frozen::new(&bytes),
+            ..Repr::new(MessageType::Fetched)
+        };
         let bytes = message.to_vec().expect("it fits");
         self.engine.handle_datagram(self.now, &bytes);
     }
@@ -368,14 +395,10 @@ fn a_filled_cut_fills_the_view_and_its_window_is_fetched_and_kept() {
         (message.epoch, message.number) = (1, 9);
     });
     bench.pass(100);
-    assert_eq!(bench.was_sent(MessageType::Fetch), 1);
-    bench.receive(
-        MessageType::Fetched,
-        &[(0, 5), (1, 1), (2, 1), (3, 1)],
-        |message| {
-            message.epoch = 1;
-        },
-    );
+    let fetches: Vec<u64> = bench.asked_from(MessageType::Fetch);
+    assert_eq!(fetches, [0, 3]);
+    bench.fetched(1, 3, &[1]);
+    bench.fetched(1, 0, &[5, 1, 1]);
     let window = Event::Window {
         incarnation: INCARNATION,
         epoch: 1,
@@ -389,6 +412,38 @@ fn a_filled_cut_fills_the_view_and_its_window_is_fetched_and_kept() {
     bench.engine.window_kept(INCARNATION, 1);
     bench.pass(600);
     assert_eq!(bench.was_sent(MessageType::Cut), 2);
+}
+
+/// Of a window what came in part, or for locations that the group has not, is asked for again; what
+/// is of another cut changes nothing.
+#[test]
+fn a_window_is_told_when_each_location_has_come() {
+    let mut bench = Bench::complete();
+    bench.events();
+    assert!(bench.engine.cut(CutKind::Carried, 0));
+    bench.pass(100);
+    bench.receive(MessageType::Update, &[], |message| {
+        message.stamp = 102;
+        message.position = 14;
+        message.epoch = 1;
+        message.kind = CutKind::Carried as u8;
+    });
+    bench.pass(100);
+    bench.fetched(2, 0, &[9, 9, 9]);
+    bench.fetched(1, 3, &[8, 8]);
+    assert_eq!(bench.engine.counters().beyond, 1);
+    bench.fetched(1, 0, &[5]);
+    bench.fetched(1, 3, &[6]);
+    bench.pass(600);
+    assert_eq!(bench.asked_from(MessageType::Fetch), [0, 3, 0]);
+    assert_eq!(bench.events(), []);
+    bench.fetched(1, 0, &[5, 4, 3]);
+    let window = Event::Window {
+        incarnation: INCARNATION,
+        epoch: 1,
+        values: vec![5, 4, 3, 6],
+    };
+    assert_eq!(bench.events(), [window]);
 }
 
 /// A location whose only value came from before a cut that filled it has what the cut gave it: the
@@ -429,7 +484,6 @@ proptest! {
         let mut bench = Bench::complete();
         for (kind, noise, values) in messages {
             let kind = MessageType::ALL[usize::from(kind) % MessageType::ALL.len()];
-            let values = Values::new(&values);
             let mut message = Repr {
                 group: 3,
                 incarnation: INCARNATION + u32::from(noise[0] == 0),
@@ -444,7 +498,10 @@ proptest! {
                 kind: noise[4] % 4,
                 ..Repr::new(kind)
             };
-            message.values = values;
+            match kind {
+                MessageType::Fetched => message.frozen = Frozen::new(&values),
+                _ => message.values = Values::new(&values),
+            }
             let bytes = message.to_vec().expect("it fits");
             prop_assert!(bytes.len() >= HEADER_LENGTH);
             bench.engine.handle_datagram(bench.now, &bytes);

@@ -21,7 +21,10 @@ impl Engine {
             return;
         }
         let locations = self.settings.locations;
-        if message.values.iter().any(|value| value.index >= locations) {
+        let end = message.position.saturating_add(message.frozen.len() as u64);
+        if message.values.iter().any(|value| value.index >= locations)
+            || (!message.frozen.is_empty() && end > u64::from(locations))
+        {
             self.counters.beyond += 1;
             return;
         }
@@ -71,8 +74,11 @@ impl Engine {
         self.asked.clear();
         self.polls.clear();
         self.poll = 0;
-        self.cuts
-            .begin(message.incarnation, message.epoch, self.settings.locations);
+        self.cuts.begin(
+            (message.incarnation, message.epoch),
+            message.fetch,
+            self.settings.locations,
+        );
         self.writes.begin(message.number);
         self.events.push_back(Event::Generation {
             generation: self.generation,
@@ -191,7 +197,7 @@ impl Engine {
     fn fetched(&mut self, message: &Repr<'_>) {
         let window = self
             .cuts
-            .fetched(message.epoch, message.values.iter(), self.incarnation);
+            .fetched(message.epoch, message.position, message.frozen.iter());
         if let Some((epoch, values)) = window {
             let incarnation = self.incarnation;
             self.events.push_back(Event::Window {
