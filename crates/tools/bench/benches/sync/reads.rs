@@ -14,6 +14,9 @@ use tokio::runtime::Runtime;
 const TURNS: usize = 31;
 const CUTS: usize = 9;
 
+/// Longest sweep in µs that is waited for.
+const LONGEST_SWEEP_US: u64 = 2_000_000;
+
 /// Greatest time for a fresh view, in ms.
 const FRESH_MS: f64 = 10.0;
 
@@ -62,13 +65,13 @@ fn read_request(fresh: bool) -> view::ReadAllValuesRequest {
     }
 }
 
-/// Waits, out of all times, until all locations have crossed the last cut.
+/// Waits, out of all times, until all locations have crossed the last cut: a whole sweep.
 pub fn settle(served: &Served) {
     let told = served.remote.call(|server| server.told());
     let told = told.expect("the engine runs");
     let sweeps = told.iter().flatten().map(|told| u64::from(told.sweep_us));
-    let sweep = sweeps.max().unwrap_or(0).max(10_000);
-    std::thread::sleep(Duration::from_micros(2 * sweep));
+    let sweep = sweeps.max().unwrap_or(0).clamp(10_000, LONGEST_SWEEP_US);
+    std::thread::sleep(Duration::from_micros(sweep + sweep / 8));
 }
 
 /// Measures them.

@@ -6,10 +6,19 @@ use std::time::{Duration, Instant};
 /// Operations whose times are measured, each with its name.
 pub type Operation<'a> = (&'a str, &'a mut dyn FnMut() -> Duration);
 
-/// Medians in ns of operations that take turns, after one turn that does not count.
+/// Time after which operations take no more turns, if each has had so many that count.
+const LONGEST: Duration = Duration::from_secs(10);
+const LEAST_TURNS: usize = 3;
+
+/// Medians in ns of operations that take turns, after one turn that does not count: `turns` of
+/// them, and fewer on a machine that has not the time.
 pub fn medians<const N: usize>(turns: usize, mut operations: [Operation<'_>; N]) -> [f64; N] {
     let mut times = [const { Vec::new() }; N];
+    let start = Instant::now();
     for turn in 0..=turns {
+        if turn > LEAST_TURNS && start.elapsed() > LONGEST {
+            break;
+        }
         for (at, (_, operation)) in operations.iter_mut().enumerate() {
             let time = operation().as_nanos() as f64;
             if turn > 0 {

@@ -31,11 +31,18 @@ const RATE: u64 = 250_000;
 /// Frames that are drawn once and come again and again.
 const FRAMES: usize = 1 << 16;
 
-/// Frames between two looks at datagrams and at what controllers want.
+/// Datagrams between two looks at what controllers want.
 const BURST: usize = 64;
 
+/// Time in µs that the switch takes at once, a turn of its carriers; what it makes up for when it was
+/// late, in such steps; and its rest when nothing is due, without which it and others like it would
+/// leave no processor to engines and clients.
+const STEP: u64 = 50;
+const STEPS: u64 = 64;
+const REST: Duration = Duration::from_micros(50);
+
 /// Time for a view to be complete.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What [`Served`] counts its packets with.
 pub struct Counts {
@@ -84,34 +91,50 @@ fn forward(
     let frames = Sources::new(super::programs::SOURCES).frames(FRAMES);
     let mut frames = frames.iter().cycle();
     let mut buffer = [0; 2048];
-    let (start, mut came) = (Instant::now(), 0);
+    let (start, mut now) = (Instant::now(), 1_000_000);
+    let (mut came, mut owed) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
-        let since = start.elapsed().as_micros() as u64;
-        let now = 1_000_000 + since;
-        let due = (since * RATE / 1_000_000).min(came + BURST as u64);
-        for frame in frames.by_ref().take((due - came) as usize) {
-            switch.handle_frame(now, 0, frame);
+        let until = 1_000_000 + start.elapsed().as_micros() as u64;
+        now = until.saturating_sub(STEPS * STEP).max(now);
+        let mut is_idle = true;
+        while now + STEP <= until {
+            now += STEP;
+            owed += RATE * STEP;
+            for frame in frames.by_ref().take((owed / 1_000_000) as usize) {
+                switch.handle_frame(now, 0, frame);
+                came += 1;
+            }
+            owed %= 1_000_000;
+            switch.handle_timeout(now);
+            transmit(&mut switch, socket, counts);
         }
-        came = due;
         counts.packets.store(came, Ordering::Relaxed);
         for _ in 0..BURST {
             let Ok((length, SocketAddr::V4(from))) = socket.recv_from(&mut buffer) else {
                 break;
             };
+            is_idle = false;
             switch.handle_frame(now, CONTROL_PORT, &wrap(from, &buffer[..length]));
-        }
-        switch.handle_timeout(now);
-        while let Some(sent) = switch.poll_transmit() {
-            if sent.port == CONTROL_PORT
-                && let Some((to, payload)) = unwrap(&sent.frame)
-            {
-                // What the system does not take is lost, as on a wire.
-                let _ = socket.send_to(payload, to);
-                counts.said.fetch_add(1, Ordering::Relaxed);
-            }
-            switch.recycle(sent.frame);
+            transmit(&mut switch, socket, counts);
         }
         driver.serve(&mut switch, now);
+        if is_idle {
+            std::thread::sleep(REST);
+        }
+    }
+}
+
+/// Gives the engine what the switch says to it.
+fn transmit(switch: &mut Switch<Native>, socket: &UdpSocket, counts: &Counts) {
+    while let Some(sent) = switch.poll_transmit() {
+        if sent.port == CONTROL_PORT
+            && let Some((to, payload)) = unwrap(&sent.frame)
+        {
+            // What the system does not take is lost, as on a wire.
+            let _ = socket.send_to(payload, to);
+            counts.said.fetch_add(1, Ordering::Relaxed);
+        }
+        switch.recycle(sent.frame);
     }
 }
 
