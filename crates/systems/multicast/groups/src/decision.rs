@@ -52,6 +52,9 @@ pub struct GroupConfig {
     /// Members of each configuration since the last that is established, that one first and the
     /// present one last (rule 11).
     pub configs: Vec<Vec<Member>>,
+    /// No leader was ever appointed with the present configuration: nothing is committed by it, and
+    /// it may be left for the one before (rule 11).
+    pub untried: bool,
     /// The switch that learns (rule 12).
     pub learner: Option<Member>,
     /// Starts that are in no configuration any more and may not know it: their numbers are taken.
@@ -245,6 +248,11 @@ impl Reader<'_> {
         let configs = (0..configs)
             .map(|_| self.members())
             .collect::<Option<_>>()?;
+        let untried = match self.byte()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
         let learner = self.members()?;
         if learner.len() > 1 {
             return None;
@@ -261,6 +269,7 @@ impl Reader<'_> {
             epoch,
             leader,
             configs,
+            untried,
             learner: learner.first().copied(),
             former,
             list,
@@ -296,6 +305,7 @@ impl Decision {
                 for members in &config.configs {
                     append_members(&mut bytes, members);
                 }
+                bytes.push(config.untried.into());
                 append_members(&mut bytes, config.learner.as_slice());
                 append_members(&mut bytes, &config.former);
                 bytes.extend(config.list.to_be_bytes());

@@ -60,6 +60,8 @@ pub(super) enum Step {
     Epoch(Vec<Vec<Member>>),
     /// The same, since only a member that was taken out could lead (rule 11).
     Restore(Vec<Vec<Member>>),
+    /// The present configuration, with which no leader was appointed, is left for the one before.
+    Abandon,
     /// The member leads.
     Appoint(u8),
     /// The present configuration is established.
@@ -140,6 +142,9 @@ impl Controller {
             return Some(Step::Appoint(leader));
         }
         // Only one that was taken out has the longest log: its configuration is restored.
+        if group.config.untried && group.config.configs.len() > 1 {
+            return Some(Step::Abandon);
+        }
         let has = |config: &&Vec<Member>| config.iter().any(|it| longest.contains(&it.number));
         let restored = group.config.configs.iter().rev().find(has)?.clone();
         let mut configs = group.config.configs.clone();
@@ -161,7 +166,11 @@ impl Controller {
             return false;
         };
         config.epoch = epoch;
+        config.untried |= config.configs.last() != configs.last();
+        let voters = config.voters().into_iter();
         config.configs = configs;
+        let stay = config.voters();
+        config.former.extend(voters.filter(|it| !stay.contains(it)));
         if let Some(learner) = config.learner.filter(|it| config.members().contains(it)) {
             self.counters.joined += 1;
             config.former.retain(|it| *it != learner);
@@ -192,9 +201,20 @@ impl Controller {
                 if !self.begin_epoch(number, &mut config, configs) {
                     return;
                 }
+                config.untried = false;
+            }
+            Step::Abandon => {
+                self.counters.restored += 1;
+                let mut configs = config.configs.clone();
+                configs.pop();
+                if !self.begin_epoch(number, &mut config, configs) {
+                    return;
+                }
+                config.untried = false;
             }
             Step::Appoint(leader) => {
                 config.leader = Some(leader);
+                config.untried = false;
                 self.counters.appointed += 1;
             }
             Step::Settle => {

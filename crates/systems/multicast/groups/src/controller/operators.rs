@@ -125,6 +125,7 @@ impl Controller {
         config.epoch += 1;
         config.leader = None;
         config.configs = vec![members];
+        config.untried = false;
         config.learner = None;
         config.list = config.list.wrapping_add(1);
         config.receivers.clear();

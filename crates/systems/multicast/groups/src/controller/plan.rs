@@ -140,7 +140,7 @@ impl Controller {
             return again();
         }
         let Some(leader) = group.config.leading() else {
-            return self.elect(now, number);
+            return self.elect(now, number).or_else(|| self.abandon(group));
         };
         if !self.servers.is_alive(&leader) {
             return again();
@@ -161,6 +161,16 @@ impl Controller {
         self.exchange(number)
     }
 
+    /// The step of a group without a leader whose present configuration, with which none was
+    /// appointed, has lost its majority before it counted.
+    fn abandon(&self, group: &Group) -> Option<Step> {
+        let config = &group.config;
+        let alive = |member: &&Member| self.servers.is_alive(member);
+        let living = config.members().iter().filter(alive).count();
+        let lost = living * 2 <= config.members().len();
+        (config.untried && config.configs.len() > 1 && lost).then_some(Step::Abandon)
+    }
+
     /// The step of a group in which a switch learns.
     fn teach(&self, now: u64, group: &Group, learner: Member) -> Option<Step> {
         let members = group.config.members();
@@ -168,9 +178,13 @@ impl Controller {
             return Some(Step::Learn(None));
         }
         if group.joined {
-            // A member that is gone leaves first: otherwise the next configuration needs the vote
-            // of the one that comes, which may be gone in a moment too.
-            let gone = members.iter().find(|member| !self.servers.is_alive(member));
+            // A member that lost its memory leaves first: otherwise the next configuration needs the
+            // vote of the one that comes, which may be gone in a moment too. One that is silent may
+            // come back, and its memory be needed.
+            let gone = members.iter().find(|member| {
+                let known = self.servers.all.get(&member.switch);
+                known.is_some_and(|it| it.start.incarnation != member.incarnation)
+            });
             if let Some(gone) = gone.filter(|_| members.len() >= self.settings.replicas.into()) {
                 let stay = members.iter().filter(|it| *it != gone).copied();
                 return self.without(members, stay.collect());

@@ -33,20 +33,26 @@ fn slot() -> impl Strategy<Value = Slot> {
 }
 
 fn decision() -> impl Strategy<Value = Decision> {
-    let numbers = any::<(u8, u32, u32, u16)>();
+    let numbers = any::<(u8, u32, u32, u16, bool)>();
     let leader = option::of(0u8..NOBODY);
     let members = || vec(member(), 0..4);
     let configs = vec(members(), 0..3);
     let lists = (option::of(member()), members(), vec(listed(), 0..4));
     prop_oneof![
         (numbers, leader, configs, lists).prop_map(
-            |((group, record, epoch, list), leader, configs, (learner, former, receivers))| {
+            |(
+                (group, record, epoch, list, untried),
+                leader,
+                configs,
+                (learner, former, receivers),
+            )| {
                 Decision::Group(GroupConfig {
                     group,
                     record,
                     epoch,
                     leader,
                     configs,
+                    untried,
                     learner,
                     former,
                     list,
