@@ -39,7 +39,7 @@ MULTICAST = quiet lossy leaders two-leaders lost-memory exchanges receivers dyin
   several-groups last-numbers small-window mixed
 
 # Crates with golden files.
-GOLDEN = check hazards p4info protect store synchronise syntax trace wire
+GOLDEN = check hazards multicast-store p4info protect store synchronise syntax trace wire
 
 # Histories of coordination as JSON lines (docs/coordination-histories.md) that `make porcupine` judges.
 HISTORIES ?=

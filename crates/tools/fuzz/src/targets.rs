@@ -2,6 +2,7 @@
 
 mod coordination;
 mod engine;
+mod multicast_store;
 mod program;
 mod script;
 mod wire;
@@ -113,6 +114,13 @@ pub const TARGETS: &[Target] = &[
         name: "coordination",
         run: coordination::agent,
         corpus: |_| coordination::replies(),
+        words: &[],
+        short: 4000,
+    },
+    Target {
+        name: "multicast_store",
+        run: multicast_store::replica,
+        corpus: |_| multicast_store::messages(),
         words: &[],
         short: 4000,
     },

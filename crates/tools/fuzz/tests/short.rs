@@ -39,4 +39,7 @@ macro_rules! short_runs {
     };
 }
 
-short_runs!(preprocessor parser checker ir generator interpreter stf toml wire store coordination);
+short_runs!(
+    preprocessor parser checker ir generator interpreter stf toml wire store coordination
+    multicast_store
+);
