@@ -11,10 +11,14 @@ mod integrity;
 mod log;
 mod order;
 mod real_time;
+mod store;
+mod store_order;
+mod store_text;
 mod text;
 
 pub use checkers::judge;
 pub use event::{
     Entry, Event, EventKind, Filled, Final, History, Multicast, MulticastEvent, Subject, Violation,
 };
+pub use store::{Request, Response};
 pub use text::Document;

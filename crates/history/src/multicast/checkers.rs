@@ -7,6 +7,7 @@ use super::integrity::{Genuine, Integrity};
 use super::log::Log;
 use super::order::{Acyclic, Finals, Prefix};
 use super::real_time::RealTime;
+use super::store_order::{Serial, Strict};
 use crate::checker::{Checker, judge_by};
 
 /// A delivery is of a message that was sent to the receiver, as it was sent, and the only one.
@@ -31,10 +32,15 @@ pub const AGREEMENT: &str = Agreement::NAME;
 pub const VALIDITY: &str = Validity::NAME;
 /// Calls of senders that live end.
 pub const ENDS: &str = Ends::NAME;
+/// The store answers as one that executes operations in the order of their places.
+pub const SERIAL: &str = Serial::NAME;
+/// An order of the store's operations keeps to real time.
+pub const STRICT: &str = Strict::NAME;
 
 /// Names of all objections.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 13] = [
     INTEGRITY, PREFIX, ACYCLIC, FINALS, LOG, REAL_TIME, GENUINE, BOUNDS, AGREEMENT, VALIDITY, ENDS,
+    SERIAL, STRICT,
 ];
 
 /// A new one of each checker, in the order in which [`judge`] reports.
@@ -51,6 +57,8 @@ pub fn all() -> Vec<Box<dyn Checker<Multicast>>> {
         Box::<Agreement>::default(),
         Box::<Validity>::default(),
         Box::<Ends>::default(),
+        Box::<Serial>::default(),
+        Box::<Strict>::default(),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Events of ordered multicast.
 
+use super::store::{Request, Response};
 use crate::event::{Object, System};
 use core::convert::Infallible;
 use std::fmt;
@@ -128,6 +129,17 @@ pub enum MulticastEvent {
         /// The entry.
         entry: Entry,
     },
+    /// A replica of the store executes an operation, not one that was executed before.
+    Executed {
+        /// Number of the host.
+        node: u32,
+        /// The group, which is the shard.
+        group: u8,
+        /// Number of the operation.
+        operation: u64,
+        /// Its place in the order.
+        at: Final,
+    },
     /// Messages that wait for a receiver's program, or entries of a member's window: more than
     /// before.
     Fills {
@@ -191,6 +203,8 @@ pub enum Subject {
     Node(u32, u8),
     /// A group.
     Group(u8),
+    /// An operation of the store.
+    Operation(u64),
     /// Another thing, by name.
     Other(Object),
 }
@@ -207,6 +221,7 @@ impl fmt::Display for Subject {
             Self::Message(message) => write!(f, "message {message}"),
             Self::Node(node, group) => write!(f, "node {node} in group {group}"),
             Self::Group(group) => write!(f, "group {group}"),
+            Self::Operation(operation) => write!(f, "operation {operation}"),
             Self::Other(name) => name.fmt(f),
         }
     }
@@ -233,6 +248,7 @@ impl MulticastEvent {
             | Self::Left { node, group }
             | Self::Delivered { node, group, .. }
             | Self::Committed { node, group, .. }
+            | Self::Executed { node, group, .. }
             | Self::Fills { node, group, .. } => Some((*node, *group)),
             _ => None,
         }
@@ -240,21 +256,28 @@ impl MulticastEvent {
 }
 
 impl System for Multicast {
-    type Request = Infallible;
-    type Response = Infallible;
+    type Request = Request;
+    type Response = Response;
     type Message = Infallible;
     type Event = MulticastEvent;
     type Subject = Subject;
 
     fn concerns(subject: &Subject, event: &EventKind) -> bool {
-        let EventKind::Of(event) = event else {
-            return false;
+        let event = match event {
+            EventKind::Of(event) => event,
+            EventKind::Call { operation, .. } | EventKind::Return { operation, .. } => {
+                return *subject == Subject::Operation(*operation);
+            }
+            _ => return false,
         };
         match subject {
             _ if *event == MulticastEvent::Whole => true,
             Subject::Message(message) => event.message() == Some(*message),
             Subject::Node(node, group) => event.place() == Some((*node, *group)),
             Subject::Group(group) => event.place().is_some_and(|(_, of)| of == *group),
+            Subject::Operation(operation) => {
+                matches!(event, MulticastEvent::Executed { operation: of, .. } if of == operation)
+            }
             Subject::Other(_) => false,
         }
     }

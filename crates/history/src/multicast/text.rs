@@ -18,11 +18,13 @@
 
 use super::checkers;
 use super::event::{Entry, Event, EventKind, Filled, Final, History, Multicast, MulticastEvent};
+use super::store_text::STORE;
+use crate::event::Object;
 use crate::fields::{Expectation, Fields, TextError};
 use std::fmt;
 
-const EVENT_NAMES: &str =
-    "sent, completed, refused, joined, left, delivered, took, committed, fills, died and whole";
+const EVENT_NAMES: &str = "sent, completed, refused, joined, left, delivered, took, committed, \
+                           call, executed, return, fills, died and whole";
 const WORDS: &str = "`expect` or `promises`";
 
 /// A history with what is expected of it.
@@ -107,6 +109,28 @@ fn event_kind(event: &str, fields: &mut Fields<'_>) -> Result<EventKind, TextErr
             })?,
             count: fields.number("count")?,
         },
+        "executed" => MulticastEvent::Executed {
+            node: fields.number("node")?,
+            group: fields.number("group")?,
+            operation: fields.number("operation")?,
+            at: fields.take("at", "final timestamp like 7:0", Final::read)?,
+        },
+        "call" => {
+            return Ok(EventKind::Call {
+                node: fields.number("node")?,
+                object: Object::new(STORE),
+                operation: fields.number("operation")?,
+                request: fields.store_request()?,
+            });
+        }
+        "return" => {
+            return Ok(EventKind::Return {
+                node: fields.number("node")?,
+                object: Object::new(STORE),
+                operation: fields.number("operation")?,
+                response: fields.store_response()?,
+            });
+        }
         "whole" => MulticastEvent::Whole,
         "died" => {
             let node = fields.number("node")?;
@@ -208,8 +232,18 @@ impl fmt::Display for Event {
         match &self.kind {
             EventKind::Died { node } => write!(f, "died node={node}"),
             EventKind::Of(event) => write!(f, "{event}"),
-            EventKind::Call { request, .. } => match *request {},
-            EventKind::Return { response, .. } => match *response {},
+            EventKind::Call {
+                node,
+                operation,
+                request,
+                ..
+            } => write!(f, "call node={node} operation={operation} {request}"),
+            EventKind::Return {
+                node,
+                operation,
+                response,
+                ..
+            } => write!(f, "return node={node} operation={operation} {response}"),
             EventKind::Send { content, .. } | EventKind::Deliver { content, .. } => {
                 match *content {}
             }
@@ -274,6 +308,15 @@ impl fmt::Display for MulticastEvent {
                      message={message}"
                 )
             }
+            Self::Executed {
+                node,
+                group,
+                operation,
+                at,
+            } => write!(
+                f,
+                "executed node={node} group={group} operation={operation} at={at}"
+            ),
             Self::Fills {
                 node,
                 group,
