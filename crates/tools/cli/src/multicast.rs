@@ -1,11 +1,13 @@
 //! `stateplane multicast`: lines in, and out in one order at all receivers.
 
+mod kv;
 mod receive;
 mod send;
 mod status;
+mod store;
 
 use crate::exit::{CommandError, Failure};
-use crate::kv;
+use crate::kv::controller;
 use crate::store::read_keys;
 use clap::{Args, Subcommand};
 use stateplane_host::sealing::Guard;
@@ -17,9 +19,10 @@ use std::path::PathBuf;
 /// All receivers of all groups that a line addresses get it, and all get lines in the same order;
 /// docs/multicast.md tells how.
 ///
-/// Exit codes: 0 done; 1 the receiver was taken off the list, or a group takes no messages; 2 wrong
-/// option or line; 4 the service does not answer, or the system refuses; 7 it is not known whether a
-/// line was delivered.
+/// Exit codes: 0 done; 1 the receiver was taken off the list, a group takes no messages, or there is
+/// no such record; 2 wrong option or line; 4 the service does not answer, or the system refuses; 5 the
+/// condition of a change does not hold; 7 it is not known whether a line was delivered, or a change
+/// made.
 #[derive(Args)]
 #[command(after_help = "Examples:
   stateplane multicast --controller 10.30.0.20 receive --group 0
@@ -42,6 +45,8 @@ enum MulticastCommand {
     /// Return a drained switch to service
     Undrain(status::DrainArguments),
     Refound(status::RefoundArguments),
+    Store(store::StoreArguments),
+    Kv(kv::KvArguments),
 }
 
 #[derive(Args)]
@@ -52,7 +57,7 @@ struct ServiceArguments {
         value_name = "ADDRESS",
         value_delimiter = ',',
         default_value = "127.0.0.1",
-        value_parser = kv::controller,
+        value_parser = controller,
         global = true
     )]
     controller: Vec<SocketAddrV4>,
@@ -100,5 +105,7 @@ pub fn run(arguments: &MulticastArguments) -> Result<(), CommandError> {
         MulticastCommand::Drain(drain) => status::drain(drain, true),
         MulticastCommand::Undrain(drain) => status::drain(drain, false),
         MulticastCommand::Refound(refound) => status::refound(refound),
+        MulticastCommand::Store(store) => store::run(service, store),
+        MulticastCommand::Kv(kv) => kv::run(service, kv),
     }
 }
