@@ -4,6 +4,7 @@
 mod bytes;
 mod rules;
 mod runs;
+mod strict;
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_multicast::FinalTime;

@@ -18,13 +18,13 @@ const KEYS: u8 = 6;
 
 /// The store as one state machine, written from the operations' description alone.
 #[derive(Default)]
-struct Model {
+pub(crate) struct Model {
     records: BTreeMap<Key, Value>,
     last: BTreeMap<u64, (u64, Outcome)>,
 }
 
 impl Model {
-    fn outcome(&mut self, command: &Command) -> Outcome {
+    pub(crate) fn outcome(&mut self, command: &Command) -> Outcome {
         let number = command.number;
         if let Some((last, outcome)) = self.last.get(&command.client) {
             if *last == number {
@@ -123,7 +123,7 @@ fn commands(choices: Vec<(u64, bool, Operation)>) -> Vec<Command> {
     }
     for (client, again, operation) in choices {
         let of = |command: &&Command| command.client == client && command.number > 0;
-        let before = all.iter().filter(of).next_back().cloned();
+        let before = all.iter().rfind(of).cloned();
         match before.filter(|_| again) {
             Some(before) => all.push(before),
             None => {
@@ -241,7 +241,7 @@ impl Run {
             0..8 if !self.net.is_empty() => {
                 let place = which % self.net.len();
                 let (from, to, bytes) = self.net[place].clone();
-                if choice % 16 != 0 {
+                if !choice.is_multiple_of(16) {
                     self.net.swap_remove(place);
                 }
                 if choice % 16 != 7 {
