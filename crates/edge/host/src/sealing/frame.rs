@@ -144,6 +144,8 @@ fn answer_frame(question: &[u8], answer: &[u8; ANSWER_LENGTH]) -> Vec<u8> {
     frame[IP + 8] = 64;
     frame[SOURCE..SOURCE + 4].copy_from_slice(&question[DESTINATION..DESTINATION + 4]);
     frame[DESTINATION..DESTINATION + 4].copy_from_slice(&question[SOURCE..SOURCE + 4]);
+    put(&mut frame, UDP, half(question, UDP + 2));
+    put(&mut frame, UDP + 2, half(question, UDP));
     frame.extend_from_slice(answer);
     set_length(&mut frame, ANSWER_LENGTH);
     frame

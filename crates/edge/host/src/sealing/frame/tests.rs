@@ -167,6 +167,23 @@ proptest! {
     }
 }
 
+/// A client of coordination, whose port is its own, hears the token by which its next message is taken.
+#[test]
+fn an_answer_goes_to_the_port_that_asked() {
+    let (mut a, mut b) = (guard(1, 2, B), guard(2, 1, A));
+    let mut counters = FrameCounters::default();
+    let mut question = frame(A, B, &[7; 160], 0);
+    put(&mut question, UDP, 5000);
+    put(&mut question, UDP + 2, coordination::PORT);
+    assert!(seal_frame(&mut a, &mut counters, Some(A), &mut question));
+    let Arrived::Answered(answer) = open_frame(&mut b, &mut counters, Some(B), 0, &mut question)
+    else {
+        panic!("an answer");
+    };
+    let ports = [half(&answer, UDP), half(&answer, UDP + 2)];
+    assert_eq!(ports, [coordination::PORT, 5000]);
+}
+
 /// Messages of coordination are sealed if they are the switch's own, whichever side has the port.
 #[test]
 fn messages_of_coordination_are_sealed_between_their_ends() {
