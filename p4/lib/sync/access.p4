@@ -1,6 +1,6 @@
-// Around each access of a location, for actions, functions and parsers too: what SyncBefore and
-// SyncAfter (sync/change.p4) do, without conditional statements, which BMv2 has not in actions.
-// What they write is the view's, so that packets which wait may have them in egress.
+// Around each access of a location, as functions: what SyncBefore and SyncAfter (sync/change.p4)
+// do. Those for actions and parsers have no conditional statements, which BMv2 has not there. What
+// they write is the view's, so that packets which wait may have them in egress.
 //
 // A program that applies these declares one location more than its groups have (SYNC_LOCATIONS)
 // and one place more than their rings (SYNC_RINGS): what changes nothing is written there.
@@ -19,6 +19,15 @@ bit<32> sync_place(in sync_shape_t shape, in bit<32> index) {
     return index < shape.size ? shape.base + index : SYNC_LOCATIONS - 1;
 }
 
+// True if a location has not crossed the last cut.
+bool sync_crosses(in bit<16> group, in bit<32> index, in sync_shape_t shape) {
+    bit<32> epoch;
+    bit<1> crossed;
+    sync_epoch.read(epoch, (bit<32>)group);
+    sync_crossed.read(crossed, sync_place(shape, index));
+    return crossed != epoch[0:0] && index < shape.size && SYNC_RULE_CROSS;
+}
+
 // Before a location that holds `held` is read or written: has it cross the last cut. Returns what
 // it holds then, which the caller writes to it (rule 15).
 @side_effects_allowed
@@ -28,18 +37,15 @@ bit<64> sync_cross(in bit<16> group, in bit<32> index, in bit<64> held, in sync_
     bit<1> crossed;
     bit<8> kind;
     bit<64> fill;
-    bit<64> kept;
     sync_epoch.read(epoch, (bit<32>)group);
     sync_crossed.read(crossed, place);
     bool crosses = crossed != epoch[0:0] && index < shape.size && SYNC_RULE_CROSS;
     sync_crossed.write(place, crosses ? epoch[0:0] : crossed);
-    sync_frozen.read(kept, place);
-    sync_frozen.write(place, crosses ? held : kept);
+    sync_frozen.write(crosses ? place : SYNC_LOCATIONS - 1, held);
     sync_kind.read(kind, (bit<32>)group);
     sync_fill.read(fill, (bit<32>)group);
     bool fills = crosses && kind == SYNC_CUT_FILLED;
-    sync_sent.read(kept, place);
-    sync_sent.write(place, fills ? fill : kept);
+    sync_sent.write(fills ? place : SYNC_LOCATIONS - 1, fill);
     return fills ? fill : held;
 }
 
@@ -70,6 +76,44 @@ void sync_changed(in bit<16> group, in bit<32> index, in bit<64> value, in sync_
     sync_peak.write((bit<32>)group, beyond && distance > peak && SYNC_RULE_PEAK ? distance : peak);
     sync_greatest.read(peak, (bit<32>)group);
     sync_greatest.write((bit<32>)group, beyond && distance > peak ? distance : peak);
+}
+
+// As sync_changed, for the bodies of controls.
+@side_effects_allowed
+void sync_changed_in_body(
+    in bit<16> group,
+    in bit<32> index,
+    in bit<64> value,
+    in sync_shape_t shape
+) {
+    bit<64> sent;
+    bit<64> threshold;
+    bit<64> distance;
+    bit<1> queued;
+    bit<64> tail;
+    bit<64> peak;
+    if (index < shape.size && SYNC_RULE_TESTED) {
+        sync_sent.read(sent, shape.base + index);
+        sync_threshold.read(threshold, (bit<32>)group);
+        distance = sync_distance(shape, value, sent);
+        if (distance > threshold) {
+            sync_queued.read(queued, shape.base + index);
+            if (queued == 0) {
+                sync_queued.write(shape.base + index, 1);
+                sync_tail.read(tail, (bit<32>)group);
+                sync_ring.write(shape.ring_base + (tail[31:0] & shape.ring_mask), index);
+                sync_tail.write((bit<32>)group, tail + 1);
+            }
+            sync_peak.read(peak, (bit<32>)group);
+            if (distance > peak && SYNC_RULE_PEAK) {
+                sync_peak.write((bit<32>)group, distance);
+            }
+            sync_greatest.read(peak, (bit<32>)group);
+            if (distance > peak) {
+                sync_greatest.write((bit<32>)group, distance);
+            }
+        }
+    }
 }
 
 #endif

@@ -32,12 +32,16 @@ pub(crate) struct Emit<'a> {
     renamed: BTreeMap<String, String>,
 }
 
-/// Names of a register at the front, and of its functions.
+/// Names of a register at the front, and of its functions, for bodies of controls and elsewhere.
 struct Called {
     register: String,
-    read: String,
-    write: String,
+    read: [String; 2],
+    write: [String; 2],
 }
+
+/// Places of functions in [`Called`].
+const IN_BODY: usize = 0;
+const ELSEWHERE: usize = 1;
 
 /// Names that the files of the library declare, in order, by file.
 type ByFile = BTreeMap<String, Vec<Declared>>;
@@ -72,9 +76,12 @@ impl<'a> Emit<'a> {
                     None => own.to_owned(),
                     Some(owner) => names.free(&format!("{owner}_{own}")),
                 };
+                let both = |method| {
+                    ["", "_in_action"].map(|end| names.free(&format!("{name}_{method}{end}")))
+                };
                 Called {
-                    read: names.free(&format!("{name}_read")),
-                    write: names.free(&format!("{name}_write")),
+                    read: both("read"),
+                    write: both("write"),
                     register: name,
                 }
             })
@@ -183,12 +190,13 @@ impl<'a> Emit<'a> {
             if written != expected && written != format!(".{expected}") {
                 return Err(call.callee);
             }
-            let function = if call.writes {
+            let functions = if call.writes {
                 &called.write
             } else {
                 &called.read
             };
-            edits.replace(call.callee, function.as_str());
+            let at = if call.in_body { IN_BODY } else { ELSEWHERE };
+            edits.replace(call.callee, functions[at].as_str());
         }
         Ok(())
     }

@@ -16,6 +16,9 @@ pub(crate) struct Call {
     /// Place of the register's name in its declaration.
     pub(crate) register: Span,
     pub(crate) writes: bool,
+    /// It is in the body of a control, where statements may be conditional; not in an action,
+    /// function or parser, which may be called where they may not.
+    pub(crate) in_body: bool,
     /// Place of the callee: `packets.read`.
     pub(crate) callee: Span,
     /// The whole call.
@@ -47,6 +50,7 @@ type Names<'t> = BTreeMap<&'t str, Option<Span>>;
 struct Finder<'t> {
     scopes: Vec<Names<'t>>,
     owner: Option<&'t str>,
+    in_body: bool,
     uses: Uses<'t>,
 }
 
@@ -55,6 +59,7 @@ pub(crate) fn find(tree: &Program) -> Uses<'_> {
     let mut finder = Finder {
         scopes: vec![Names::new()],
         owner: None,
+        in_body: false,
         uses: Uses::default(),
     };
     for declaration in &tree.declarations {
@@ -197,7 +202,9 @@ impl<'t> Finder<'t> {
                     ControlLocal::Table(table) => finder.table(table),
                 }
             }
+            finder.in_body = true;
             finder.inner(|finder| finder.statements(&control.body.statements));
+            finder.in_body = false;
         });
         self.owner = owner;
     }
@@ -351,6 +358,7 @@ impl<'t> Finder<'t> {
                     (Some(register), method @ ("read" | "write")) => self.uses.calls.push(Call {
                         register,
                         writes: method == "write",
+                        in_body: self.in_body,
                         callee: callee.span,
                         span,
                     }),

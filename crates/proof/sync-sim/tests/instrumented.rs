@@ -10,7 +10,7 @@ use stateplane_runtime::{Engine as _, TargetState, Value};
 use stateplane_switch::{Switch, SwitchConfig};
 use stateplane_sync::{Engine, Settings};
 use stateplane_sync_setup::{CONTROL_PORT, Sync, TURN_US};
-use stateplane_synchronise::{Plan, Selection, synchronise};
+use stateplane_synchronise::{Kind, Plan, Selection, synchronise};
 use stateplane_wire::sync::{CutKind, Operation};
 use stateplane_wire::{ethernet, ipv4, sync, udp};
 
@@ -194,11 +194,19 @@ fn each_place_queues_what_it_writes() {
             let tail = word(switch.engine().state(), "sync_tail", group.group.into());
             assert_eq!(tail, u64::from(written), "{name} of {others:?}");
         }
-        // Again: the location is in the ring.
+        // Again: the location is in the ring, and T has how far it went (rule 3).
         switch.handle_frame(3, 0, &frame);
         switch.handle_timeout(4);
-        for group in 0..plan.groups.len() as u64 {
-            assert!(word(switch.engine().state(), "sync_tail", group) <= 1);
+        let state = switch.engine().state();
+        for group in &plan.groups {
+            let at = group.group.into();
+            assert!(word(state, "sync_tail", at) <= 1);
+            let held = held(state, &plan, group.group.into(), 5);
+            let far = match group.kind {
+                Kind::Opaque => held.min(1),
+                Kind::Counter | Kind::Gauge => held,
+            };
+            assert_eq!(word(state, "sync_peak", at), far, "{}", group.name);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Text in front of the program: its registers, the library, and the functions that access them.
 
-use super::{Called, Emit};
+use super::{Called, ELSEWHERE, Emit, IN_BODY};
 use crate::plan::{Group, fetch};
 use crate::registers::{Element, Register};
 use stateplane_ir::SIDE_EFFECTS_WAIT;
@@ -253,9 +253,42 @@ impl Emit<'_> {
 
     /// The functions that take the place of reads and writes of the program's registers.
     fn functions(&self, group: &Group, out: &mut String) {
+        for (register, called) in self.members(group) {
+            for (at, place) in [(IN_BODY, true), (ELSEWHERE, false)] {
+                let calls = self.uses.calls.iter();
+                let calls =
+                    calls.filter(|call| call.register == register.place() && call.in_body == place);
+                let called_by = |writes: bool| calls.clone().any(|call| call.writes == writes);
+                let [reads, writes] = [false, true].map(called_by);
+                if reads {
+                    let name = &called.read[at];
+                    self.function(group, (register, called), (name, false, place), out);
+                }
+                if writes {
+                    let name = &called.write[at];
+                    self.function(group, (register, called), (name, true, place), out);
+                }
+            }
+        }
+    }
+
+    /// A function in the place of a read or write, with conditional statements or without.
+    fn function(
+        &self,
+        group: &Group,
+        (register, called): (&Register<'_>, &Called),
+        (function, writes, conditional): (&str, bool, bool),
+        out: &mut String,
+    ) {
         let (held, hold) = (self.held_name(group), self.hold_name(group));
         let (shape, vouched) = (self.shape_name(group), self.vouched());
-        let (cross, changed) = (self.library("sync_cross"), self.library("sync_changed"));
+        let library = |name| self.library(name);
+        let (cross, crosses) = (library("sync_cross"), library("sync_crosses"));
+        let changed = library(if conditional {
+            "sync_changed_in_body"
+        } else {
+            "sync_changed"
+        });
         let number = group.group;
         let location = |word: u32| match group.words {
             1 => "index".to_owned(),
@@ -270,30 +303,45 @@ impl Emit<'_> {
         };
         let bits = group.registers.first().map_or(1, |member| member.bits);
         let words = group.words.min(bits.div_ceil(64));
-        for (register, called) in self.members(group) {
-            let (ty, name) = (register.ty(), &called.register);
-            let crossed: String = (0..words)
-                .map(|word| {
-                    let at = location(word);
-                    format!("    {hold}({at}, {cross}({number}, {at}, {held}({at}), {shape}));\n")
-                })
-                .collect();
-            let noted: String = (0..words)
-                .map(|word| {
-                    let at = location(word);
-                    format!("    {changed}({number}, {at}, {held}({at}), {shape});\n")
-                })
-                .collect();
+        let mut body = String::new();
+        // Writing to a string cannot fail.
+        for word in 0..words {
+            let at = location(word);
+            let crossing =
+                format!("{hold}({at}, {cross}({number}, {at}, {held}({at}), {shape}));\n");
+            let _ = if conditional {
+                write!(
+                    body,
+                    "    if ({crosses}({number}, {at}, {shape})) @unlikely {{\n        \
+                     {crossing}    }}\n"
+                )
+            } else {
+                write!(body, "    {crossing}")
+            };
+        }
+        let (ty, name) = (register.ty(), &called.register);
+        if !writes {
             let _ = write!(
                 out,
-                "\n// `{name}.read` and `{name}.write`, in view of the control plane.\n\
-                 {vouched}void {}(out {ty} result, in bit<32> index) {{\n{crossed}    \
-                 {name}.read(result, index);\n}}\n\n\
-                 {vouched}void {}(in bit<32> index, in {ty} value) {{\n{crossed}    \
-                 {name}.write(index, value);\n{noted}}}\n",
-                called.read, called.write,
+                "\n// `{name}.read`, in view of the control plane.\n\
+                 {vouched}void {function}(out {ty} result, in bit<32> index) {{\n{body}    \
+                 {name}.read(result, index);\n}}\n",
+            );
+            return;
+        }
+        let _ = writeln!(body, "    {name}.write(index, value);");
+        for word in 0..words {
+            let at = location(word);
+            let _ = writeln!(
+                body,
+                "    {changed}({number}, {at}, {held}({at}), {shape});"
             );
         }
+        let _ = write!(
+            out,
+            "\n// `{name}.write`, in view of the control plane.\n\
+             {vouched}void {function}(in bit<32> index, in {ty} value) {{\n{body}}}\n",
+        );
     }
 }
 

@@ -110,28 +110,38 @@ control SyncAccess(
 #include "sync/access.p4"
 #undef ethernet_t
 
-// `packets.read` and `packets.write`, in view of the control plane.
+// `packets.read`, in view of the control plane.
 void packets_read(out bit<32> result, in bit<32> index) {
-    sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
+    if (sync_crosses(0, index, SYNC_SHAPE_0)) @unlikely {
+        sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
+    }
     packets.read(result, index);
 }
 
+// `packets.write`, in view of the control plane.
 void packets_write(in bit<32> index, in bit<32> value) {
-    sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
+    if (sync_crosses(0, index, SYNC_SHAPE_0)) @unlikely {
+        sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
+    }
     packets.write(index, value);
-    sync_changed(0, index, sync_held_0(index), SYNC_SHAPE_0);
+    sync_changed_in_body(0, index, sync_held_0(index), SYNC_SHAPE_0);
 }
 
-// `bytes.read` and `bytes.write`, in view of the control plane.
+// `bytes.read`, in view of the control plane.
 void bytes_read(out bit<64> result, in bit<32> index) {
-    sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+    if (sync_crosses(1, index, SYNC_SHAPE_1)) @unlikely {
+        sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+    }
     bytes.read(result, index);
 }
 
+// `bytes.write`, in view of the control plane.
 void bytes_write(in bit<32> index, in bit<64> value) {
-    sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+    if (sync_crosses(1, index, SYNC_SHAPE_1)) @unlikely {
+        sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+    }
     bytes.write(index, value);
-    sync_changed(1, index, sync_held_1(index), SYNC_SHAPE_1);
+    sync_changed_in_body(1, index, sync_held_1(index), SYNC_SHAPE_1);
 }
 
 #include <core.p4>

@@ -221,94 +221,97 @@ control SyncAccess(
 #include "sync/access.p4"
 #undef ethernet_t
 
-// `KindsIngress_length.read` and `KindsIngress_length.write`, in view of the control plane.
-void KindsIngress_length_read(out bit<32> result, in bit<32> index) {
-    sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
-    KindsIngress_length.read(result, index);
-}
-
+// `KindsIngress_length.write`, in view of the control plane.
 void KindsIngress_length_write(in bit<32> index, in bit<32> value) {
-    sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
+    if (sync_crosses(0, index, SYNC_SHAPE_0)) @unlikely {
+        sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
+    }
     KindsIngress_length.write(index, value);
-    sync_changed(0, index, sync_held_0(index), SYNC_SHAPE_0);
+    sync_changed_in_body(0, index, sync_held_0(index), SYNC_SHAPE_0);
 }
 
-// `KindsIngress_last_source.read` and `KindsIngress_last_source.write`, in view of the control plane.
-void KindsIngress_last_source_read(out bit<48> result, in bit<32> index) {
-    sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
-    KindsIngress_last_source.read(result, index);
-}
-
+// `KindsIngress_last_source.write`, in view of the control plane.
 void KindsIngress_last_source_write(in bit<32> index, in bit<48> value) {
-    sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+    if (sync_crosses(1, index, SYNC_SHAPE_1)) @unlikely {
+        sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+    }
     KindsIngress_last_source.write(index, value);
-    sync_changed(1, index, sync_held_1(index), SYNC_SHAPE_1);
+    sync_changed_in_body(1, index, sync_held_1(index), SYNC_SHAPE_1);
 }
 
-// `KindsIngress_last_kind.read` and `KindsIngress_last_kind.write`, in view of the control plane.
-void KindsIngress_last_kind_read(out bit<16> result, in bit<32> index) {
-    sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
-    KindsIngress_last_kind.read(result, index);
-}
-
+// `KindsIngress_last_kind.write`, in view of the control plane.
 void KindsIngress_last_kind_write(in bit<32> index, in bit<16> value) {
-    sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+    if (sync_crosses(1, index, SYNC_SHAPE_1)) @unlikely {
+        sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+    }
     KindsIngress_last_kind.write(index, value);
-    sync_changed(1, index, sync_held_1(index), SYNC_SHAPE_1);
+    sync_changed_in_body(1, index, sync_held_1(index), SYNC_SHAPE_1);
 }
 
-// `KindsIngress_wide.read` and `KindsIngress_wide.write`, in view of the control plane.
+// `KindsIngress_wide.read`, in view of the control plane.
 void KindsIngress_wide_read(out bit<129> result, in bit<32> index) {
-    sync_hold_2(index < 4 ? (index << 2) + 0 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 0 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2));
-    sync_hold_2(index < 4 ? (index << 2) + 1 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 1 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2));
-    sync_hold_2(index < 4 ? (index << 2) + 2 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 2 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2));
+    if (sync_crosses(2, index < 4 ? (index << 2) + 0 : 0xffffffff, SYNC_SHAPE_2)) @unlikely {
+        sync_hold_2(index < 4 ? (index << 2) + 0 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 0 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2));
+    }
+    if (sync_crosses(2, index < 4 ? (index << 2) + 1 : 0xffffffff, SYNC_SHAPE_2)) @unlikely {
+        sync_hold_2(index < 4 ? (index << 2) + 1 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 1 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2));
+    }
+    if (sync_crosses(2, index < 4 ? (index << 2) + 2 : 0xffffffff, SYNC_SHAPE_2)) @unlikely {
+        sync_hold_2(index < 4 ? (index << 2) + 2 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 2 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2));
+    }
     KindsIngress_wide.read(result, index);
 }
 
+// `KindsIngress_wide.write`, in view of the control plane.
 void KindsIngress_wide_write(in bit<32> index, in bit<129> value) {
-    sync_hold_2(index < 4 ? (index << 2) + 0 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 0 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2));
-    sync_hold_2(index < 4 ? (index << 2) + 1 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 1 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2));
-    sync_hold_2(index < 4 ? (index << 2) + 2 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 2 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2));
+    if (sync_crosses(2, index < 4 ? (index << 2) + 0 : 0xffffffff, SYNC_SHAPE_2)) @unlikely {
+        sync_hold_2(index < 4 ? (index << 2) + 0 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 0 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2));
+    }
+    if (sync_crosses(2, index < 4 ? (index << 2) + 1 : 0xffffffff, SYNC_SHAPE_2)) @unlikely {
+        sync_hold_2(index < 4 ? (index << 2) + 1 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 1 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2));
+    }
+    if (sync_crosses(2, index < 4 ? (index << 2) + 2 : 0xffffffff, SYNC_SHAPE_2)) @unlikely {
+        sync_hold_2(index < 4 ? (index << 2) + 2 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 2 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2));
+    }
     KindsIngress_wide.write(index, value);
-    sync_changed(2, index < 4 ? (index << 2) + 0 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2);
-    sync_changed(2, index < 4 ? (index << 2) + 1 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2);
-    sync_changed(2, index < 4 ? (index << 2) + 2 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2);
+    sync_changed_in_body(2, index < 4 ? (index << 2) + 0 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2);
+    sync_changed_in_body(2, index < 4 ? (index << 2) + 1 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2);
+    sync_changed_in_body(2, index < 4 ? (index << 2) + 2 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2);
 }
 
-// `KindsIngress_balance.read` and `KindsIngress_balance.write`, in view of the control plane.
+// `KindsIngress_balance.read`, in view of the control plane.
 void KindsIngress_balance_read(out int<9> result, in bit<32> index) {
-    sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
+    if (sync_crosses(3, index, SYNC_SHAPE_3)) @unlikely {
+        sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
+    }
     KindsIngress_balance.read(result, index);
 }
 
+// `KindsIngress_balance.write`, in view of the control plane.
 void KindsIngress_balance_write(in bit<32> index, in int<9> value) {
-    sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
+    if (sync_crosses(3, index, SYNC_SHAPE_3)) @unlikely {
+        sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
+    }
     KindsIngress_balance.write(index, value);
-    sync_changed(3, index, sync_held_3(index), SYNC_SHAPE_3);
+    sync_changed_in_body(3, index, sync_held_3(index), SYNC_SHAPE_3);
 }
 
-// `KindsIngress_flag.read` and `KindsIngress_flag.write`, in view of the control plane.
-void KindsIngress_flag_read(out bool result, in bit<32> index) {
-    sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
-    KindsIngress_flag.read(result, index);
-}
-
+// `KindsIngress_flag.write`, in view of the control plane.
 void KindsIngress_flag_write(in bit<32> index, in bool value) {
-    sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
+    if (sync_crosses(3, index, SYNC_SHAPE_3)) @unlikely {
+        sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
+    }
     KindsIngress_flag.write(index, value);
-    sync_changed(3, index, sync_held_3(index), SYNC_SHAPE_3);
+    sync_changed_in_body(3, index, sync_held_3(index), SYNC_SHAPE_3);
 }
 
-// `KindsIngress_newest.read` and `KindsIngress_newest.write`, in view of the control plane.
-void KindsIngress_newest_read(out bit<64> result, in bit<32> index) {
-    sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
-    KindsIngress_newest.read(result, index);
-}
-
+// `KindsIngress_newest.write`, in view of the control plane.
 void KindsIngress_newest_write(in bit<32> index, in bit<64> value) {
-    sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
+    if (sync_crosses(4, index, SYNC_SHAPE_4)) @unlikely {
+        sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
+    }
     KindsIngress_newest.write(index, value);
-    sync_changed(4, index, sync_held_4(index), SYNC_SHAPE_4);
+    sync_changed_in_body(4, index, sync_held_4(index), SYNC_SHAPE_4);
 }
 
 #include <core.p4>

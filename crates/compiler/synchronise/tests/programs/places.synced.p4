@@ -231,76 +231,94 @@ control SyncAccess(
 #undef ETHERTYPE_IPV4
 #undef ethernet_t
 
-// `parsed.read` and `parsed.write`, in view of the control plane.
-void parsed_read(out bit<16> result, in bit<32> index) {
+// `parsed.read`, in view of the control plane.
+void parsed_read_in_action(out bit<16> result, in bit<32> index) {
     sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
     parsed.read(result, index);
 }
 
-void parsed_write(in bit<32> index, in bit<16> value) {
+// `parsed.write`, in view of the control plane.
+void parsed_write_in_action(in bit<32> index, in bit<16> value) {
     sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
     parsed.write(index, value);
     sync_changed(0, index, sync_held_0(index), SYNC_SHAPE_0);
 }
 
-// `by_function.read` and `by_function.write`, in view of the control plane.
-void by_function_read(out bit<32> result, in bit<32> index) {
+// `by_function.read`, in view of the control plane.
+void by_function_read_in_action(out bit<32> result, in bit<32> index) {
     sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
     by_function.read(result, index);
 }
 
-void by_function_write(in bit<32> index, in bit<32> value) {
+// `by_function.write`, in view of the control plane.
+void by_function_write_in_action(in bit<32> index, in bit<32> value) {
     sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
     by_function.write(index, value);
     sync_changed(1, index, sync_held_1(index), SYNC_SHAPE_1);
 }
 
-// `Tally_total.read` and `Tally_total.write`, in view of the control plane.
+// `Tally_total.read`, in view of the control plane.
 void Tally_total_read(out bit<8> result, in bit<32> index) {
-    sync_hold_2(index, sync_cross(2, index, sync_held_2(index), SYNC_SHAPE_2));
+    if (sync_crosses(2, index, SYNC_SHAPE_2)) @unlikely {
+        sync_hold_2(index, sync_cross(2, index, sync_held_2(index), SYNC_SHAPE_2));
+    }
     Tally_total.read(result, index);
 }
 
+// `Tally_total.write`, in view of the control plane.
 void Tally_total_write(in bit<32> index, in bit<8> value) {
-    sync_hold_2(index, sync_cross(2, index, sync_held_2(index), SYNC_SHAPE_2));
+    if (sync_crosses(2, index, SYNC_SHAPE_2)) @unlikely {
+        sync_hold_2(index, sync_cross(2, index, sync_held_2(index), SYNC_SHAPE_2));
+    }
     Tally_total.write(index, value);
-    sync_changed(2, index, sync_held_2(index), SYNC_SHAPE_2);
+    sync_changed_in_body(2, index, sync_held_2(index), SYNC_SHAPE_2);
 }
 
-// `PlacesIngress_total.read` and `PlacesIngress_total.write`, in view of the control plane.
-void PlacesIngress_total_read(out bit<32> result, in bit<32> index) {
+// `PlacesIngress_total.read`, in view of the control plane.
+void PlacesIngress_total_read_in_action(out bit<32> result, in bit<32> index) {
     sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
     PlacesIngress_total.read(result, index);
 }
 
-void PlacesIngress_total_write(in bit<32> index, in bit<32> value) {
+// `PlacesIngress_total.write`, in view of the control plane.
+void PlacesIngress_total_write_in_action(in bit<32> index, in bit<32> value) {
     sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
     PlacesIngress_total.write(index, value);
     sync_changed(3, index, sync_held_3(index), SYNC_SHAPE_3);
 }
 
-// `PlacesIngress_refused.read` and `PlacesIngress_refused.write`, in view of the control plane.
+// `PlacesIngress_refused.read`, in view of the control plane.
 void PlacesIngress_refused_read(out bit<32> result, in bit<32> index) {
-    sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
+    if (sync_crosses(4, index, SYNC_SHAPE_4)) @unlikely {
+        sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
+    }
     PlacesIngress_refused.read(result, index);
 }
 
+// `PlacesIngress_refused.write`, in view of the control plane.
 void PlacesIngress_refused_write(in bit<32> index, in bit<32> value) {
-    sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
+    if (sync_crosses(4, index, SYNC_SHAPE_4)) @unlikely {
+        sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
+    }
     PlacesIngress_refused.write(index, value);
-    sync_changed(4, index, sync_held_4(index), SYNC_SHAPE_4);
+    sync_changed_in_body(4, index, sync_held_4(index), SYNC_SHAPE_4);
 }
 
-// `PlacesEgress_sent.read` and `PlacesEgress_sent.write`, in view of the control plane.
+// `PlacesEgress_sent.read`, in view of the control plane.
 void PlacesEgress_sent_read(out bit<64> result, in bit<32> index) {
-    sync_hold_5(index, sync_cross(5, index, sync_held_5(index), SYNC_SHAPE_5));
+    if (sync_crosses(5, index, SYNC_SHAPE_5)) @unlikely {
+        sync_hold_5(index, sync_cross(5, index, sync_held_5(index), SYNC_SHAPE_5));
+    }
     PlacesEgress_sent.read(result, index);
 }
 
+// `PlacesEgress_sent.write`, in view of the control plane.
 void PlacesEgress_sent_write(in bit<32> index, in bit<64> value) {
-    sync_hold_5(index, sync_cross(5, index, sync_held_5(index), SYNC_SHAPE_5));
+    if (sync_crosses(5, index, SYNC_SHAPE_5)) @unlikely {
+        sync_hold_5(index, sync_cross(5, index, sync_held_5(index), SYNC_SHAPE_5));
+    }
     PlacesEgress_sent.write(index, value);
-    sync_changed(5, index, sync_held_5(index), SYNC_SHAPE_5);
+    sync_changed_in_body(5, index, sync_held_5(index), SYNC_SHAPE_5);
 }
 
 #include <core.p4>
@@ -361,8 +379,8 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 
 void add_one(in bit<32> index) {
     bit<32> value;
-    by_function_read(value, index);
-    by_function_write(index, value + 1);
+    by_function_read_in_action(value, index);
+    by_function_write_in_action(index, value + 1);
 }
 
 parser PlacesParser(
@@ -375,8 +393,8 @@ parser PlacesParser(
 
     state start {
         packet.extract(hdr.ethernet);
-        parsed_read(count, hdr.ethernet.src[31:0] & 15);
-        parsed_write(hdr.ethernet.src[31:0] & 15, count + 1);
+        parsed_read_in_action(count, hdr.ethernet.src[31:0] & 15);
+        parsed_write_in_action(hdr.ethernet.src[31:0] & 15, count + 1);
         transition accept;
     }
 }
@@ -404,8 +422,8 @@ control PlacesIngress(
     bit<32> count;
 
     action remember(bit<32> step) {
-        PlacesIngress_total_read(count, meta.index);
-        PlacesIngress_total_write(meta.index, count + step);
+        PlacesIngress_total_read_in_action(count, meta.index);
+        PlacesIngress_total_write_in_action(meta.index, count + step);
     }
 
     table kinds {
