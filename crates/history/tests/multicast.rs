@@ -90,6 +90,7 @@ fn run(choices: &[u32]) -> History {
             node,
             group,
             peer: None,
+            after: None,
         });
     }
     let mut messages: Vec<(u64, u32)> = Vec::new();

@@ -18,7 +18,9 @@ struct Arrivals {
     refused: BTreeSet<u64>,
     completed: BTreeSet<u64>,
     dead: BTreeSet<u32>,
-    listed: BTreeSet<(u32, u8)>,
+    /// Receivers, with the timestamp behind which they get messages.
+    listed: BTreeMap<(u32, u8), Option<u64>>,
+    finals: BTreeMap<u64, u64>,
     deliveries: Deliveries,
     /// Messages that anyone delivered, with the event of the first delivery.
     anywhere: BTreeMap<u64, usize>,
@@ -36,7 +38,7 @@ impl Arrivals {
         match &event.kind {
             EventKind::Died { node } => {
                 self.dead.insert(*node);
-                self.listed.retain(|(of, _)| of != node);
+                self.listed.retain(|(of, _), _| of != node);
             }
             EventKind::Of(MulticastEvent::Sent {
                 node, message, to, ..
@@ -50,13 +52,16 @@ impl Arrivals {
             EventKind::Of(MulticastEvent::Completed { message, .. }) => {
                 self.completed.insert(*message);
             }
-            EventKind::Of(MulticastEvent::Joined { node, group, .. }) => {
-                self.listed.insert((*node, *group));
+            EventKind::Of(MulticastEvent::Joined {
+                node, group, after, ..
+            }) => {
+                self.listed.insert((*node, *group), *after);
             }
             EventKind::Of(MulticastEvent::Left { node, group }) => {
                 self.listed.remove(&(*node, *group));
             }
-            EventKind::Of(MulticastEvent::Delivered { message, .. }) => {
+            EventKind::Of(MulticastEvent::Delivered { message, at, .. }) => {
+                self.finals.insert(*message, at.time);
                 self.anywhere.entry(*message).or_insert(index);
                 if late {
                     self.late.push((*message, index));
@@ -75,12 +80,14 @@ impl Arrivals {
                 found.add(Subject::Message(*message), *index, because);
             }
         }
-        for (node, group) in &self.listed {
+        for ((node, group), after) in &self.listed {
             let of = self.deliveries.by_receiver.get(&(*node, *group));
             let has: BTreeSet<u64> = of.into_iter().flatten().copied().collect();
             for (message, index) in messages {
                 let to = self.sent.get(message).map_or(0, |sent| sent.to);
-                if (to >> group) & 1 == 1 && !has.contains(message) {
+                let before = self.finals.get(message).zip(*after);
+                let before = before.is_some_and(|(at, after)| *at <= after);
+                if (to >> group) & 1 == 1 && !before && !has.contains(message) {
                     let because = format!("node {node} in group {group} never delivers it");
                     found.add(Subject::Message(*message), *index, because);
                 }

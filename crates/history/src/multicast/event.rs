@@ -82,7 +82,8 @@ pub enum MulticastEvent {
         /// Number of the message.
         message: u64,
     },
-    /// A receiver begins: at the start of its group, or with all that a peer delivered.
+    /// A receiver begins: at the start of its group, with all that a peer delivered, or at a place
+    /// in the order.
     Joined {
         /// Number of the host.
         node: u32,
@@ -90,6 +91,8 @@ pub enum MulticastEvent {
         group: u8,
         /// Number of the peer.
         peer: Option<u32>,
+        /// Timestamp behind which it gets all messages, and up to which none.
+        after: Option<u64>,
     },
     /// A receiver was taken off its group's list.
     Left {

@@ -93,7 +93,9 @@ impl Checker<Multicast> for Integrity {
                     self.found.add(Subject::Message(message), index, because);
                 }
             }
-            MulticastEvent::Joined { node, group, peer } => {
+            MulticastEvent::Joined {
+                node, group, peer, ..
+            } => {
                 let of_peer = peer.and_then(|peer| self.delivered.get(&(peer, group)));
                 let of_peer = of_peer.cloned().unwrap_or_default();
                 self.delivered.insert((node, group), of_peer);

@@ -14,7 +14,9 @@ impl Deliveries {
     /// Takes an event.
     pub(super) fn handle(&mut self, event: &Event) {
         match event.kind {
-            EventKind::Of(MulticastEvent::Joined { node, group, peer }) => {
+            EventKind::Of(MulticastEvent::Joined {
+                node, group, peer, ..
+            }) => {
                 let of_peer = peer.and_then(|peer| self.by_receiver.get(&(peer, group)));
                 let of_peer = of_peer.cloned().unwrap_or_default();
                 self.by_receiver.insert((node, group), of_peer);
@@ -34,11 +36,15 @@ impl Deliveries {
 }
 
 /// Objects to two receivers of a group of which neither's deliveries are the beginning of the
-/// other's.
+/// other's, and to one that begins at a place in the order and leaves a message out behind it.
 pub(super) struct Prefix {
     deliveries: Deliveries,
     /// The longest deliveries of each group.
     longest: BTreeMap<u8, (u32, Vec<u64>)>,
+    /// Messages of each group, by their place.
+    places: BTreeMap<u8, BTreeMap<Final, u64>>,
+    /// Receivers that began at a place in the order, and the event of the last delivery.
+    late: BTreeMap<(u32, u8), (u64, usize)>,
     found: Objections<Multicast>,
 }
 
@@ -52,7 +58,28 @@ impl Default for Prefix {
         Self {
             deliveries: Deliveries::default(),
             longest: BTreeMap::new(),
+            places: BTreeMap::new(),
+            late: BTreeMap::new(),
             found: Objections::new(Self::NAME),
+        }
+    }
+}
+
+impl Prefix {
+    /// Compares what receivers delivered that began at a place in the order with what is behind it.
+    fn compare_late(&mut self) {
+        for (&(node, group), &(after, event)) in &self.late {
+            let Some(own) = self.deliveries.by_receiver.get(&(node, group)) else {
+                continue;
+            };
+            let places = self.places.get(&group).into_iter().flatten();
+            let behind = places.filter(|(at, _)| at.time > after);
+            let differs = own.iter().zip(behind).find(|(own, (_, all))| own != all);
+            if let Some((own, (at, all))) = differs {
+                let because =
+                    format!("delivers message {own} where message {all} of {at} is the next");
+                self.found.add(Subject::Node(node, group), event, because);
+            }
         }
     }
 }
@@ -64,9 +91,30 @@ impl Checker<Multicast> for Prefix {
 
     fn handle(&mut self, _: &Multicast, index: usize, event: &Event) {
         self.deliveries.handle(event);
-        let EventKind::Of(MulticastEvent::Delivered { node, group, .. }) = event.kind else {
+        if let EventKind::Of(MulticastEvent::Joined {
+            node, group, after, ..
+        }) = event.kind
+        {
+            self.late.remove(&(node, group));
+            if let Some(after) = after {
+                self.late.insert((node, group), (after, index));
+            }
+        }
+        let EventKind::Of(MulticastEvent::Delivered {
+            node,
+            group,
+            message,
+            at,
+            ..
+        }) = event.kind
+        else {
             return;
         };
+        self.places.entry(group).or_default().insert(at, message);
+        if let Some((_, last)) = self.late.get_mut(&(node, group)) {
+            *last = index;
+            return;
+        }
         let Some(own) = self.deliveries.by_receiver.get(&(node, group)) else {
             return;
         };
@@ -89,7 +137,8 @@ impl Checker<Multicast> for Prefix {
         }
     }
 
-    fn finish(self: Box<Self>, _: &Multicast) -> Vec<Violation> {
+    fn finish(mut self: Box<Self>, _: &Multicast) -> Vec<Violation> {
+        self.compare_late();
         self.found.into_violations()
     }
 }
@@ -123,7 +172,9 @@ impl Checker<Multicast> for Finals {
 
     fn handle(&mut self, _: &Multicast, index: usize, event: &Event) {
         match event.kind {
-            EventKind::Of(MulticastEvent::Joined { node, group, peer }) => {
+            EventKind::Of(MulticastEvent::Joined {
+                node, group, peer, ..
+            }) => {
                 let of_peer = peer.and_then(|peer| self.last.get(&(peer, group)).copied());
                 match of_peer {
                     Some(last) => self.last.insert((node, group), last),

@@ -6,6 +6,7 @@
 //! promises within=1000000 queue=8 window=64
 //! 10 joined node=5 group=0
 //! 10 joined node=6 group=0
+//! 15 joined node=7 group=0 after=5
 //! 20 sent node=9 message=1 to=0,2 digest=af
 //! 30 committed switch=1 group=0 index=4 term=1 time=7 message=1
 //! 40 delivered node=5 group=0 message=1 at=7:0 digest=af
@@ -73,6 +74,7 @@ fn event_kind(event: &str, fields: &mut Fields<'_>) -> Result<EventKind, TextErr
             node: fields.number("node")?,
             group: fields.number("group")?,
             peer: fields.take_optional("peer", "number in range", |word| word.parse().ok())?,
+            after: fields.take_optional("after", "number in range", |word| word.parse().ok())?,
         },
         "left" => MulticastEvent::Left {
             node: fields.number("node")?,
@@ -272,10 +274,18 @@ impl fmt::Display for MulticastEvent {
                 write!(f, "completed node={node} message={message}")
             }
             Self::Refused { node, message } => write!(f, "refused node={node} message={message}"),
-            Self::Joined { node, group, peer } => {
+            Self::Joined {
+                node,
+                group,
+                peer,
+                after,
+            } => {
                 write!(f, "joined node={node} group={group}")?;
-                match peer {
-                    Some(peer) => write!(f, " peer={peer}"),
+                if let Some(peer) = peer {
+                    write!(f, " peer={peer}")?;
+                }
+                match after {
+                    Some(after) => write!(f, " after={after}"),
                     None => Ok(()),
                 }
             }

@@ -107,6 +107,7 @@ impl ReceiverNode {
             node: receiver_number(self.place),
             group: self.group,
             peer: peer.map(receiver_number),
+            after: None,
         });
     }
 
