@@ -223,6 +223,7 @@ fn every_other_command_runs_as_printed() {
             if known || !ran.insert(line.clone()) {
                 continue;
             }
+            println!("{page}: {line}");
             let mut command = Command::new("bash");
             command
                 .args(["-c", &line])
