@@ -7,10 +7,17 @@ use crate::agent::tap::TapArguments;
 use crate::coordination::{self, WorkersArguments};
 use crate::demo::{self, Options};
 use crate::error::LabError;
+use crate::multicast::{self, ReceiverArguments, SenderArguments};
 use crate::standing::{self, Change};
 use crate::{agent, locks, rootless, runs, scenario};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
+
+/// Scenarios that are no applications.
+const OTHERS: [(&str, &str); 2] = [
+    (coordination::NAME, coordination::ABOUT),
+    (multicast::NAME, multicast::ABOUT),
+];
 
 /// Subcommands of `stateplane lab`.
 #[derive(Clone, Debug, Subcommand)]
@@ -49,8 +56,8 @@ pub enum Command {
     Demo(Options),
     /// Kill switches that keep a lock which workers share, and report the effect beside etcd's.
     DemoCoordination(locks::Options),
-    /// Run applications, or the coordination service, while links and switches fail, and check
-    /// the histories.
+    /// Run applications, the coordination service or multicast, while links and switches fail, and
+    /// check the histories.
     Run(RunArguments),
     /// List the scenarios of `lab run`.
     List {
@@ -76,6 +83,10 @@ pub enum Agent {
     Hosts(HostsArguments),
     /// Read and write records of the coordination service.
     Workers(WorkersArguments),
+    /// Send messages to groups.
+    MulticastSender(SenderArguments),
+    /// Receive the messages of a group.
+    MulticastReceiver(ReceiverArguments),
     /// Keep the value that a lock guards.
     Resource(locks::ResourceArguments),
     /// Take a lock again and again, and write to the resource.
@@ -89,21 +100,24 @@ pub enum Agent {
 pub struct RunArguments {
     #[command(flatten)]
     options: scenario::Options,
-    /// Seconds under faults, of `coordination`
+    /// Seconds under faults, of `coordination` and `multicast`
     #[arg(long, default_value_t = 10)]
     seconds: u64,
     /// Milliseconds within which each group serves once faults are over, of `coordination`
     #[arg(long, default_value_t = 2000)]
     serves_ms: u64,
-    /// Runs of `coordination`, with this seed and those after it
+    /// Runs of `coordination` or `multicast`, with this seed and those after it
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: u32,
     /// Kill the head, the middle and the tail of groups, each this often, in place of faults of all
-    /// kinds, and measure how long operations wait; of `coordination`
+    /// kinds, and measure how long operations wait, of `coordination`; kill this many leaders of
+    /// groups, and measure how long deliveries pause, of `multicast`
     #[arg(long, value_name = "KILLS", conflicts_with = "runs", value_parser = clap::value_parser!(u32).range(1..=1000))]
     kills: Option<u32>,
     #[command(flatten)]
     load: coordination::Load,
+    #[command(flatten)]
+    multicast: multicast::Load,
 }
 
 impl Command {
@@ -156,13 +170,17 @@ impl Command {
                 if arguments.options.scenarios == [coordination::NAME] {
                     return arguments.coordination();
                 }
+                if arguments.options.scenarios == [multicast::NAME] {
+                    return arguments.multicast();
+                }
                 arguments.applications()
             }
             Self::List { json: true } => {
                 let mut all = serde_json::json!(scenario::scenarios());
                 if let Some(all) = all.as_array_mut() {
-                    let (name, about) = (coordination::NAME, coordination::ABOUT);
-                    all.push(serde_json::json!({"name": name, "about": about}));
+                    for (name, about) in OTHERS {
+                        all.push(serde_json::json!({"name": name, "about": about}));
+                    }
                 }
                 println!("{}", json(&all));
                 Ok(ExitCode::SUCCESS)
@@ -171,7 +189,9 @@ impl Command {
                 for scenario in scenario::scenarios() {
                     println!("{:15}  {}", scenario.name, scenario.about);
                 }
-                println!("{:15}  {}", coordination::NAME, coordination::ABOUT);
+                for (name, about) in OTHERS {
+                    println!("{name:15}  {about}");
+                }
                 Ok(ExitCode::SUCCESS)
             }
         }
@@ -186,6 +206,8 @@ impl Agent {
             Self::Tap(arguments) => agent::tap(arguments),
             Self::Hosts(arguments) => agent::hosts(arguments),
             Self::Workers(arguments) => coordination::workers(arguments),
+            Self::MulticastSender(arguments) => multicast::sender(arguments),
+            Self::MulticastReceiver(arguments) => multicast::receiver(arguments),
             Self::Resource(arguments) => locks::resource(arguments),
             Self::LockWorker(arguments) => locks::worker(arguments),
             Self::EtcdLeader(arguments) => locks::leader(arguments),
@@ -206,7 +228,19 @@ impl RunArguments {
         }
     }
 
-    /// Runs applications; `all` has a run of the coordination service too.
+    /// The options of multicast's runs.
+    fn groups(&self) -> multicast::Options {
+        multicast::Options {
+            topology: self.options.topology.with_file_name("multicast.toml"),
+            directory: self.options.logs.join(multicast::NAME),
+            seconds: self.seconds,
+            seed: self.options.seed,
+            interval_us: self.load.interval_us,
+            load: self.multicast,
+        }
+    }
+
+    /// Runs applications; `all` has a run of the coordination service and one of multicast too.
     fn applications(&self) -> Result<ExitCode, LabError> {
         let reports = scenario::run(&self.options)?;
         let mut met = reports.iter().all(scenario::ScenarioReport::met);
@@ -218,10 +252,13 @@ impl RunArguments {
         }
         if self.options.scenarios.iter().any(|name| name == "all") {
             let report = coordination::run(&self.service())?;
-            met &= report.met();
+            let groups = multicast::run(&self.groups())?;
+            met &= report.met() && groups.met();
             match objects.as_array_mut() {
-                Some(all) if self.options.json => all.push(serde_json::json!(report)),
-                _ => print!("{report}"),
+                Some(all) if self.options.json => {
+                    all.extend([serde_json::json!(report), serde_json::json!(groups)]);
+                }
+                _ => print!("{report}{groups}"),
             }
         }
         if self.options.json {
@@ -243,6 +280,23 @@ impl RunArguments {
             return Ok(ExitCode::from(u8::from(!report.met())));
         }
         let report = coordination::run_many(&options, self.runs)?;
+        self.tell(&report);
+        Ok(ExitCode::from(u8::from(!report.met())))
+    }
+
+    fn multicast(&self) -> Result<ExitCode, LabError> {
+        let options = self.groups();
+        if let Some(kills) = self.kills {
+            let report = multicast::run_kills(&options, kills)?;
+            self.tell(&report);
+            return Ok(ExitCode::from(u8::from(!report.met())));
+        }
+        if self.runs == 1 {
+            let report = multicast::run(&options)?;
+            self.tell(&report);
+            return Ok(ExitCode::from(u8::from(!report.met())));
+        }
+        let report = multicast::run_many(&options, self.runs)?;
         self.tell(&report);
         Ok(ExitCode::from(u8::from(!report.met())))
     }

@@ -5,7 +5,7 @@
 //! and take locks, while switches, the controller and links fail by turns. The history of the workers (`docs/coordination-histories.md`) is judged by
 //! the checkers of `stateplane_history::coordination`.
 
-mod fault;
+pub(crate) mod fault;
 mod kills;
 mod line;
 mod report;
@@ -63,7 +63,8 @@ pub struct Load {
     /// Groups whose keys they use, 1 to 64; of `coordination`
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub groups: u16,
-    /// Microseconds from an operation of a worker to its next; of `coordination`
+    /// Microseconds from an operation of a worker, or a message of a lane, to its next; of
+    /// `coordination` and `multicast`
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(100..=1_000_000))]
     pub interval_us: u64,
 }

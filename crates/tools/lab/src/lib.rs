@@ -4,9 +4,9 @@
 //! network namespace a node, and takes it down when dropped; [`demo::run`] sends real
 //! TCP traffic through it while a switch fails. [`scenario::run`] does so for every
 //! application, with its own hosts and checker; [`agent`] is the traffic. [`coordination::run`]
-//! does so for the coordination service; [`locks::run`] shows a lock of it that survives failures.
+//! does so for the coordination service, [`multicast::run`] for multicast; [`locks::run`] shows a lock of it that survives failures.
 //!
-//! The lab calls `ip`, `bridge`, `nft`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a
+//! The lab calls `ip`, `bridge`, `tc`, `nft`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a
 //! user namespace that it makes for an ordinary user.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -20,6 +20,7 @@ mod expectation;
 pub mod interrupt;
 mod keys;
 pub mod locks;
+pub mod multicast;
 mod page;
 mod plot;
 mod process;

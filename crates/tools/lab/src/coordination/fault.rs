@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 const SWITCHES: u64 = 4;
 pub(crate) const BRIDGE: &str = "fabric";
+/// Port of the fabric that takes the frames to a switch that is deaf.
+const ELSEWHERE: &str = "host";
 /// Table of the rules that lose and double frames.
 const LOSSY: &str = "lossy";
 
@@ -124,7 +126,7 @@ pub fn run(
         begin(lab, kind, &target)?;
         interrupt::wait_until((Instant::now() + lasts).min(end))?;
         let frames = match kind {
-            FaultKind::Lossy => Frames::read(&nft(lab, &["list", "table", "netdev", LOSSY], "")?),
+            FaultKind::Lossy => lost(lab)?,
             _ => None,
         };
         heal(lab, kind, &target)?;
@@ -149,33 +151,8 @@ fn begin(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
         }
         FaultKind::Pause => signal(lab, target, "STOP"),
         FaultKind::Cut => lab.lower(BRIDGE, target),
-        // Another port takes the frames, and no interface there has the address.
-        FaultKind::Deaf => bridge(
-            lab,
-            &[
-                "replace",
-                &mac(lab, target),
-                "dev",
-                "host",
-                "master",
-                "static",
-                "sticky",
-            ],
-        ),
-        FaultKind::Lossy => nft(
-            lab,
-            &["-f", "-"],
-            &format!(
-                "table netdev {LOSSY} {{
-                    chain to {{
-                        type filter hook egress device \"{target}\" priority 0;
-                        numgen random mod 100 < 20 counter drop
-                        numgen random mod 100 < 10 counter dup to \"{target}\"
-                    }}
-                }}"
-            ),
-        )
-        .map(drop),
+        FaultKind::Deaf => deafen(lab, target, ELSEWHERE),
+        FaultKind::Lossy => lose(lab, target),
     }
 }
 
@@ -184,12 +161,12 @@ fn heal(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
         FaultKind::Kill | FaultKind::KillController => lab.start(target),
         FaultKind::Pause => signal(lab, target, "CONT"),
         FaultKind::Cut => lab.raise(BRIDGE, &[target.to_owned()]),
-        FaultKind::Deaf => bridge(lab, &["del", &mac(lab, target), "dev", "host", "master"]),
-        FaultKind::Lossy => nft(lab, &["delete", "table", "netdev", LOSSY], "").map(drop),
+        FaultKind::Deaf => hear(lab, target, ELSEWHERE),
+        FaultKind::Lossy => stop_losing(lab),
     }
 }
 
-fn signal(lab: &mut Lab, target: &str, name: &str) -> Result<(), LabError> {
+pub(crate) fn signal(lab: &mut Lab, target: &str, name: &str) -> Result<(), LabError> {
     match lab.process(target) {
         Some(process) => process.signal(name),
         None => Ok(()),
@@ -207,6 +184,47 @@ fn bridge(lab: &Lab, words: &[&str]) -> Result<(), LabError> {
     let mut command = vec!["bridge", "-n", &namespace, "fdb"];
     command.extend(words);
     tool::run(&command, "").map(drop)
+}
+
+/// Lets another port take the frames to a node's first interface, whose address nobody has there.
+pub(crate) fn deafen(lab: &Lab, target: &str, elsewhere: &str) -> Result<(), LabError> {
+    let mac = mac(lab, target);
+    bridge(
+        lab,
+        &[
+            "replace", &mac, "dev", elsewhere, "master", "static", "sticky",
+        ],
+    )
+}
+
+/// Undoes [`deafen`].
+pub(crate) fn hear(lab: &Lab, target: &str, elsewhere: &str) -> Result<(), LabError> {
+    bridge(lab, &["del", &mac(lab, target), "dev", elsewhere, "master"])
+}
+
+/// Lets the fabric's port to a node lose a fifth of the frames and double a tenth.
+pub(crate) fn lose(lab: &Lab, target: &str) -> Result<(), LabError> {
+    let table = format!(
+        "table netdev {LOSSY} {{
+            chain to {{
+                type filter hook egress device \"{target}\" priority 0;
+                numgen random mod 100 < 20 counter drop
+                numgen random mod 100 < 10 counter dup to \"{target}\"
+            }}
+        }}"
+    );
+    nft(lab, &["-f", "-"], &table).map(drop)
+}
+
+/// Frames that the port of [`lose`] lost and doubled.
+pub(crate) fn lost(lab: &Lab) -> Result<Option<Frames>, LabError> {
+    let listed = nft(lab, &["list", "table", "netdev", LOSSY], "")?;
+    Ok(Frames::read(&listed))
+}
+
+/// Undoes [`lose`].
+pub(crate) fn stop_losing(lab: &Lab) -> Result<(), LabError> {
+    nft(lab, &["delete", "table", "netdev", LOSSY], "").map(drop)
 }
 
 /// Runs nftables in the bridge's node, with `script` as its input; gives what it prints.

@@ -1,0 +1,341 @@
+//! Leaders killed one after the other, and how long deliveries pause for that.
+
+use super::{GROUPS, Options, Service, report};
+use crate::error::LabError;
+use crate::interrupt;
+use serde::Serialize;
+use stateplane_history::multicast::{EventKind, History, MulticastEvent};
+use stateplane_host::clock::boot_time_us;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Time without faults before each kill.
+const QUIET: Duration = Duration::from_secs(1);
+/// Time for which a leader stays dead.
+const DEAD: Duration = Duration::from_millis(1500);
+/// Time in ms after which the controller takes a silent switch for dead, in
+/// `lab/multicast/deployment.toml`.
+const DETECTION_MS: u64 = 50;
+/// Time in ms after detection within which deliveries go on.
+const REPAIR_MS: u64 = 50;
+/// Longest time in ms between two deliveries in a group that shares no message with the victim's.
+const APART_MS: u64 = 10;
+
+/// What a kill means to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The victim led it.
+    Led,
+    /// Another switch leads it, and messages address it together with a group that the victim led.
+    Shares,
+    /// Another switch leads it, and no message addresses it together with another group.
+    Apart,
+}
+
+impl Role {
+    fn of(group: u8, led: &[u8], several: u32) -> Role {
+        match (led.contains(&group), several) {
+            (true, _) => Role::Led,
+            (false, 0) => Role::Apart,
+            (false, _) => Role::Shares,
+        }
+    }
+
+    /// Longest time in ms that may lie between two deliveries.
+    fn bound_ms(self) -> u64 {
+        match self {
+            Role::Led | Role::Shares => DETECTION_MS + REPAIR_MS,
+            Role::Apart => APART_MS,
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Role::Led => "led",
+            Role::Shares => "shares",
+            Role::Apart => "apart",
+        })
+    }
+}
+
+/// One kill.
+#[derive(Clone, Debug, Serialize)]
+pub struct Kill {
+    /// The switch's name.
+    pub switch: String,
+    /// Groups that it led.
+    pub led: Vec<u8>,
+    /// Longest time in ms between two deliveries of a receiver, by group.
+    pub gaps_ms: Vec<f64>,
+    /// Longest such time of all groups in the second before the kill.
+    pub quiet_ms: f64,
+}
+
+/// Pauses of the groups to which a kill meant one thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Gaps {
+    /// Groups, once for each kill.
+    pub kills: usize,
+    /// Longest time in ms between two deliveries of a receiver.
+    pub longest_ms: f64,
+    /// Longest time in ms that is promised.
+    pub bound_ms: u64,
+}
+
+/// Report of the kills.
+#[derive(Clone, Debug, Serialize)]
+pub struct KillsReport {
+    /// The seed.
+    pub seed: u64,
+    /// Counts of the history.
+    #[serde(flatten)]
+    pub counts: report::Counts,
+    /// Time in ms after which a silent switch is taken for dead.
+    pub detection_ms: u64,
+    /// The kills, in their order.
+    pub kills: Vec<Kill>,
+    /// All of them, by what they meant to groups.
+    pub roles: BTreeMap<Role, Gaps>,
+    /// Longest time in ms between two deliveries of a receiver without a fault: the limit.
+    pub quiet_ms: f64,
+    /// Objections of the checkers.
+    pub violations: Vec<String>,
+}
+
+impl KillsReport {
+    /// True if no checker objected and no deliveries paused longer than is promised.
+    pub fn met(&self) -> bool {
+        let within = |gaps: &Gaps| gaps.longest_ms <= gaps.bound_ms as f64;
+        self.violations.is_empty() && self.roles.values().all(within)
+    }
+}
+
+impl fmt::Display for KillsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seed, kills) = (self.seed, self.kills.len());
+        writeln!(f, "multicast, seed {seed}: {kills} leaders killed")?;
+        write!(f, "{}", self.counts)?;
+        writeln!(f, "  group       kills  longest pause ms  promised ms")?;
+        for (role, gaps) in &self.roles {
+            writeln!(
+                f,
+                "  {role:10} {:6} {:17.1} {:12}",
+                gaps.kills, gaps.longest_ms, gaps.bound_ms
+            )?;
+        }
+        writeln!(f, "  no fault   {kills:6} {:17.1}", self.quiet_ms)?;
+        for violation in &self.violations {
+            writeln!(f, "  VIOLATION   {violation}")?;
+        }
+        let verdict = if self.met() { "kept" } else { "NOT kept" };
+        writeln!(
+            f,
+            "  {verdict}: deliveries pause for {} ms at most (detection {} ms and {REPAIR_MS} ms), \
+             and for {APART_MS} ms in groups that share no message",
+            self.detection_ms + REPAIR_MS,
+            self.detection_ms
+        )
+    }
+}
+
+/// A kill while it is measured. Times are µs of the hosts' clock.
+struct Measured {
+    switch: String,
+    led: Vec<u8>,
+    quiet: u64,
+    from: u64,
+    until: u64,
+}
+
+/// Kills `kills` leaders under the load of `options`, of each group in turn, and starts each again.
+/// Every group is whole before the next kill.
+///
+/// # Errors
+/// As [`run`](super::run).
+pub fn run(options: &Options, kills: u32) -> Result<KillsReport, LabError> {
+    let mut service = Service::start(options)?;
+    let mut measured = Vec::new();
+    for number in 0..kills {
+        let group = (number % u32::from(GROUPS)) as u8;
+        measured.push(kill(&mut service, group)?);
+    }
+    let history = service.finish(options)?;
+    super::write(
+        &options
+            .directory
+            .join(format!("kills-{}.txt", options.seed)),
+        &history,
+    )?;
+    let mut report = KillsReport {
+        seed: options.seed,
+        counts: report::Counts::of(&history),
+        detection_ms: DETECTION_MS,
+        kills: Vec::new(),
+        roles: BTreeMap::new(),
+        quiet_ms: 0.0,
+        violations: report::violations(&history),
+    };
+    let deliveries = Deliveries::of(&history);
+    for kill in &measured {
+        report.add(kill, &deliveries, options.load.several);
+    }
+    Ok(report)
+}
+
+fn kill(service: &mut Service, group: u8) -> Result<Measured, LabError> {
+    service.wait_whole()?;
+    let quiet = boot_time_us();
+    interrupt::wait_until(Instant::now() + QUIET)?;
+    let leaders = service.leaders()?;
+    let switch = leaders.get(&group).cloned();
+    let switch = switch.ok_or_else(|| LabError::Options(format!("group {group} has no leader")))?;
+    let led = leaders.iter().filter(|(_, of)| **of == switch);
+    let led = led.map(|(group, _)| *group).collect();
+    let from = boot_time_us();
+    if let Some(process) = service.lab.process(&switch) {
+        process.kill();
+    }
+    interrupt::wait_until(Instant::now() + DEAD)?;
+    service.lab.start(&switch)?;
+    service.wait_whole()?;
+    Ok(Measured {
+        switch,
+        led,
+        quiet,
+        from,
+        until: boot_time_us(),
+    })
+}
+
+/// Times of the deliveries of each receiver, by group.
+struct Deliveries(BTreeMap<(u8, u32), Vec<u64>>);
+
+impl Deliveries {
+    fn of(history: &History) -> Self {
+        let mut times: BTreeMap<(u8, u32), Vec<u64>> = BTreeMap::new();
+        for event in &history.events {
+            if let EventKind::Of(MulticastEvent::Delivered { node, group, .. }) = event.kind {
+                times.entry((group, node)).or_default().push(event.at);
+            }
+        }
+        Self(times)
+    }
+
+    /// Longest time in ms between two deliveries of a receiver of `group`, of which one is later
+    /// than `from` and the other earlier than `until`.
+    fn longest_ms(&self, group: u8, from: u64, until: u64) -> f64 {
+        let receivers = self.0.iter().filter(|((of, _), _)| *of == group);
+        let gaps = receivers.flat_map(|(_, times)| {
+            let first = times.partition_point(|at| *at <= from).saturating_sub(1);
+            let last = times.partition_point(|at| *at < until);
+            let last = (last + 1).min(times.len());
+            times[first..last.max(first)]
+                .windows(2)
+                .map(|pair| pair[1] - pair[0])
+        });
+        gaps.max().unwrap_or(until - from) as f64 / 1000.0
+    }
+}
+
+impl KillsReport {
+    fn add(&mut self, kill: &Measured, deliveries: &Deliveries, several: u32) {
+        let groups = 0..GROUPS;
+        let gaps = |from, until| {
+            let gaps = groups
+                .clone()
+                .map(|group| deliveries.longest_ms(group, from, until));
+            gaps.collect::<Vec<f64>>()
+        };
+        let during = gaps(kill.from, kill.until);
+        let before = gaps(kill.quiet, kill.from);
+        let quiet_ms = before.into_iter().fold(0.0, f64::max);
+        self.quiet_ms = self.quiet_ms.max(quiet_ms);
+        for (group, gap) in groups.zip(&during) {
+            let role = Role::of(group, &kill.led, several);
+            let all = self.roles.entry(role).or_default();
+            all.bound_ms = role.bound_ms();
+            all.kills += 1;
+            all.longest_ms = all.longest_ms.max(*gap);
+        }
+        self.kills.push(Kill {
+            switch: kill.switch.clone(),
+            led: kill.led.clone(),
+            gaps_ms: during,
+            quiet_ms,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deliveries(of: &[(u8, u32, &[u64])]) -> Deliveries {
+        let times = of
+            .iter()
+            .map(|(group, node, times)| ((*group, *node), times.to_vec()));
+        Deliveries(times.collect())
+    }
+
+    #[test]
+    fn the_deployment_of_the_lab_has_the_detection_time_and_the_groups() {
+        let text = include_str!("../../../../../lab/multicast/deployment.toml");
+        let file: toml::Table = toml::from_str(text).unwrap();
+        let number = |key: &str| file["multicast"][key].as_integer();
+        assert_eq!(number("detection_ms"), Some(DETECTION_MS as i64));
+        assert_eq!(number("groups"), Some(GROUPS.into()));
+    }
+
+    #[test]
+    fn a_pause_counts_if_part_of_it_is_behind_the_kill() {
+        let of = deliveries(&[
+            (0, 1, &[1_000, 9_000, 10_000, 90_000, 91_000, 200_000]),
+            (0, 2, &[9_500, 60_000, 100_000]),
+            (1, 3, &[9_000]),
+        ]);
+        assert_eq!(of.longest_ms(0, 10_500, 95_000), 109.0);
+        assert_eq!(of.longest_ms(0, 10_500, 90_500), 80.0);
+        assert_eq!(of.longest_ms(0, 9_200, 9_600), 50.5);
+        // Nothing came any more.
+        assert_eq!(of.longest_ms(1, 10_000, 30_000), 20.0);
+        assert_eq!(of.longest_ms(2, 10_000, 30_000), 20.0);
+    }
+
+    #[test]
+    fn pauses_are_judged_by_what_the_kill_means_to_the_group() {
+        let kill = Measured {
+            switch: "leaf1".to_owned(),
+            led: vec![1],
+            quiet: 0,
+            from: 10_000,
+            until: 200_000,
+        };
+        let mut report = KillsReport {
+            seed: 1,
+            counts: report::Counts::default(),
+            detection_ms: DETECTION_MS,
+            kills: Vec::new(),
+            roles: BTreeMap::new(),
+            quiet_ms: 0.0,
+            violations: Vec::new(),
+        };
+        let of = deliveries(&[
+            (0, 1, &[9_000, 12_000, 199_000, 201_000]),
+            (1, 2, &[8_000, 100_000, 199_500, 201_000]),
+        ]);
+        report.add(&kill, &of, 300);
+        assert_eq!(report.roles[&Role::Led].longest_ms, 99.5);
+        assert_eq!(report.roles[&Role::Shares].longest_ms, 187.0);
+        assert!(!report.met());
+        assert!(report.to_string().contains("NOT kept"));
+        report.roles.remove(&Role::Shares);
+        assert!(report.met());
+        report.add(&kill, &of, 0);
+        assert_eq!(report.roles[&Role::Apart].bound_ms, APART_MS);
+        assert!(!report.met());
+    }
+}
