@@ -1,5 +1,6 @@
 //! `stateplane eval …`.
 
+use crate::approsync;
 use crate::controller::{self, ControllerArguments, ReplicaArguments};
 use crate::error::EvalError;
 use crate::experiments::{self, Experiment, Place, Plan};
@@ -25,6 +26,9 @@ pub enum Command {
     /// Run the NetChain paper's experiments, beside etcd, ZooKeeper and Redis, and write a table and
     /// plots of each.
     Netchain(netchain::Options),
+    /// Run the experiments of the ApproSync paper with this project's sync, beside the paper's
+    /// algorithms as printed, and write tables and plots of each.
+    Approsync(approsync::Options),
     /// A client of a coordination service; started by experiments in its node.
     #[command(hide = true)]
     Client(netchain::ClientArguments),
@@ -94,6 +98,7 @@ impl Command {
                 netchain::run_agent(arguments).map(|()| ExitCode::SUCCESS)
             }
             Self::Netchain(options) => Ok(told(&options.run()?, options.json)),
+            Self::Approsync(options) => Ok(told(&options.run()?, options.json)),
             Self::Hazards(options) => Ok(told(&options.run()?, options.json)),
         }
     }

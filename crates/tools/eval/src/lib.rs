@@ -1,13 +1,15 @@
 //! The evaluation of the RedPlane paper (SIGCOMM 2021, §7) with this project's switches and
 //! stores: `stateplane eval redplane`, one experiment a figure. `stateplane eval hazards` does the
 //! same for the paper on state that takes several cycles, with the model of `stateplane-hazards`,
-//! and `stateplane eval netchain` for the paper on coordination.
+//! `stateplane eval netchain` for the paper on coordination, and `stateplane eval approsync` for that
+//! on views of registers.
 //!
 //! Experiments about time and failures run in the lab's network namespaces, with real
 //! processes; those about bytes, buffers and code run in memory, in virtual time. Each writes
 //! a table as text, CSV and JSON, and a plot, and says in what it differs from the paper's.
 //! `docs/evaluation.md` sets paper and measurement side by side.
 
+mod approsync;
 mod command;
 mod controller;
 mod error;
