@@ -141,10 +141,10 @@ impl Replica {
         Replica::with(config, store, BTreeMap::new())
     }
 
-    /// A replica that goes on from a peer's state. Its receiver must have been listed at a place
-    /// that is not behind [`Snapshot::at`]; what it delivers up to there is passed over.
+    /// A replica that goes on from a peer's state, which [covers](Snapshot::covers) the time at which
+    /// its receiver was listed. What that delivers up to [`Snapshot::at`] is passed over.
     pub fn joining(config: ReplicaConfig, snapshot: Snapshot) -> Replica {
-        let Snapshot { store, parts } = snapshot;
+        let Snapshot { store, parts, .. } = snapshot;
         Replica::with(config, store, parts)
     }
 
@@ -167,6 +167,7 @@ impl Replica {
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             store: self.store.clone(),
+            idle: self.queued() == 0,
             parts: self.own.clone(),
         }
     }

@@ -13,6 +13,8 @@ const VERSION: u8 = 1;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     pub(crate) store: Store,
+    /// Nothing that was delivered waited to be executed.
+    pub(crate) idle: bool,
     /// Parts that replicas of other shards may ask for.
     pub(crate) parts: BTreeMap<FinalTime, Part>,
 }
@@ -42,6 +44,12 @@ impl Snapshot {
         self.store.at
     }
 
+    /// True if the state has all messages whose places have this time or a lower one. Of those of one
+    /// time in several groups, which are delivered together, some may be waiting.
+    pub fn covers(&self, time: u64) -> bool {
+        self.store.at.time > time || (self.store.at.time == time && self.idle)
+    }
+
     /// Its bytes. Equal states have equal ones.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
@@ -55,6 +63,7 @@ impl Snapshot {
         config.shard.put(&mut out);
         config.shards.put(&mut out);
         at.put(&mut out);
+        self.idle.put(&mut out);
         (records.len() as u32).put(&mut out);
         for (key, value) in records {
             key.put(&mut out);
@@ -91,6 +100,7 @@ impl Snapshot {
         }
         let mut store = Store::new(config);
         store.at = FinalTime::take(bytes)?;
+        let idle = bool::take(bytes)?;
         let records = take_count(bytes, "records", 4)?;
         for _ in 0..records {
             let key = Key::take(bytes)?;
@@ -132,7 +142,7 @@ impl Snapshot {
             parts.insert(part.at, part);
         }
         match bytes.len() {
-            0 => Ok(Snapshot { store, parts }),
+            0 => Ok(Snapshot { store, idle, parts }),
             extra => Err(Malformed::Trailing(extra)),
         }
     }

@@ -140,7 +140,7 @@ impl Shared {
     }
 
     /// Asks peers of the shard for their states, one after another, until the command ends or one
-    /// has come to the timestamp `after`.
+    /// covers the timestamp `after`.
     fn join(self: &Arc<Shared>, config: StoreConfig, after: u64) -> Receiver<Snapshot> {
         let (sender, joined) = mpsc::channel();
         let shared = Arc::clone(self);
@@ -150,7 +150,7 @@ impl Shared {
             while !shared.stop.load(Ordering::Relaxed) {
                 for address in &own {
                     let state = fetch(*address, config);
-                    if let Some(state) = state.filter(|state| state.at().time >= after) {
+                    if let Some(state) = state.filter(|state| state.covers(after)) {
                         let _ = sender.send(state);
                         return;
                     }

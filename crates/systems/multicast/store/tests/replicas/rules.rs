@@ -448,6 +448,13 @@ fn a_joiner_passes_over_what_the_snapshot_has() {
         Message::parse(&sent.bytes),
         Ok(Message::Part { .. })
     ));
+    // Of two messages of one time, the second may wait when the state is taken.
+    let keys = vec![key_of(0, 0), key_of(1, 0)];
+    assert!(first.snapshot().covers(3) && !first.snapshot().covers(4));
+    let later = FinalTime { time: 3, group: 1 };
+    let read = command(7, 3, 1, Operation::Read { keys });
+    first.handle_delivery(7, later, 3, read);
+    assert!(first.snapshot().covers(2) && !first.snapshot().covers(3));
     let small = StoreConfig {
         most_records: 0,
         ..config.store
